@@ -1,0 +1,31 @@
+"""The errors that users meet: each says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Data that cannot be used, with the file and line where it was found."""
+
+    def __init__(self, problem: str, *, file: str | None = None, line: int | None = None) -> None:
+        self.problem, self.file, self.line = problem, file, line
+        place = ":".join(str(part) for part in (file, line) if part is not None)
+        super().__init__(f"{place}: {problem}" if place else problem)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild_input_error, (self.problem, self.file, self.line)
+
+
+def _rebuild_input_error(problem: str, file: str | None, line: int | None) -> InputError:
+    return InputError(problem, file=file, line=line)
+
+
+class UnknownSymbolError(InputError):
+    """A symbol that the alphabet does not hold."""
+
+
+class ModelFileError(InputError):
+    """A model file that is damaged, foreign, or of another family than asked for."""
+
+
+class NotFittedError(ValueError, AttributeError):
+    """An estimator was asked before `fit`. Caught by users of scikit-learn under both its bases."""

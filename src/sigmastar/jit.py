@@ -1,0 +1,23 @@
+"""Compiled kernels: the one place that knows numba.
+
+Kernels release the interpreter lock, so that threads may run them side by side, and are cached on
+disk; where no folder is writable the cache is left out instead of failing at import. Kernels that
+call each other must live in one module: numba's cache does not notice changes in other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from numba import njit
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` at its first call, with a cache on disk where one can be written."""
+    try:
+        return njit(nogil=True, cache=True)(function)  # type: ignore[no-any-return]
+    except RuntimeError:  # numba: "cannot cache function: no locator available"
+        return njit(nogil=True)(function)  # type: ignore[no-any-return]

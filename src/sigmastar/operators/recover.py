@@ -1,0 +1,73 @@
+"""Operators from blocks: the one formula of spectral learning.
+
+    H_s ~ F_s B_s                                            for every sort s
+    A_sigma = F_s^+ . H_sigma . (B_s1^+ (x) ... (x) B_sk^+)  for sigma: s1 .. sk -> s
+    root_s  = h_s . B_s^+                                    for every root sort s
+
+Lemma 1 of Bailly et al. (2013); equations 11-13 of Luque et al. (2012) are its string case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.factorization.svd import Factors, factorize
+from sigmastar.inference.contract import contract_groups
+from sigmastar.operators.model import OperatorModel
+from sigmastar.statistics.blocks import Array, Blocks, Slices, SparseTensor
+from sigmastar.structures.signature import Sort
+
+
+def factorize_blocks(blocks: Blocks, n_states: int | Mapping[Sort, int]) -> dict[Sort, Factors]:
+    """Factorise the matrix of every sort, with one number of states for all or one each."""
+    return {
+        sort: factorize(matrix, n_states if isinstance(n_states, int) else n_states[sort])
+        for sort, matrix in blocks.matrices.items()
+    }
+
+
+def recover(blocks: Blocks, factors: Mapping[Sort, Factors]) -> OperatorModel:
+    """Solve for the operators that reproduce `blocks` under a factorisation of them."""
+    operators = {
+        op: project(
+            blocks.slices[op],
+            [factors[op.result].outside_inverse.T, *(factors[sort].inside_inverse for sort in op.arguments)],
+        )
+        for op in blocks.signature.operations
+    }
+    roots = {sort: row @ factors[sort].inside_inverse for sort, row in blocks.roots.items()}
+    return OperatorModel(blocks.signature, roots, operators)
+
+
+def project(slices: Slices, inverses: list[Array]) -> Array:
+    """Contract every axis of `slices` but the first (the symbols) with its matrix, basis x states."""
+    if isinstance(slices, SparseTensor):
+        return _project_sparse(slices, inverses)
+    result = slices
+    for axis, inverse in enumerate(inverses, 1):
+        result = np.moveaxis(np.tensordot(result, inverse, axes=(axis, 0)), -1, axis)
+    return result
+
+
+def _project_sparse(slices: SparseTensor, inverses: list[Array]) -> Array:
+    """The same from the last axis to the first, so that only non-zero fibres are ever held."""
+    coordinates, tails = slices.coordinates, slices.values[:, None]
+    for inverse in reversed(inverses):
+        keys, starts = _runs(coordinates[:-1])
+        tails = contract_groups(starts, coordinates[-1], np.ascontiguousarray(inverse), tails)
+        coordinates = keys
+    result = np.zeros((slices.shape[0], tails.shape[1]))
+    result[coordinates[0]] = tails
+    return result.reshape(slices.shape[0], *(inverse.shape[1] for inverse in inverses))
+
+
+def _runs(coordinates: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Distinct columns of sorted coordinates, and where the run of each begins (with the end added)."""
+    n = coordinates.shape[1]
+    new = np.ones(n, dtype=bool)
+    new[1:] = (coordinates[:, 1:] != coordinates[:, :-1]).any(axis=0)
+    starts = np.flatnonzero(new)
+    return coordinates[:, starts], np.append(starts, n)

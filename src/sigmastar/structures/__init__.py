@@ -1,0 +1,1 @@
+"""The structures that models are functions on: alphabets, signatures, strings."""
