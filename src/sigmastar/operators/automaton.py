@@ -1,21 +1,28 @@
 """Weighted automata over strings.
 
     f(x1 .. xT) = initial . A_x1 ... A_xT . final
+
+With A the sum of the A_a, masses are geometric series: the weight of all strings is
+`initial (I - A)^-1 final`, of those that begin with w `initial A_w (I - A)^-1 final`, and the expected
+number of occurrences of w is `initial (I - A)^-1 A_w (I - A)^-1 final` (Balle et al. 2014, section 2).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.inference.sampling import MoveTables, draw_symbols, walk_states
 from sigmastar.inference.strings import trie_values
+from sigmastar.inference.vectors import backward_vectors, forward_vectors, gap_nodes
 from sigmastar.operators.model import OperatorModel
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.signature import string_signature
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Codes, Strings
 from sigmastar.structures.trie import PrefixTrie
 
 Array = NDArray[np.float64]
@@ -28,6 +35,13 @@ class SignedLog(NamedTuple):
     log: Array
 
 
+class ScaledRows(NamedTuple):
+    """Row t is `mantissas[t] * 2 ** exponents[t]`."""
+
+    mantissas: Array
+    exponents: NDArray[np.int64]
+
+
 @dataclass(frozen=True, eq=False)
 class WeightedAutomaton:
     """A function on strings by its operators; weights may have any sign."""
@@ -38,10 +52,15 @@ class WeightedAutomaton:
     final: Array  # n
 
     def __post_init__(self) -> None:
+        for name in ("initial", "transitions", "final"):  # kernels want rows that are contiguous
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         n = len(self.initial)
         shapes = (self.initial.shape, self.transitions.shape, self.final.shape)
         if shapes != ((n,), (len(self.alphabet), n, n), (n,)):
-            raise ValueError(f"initial, transitions and final of shapes {shapes} do not fit {len(self.alphabet)} symbols")
+            n_symbols = len(self.alphabet)
+            raise ValueError(
+                f"initial, transitions and final of shapes {shapes} do not fit {n_symbols} symbols"
+            )
         if not all(np.isfinite(a).all() for a in (self.initial, self.transitions, self.final)):
             raise ValueError("an automaton's weights must be finite: NaN or infinity found")
 
@@ -58,7 +77,9 @@ class WeightedAutomaton:
     def to_operators(self) -> OperatorModel:
         signature = string_signature(self.alphabet)
         stop, symbol = signature.operations
-        return OperatorModel(signature, {"string": self.initial}, {stop: self.final[None], symbol: self.transitions})
+        return OperatorModel(
+            signature, {"string": self.initial}, {stop: self.final[None], symbol: self.transitions}
+        )
 
     def log_value(self, strings: Strings) -> SignedLog:
         """Sign and logarithm of f on each string; finite wherever f is not zero, at any length."""
@@ -78,3 +99,136 @@ class WeightedAutomaton:
         """log f where f > 0, else -inf."""
         sign, log = self.log_value(strings)
         return np.where(sign > 0, log, -np.inf)
+
+    def gap_distributions(self, strings: Strings) -> Array:
+        """What comes next at every gap: weights clipped at zero and made to sum to one.
+
+        Where no weight is positive, as after an unknown symbol, the distribution is uniform.
+        """
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        trie = PrefixTrie.of(strings)
+        weights, _ = trie_values(
+            trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.next_weights
+        )
+        return _as_distributions(weights)[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        """Draw strings: by a walk over the states of a proper automaton, else from the gap distributions."""
+        if n_strings < 0 or max_length < 0:
+            raise ValueError(f"n_strings={n_strings} and max_length={max_length} must not be negative")
+        if self.is_stochastic():
+            tables = MoveTables.of(self.transitions, self.final)
+            drawn = walk_states(np.cumsum(self.initial), tables, n_strings, rng, max_length)
+        else:
+            drawn = draw_symbols(
+                self.initial, self.transitions, self.next_weights, n_strings, rng, max_length
+            )
+        return Strings(self.alphabet, *drawn)
+
+    def forward(self, codes: Codes) -> ScaledRows:
+        """The vectors `initial A_x1 .. A_xt` of one coded string, t = 0 .. length."""
+        codes = np.ascontiguousarray(codes, dtype=np.int32)
+        return ScaledRows(*forward_vectors(codes, self.initial, self.transitions))
+
+    def backward(self, codes: Codes) -> ScaledRows:
+        """The vectors `A_x(t+1) .. A_xT final` of one coded string, t = 0 .. length."""
+        codes = np.ascontiguousarray(codes, dtype=np.int32)
+        return ScaledRows(*backward_vectors(codes, self.transitions, self.final))
+
+    def is_stochastic(self, tolerance: float = 1e-9) -> bool:
+        """Whether this is a proper probabilistic automaton: weights >= 0, out of every state one in sum."""
+        lowest = min(weights.min(initial=0.0) for weights in (self.initial, self.transitions, self.final))
+        outgoing = self.transitions.sum(axis=(0, 2)) + self.final
+        sums = np.append(outgoing, self.initial.sum())
+        return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)
+
+    @cached_property
+    def transition_sum(self) -> Array:
+        return self.transitions.sum(axis=0)  # type: ignore[no-any-return]
+
+    @cached_property
+    def spectral_radius(self) -> float:
+        """Of the sum of the operators: below one, all masses are finite."""
+        return float(np.abs(np.linalg.eigvals(self.transition_sum)).max(initial=0.0))
+
+    @cached_property
+    def prefix_final(self) -> Array:
+        """(I - A)^-1 final: what all continuations of a forward vector weigh."""
+        self._require_convergence()
+        return _solve(np.eye(self.n_states) - self.transition_sum, self.final)
+
+    @cached_property
+    def suffix_initial(self) -> Array:
+        """initial (I - A)^-1: the sum of all forward vectors."""
+        self._require_convergence()
+        return _solve(np.eye(self.n_states) - self.transition_sum.T, self.initial)
+
+    @cached_property
+    def next_weights(self) -> Array:
+        """Columns to multiply a forward vector with: the weight of each next symbol, and of the end.
+
+        Defined where I - A is regular even if the masses are infinite (spectral radius above one):
+        a learnt automaton may stray there, and its conditional weights are still of use.
+        """
+        after = self._all_continuations()
+        return np.ascontiguousarray(np.vstack([self.transitions @ after, self.final]).T)
+
+    def _all_continuations(self) -> Array:
+        if self.is_stochastic():  # known without solving, even where a state never stops
+            return np.ones(self.n_states)
+        try:
+            return _solve(np.eye(self.n_states) - self.transition_sum, self.final)
+        except np.linalg.LinAlgError:
+            raise ValueError("I - A is singular: this automaton has no next-symbol weights") from None
+
+    def _require_convergence(self) -> None:
+        if self.spectral_radius >= 1.0:
+            raise ValueError(
+                f"the sum of the operators has spectral radius {self.spectral_radius:.6g} >= 1: "
+                "the weight of all strings is infinite; scale the operators down or repair the automaton"
+            )
+
+    def total_mass(self) -> float:
+        """The sum of f over all strings."""
+        return float(self.initial @ self.prefix_final)
+
+    def expected_length(self) -> float:
+        """The mean length of strings under f / total mass."""
+        total = self.total_mass()
+        if total == 0.0:
+            raise ValueError("the total mass is zero: there is no expected length")
+        return float(self.suffix_initial @ self.transition_sum @ self.prefix_final) / total
+
+    def prefix_mass(self, strings: Strings) -> Array:
+        """The sum of f over all strings that begin with each of `strings`."""
+        return WeightedAutomaton(self.alphabet, self.initial, self.transitions, self.prefix_final).value(
+            strings
+        )
+
+    def substring_mass(self, strings: Strings) -> Array:
+        """The expected number of occurrences of each of `strings`: f(x) times the count in x, over all x."""
+        return WeightedAutomaton(
+            self.alphabet, self.suffix_initial, self.transitions, self.prefix_final
+        ).value(strings)
+
+    def change_basis(self, basis: Array) -> WeightedAutomaton:
+        """The same function with states `Q^-1 v` in place of `v`, for an invertible `basis` Q."""
+        return WeightedAutomaton(
+            self.alphabet,
+            self.initial @ basis,
+            _solve(basis, self.transitions @ basis),
+            _solve(basis, self.final),
+        )
+
+
+def _as_distributions(weights: Array) -> Array:
+    clipped = np.maximum(weights, 0.0)
+    totals = clipped.sum(axis=1, keepdims=True)
+    lost = totals[:, 0] <= 0.0
+    clipped[lost], totals[lost] = 1.0, weights.shape[1]
+    distributions: Array = clipped / totals
+    return distributions
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    return np.linalg.solve(matrix, right).astype(np.float64, copy=False)
