@@ -1,0 +1,136 @@
+"""Automata read through the restart filter: proper distributions from any operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.inference.filtering import filter_trie
+from sigmastar.inference.vectors import gap_nodes
+from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.lockstep import sample_lockstep
+from sigmastar.operators.ngram import NgramModel
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.contexts import Integers
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
+
+Array = NDArray[np.float64]
+
+
+class FilterRun(NamedTuple):
+    """What filtering a trie gives for each node: see `filter_trie`."""
+
+    log_prefix: Array
+    end_probability: Array
+    edge_restart: Array
+    end_restart: Array
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredAutomaton:
+    """An automaton, a back-off model of next symbols, and how they mix in each context class."""
+
+    automaton: WeightedAutomaton
+    mass: Array  # the vector `one`: a state s is normalised to s . mass = 1
+    backoff: NgramModel
+    restarts: Array  # classes x n: the state to restart from in each context class
+    mixing: Array  # classes: the weight of the back-off model
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.automaton.alphabet
+
+    @cached_property
+    def readout(self) -> Array:
+        """Columns `A_y one` for each symbol, and `final`."""
+        columns = np.vstack([self.automaton.transitions @ self.mass, self.automaton.final])
+        return np.ascontiguousarray(columns.T)
+
+    @cached_property
+    def start(self) -> Array:
+        mass = self.automaton.initial @ self.mass
+        return self.automaton.initial / mass if mass > 0 else self.restarts[self.backoff.contexts.start]
+
+    def with_mixing(self, mixing: Array) -> FilteredAutomaton:
+        return replace(self, mixing=mixing)
+
+    def run(self, trie: PrefixTrie, predictions: Array | None = None) -> tuple[FilterRun, Integers]:
+        """Filter every prefix; also returns the context class of each."""
+        classes = self.backoff.contexts.classify_prefixes(trie)
+        ends = np.full(trie.n_nodes, len(self.alphabet), dtype=np.int32)
+        run = filter_trie(
+            trie.parent,
+            trie.symbol,
+            trie.level_starts,
+            classes,
+            self.backoff.probabilities(classes[trie.parent], trie.symbol),
+            self.backoff.probabilities(classes, ends),
+            self.start,
+            self.automaton.transitions,
+            self.readout,
+            self.restarts,
+            self.mixing,
+            np.zeros((0, 0)) if predictions is None else predictions,
+        )
+        return FilterRun(*run), classes
+
+    def log_probability(self, strings: Strings) -> Array:
+        trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
+        run, _ = self.run(trie)
+        with np.errstate(divide="ignore"):
+            return run.log_prefix[trie.string_node] + np.log(run.end_probability[trie.string_node])
+
+    def gap_distributions(self, strings: Strings) -> Array:
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        trie = PrefixTrie.of(strings)
+        predictions = np.zeros((trie.n_nodes, len(self.alphabet) + 1))
+        _, classes = self.run(trie, predictions)
+        mixed = self._mix(predictions, classes)
+        return mixed[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        return sample_lockstep(
+            self.alphabet, n_strings, rng, max_length, self._start_states, self._distributions, self._advance
+        )
+
+    def _mix(self, predictions: Array, classes: Integers) -> Array:
+        rates = np.where(predictions.sum(axis=1) > 0, self.mixing[classes], 1.0)[:, None]
+        mixed = (1.0 - rates) * predictions + rates * self.backoff.distributions(classes)
+        return mixed / mixed.sum(axis=1, keepdims=True)
+
+    def _start_states(self, size: int) -> tuple[Array, Integers]:
+        return np.tile(self.start, (size, 1)), np.full(size, self.backoff.contexts.start, dtype=np.int32)
+
+    def _distributions(self, states: tuple[Array, Integers]) -> Array:
+        vectors, classes = states
+        return self._mix(_clipped(vectors @ self.readout)[0], classes)
+
+    def _advance(
+        self, states: tuple[Array, Integers], rows: NDArray[np.intp], symbols: NDArray[np.intp]
+    ) -> tuple[Array, Integers]:
+        vectors, classes = states[0][rows], states[1][rows]
+        predictions, totals = _clipped(vectors @ self.readout)
+        picked = predictions[np.arange(len(rows)), symbols]
+        rates = np.where(totals > 0, self.mixing[classes], 1.0)
+        from_backoff = rates * self.backoff.probabilities(classes, symbols.astype(np.int32))
+        probabilities = (1.0 - rates) * picked + from_backoff
+        scale = np.where(picked > 0, (1.0 - rates) / np.maximum(totals, 1e-300) / probabilities, 0.0)
+        moved = np.empty_like(vectors)
+        for symbol in np.unique(symbols):
+            chosen = symbols == symbol
+            moved[chosen] = vectors[chosen] @ self.automaton.transitions[symbol]
+        following = self.backoff.contexts.transitions[classes, symbols]
+        restart = (from_backoff / probabilities)[:, None] * self.restarts[following]
+        return scale[:, None] * moved + restart, following
+
+
+def _clipped(weights: Array) -> tuple[Array, Array]:
+    """Weights clipped at zero and made to sum to one (rows of zeros stay), and the sums."""
+    clipped = np.maximum(weights, 0.0)
+    totals = clipped.sum(axis=1)
+    return clipped / np.where(totals > 0, totals, 1.0)[:, None], totals

@@ -1,0 +1,70 @@
+"""Back-off models of the next symbol: n-grams of fixed or variable order.
+
+    p(x1 .. xT) = prod_t p(x_t | longest stored context of x_1 .. x_t-1) . p(end | ..)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.inference.backoff import outcome_distributions, outcome_probabilities
+from sigmastar.operators.lockstep import sample_lockstep
+from sigmastar.statistics.backoff import Backoff, NextCounts, Smoothing, gap_outcomes, witten_bell
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.contexts import ContextTrie, Integers
+from sigmastar.structures.strings import Strings
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NgramModel:
+    """A distribution on strings by smoothed next-symbol distributions in context."""
+
+    alphabet: Alphabet
+    contexts: ContextTrie
+    rows: Backoff
+
+    @classmethod
+    def of_counts(cls, alphabet: Alphabet, counts: NextCounts, smoothing: Smoothing = witten_bell) -> NgramModel:
+        return cls(alphabet, counts.trie, smoothing(counts))
+
+    @property
+    def n_outcomes(self) -> int:
+        return len(self.alphabet) + 1
+
+    def probabilities(self, contexts: Integers, outcomes: Integers) -> Array:
+        """p(outcome | context) for pairs of codes; the end of string is coded `len(alphabet)`."""
+        return outcome_probabilities(contexts, outcomes, *self._tables())
+
+    def distributions(self, contexts: Integers) -> Array:
+        return outcome_distributions(contexts, *self._tables())
+
+    def log_probability(self, strings: Strings) -> Array:
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        outcomes = gap_outcomes(strings).astype(np.int32)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probabilities(self.contexts.classify(strings), outcomes))
+        return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs
+
+    def gap_distributions(self, strings: Strings) -> Array:
+        return self.distributions(self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True)))
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        return sample_lockstep(
+            self.alphabet,
+            n_strings,
+            rng,
+            max_length,
+            start=lambda size: np.full(size, self.contexts.start, dtype=np.int32),
+            distributions=self.distributions,
+            advance=lambda classes, rows, symbols: self.contexts.transitions[classes[rows], symbols],
+        )
+
+    def _tables(self) -> tuple[Any, ...]:
+        rows = self.rows
+        return self.contexts.parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes
