@@ -1,3 +1,26 @@
 """Spectral learning of weighted automata, transducers, tree automata and grammars."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 __version__ = "0.1.0"
+
+# The public names and the modules that define them. A name is imported when it is first asked for:
+# `import sigmastar` stays cheap. To publish a name, add `"Name": "sigmastar.layer.module"` here.
+_EXPORTS: dict[str, str] = {}
+
+__all__ = ["__version__", *_EXPORTS]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'sigmastar' has no attribute {name!r}")
+    value = getattr(import_module(_EXPORTS[name]), name)
+    globals()[name] = value  # so that the next access does not come here
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS})

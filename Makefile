@@ -1,0 +1,69 @@
+# Needs make and Python >= 3.11. The first target that is asked for builds .venv from requirements.txt.
+
+PYTHON ?= $(shell for name in python3.11 python3; do \
+	"$$name" -c "" >/dev/null 2>&1 && echo "$$name" && break; done)
+WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); echo $$((cores > 8 ? 8 : cores)))
+
+BIN := .venv/bin
+READY := .venv/.ready
+SOURCES := src tests $(wildcard benchmarks examples docs)
+
+# One thread a process: the parallelism is in the test workers, and timings are comparable.
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export MKL_NUM_THREADS ?= 1
+export NUMBA_NUM_THREADS ?= 1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs examples bench clean
+
+help:
+	@echo "make demo      every family on data it generates, with a report in demo-output/"
+	@echo "make test      the whole suite, doctests included"
+	@echo "make lint      ruff and mypy"
+	@echo "make format    ruff's formatter and its safe fixes"
+	@echo "make docs      the documentation, in docs/_build/html"
+	@echo "make examples  every script in examples/"
+	@echo "make bench     every question in benchmarks/"
+	@echo "make clean     remove what the other targets made, .venv included"
+
+$(READY): requirements.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo "no python3.11 or python3 found: install Python 3.11 or newer, or set PYTHON=..." >&2; exit 1; }
+	@"$(PYTHON)" -c "import sys; sys.exit(sys.version_info < (3, 11))" || { \
+		echo "$(PYTHON) is $$("$(PYTHON)" --version 2>&1); Sigmastar needs Python 3.11 or newer: set PYTHON=..." >&2; exit 1; }
+	"$(PYTHON)" -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/sigmastar demo --out demo-output
+
+test: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(READY)
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+# Pages of modules that are gone would be warnings, so the generated ones are made anew.
+docs: $(READY)
+	rm -rf docs/_build docs/api/generated
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+examples: export MPLBACKEND = Agg
+examples: $(READY)
+	@set -e; for script in $(sort $(wildcard examples/*.py)); do echo "$$script"; $(BIN)/python "$$script"; done
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist demo-output docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
