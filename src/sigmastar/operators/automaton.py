@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,15 @@ class WeightedAutomaton:
         return OperatorModel(
             signature, {"string": self.initial}, {stop: self.final[None], symbol: self.transitions}
         )
+
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """The arrays and the description that a model file holds."""
+        arrays = {"initial": self.initial, "transitions": self.transitions, "final": self.final}
+        return arrays, {"alphabet": self.alphabet}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedAutomaton:
+        return cls(header["alphabet"], arrays["initial"], arrays["transitions"], arrays["final"])
 
     def log_value(self, strings: Strings) -> SignedLog:
         """Sign and logarithm of f on each string; finite wherever f is not zero, at any length."""
