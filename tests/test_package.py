@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from importlib import import_module, metadata
+from pathlib import Path
+
+import pytest
+
+import sigmastar
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("numpy", "scipy", "numba", "matplotlib", "sklearn", "click", "rich")
+
+
+def modules_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(run.stdout))
+
+
+def test_import_is_lazy() -> None:
+    assert not modules_after("import sigmastar; dir(sigmastar)").intersection(HEAVY)
+
+
+def test_the_check_of_laziness_can_fail() -> None:
+    assert "numpy" in modules_after("import sigmastar, numpy")
+
+
+def test_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert sigmastar.__version__ == project["version"] == metadata.version("sigmastar")
+
+
+def test_every_public_name_is_where_the_table_says() -> None:
+    for name, module in sigmastar._EXPORTS.items():
+        value = getattr(sigmastar, name)
+        assert value is getattr(import_module(module), name)
+        assert getattr(value, "__module__", module) == module, f"{name} is defined elsewhere"
+    assert set(sigmastar.__all__) == {"__version__", *sigmastar._EXPORTS}
+    assert set(sigmastar.__all__) <= set(dir(sigmastar))
+
+
+def test_a_name_of_the_table_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sigmastar._EXPORTS, "InputError", "sigmastar.errors")
+    from sigmastar.errors import InputError
+
+    assert "InputError" in dir(sigmastar)
+    assert sigmastar.InputError is InputError
+    assert vars(sigmastar).pop("InputError") is InputError
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="'sigmastar' has no attribute 'nothing'"):
+        _ = sigmastar.nothing
+
+
+def test_the_package_is_typed() -> None:
+    assert (Path(sigmastar.__file__).parent / "py.typed").is_file()
+
+
+def test_pins_are_plain() -> None:
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    assert lines
+    assert all(line.count("==") == 1 and not set(line) & set(" @/:") for line in lines)
