@@ -36,10 +36,20 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_default_options = {"members": True, "undoc-members": True}
 # Shown under their own names instead of spelled out as arrays.
-autodoc_type_aliases = {
-    name: name
-    for name in "Array Codes Integers Keys Matrix Nodes Offsets Slices Sort Symbol Symbols Vector".split()
-}
+_ALIASES = (
+    "Array",
+    "Codes",
+    "Integers",
+    "Keys",
+    "Matrix",
+    "Nodes",
+    "Offsets",
+    "Slices",
+    "Sort",
+    "Symbol",
+    "Vector",
+)
+autodoc_type_aliases = {name: name for name in _ALIASES}
 
 
 def setup(app):
