@@ -1,0 +1,1 @@
+"""Readers, writers and generators: what comes into models from outside, and what leaves them."""
