@@ -114,12 +114,17 @@ class WeightedAutomaton:
 
         Where no weight is positive, as after an unknown symbol, the distribution is uniform.
         """
+        return _as_distributions(self.gap_weights(strings))
+
+    def gap_weights(self, strings: Strings) -> Array:
+        """The weight of each next symbol and of the end at every gap; each row up to a positive factor."""
         strings = strings.recoded(self.alphabet, allow_unknown=True)
         trie = PrefixTrie.of(strings)
         weights, _ = trie_values(
             trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.next_weights
         )
-        return _as_distributions(weights)[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+        of_gaps: Array = weights[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+        return of_gaps
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         """Draw strings: by a walk over the states of a proper automaton, else from the gap distributions."""
@@ -228,6 +233,32 @@ class WeightedAutomaton:
             _solve(basis, self.transitions @ basis),
             _solve(basis, self.final),
         )
+
+    def over(self, alphabet: Alphabet) -> WeightedAutomaton:
+        """The same function on strings over another alphabet: symbols new to it have operator zero."""
+        if alphabet == self.alphabet:
+            return self
+        known = np.array([self.alphabet.codes.get(symbol, -1) for symbol in alphabet], dtype=np.int64)
+        transitions = np.zeros((len(alphabet), self.n_states, self.n_states))
+        transitions[known >= 0] = self.transitions[known[known >= 0]]
+        return WeightedAutomaton(alphabet, self.initial, transitions, self.final)
+
+    def __add__(self, other: WeightedAutomaton) -> WeightedAutomaton:
+        """The sum of two functions, on the union of their alphabets: a direct sum of the operators."""
+        first, second = self, other
+        if self.alphabet != other.alphabet:
+            union = Alphabet(dict.fromkeys([*self.alphabet, *other.alphabet]))
+            first, second = self.over(union), other.over(union)
+        n, total = self.n_states, self.n_states + other.n_states
+        transitions = np.zeros((len(first.alphabet), total, total))
+        transitions[:, :n, :n], transitions[:, n:, n:] = first.transitions, second.transitions
+        initial, final = np.append(self.initial, other.initial), np.append(self.final, other.final)
+        return WeightedAutomaton(first.alphabet, initial, transitions, final)
+
+    def __mul__(self, factor: float) -> WeightedAutomaton:
+        return WeightedAutomaton(self.alphabet, self.initial * factor, self.transitions, self.final)
+
+    __rmul__ = __mul__
 
 
 def _as_distributions(weights: Array) -> Array:
