@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 
 def occurrences(string: tuple, word: tuple, anchored_left: bool, anchored_right: bool) -> int:
     """How often `word` occurs in `string`, only at its start or end where anchored."""
@@ -27,3 +29,41 @@ def frequent_strings(strings: list, size: int | None, anchored_left: bool, ancho
         return -counts[word], len(word), word[::-1] if anchored_right else word
 
     return sorted(counts, key=order)[:size]
+
+
+def string_value(initial, transitions, final, codes) -> float:
+    """The value of one string: a product of operators, entry by entry; unknown symbols (-1) give zero."""
+    vector = list(initial)
+    for code in codes:
+        n = len(vector)
+        vector = [
+            sum(vector[i] * transitions[code][i][j] for i in range(n)) if code >= 0 else 0.0 for j in range(n)
+        ]
+    return float(sum(v * f for v, f in zip(vector, final, strict=True)))
+
+
+def words_up_to(n_symbols: int, max_length: int) -> list:
+    """All words as tuples of codes, shorter ones first, then in the order of their codes."""
+    words: list = [()]
+    level: list = [()]
+    for _ in range(max_length):
+        level = [(*word, code) for word in level for code in range(n_symbols)]
+        words += level
+    return words
+
+
+def dfa_accepts(start: int, next_state, accepting, codes) -> bool:
+    """Whether the walk over `codes` ends in an accepting state and never dies."""
+    state = start
+    for code in codes:
+        state = next_state[state][code] if code >= 0 else -1
+        if state < 0:
+            return False
+    return bool(accepting[state])
+
+
+def hankel_rank(initial, transitions, final, max_length: int) -> int:
+    """The numerical rank of the Hankel matrix on all words up to a length, rows scaled to size one."""
+    words = words_up_to(len(transitions), max_length)
+    matrix = np.array([[string_value(initial, transitions, final, u + v) for v in words] for u in words])
+    return int(np.linalg.matrix_rank(matrix, tol=1e-9 * np.linalg.norm(matrix))) if matrix.any() else 0

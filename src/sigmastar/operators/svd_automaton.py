@@ -12,7 +12,7 @@ approximation of Balle, Panangaden and Precup (2015). The error f - g of the cut
 Why: write v for the forward vectors of f, u for those of g, and e_i for a dropped state. Solving the
 Gramian equations of f, of g and of the pair for their differences to diag(s) gives
 
-    ||f - g||^2 = sum_{i > n} s_i (initial_i^2 + sum_{w, a} (2 p q - q^2)),   p = v_w A_a e_i,  q = u_w A_a e_i
+    ||f - g||^2 = sum_{i > n} s_i (initial_i^2 + sum_{w, a} (2 p q - q^2)),  p = v_w A_a e_i, q = u_w A_a e_i
 
 and 2 p q - q^2 <= p^2, while initial_i^2 + sum p^2, the sum over all strings of the squares of entry i
 of the forward vectors, is s_i.
