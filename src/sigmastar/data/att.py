@@ -151,7 +151,7 @@ def _state(word: str, states: dict[str, int], file: str, number: int) -> int:
 
 def _codes(alphabet: Alphabet, lines: dict[str, int], file: str) -> dict[str, int]:
     codes = written_codes(alphabet)
-    if EPSILON in lines and EPSILON not in codes:
+    if EPSILON in lines:
         raise InputError(
             "arcs on <eps> are not read; remove them first (fstrmepsilon)", file=file, line=lines[EPSILON]
         )

@@ -98,7 +98,7 @@ def _walk(
     """Steps of a walk (up or down) through `n_words` record lows, and which steps reach one."""
     steps = np.zeros(0, dtype=bool)
     while True:
-        lows = np.minimum.accumulate(np.cumsum(np.where(steps, 1, -1)))
+        lows = np.minimum(np.minimum.accumulate(np.cumsum(np.where(steps, 1, -1))), 0)
         ends = np.diff(lows, prepend=0) < 0
         at = np.flatnonzero(ends)
         if len(at) >= n_words:

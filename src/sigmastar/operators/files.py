@@ -109,14 +109,7 @@ def read_header(path: str | os.PathLike[str]) -> Header:
             content = _head(stream)
     except OSError as problem:
         raise ModelFileError(_cannot_read(problem), file=name) from None
-    header = _header(content, size, name)
-    entries = _container(content, size, name)
-    shapes = {
-        key: {"type": entry["dtype"], "shape": tuple(entry["shape"])}
-        for key, entry in sorted(entries.items())
-        if key != "__metadata__"
-    }
-    return {**header, "arrays": shapes}
+    return {**_header(content, size, name), "arrays": _shapes(_container(content, size, name), name)}
 
 
 def family_of(model: object) -> str:
@@ -214,6 +207,17 @@ def _container(content: bytes, size: int, name: str) -> Header:
     if not isinstance(entries, dict):
         raise _damaged("its header cannot be read", name)
     return entries
+
+
+def _shapes(entries: Header, name: str) -> Header:
+    try:
+        return {
+            key: {"type": entry["dtype"], "shape": tuple(entry["shape"])}
+            for key, entry in sorted(entries.items())
+            if key != "__metadata__"
+        }
+    except (KeyError, TypeError):
+        raise _damaged("its header cannot be read", name) from None
 
 
 def _arrays(content: bytes, name: str) -> Arrays:
