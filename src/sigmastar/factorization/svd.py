@@ -14,11 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.linalg import ArpackError, svds
+from scipy.sparse.linalg import svds
 
 Array = NDArray[np.float64]
 Matrix = Array | sparse.csr_array
-Solver = Callable[[Matrix, int], tuple[Array, Array, Array]]
+Triples = tuple[Array, Array, Array]
+Solver = Callable[[Matrix, int], Triples]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +51,11 @@ class Factors:
         return self.right
 
     def leading(self, n_states: int) -> Factors:
+        """The factorisation with fewer states: no new decomposition is needed."""
+        if not 1 <= n_states <= self.n_states:
+            raise ValueError(
+                f"n_states={n_states} is not among the 1 to {self.n_states} that were factorised"
+            )
         return Factors(self.left[:, :n_states], self.singular_values[:n_states], self.right[:, :n_states])
 
 
@@ -59,23 +65,25 @@ def factorize(matrix: Matrix, n_states: int, solver: Solver | None = None) -> Fa
     Without `solver`, small or nearly full-rank problems are solved densely, others by PROPACK, and
     by ARPACK where PROPACK fails.
     """
-    limit = min(matrix.shape)
-    if not 1 <= n_states <= limit:
-        raise ValueError(f"n_states={n_states} does not fit a block of {matrix.shape[0]} outsides x {matrix.shape[1]} "
-                         f"insides; use 1 <= n_states <= {limit} or a larger basis")
+    rows, columns = matrix.shape
+    if not 1 <= n_states <= min(rows, columns):
+        raise ValueError(
+            f"n_states={n_states} does not fit a block of {rows} outsides x {columns} insides; "
+            f"use 1 <= n_states <= {min(rows, columns)} or a larger basis"
+        )
+    _require_numbers(matrix)
     left, values, right = (solver or choose_solver(matrix, n_states))(matrix, n_states)
-    if not np.isfinite(values).all():
-        raise ValueError("the block holds NaN or infinite entries")
-    rank = int((values > values[0] * max(matrix.shape) * np.finfo(float).eps).sum()) if len(values) else 0
+    rank = _rank(values, matrix.shape)
     if rank < n_states:
-        raise ValueError(f"n_states={n_states} exceeds block rank {rank}; use n_states<={rank} or a larger basis")
+        raise ValueError(
+            f"n_states={n_states} exceeds block rank {rank}; use n_states<={rank} or a larger basis"
+        )
     return Factors(*_fix_signs(left, values, right))
 
 
 def numerical_rank(matrix: Matrix) -> int:
     """The rank of a block up to rounding."""
-    values = linalg.svdvals(_dense(matrix))
-    return int((values > values[0] * max(matrix.shape) * np.finfo(float).eps).sum()) if len(values) else 0
+    return _rank(linalg.svdvals(_dense(matrix)), matrix.shape)
 
 
 def choose_solver(matrix: Matrix, n_states: int) -> Solver:
@@ -86,39 +94,70 @@ def choose_solver(matrix: Matrix, n_states: int) -> Solver:
     return iterative_svd
 
 
-def dense_svd(matrix: Matrix, n_states: int) -> tuple[Array, Array, Array]:
+def dense_svd(matrix: Matrix, n_states: int) -> Triples:
     left, values, right = linalg.svd(_dense(matrix), full_matrices=False)
     return left[:, :n_states], values[:n_states], right[:n_states].T
 
 
-def propack_svd(matrix: Matrix, n_states: int) -> tuple[Array, Array, Array]:
-    return _svds(matrix, n_states, "propack")
+def propack_svd(matrix: Matrix, n_states: int) -> Triples:
+    # Flat spectra of few states need more room than the default of 10 iterations a state.
+    room = max(10 * n_states, 600)
+    _, values, right = svds(matrix, n_states, solver="propack", rng=0, maxiter=room)
+    return _polished(matrix, np.sort(values)[::-1].astype(np.float64), right.T)
 
 
-def arpack_svd(matrix: Matrix, n_states: int) -> tuple[Array, Array, Array]:
-    return _svds(matrix, n_states, "arpack")
+def arpack_svd(matrix: Matrix, n_states: int) -> Triples:
+    start = np.random.default_rng(0).standard_normal(min(matrix.shape))  # fixed: same block, same model
+    _, values, right = svds(matrix, n_states, solver="arpack", v0=start)
+    return _polished(matrix, np.sort(values)[::-1].astype(np.float64), right.T)
 
 
-def iterative_svd(matrix: Matrix, n_states: int) -> tuple[Array, Array, Array]:
-    """PROPACK, exact and fast on large blocks; ARPACK where it does not converge."""
+def iterative_svd(matrix: Matrix, n_states: int) -> Triples:
+    """PROPACK, or ARPACK where it fails.
+
+    PROPACK was the faster on all count blocks tried (1,500 to 30,000 rows, 30 and 100 states: 1.1 to
+    1.9 times), but it may not converge, and on an identity it returns wrong values without a word.
+    """
     try:
         return propack_svd(matrix, n_states)
-    except (np.linalg.LinAlgError, ArpackError):
+    except np.linalg.LinAlgError:
         return arpack_svd(matrix, n_states)
 
 
-def _svds(matrix: Matrix, n_states: int, name: str) -> tuple[Array, Array, Array]:
-    start = np.random.default_rng(0).standard_normal(min(matrix.shape))  # a fixed start: same block, same model
-    left, values, right = svds(matrix, k=n_states, solver=name, v0=start if name == "arpack" else None, rng=0)
-    order = np.argsort(-values)
-    return left[:, order], values[order], right[order].T
+def _polished(matrix: Matrix, values: Array, right: Array) -> Triples:
+    """One Rayleigh-Ritz step: vectors orthonormal to rounding (PROPACK's are to 1e-10), values checked."""
+    basis = linalg.qr(right, mode="economic")[0]
+    left, polished, turn = linalg.svd(matrix @ basis, full_matrices=False)
+    right = basis @ turn.T
+    tolerance = 1e-7 * polished[0]
+    if (
+        np.abs(values - polished).max() > tolerance
+        or np.abs(matrix.T @ left - right * polished).max() > tolerance
+    ):
+        raise np.linalg.LinAlgError("the singular value solver returned values that do not fit the block")
+    return left, polished, right
+
+
+def _require_numbers(matrix: Matrix) -> None:
+    entries = matrix.data if isinstance(matrix, sparse.csr_array) else matrix
+    if not np.isfinite(entries).all():
+        raise ValueError("the block holds NaN or infinite entries")
+    if not np.any(entries):
+        raise ValueError(
+            "the block is zero: nothing that its basis asks for occurs; use another basis, or more data"
+        )
+
+
+def _rank(values: Array, shape: tuple[int, ...]) -> int:
+    """How many singular values stand above the rounding error of the largest."""
+    return int((values > values.max(initial=0.0) * max(shape) * np.finfo(float).eps).sum())
 
 
 def _dense(matrix: Matrix) -> Array:
     return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
 
 
-def _fix_signs(left: Array, values: Array, right: Array) -> tuple[Array, Array, Array]:
+def _fix_signs(left: Array, values: Array, right: Array) -> Triples:
     """Make the entry of largest size in each right vector positive: solvers leave the sign open."""
     peaks = right[np.argmax(np.abs(right), axis=0), np.arange(right.shape[1])]
     signs = np.where(peaks < 0, -1.0, 1.0)
