@@ -145,3 +145,16 @@ def test_errors_of_the_block_itself_pass_through(tmp_path: Path) -> None:
 
     with pytest.raises(FileNotFoundError, match="other"):
         write()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_standard_output_on_a_full_disk() -> None:
+    program = (
+        "from sigmastar.atomic import atomic_write\nwith atomic_write('-') as stream: stream.write('x')\n"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode != 0
+    assert b"standard output: no space left on device" in done.stderr

@@ -52,7 +52,8 @@ def _writing(path: str | os.PathLike[str], binary: bool) -> Iterator[Any]:
                 yield stream
     except OSError as problem:
         if problem.errno in _DISK_ERRORS:
-            raise InputError(f"{_words(problem)}; free some space or write elsewhere", file=name) from None
+            file = "standard output" if name in STANDARD else name
+            raise InputError(f"{_words(problem)}; free some space or write elsewhere", file=file) from None
         raise
 
 
