@@ -63,7 +63,7 @@ def dfa_accepts(start: int, next_state, accepting, codes) -> bool:
 
 
 def hankel_rank(initial, transitions, final, max_length: int) -> int:
-    """The numerical rank of the Hankel matrix on all words up to a length, rows scaled to size one."""
+    """The numerical rank of the Hankel matrix on all words up to a length."""
     words = words_up_to(len(transitions), max_length)
     matrix = np.array([[string_value(initial, transitions, final, u + v) for v in words] for u in words])
     return int(np.linalg.matrix_rank(matrix, tol=1e-9 * np.linalg.norm(matrix))) if matrix.any() else 0
