@@ -50,7 +50,9 @@ def square_summable(automaton: WeightedAutomaton) -> WeightedAutomaton:
     if not _converges(automaton):
         automaton = minimize(automaton)
         if not _converges(automaton):
-            raise ValueError("the sum of squares of f over all strings is infinite: f is not in l2")
+            raise ValueError(
+                "the sum of squares of f over all strings is infinite, or too near to it to be computed: f is not in l2"
+            )
     return automaton
 
 
