@@ -51,7 +51,7 @@ def square_summable(automaton: WeightedAutomaton) -> WeightedAutomaton:
         automaton = minimize(automaton)
         if not _converges(automaton):
             raise ValueError(
-                "the sum of squares of f over all strings is infinite, or too near to it to be computed: f is not in l2"
+                "f is not in l2: its sum of squares over all strings is infinite, or too near to it to compute"
             )
     return automaton
 
