@@ -51,7 +51,7 @@ def square_summable(automaton: WeightedAutomaton) -> WeightedAutomaton:
         automaton = minimize(automaton)
         if not _converges(automaton):
             raise ValueError(
-                "f is not in l2: its sum of squares over all strings is infinite, or too near to it to compute"
+                "f is not in l2: its squares sum to infinity over all strings, or too nearly so to compute"
             )
     return automaton
 
