@@ -4,7 +4,7 @@
 
 With A the sum of the A_a, masses are geometric series: the weight of all strings is
 `initial (I - A)^-1 final`, of those that begin with w `initial A_w (I - A)^-1 final`, and the expected
-number of occurrences of w is `initial (I - A)^-1 A_w (I - A)^-1 final` (Balle et al. 2014, section 2).
+number of occurrences of w is `initial (I - A)^-1 A_w (I - A)^-1 final` (Balle, Quattoni and Carreras 2014).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     substring:   f_s(w) = sum over u, v of f(u w v)      final'   = (I - A)^-1 final,
                                                          initial' = initial (I - A)^-1
 
-with A the sum of the operators, which themselves stay (Balle et al. 2014, section 2.3). `f_s(w)` is
+with A the sum of the operators, which themselves stay (Balle, Quattoni and Carreras 2014). `f_s(w)` is
 the expected number of occurrences of w. The ways back multiply by I - A.
 """
 
