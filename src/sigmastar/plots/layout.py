@@ -58,31 +58,38 @@ class Box:
         return max(width, 0.0) * max(height, 0.0)
 
 
-def circle_order(weights: Array, first: int) -> list[int]:
+def circle_order(weights: Array, first: int, n_starts: int = 8) -> list[int]:
     """An order of the states around a circle, from `first`, that keeps heavy arrows short.
 
-    Swaps and reversals are taken while they shorten sum_ij weight_ij * steps between i and j.
+    The best of several descents, each from another shuffle (the same ones every time).
     """
-    n = len(weights)
     symmetric = weights + weights.T
-    steps = np.abs(np.arange(n)[:, None] - np.arange(n))
-    steps = np.minimum(steps, n - steps)
-    order = np.roll(np.arange(n), -first)
+    others = np.delete(np.arange(len(weights)), first)
+    shuffles = np.random.default_rng(0)
+    starts = [others, *(shuffles.permutation(others) for _ in range(n_starts - 1))]
+    found = [_descended(np.append(first, start), symmetric) for start in starts]
+    return [int(state) for state in min(found, key=lambda order: _length(order, symmetric))]
 
-    def length(candidate: NDArray[np.int64]) -> float:
-        return float((symmetric[np.ix_(candidate, candidate)] * steps).sum())
 
-    best = length(order)
-    improved = True
+def _length(order: NDArray[np.int64], symmetric: Array) -> float:
+    """sum_ij weight_ij * steps between i and j along the circle."""
+    n = len(order)
+    apart = np.abs(np.arange(n)[:, None] - np.arange(n))
+    return float((symmetric[np.ix_(order, order)] * np.minimum(apart, n - apart)).sum())
+
+
+def _descended(order: NDArray[np.int64], symmetric: Array) -> NDArray[np.int64]:
+    """Swap two states or reverse a run while that shortens the whole; the first state stays."""
+    best, improved = _length(order, symmetric), True
     while improved:
         improved = False
-        for i in range(1, n):
-            for j in range(i + 1, n):
+        for i in range(1, len(order)):
+            for j in range(i + 1, len(order)):
                 for candidate in (_swapped(order, i, j), _reversed(order, i, j)):
-                    found = length(candidate)
-                    if found < best * (1 - 1e-9):
-                        order, best, improved = candidate, found, True
-    return [int(state) for state in order]
+                    length = _length(candidate, symmetric)
+                    if length < best * (1 - 1e-9):
+                        order, best, improved = candidate, length, True
+    return order
 
 
 def _swapped(order: NDArray[np.int64], i: int, j: int) -> NDArray[np.int64]:
@@ -128,7 +135,8 @@ def loop(centre: Point, way: Point) -> Curve:
 def beyond(curve: Curve, way: Point, width: float, height: float) -> Point:
     """Where a label stands outside a loop."""
     room = min(half / max(abs(part), 1e-9) for half, part in zip((width / 2, height / 2), way, strict=True))
-    return np.asarray(curve.at(0.5) + way * (room + 4))
+    aslant = 2 * abs(float(way[0] * way[1]))  # there the shoulder of the loop stands beside its tip
+    return np.asarray(curve.at(0.5) + way * (room + 4 + 9 * aslant))
 
 
 def place_label(curve: Curve, width: float, height: float, taken: list[Box]) -> Point:

@@ -49,7 +49,7 @@ def arrow(edge: Edge, curve: Curve, share: float, states: Sequence[int]) -> str:
     names = ", ".join(f"{name} {weight:.3g}" for name, weight in edge.symbols[:20])
     title = f"{states[edge.source]} to {states[edge.target]}: {names}"
     return (
-        f'<g opacity="{0.35 + 0.65 * share:.2f}"><title>{escape(title)}</title>'
+        f'<g opacity="{0.45 + 0.55 * share:.2f}"><title>{escape(title)}</title>'
         f'<path d="{_path(curve)}" fill="none" stroke="{colour}" stroke-width="{1 + 3.2 * share:.2f}"{dash}/>'
         f"{_head(curve, colour, 0.8 + 0.5 * share)}</g>"
     )

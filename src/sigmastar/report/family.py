@@ -23,7 +23,11 @@ class DemoRow:
 
     @property
     def quality(self) -> str:
-        return ", ".join(f"{name} {format_cell(value)}" for name, value in self.measures.items())
+        return ", ".join(f"{name} {_short(value)}" for name, value in self.measures.items())
+
+
+def _short(value: float) -> str:
+    return f"{value:.4f}" if abs(value) < 10 else format_cell(value)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,9 @@ def format_cell(cell: Cell) -> str:
 
 
 def _is_numeric(cells: Sequence[Cell]) -> bool:
-    return any(isinstance(c, int | float) for c in cells) and not any(isinstance(c, str) for c in cells)
+    """Whether a column holds numbers, some perhaps written out already, and so stands right."""
+    written = [cell for cell in cells if cell is not None]
+    return bool(written) and all(not isinstance(c, str) or re.fullmatch(r"-?[\d,.]+%?|∞", c) for c in written)
 
 
 def _number_class(is_number: bool) -> str:
