@@ -18,6 +18,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function) -> Function:
     """Compile `function` at its first call, with a cache on disk where one can be written."""
     try:
-        return njit(nogil=True, cache=True)(function)  # type: ignore[no-any-return]
+        return njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
     except RuntimeError:  # numba: "cannot cache function: no locator available"
-        return njit(nogil=True)(function)  # type: ignore[no-any-return]
+        return njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]

@@ -81,6 +81,15 @@ def factorize(matrix: Matrix, n_states: int, solver: Solver | None = None) -> Fa
     return Factors(*_fix_signs(left, values, right))
 
 
+def factorize_up_to(matrix: Matrix, n_states: int) -> Factors:
+    """The leading singular triples, `n_states` of them or as many as the rank of the block allows."""
+    _require_numbers(matrix)
+    n_states = min(n_states, *matrix.shape)
+    left, values, right = choose_solver(matrix, n_states)(matrix, n_states)
+    rank = _rank(values, matrix.shape)
+    return Factors(*_fix_signs(left[:, :rank], values[:rank], right[:, :rank]))
+
+
 def numerical_rank(matrix: Matrix) -> int:
     """The rank of a block up to rounding."""
     return _rank(linalg.svdvals(_dense(matrix)), matrix.shape)

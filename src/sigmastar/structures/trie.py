@@ -39,6 +39,18 @@ class PrefixTrie:
         """How many strings (or how much weight) end at each node."""
         return np.bincount(self.string_node, weights, minlength=self.n_nodes).astype(np.float64)
 
+    def through_counts(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """How many strings (or how much weight) pass through or end at each node."""
+        return _accumulate(self.parent, self.end_counts(weights))
+
+
+@kernel
+def _accumulate(parent: Nodes, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    through = ends.copy()
+    for node in range(len(parent) - 1, 0, -1):
+        through[parent[node]] += through[node]
+    return through
+
 
 @kernel
 def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes, Offsets, Nodes]:

@@ -1,0 +1,107 @@
+"""Automata from context classes: one decomposition, every rank.
+
+    M = D_r^-1/2 C D_c^-1/2 ~ U S V^T          canonical correlations of pasts and futures
+    Y = sqrt(T) D_r^-1/2 U S                   the state of each past class
+
+The first correlation is 1, with vectors sqrt(d_r / T) and sqrt(d_c / T). In a basis where they come
+first, scaled by sqrt(T), the first coordinate of a state is its mass: `one = e_1`, Y[:, 0] = 1, and
+sum_a A_a one + final = one holds by construction. Every smaller rank is a leading block.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.factorization.svd import Factors, factorize_up_to
+from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.recover import recover
+from sigmastar.statistics.contexts import ContextCounts, correlation_scaled, grow_contexts
+from sigmastar.structures.contexts import ContextTrie
+from sigmastar.structures.strings import Strings
+
+Array = NDArray[np.float64]
+
+_OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
+
+
+@dataclass(frozen=True, eq=False)
+class ContextModel:
+    """Operators recovered from counts on context classes, and the state of each past class."""
+
+    counts: ContextCounts
+    singular_values: Array
+    automaton: WeightedAutomaton
+    states: Array  # past classes x n; the first column is 1
+
+    @property
+    def n_states(self) -> int:
+        return self.automaton.n_states
+
+    @property
+    def mass(self) -> Array:
+        return np.eye(1, self.n_states)[0]
+
+    def leading(self, n_states: int) -> ContextModel:
+        """The model of a smaller rank: leading blocks, no new decomposition."""
+        if not 1 <= n_states <= self.n_states:
+            raise ValueError(
+                f"n_states={n_states} exceeds block rank {self.n_states}; "
+                f"use n_states<={self.n_states}, more data or more context classes"
+            )
+        whole, n = self.automaton, n_states
+        part = WeightedAutomaton(
+            whole.alphabet,
+            whole.initial[:n].copy(),
+            np.ascontiguousarray(whole.transitions[:, :n, :n]),
+            whole.final[:n].copy(),
+        )
+        return ContextModel(self.counts, self.singular_values, part, np.ascontiguousarray(self.states[:, :n]))
+
+
+def choose_classes(strings: Strings, max_classes: int, min_count: int | None = None) -> tuple[ContextTrie, ContextTrie]:
+    """The most frequent pasts and futures; small corpora are content with rarer ones."""
+    if min_count is None:
+        min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
+    return (
+        grow_contexts(strings, "past", max_classes, min_count),
+        grow_contexts(strings, "future", max_classes, min_count),
+    )
+
+
+def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
+    """Factorise and recover, with as many states as are asked for or as the counts bear."""
+    n_symbols = max(len(counts.strings_like.alphabet), 1)
+    max_states = max(1, min(max_states, int(np.sqrt(_OPERATOR_CELLS / n_symbols))))
+    blocks = correlation_scaled(counts)
+    total = counts.past_counts.sum()
+    factors = _constant_first(
+        factorize_up_to(blocks.matrices["string"], max_states), np.sqrt(counts.future_counts / total)
+    )
+    recovered = WeightedAutomaton.of_operators(recover(blocks, {"string": factors}))
+    scale = np.sqrt(total)
+    automaton = WeightedAutomaton(
+        recovered.alphabet, recovered.initial * scale, recovered.transitions, recovered.final / scale
+    )
+    states = factors.outside * (scale / np.sqrt(np.maximum(counts.past_counts, 1)))[:, None]
+    states[counts.past_counts == 0] = np.eye(1, factors.n_states)  # classes of the full corpus, unseen in this part
+    return ContextModel(counts, factors.singular_values, automaton, states)
+
+
+def _constant_first(factors: Factors, constant: Array) -> Factors:
+    """Turn the leading singular vectors so that the known pair of correlation 1 comes first.
+
+    Where the counts fall apart into components, several correlations are 1 and a solver returns any
+    basis of their space; turning inside that space is free.
+    """
+    n_ones = max(int((factors.singular_values > 1.0 - 1e-9).sum()), 1)
+    direction = factors.right[:, :n_ones].T @ constant
+    turn = np.linalg.qr(np.column_stack([direction, np.eye(n_ones)]))[0]
+    if turn[:, 0] @ direction < 0:
+        turn[:, 0] *= -1
+    left, right = factors.left.copy(), factors.right.copy()
+    left[:, :n_ones] = factors.left[:, :n_ones] @ turn
+    right[:, :n_ones] = factors.right[:, :n_ones] @ turn
+    return Factors(left, factors.singular_values, right)

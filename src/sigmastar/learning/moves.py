@@ -1,0 +1,144 @@
+"""The two halves of expectation-maximisation for probabilistic automata.
+
+`EMCorpus.expect` counts the expected moves of an automaton on the prefix trie of a corpus, exactly;
+`maximize` makes them sum to one out of every state. Counts of shards add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.inference.expectations import expected_counts
+from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
+
+Array = NDArray[np.float64]
+
+_PSEUDO_COUNT = 0.5
+_VECTOR_BYTES = 100_000_000  # what the forward and backward vectors of one shard may take
+
+
+@dataclass(frozen=True, eq=False)
+class MoveCounts:
+    """Expected numbers of starts, moves and stops, and the log-likelihood under which they were counted."""
+
+    log_likelihood: float
+    initial: Array
+    transitions: Array
+    final: Array
+
+    def __add__(self, other: MoveCounts) -> MoveCounts:
+        return MoveCounts(
+            self.log_likelihood + other.log_likelihood,
+            self.initial + other.initial,
+            self.transitions + other.transitions,
+            self.final + other.final,
+        )
+
+
+class EMCorpus:
+    """A corpus laid out for EM: tries of shards small enough that their vectors fit in memory."""
+
+    def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
+        self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
+        self.shards = [(trie, trie.end_counts().astype(dtype)) for trie in _shards(strings, n_states, dtype)]
+
+    def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
+        weights = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
+        counted = [_expect_shard(trie, ends, weights) for trie, ends in self.shards]
+        return sum(counted[1:], start=counted[0])
+
+
+Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]
+
+
+def maximize(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
+    """The automaton under which the counted moves are most likely."""
+    leaving = counts.transitions.sum(axis=(0, 2)) + counts.final
+    dead = leaving <= 0  # states never visited stop at once
+    leaving = np.where(dead, 1.0, leaving)
+    return WeightedAutomaton(
+        alphabet,
+        counts.initial / counts.initial.sum(),
+        counts.transitions / leaving[None, :, None],
+        np.where(dead, 1.0, counts.final / leaving),
+    )
+
+
+def maximize_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
+    """The same after half a pseudo-count of every state's moves, spread as the symbols are: no zeros."""
+    n = len(counts.initial)
+    frequencies = np.append(counts.transitions.sum(axis=(1, 2)), counts.final.sum())
+    chance = _PSEUDO_COUNT * frequencies / frequencies.sum()
+    return maximize(
+        alphabet,
+        MoveCounts(
+            counts.log_likelihood,
+            counts.initial + _PSEUDO_COUNT / n,
+            counts.transitions + chance[:-1, None, None] / n,
+            counts.final + chance[-1],
+        ),
+    )
+
+
+def maximize_hmm(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
+    """The same for hidden Markov models: the symbol and the next state are drawn independently."""
+    going = counts.transitions.sum(axis=(0, 2))
+    leaving = going + counts.final
+    dead = leaving <= 0
+    safe = np.where(going <= 0, 1.0, going)
+    emission = counts.transitions.sum(axis=2) / safe
+    movement = counts.transitions.sum(axis=0) / safe[:, None] * (going / np.where(dead, 1.0, leaving))[:, None]
+    return WeightedAutomaton(
+        alphabet,
+        counts.initial / counts.initial.sum(),
+        emission[:, :, None] * movement[None],
+        np.where(dead, 1.0, counts.final / np.where(dead, 1.0, leaving)),
+    )
+
+
+def random_start(alphabet: Alphabet, n_states: int, strings: Strings, rng: np.random.Generator) -> WeightedAutomaton:
+    """Random moves around the unigram frequencies, with the stops that the mean length asks for."""
+    frequencies = np.bincount(strings.codes, minlength=len(alphabet)) + 0.5
+    moves = rng.dirichlet(np.ones(n_states), size=(len(alphabet), n_states))
+    emission = rng.gamma(5.0, size=(len(alphabet), n_states)) * (frequencies / frequencies.sum())[:, None]
+    stop = len(strings) / max(strings.n_gaps, 1)
+    emission *= (1.0 - stop) / emission.sum(axis=0)
+    return WeightedAutomaton(
+        alphabet, rng.dirichlet(np.ones(n_states)), emission[:, :, None] * moves, np.full(n_states, stop)
+    )
+
+
+def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
+    return automaton.initial, automaton.transitions, automaton.final
+
+
+def _expect_shard(trie: PrefixTrie, ends: NDArray[Any], weights: list[NDArray[Any]]) -> MoveCounts:
+    log_likelihood, initial, transitions, final = expected_counts(
+        trie.parent, trie.symbol, trie.level_starts, ends, *weights
+    )
+    return MoveCounts(log_likelihood, *(part.astype(np.float64) for part in (initial, transitions, final)))
+
+
+def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
+    whole = PrefixTrie.of(strings)
+    n_shards = -(-whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize // _VECTOR_BYTES)
+    if n_shards <= 1:
+        return [whole]
+    order = np.lexsort([_symbols_at(strings, position) for position in (3, 2, 1, 0)])  # neighbours share prefixes
+    return [PrefixTrie.of(strings.select(part)) for part in np.array_split(order, n_shards)]
+
+
+def _symbols_at(strings: Strings, position: int) -> NDArray[np.int32]:
+    """The symbol of each string at a position, -1 past its end."""
+    symbols = np.full(len(strings), -1, dtype=np.int32)
+    long_enough = strings.lengths > position
+    symbols[long_enough] = strings.codes[strings.offsets[:-1][long_enough] + position]
+    return symbols
