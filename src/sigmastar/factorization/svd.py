@@ -71,23 +71,20 @@ def factorize(matrix: Matrix, n_states: int, solver: Solver | None = None) -> Fa
             f"n_states={n_states} does not fit a block of {rows} outsides x {columns} insides; "
             f"use 1 <= n_states <= {min(rows, columns)} or a larger basis"
         )
-    _require_numbers(matrix)
-    left, values, right = (solver or choose_solver(matrix, n_states))(matrix, n_states)
-    rank = _rank(values, matrix.shape)
-    if rank < n_states:
+    factors = factorize_up_to(matrix, n_states, solver)
+    if (rank := factors.n_states) < n_states:
         raise ValueError(
             f"n_states={n_states} exceeds block rank {rank}; use n_states<={rank} or a larger basis"
         )
-    return Factors(*_fix_signs(left, values, right))
+    return factors
 
 
-def factorize_up_to(matrix: Matrix, n_states: int) -> Factors:
-    """The leading singular triples, `n_states` of them or as many as the rank of the block allows."""
+def factorize_up_to(matrix: Matrix, most_states: int, solver: Solver | None = None) -> Factors:
+    """As many leading singular triples as the block's rank allows, and at most `most_states`."""
     _require_numbers(matrix)
-    n_states = min(n_states, *matrix.shape)
-    left, values, right = choose_solver(matrix, n_states)(matrix, n_states)
-    rank = _rank(values, matrix.shape)
-    return Factors(*_fix_signs(left[:, :rank], values[:rank], right[:, :rank]))
+    n_states = min(most_states, *matrix.shape)
+    left, values, right = (solver or choose_solver(matrix, n_states))(matrix, n_states)
+    return Factors(*_fix_signs(left, values, right)).leading(_rank(values, matrix.shape))
 
 
 def numerical_rank(matrix: Matrix) -> int:

@@ -19,11 +19,10 @@ from sigmastar.factorization.rank import (
     RankEvidence,
     Rule,
     best_score,
-    candidate_ranks,
     choose_rank,
     split_half_noise,
 )
-from sigmastar.factorization.svd import Factors, factorize, numerical_rank
+from sigmastar.factorization.svd import Factors, factorize_up_to
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.conversions import prefix_to_string, substring_to_string
 from sigmastar.operators.recover import factorize_blocks, recover
@@ -37,6 +36,10 @@ Array = NDArray[np.float64]
 Step = Callable[[Blocks], Blocks]
 """Smoothing or weighting, between counting and factorising."""
 Scorer = Callable[[WeightedAutomaton, Strings], Array]
+"""A score for each held-out string, larger is better."""
+
+MOST_STATES = 100
+"""States tried where no candidates are named."""
 
 TO_STRING: Mapping[Statistic, Callable[[WeightedAutomaton], WeightedAutomaton]] = {
     STRING: lambda automaton: automaton,
@@ -52,6 +55,20 @@ class SpectralFit:
     automaton: WeightedAutomaton
     evidence: RankEvidence
     counts: StringCounts
+
+
+def repaired_log_probability(automaton: WeightedAutomaton, strings: Strings, mix: float = 1e-3) -> Array:
+    """Log-probability from next-symbol distributions, clipped at zero and mixed with the uniform one.
+
+    A proper distribution, so models of any rank compare fairly though their raw values may be negative.
+    """
+    strings = strings.recoded(automaton.alphabet, allow_unknown=True)
+    ends = strings.offsets[1:] + np.arange(len(strings))
+    following = np.insert(strings.codes, strings.offsets[1:], len(automaton.alphabet))
+    distributions = automaton.gap_distributions(strings)
+    actual = distributions[np.arange(len(following)), following]
+    logs = np.log((1.0 - mix) * np.where(following >= 0, actual, 0.0) + mix / distributions.shape[1])
+    return np.diff(np.cumsum(logs)[ends], prepend=0.0)
 
 
 def learn_automaton(
@@ -73,7 +90,7 @@ def fit_automaton(
     statistic: Statistic = STRING,
     steps: Sequence[Step] = (),
     candidates: Sequence[int] | None = None,
-    score: Scorer | None = None,
+    score: Scorer = repaired_log_probability,
     rule: Rule = best_score,
 ) -> SpectralFit:
     """Learn with the number of states that scores best on held-out strings; one SVD serves all."""
@@ -81,17 +98,19 @@ def fit_automaton(
     halves = [count_strings(half, basis, statistic) for half in _halves(require_strings(strings))]
     counts = halves[0] + halves[1]
     blocks = prepared(counts, steps)
-    tried = candidates or candidate_ranks(numerical_rank_within(blocks, 100))
-    factors = factorize(blocks.matrices["string"], max(tried))
+    factors = factorize_up_to(blocks.matrices["string"], max(candidates or (MOST_STATES,)))
 
     def learnt(n_states: int) -> WeightedAutomaton:
         return string_automaton(blocks, {"string": factors.leading(n_states)}, statistic)
 
     def held_out_score(n_states: int) -> Array:
-        return (score or repaired_log_probability)(learnt(n_states), held_out)
+        try:
+            return score(learnt(n_states), held_out)
+        except ValueError:  # no next-symbol weights: I - A is singular
+            return np.array([-np.inf])
 
     noise = split_half_noise(*(prepared(half, steps).matrices["string"] for half in halves))
-    evidence = choose_rank(factors, held_out_score, tried, noise, rule)
+    evidence = choose_rank(factors, held_out_score, candidates, noise, rule)
     return SpectralFit(learnt(evidence.chosen), evidence, counts)
 
 
@@ -112,15 +131,6 @@ def string_automaton(
     return TO_STRING[statistic](WeightedAutomaton.of_operators(recover(blocks, factors)))
 
 
-def repaired_log_probability(automaton: WeightedAutomaton, strings: Strings, mix: float = 1e-3) -> Array:
-    """Log-probability from next-symbol distributions, clipped at zero and mixed with the uniform one.
-
-    A proper distribution, so models of any rank compare fairly though their raw values may be negative.
-    """
-    strings = strings.recoded(automaton.alphabet, allow_unknown=True)
-    ends = strings.offsets[1:] + np.arange(len(strings))
-    following = np.insert(strings.codes, strings.offsets[1:], len(automaton.alphabet))
-    distributions = automaton.gap_distributions(strings)
-    actual = distributions[np.arange(len(following)), following]
-    logs = np.log((1.0 - mix) * np.where(following >= 0, actual, 0.0) + mix / distributions.shape[1])
-    return np.diff(np.cumsum(logs)[ends], prepend=0.0)
+def _halves(strings: Strings) -> tuple[Strings, Strings]:
+    """Every other string: two samples of the same source, whatever order the corpus has."""
+    return strings.select(np.arange(0, len(strings), 2)), strings.select(np.arange(1, len(strings), 2))
