@@ -88,7 +88,10 @@ class StringCounts:
         outsides, insides = (matcher.nesting() for matcher in _matchers(self.basis, self.statistic))
         matrix = (outsides.T @ _matrix(self.gaps, self.basis.shape) @ insides).tocsr() * scale
         ends, starts = outsides.T @ self.ends * scale, insides.T @ self.starts * scale
-        slices: dict[Operation, Slices] = {stop: ends[None, :], symbol: self._slices(outsides, insides, scale)}
+        slices: dict[Operation, Slices] = {
+            stop: ends[None, :],
+            symbol: self._slices(outsides, insides, scale),
+        }
         return Blocks(signature, {"string": matrix}, slices, {"string": starts})
 
     def _slices(self, outsides: sparse.csr_array, insides: sparse.csr_array, scale: float) -> SparseTensor:
