@@ -21,12 +21,14 @@ from sigmastar.inference.strings import trie_values
 from sigmastar.learning.mixing import HeldOut
 from sigmastar.learning.moves import EMCorpus, Maximize, maximize
 from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 _GROWTH, _LARGEST = 1.2, 6.0
 _CHECK_EVERY, _PATIENCE = 3, 3
+_LAST = 3
 
 
 def plain_steps(
@@ -108,15 +110,30 @@ class Climb:
         return mean_log_probability(automaton, self.held_out)
 
 
+def last_look(
+    automaton: WeightedAutomaton, strings: Strings, step: Maximize, dtype: type = np.float64
+) -> WeightedAutomaton:
+    """A few plain iterations on all strings, after some were held out to choose by."""
+    steps = plain_steps(EMCorpus(strings, automaton.n_states, dtype), automaton, step)
+    for _ in range(_LAST):
+        automaton, _ = next(steps)
+    return automaton
+
+
 def mean_log_probability(automaton: WeightedAutomaton, held_out: HeldOut) -> float:
     """Mean log-probability of held-out strings, -inf if one has none."""
+    counts = held_out.ends[held_out.ends > 0]
+    return float(counts @ held_out_logs(automaton, held_out) / held_out.n_strings)
+
+
+def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Array:
+    """Log-probabilities of the distinct held-out strings."""
     trie, ending = held_out.trie, np.flatnonzero(held_out.ends)
     mantissas, exponents = trie_values(
         trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions, automaton.final[:, None]
     )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
-    return float(held_out.ends[ending] @ logs / held_out.n_strings)
+    with np.errstate(divide="ignore"):
+        return np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
 
 
 def _beyond(old: WeightedAutomaton, new: WeightedAutomaton, eta: float) -> WeightedAutomaton:

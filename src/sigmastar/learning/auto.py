@@ -1,33 +1,45 @@
-"""`auto`: the best spectral start, polished by expectation-maximisation.
+"""`auto`: the best spectral starts, polished by expectation-maximisation, and the best two mixed.
 
-Anchored starts of several sizes race on held-out likelihood: a few iterations each, the better half
-goes on, the winner climbs until held-out data say stop, and the last iterations see all strings.
+Anchored starts from coarse and fine context classes, in several sizes, race on held-out likelihood: a
+few iterations each, those close to the lead go on. The leaders climb until held-out data say stop; a
+leader whose states still gain by being split in two is split. The last iterations see all strings. A
+mixture of two proper automata is a proper automaton, and averages out part of what each got wrong.
+
+The sizes are usual ones and those that the singular spectrum asks for: on deterministic machines the
+number of correlations above the noise is very nearly their number of states.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sigmastar.factorization.rank import RankEvidence, noise_level
+from sigmastar.factorization.rank import RankEvidence, count_above
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
-from sigmastar.learning.ascent import Climb, plain_steps
-from sigmastar.learning.contexts import ContextModel, choose_classes, learn_contexts
+from sigmastar.learning.ascent import Climb, held_out_logs, last_look
+from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
 from sigmastar.learning.mixing import HeldOut
-from sigmastar.learning.moves import EMCorpus, maximize_smoothed
+from sigmastar.learning.moves import EMCorpus, maximize_smoothed, random_start, split_states
+from sigmastar.operators.algebra import mixture
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.strings import Strings
 
+Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
-SIZES = (5, 10, 20, 40, 80)
-N_CLASSES = 1500
+USUAL_SIZES = (10, 20, 40)
+LARGEST = 100
+CLASSES = (300, 1500)
 HELD_OUT = 0.1
-_RACE = 20_000  # strings that the race is run on
-_FIRST_LEG, _SECOND_LEG, _LONGEST, _LAST = 3, 9, 150, 3
+_TRACK = 20_000  # strings that the race is run on
+_LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
+_LONGEST = 150
+_N_STRANGERS, _KNOWN_ENOUGH = 3, 1.3
+_SPLIT_TRIAL, _SPLIT_GAIN = 12, 0.003
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +50,20 @@ class AutoFit:
     evidence: RankEvidence
     held_out_score: float
     n_iterations: int
+    sizes: tuple[int, ...]  # of the members that are mixed
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What every stage needs: the strings to learn from, those held out, chance, and a voice."""
+
+    kept: Strings
+    held_out: HeldOut
+    rng: np.random.Generator
+    say: Progress
+
+    def climb(self, strings: Strings, start: WeightedAutomaton) -> Climb:
+        return Climb(EMCorpus(strings, start.n_states, np.float32), self.held_out, start, maximize_smoothed)
 
 
 def learn_auto(
@@ -46,60 +72,114 @@ def learn_auto(
     n_states: int | None = None,
     progress: Progress | None = None,
 ) -> AutoFit:
-    """Learn a proper automaton; `n_states=None` chooses among `SIZES`."""
-    say = progress or (lambda _: None)
+    """Learn a proper automaton. With `n_states` it has exactly so many; else the race chooses."""
     kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
-    held_out = HeldOut.of(held)
-    say("spectral starts")
-    counts = ContextCounts.of(kept, *choose_classes(strings, N_CLASSES))
-    contexts = learn_contexts(counts, n_states or max(SIZES))
-    sizes = [n_states] if n_states else sorted({min(size, contexts.n_states) for size in SIZES})
-    chosen, winner, scores = _race(contexts, sizes, kept, held_out, rng, say)
-    climb = _climb(EMCorpus(kept, winner.n_states, np.float32), held_out, winner)
-    climb.run(_LONGEST, progress=progress)
+    setting = _Setting(kept, HeldOut.of(held), rng, progress or (lambda _: None))
+    setting.say("spectral starts")
+    contexts = [_contexts(strings, kept, size, n_states) for size in CLASSES]
+    runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
+    n_members = 1 if n_states else 2
+    leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
+    starts = [leader.best for leader in leaders] + _strangers(setting, contexts, leaders[0].best.n_states)
+    climbs = [_to_the_top(setting, start, may_split=n_states is None) for start in starts]
+    climbs = sorted(climbs, key=lambda climb: -climb.best_score)[:n_members]
+    automaton = _combine(climbs, setting.held_out, strings, setting.say)
+    return AutoFit(
+        automaton,
+        _evidence(contexts[-1], runners, leaders[0]),
+        max(climb.best_score for climb in climbs),
+        sum(climb.n_iterations for climb in (*runners, *climbs)),
+        tuple(climb.best.n_states for climb in climbs),
+    )
+
+
+def _contexts(strings: Strings, kept: Strings, n_classes: int, n_states: int | None) -> ContextModel:
+    counts = ContextCounts.of(kept, *choose_classes(strings, n_classes))
+    return learn_contexts(counts, n_states or LARGEST)
+
+
+def _starts(contexts: ContextModel, n_states: int | None) -> list[WeightedAutomaton]:
+    parts = [contexts.leading(size) for size in ([n_states] if n_states else candidate_sizes(contexts))]
+    return [to_probabilistic(part, anchor_states(part)) for part in parts]
+
+
+def candidate_sizes(contexts: ContextModel) -> list[int]:
+    """Usual sizes, the number of correlations above the noise, and a little more; near doubles left out."""
+    spectral = count_above(contexts.singular_values, context_noise(contexts.counts))
+    wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
+    return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
+
+
+def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]:
+    """Every start with its score; those in the lead have gone further than the others."""
+    kept, rng = setting.kept, setting.rng
+    track = kept if len(kept) <= _TRACK else kept.select(np.sort(rng.permutation(len(kept))[:_TRACK]))
+    runners = [setting.climb(track, start) for start in starts]
+    going = list(runners)
+    for n_iterations, n_going, gap in _LEGS:
+        for runner in going:
+            setting.say(f"race of starts: {runner.best.n_states} states")
+            runner.run(n_iterations)
+        going.sort(key=lambda runner: -runner.best_score)
+        limit = going[0].best_score - gap
+        going = [runner for runner in going[:n_going] if runner.best_score >= limit]
+        if len(going) == 1:
+            break
+    return runners
+
+
+def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: int) -> list[WeightedAutomaton]:
+    """Random starts of the leader's size, where the spectrum says little about so many states."""
+    known = max(count_above(part.singular_values, context_noise(part.counts)) for part in contexts)
+    n_strangers = _N_STRANGERS if n_states > _KNOWN_ENOUGH * known else 0
+    return [random_start(setting.kept.alphabet, n_states, setting.kept, setting.rng) for _ in range(n_strangers)]
+
+
+def _to_the_top(setting: _Setting, start: WeightedAutomaton, may_split: bool) -> Climb:
+    climb = setting.climb(setting.kept, start).run(_LONGEST, progress=setting.say)
+    while may_split and 2 * climb.best.n_states <= LARGEST:
+        halves = setting.climb(setting.kept, split_states(climb.best, setting.rng))
+        if halves.run(_SPLIT_TRIAL, progress=setting.say).best_score < climb.best_score + _SPLIT_GAIN:
+            break
+        climb = halves.run(_LONGEST, progress=setting.say)
+    return climb
+
+
+def _combine(
+    climbs: Sequence[Climb], held_out: HeldOut, strings: Strings, say: Progress
+) -> WeightedAutomaton:
+    """The members after a last look at all strings, mixed as held-out data like it."""
     say("last iterations on all strings")
-    automaton = climb.best
-    everything = plain_steps(EMCorpus(strings, automaton.n_states, np.float32), automaton, maximize_smoothed)
-    for _ in range(_LAST):
-        automaton, _ = next(everything)
-    return AutoFit(automaton, _evidence(contexts, scores, chosen), climb.best_score, climb.n_iterations)
+    members = [last_look(climb.best, strings, maximize_smoothed, np.float32) for climb in climbs]
+    if len(members) == 1:
+        return members[0]
+    weights = _mixture_weights(np.array([held_out_logs(climb.best, held_out) for climb in climbs]), held_out)
+    return mixture(members, weights.tolist())
 
 
-def _race(
-    contexts: ContextModel,
-    sizes: list[int],
-    kept: Strings,
-    held_out: HeldOut,
-    rng: np.random.Generator,
-    say: Progress,
-) -> tuple[int, WeightedAutomaton, dict[int, float]]:
-    """The size that does best after a few iterations, its automaton, and the held-out score of every size."""
-    track = kept if len(kept) <= _RACE else kept.select(np.sort(rng.permutation(len(kept))[:_RACE]))
-    runners = {}
-    for size in sizes:
-        say(f"race of starts: {size} states")
-        part = contexts.leading(size)
-        start = to_probabilistic(part, anchor_states(part))
-        runners[size] = _climb(EMCorpus(track, start.n_states, np.float32), held_out, start).run(_FIRST_LEG)
-    leaders = sorted(runners, key=lambda size: -runners[size].best_score)[:2]
-    if len(leaders) > 1:
-        for size in leaders:
-            runners[size].run(_SECOND_LEG)
-    best = max(leaders, key=lambda size: runners[size].best_score)
-    return best, runners[best].best, {size: runner.best_score for size, runner in runners.items()}
+def _mixture_weights(logs: Array, held_out: HeldOut) -> Array:
+    """EM for the weights of the members, from the log-probabilities of the held-out strings under each."""
+    weights = np.full(len(logs), 1.0 / len(logs))
+    counts = held_out.ends[held_out.ends > 0]
+    relative = np.exp(logs - logs.max(axis=0))
+    for _ in range(20):
+        shares = weights[:, None] * relative
+        shares /= shares.sum(axis=0)
+        weights = (shares @ counts + 1.0) / (counts.sum() + len(logs))
+    return weights
 
 
-def _climb(corpus: EMCorpus, held_out: HeldOut, start: WeightedAutomaton) -> Climb:
-    return Climb(corpus, held_out, start, maximize_smoothed)
-
-
-def _evidence(contexts: ContextModel, scores: dict[int, float], chosen: int) -> RankEvidence:
-    counts = contexts.counts
+def _evidence(contexts: ContextModel, runners: Sequence[Climb], leader: Climb) -> RankEvidence:
+    scores: dict[int, float] = {}
+    for runner in runners:
+        size = runner.best.n_states
+        scores[size] = max(scores.get(size, -np.inf), runner.best_score)
+    sizes = tuple(sorted(scores))
     return RankEvidence(
         singular_values=contexts.singular_values,
-        noise_level=noise_level(counts.pasts.n_classes, counts.futures.n_classes, int(counts.counts.sum())),
-        candidates=tuple(scores),
-        scores=tuple(scores.values()),
-        chosen=chosen,
+        noise_level=context_noise(contexts.counts),
+        candidates=sizes,
+        scores=tuple(scores[size] for size in sizes),
+        chosen=leader.best.n_states,
         reason="best held-out log-likelihood after a few iterations",
     )

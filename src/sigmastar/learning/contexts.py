@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.factorization.rank import noise_level
 from sigmastar.factorization.svd import Factors, factorize_up_to
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
@@ -88,6 +89,11 @@ def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
     states = factors.outside * (scale / np.sqrt(np.maximum(counts.past_counts, 1)))[:, None]
     states[counts.past_counts == 0] = np.eye(1, factors.n_states)  # classes of the full corpus, unseen in this part
     return ContextModel(counts, factors.singular_values, automaton, states)
+
+
+def context_noise(counts: ContextCounts) -> float:
+    """The largest correlation, after the first, that chance alone would show on these classes."""
+    return noise_level(counts.pasts.n_classes, counts.futures.n_classes, int(counts.counts.sum()))
 
 
 def _constant_first(factors: Factors, constant: Array) -> Factors:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
-from sigmastar.learning.ascent import Climb, Progress
+from sigmastar.learning.ascent import Climb, Progress, last_look
 from sigmastar.learning.contexts import choose_classes, learn_contexts
 from sigmastar.learning.mixing import HeldOut
 from sigmastar.learning.moves import EMCorpus, Maximize, maximize_hmm, maximize_smoothed, random_start
@@ -63,6 +63,7 @@ def learn_em(
 ) -> EMFit:
     """The best of `n_seeds` ascents by held-out likelihood (by training likelihood if `held_out` is 0).
 
+    After the choice a last few iterations see the held-out strings too.
     With a `time_limit` in seconds, seeds are started until it is over, at least one and at most `n_seeds`.
     """
     if n_states < 1:
@@ -77,7 +78,8 @@ def learn_em(
         for _ in _seeds(n_seeds, deadline)
     ]
     best = max(climbs, key=lambda climb: climb.best_score)
-    return EMFit(best.best, best.log_likelihoods, best.best_score, sum(climb.n_iterations for climb in climbs))
+    automaton = best.best if held is None else last_look(best.best, strings, step, dtype)
+    return EMFit(automaton, best.log_likelihoods, best.best_score, sum(climb.n_iterations for climb in climbs))
 
 
 def _seeds(n_seeds: int, deadline: float | None) -> Iterator[int]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.factorization.rank import RankEvidence, noise_level
-from sigmastar.learning.contexts import ContextModel, choose_classes, learn_contexts
+from sigmastar.factorization.rank import RankEvidence
+from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
 from sigmastar.learning.mixing import START_RATE, HeldOut, Steps, tune_mixing
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
@@ -71,16 +71,21 @@ def learn_fast(
     counts = part.counts if held is strings else part.counts + ContextCounts.of(held, part.counts.pasts, part.counts.futures)
     contexts = learn_contexts(counts, rank)
     model = filtered(contexts).with_mixing(rates.mixing)
-    return FilteredFit(model, _evidence(chosen, strings), contexts, Steps.of(rates, held_out).log_likelihood)
+    return FilteredFit(model, _evidence(chosen), contexts, Steps.of(rates, held_out).log_likelihood)
 
 
 def filtered(contexts: ContextModel, rate: float = START_RATE) -> FilteredAutomaton:
     """A context model behind the restart filter, with one mixing rate for all classes."""
-    counts = contexts.counts
+    mixing = np.full(contexts.counts.pasts.n_classes, rate)
+    return FilteredAutomaton(
+        contexts.automaton, contexts.mass, backoff_of(contexts.counts), contexts.states, mixing
+    )
+
+
+def backoff_of(counts: ContextCounts) -> NgramModel:
+    """The back-off model of next symbols on the same past classes."""
     following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
-    backoff = NgramModel.of_counts(counts.strings_like.alphabet, following)
-    mixing = np.full(counts.pasts.n_classes, rate)
-    return FilteredAutomaton(contexts.automaton, contexts.mass, backoff, contexts.states, mixing)
+    return NgramModel.of_counts(counts.strings_like.alphabet, following)
 
 
 def _score_ranks(
@@ -98,12 +103,11 @@ def _score_ranks(
     return _Candidate(contexts, scores)
 
 
-def _evidence(candidate: _Candidate, strings: Strings) -> RankEvidence:
-    counts = candidate.contexts.counts
+def _evidence(candidate: _Candidate) -> RankEvidence:
     ranks = tuple(candidate.scores)
     return RankEvidence(
         singular_values=candidate.contexts.singular_values,
-        noise_level=noise_level(counts.pasts.n_classes, counts.futures.n_classes, strings.n_gaps),
+        noise_level=context_noise(candidate.contexts.counts),
         candidates=ranks,
         scores=tuple(candidate.scores[rank] for rank in ranks),
         chosen=candidate.best,

@@ -116,6 +116,17 @@ def random_start(alphabet: Alphabet, n_states: int, strings: Strings, rng: np.ra
     )
 
 
+def split_states(automaton: WeightedAutomaton, rng: np.random.Generator, noise: float = 0.2) -> WeightedAutomaton:
+    """Every state twice, with half the moves to each copy and a little chance to tell them apart."""
+
+    def shaken(weights: Array) -> Array:
+        return weights * np.exp(noise * rng.standard_normal(weights.shape))
+
+    moves = shaken(np.repeat(np.repeat(automaton.transitions, 2, axis=1), 2, axis=2) / 2)
+    starts, stops = shaken(np.repeat(automaton.initial, 2)), shaken(np.repeat(automaton.final, 2))
+    return maximize(automaton.alphabet, MoveCounts(0.0, starts, moves, stops))
+
+
 def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
     return automaton.initial, automaton.transitions, automaton.final
 
