@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+CELLS = 1 << 20  # next-symbol weights held at a time
+
 
 @kernel
 def filter_trie(
@@ -50,25 +52,31 @@ def filter_trie(
     log_prefix, end_probability = np.zeros(n_nodes), np.zeros(n_nodes)
     edge_restart, end_restart = np.zeros(n_nodes), np.zeros(n_nodes)
     states = np.ascontiguousarray(initial).reshape(1, n_states).copy()
+    columns = np.ascontiguousarray(readout.T)
+    rows_at_once = max(1, CELLS // n_outcomes)
+    buffer = np.empty((min(rows_at_once, n_nodes), n_outcomes))
     for level in range(len(level_starts) - 1):
         first, end = level_starts[level], level_starts[level + 1]
-        weights = np.dot(states, readout)
         totals = np.zeros(end - first)
-        for row in range(end - first):
-            for outcome in range(n_outcomes):
-                weights[row, outcome] = max(weights[row, outcome], 0.0)
-                totals[row] += weights[row, outcome]
-            node = first + row
-            rate = mixing[classes[node]] if totals[row] > 0.0 else 1.0
-            scale = (1.0 - rate) / totals[row] if totals[row] > 0.0 else 0.0
-            from_backoff = rate * end_backoff[node]
-            end_probability[node] = scale * weights[row, n_outcomes - 1] + from_backoff
-            if end_probability[node] > 0.0:
-                end_restart[node] = from_backoff / end_probability[node]
-            if len(predictions):
+        for begin in range(first, end, rows_at_once):  # all next symbols of a level at once may be too many
+            some = states[begin - first : min(begin + rows_at_once, end) - first]
+            weights = np.dot(some, readout, buffer[: len(some)])
+            for node in range(begin, begin + len(some)):
+                row = node - begin
+                total = 0.0
                 for outcome in range(n_outcomes):
-                    if totals[row] > 0.0:
-                        predictions[node, outcome] = weights[row, outcome] / totals[row]
+                    weights[row, outcome] = max(weights[row, outcome], 0.0)
+                    total += weights[row, outcome]
+                rate = mixing[classes[node]] if total > 0.0 else 1.0
+                scale = (1.0 - rate) / total if total > 0.0 else 0.0
+                from_backoff = rate * end_backoff[node]
+                end_probability[node] = scale * weights[row, n_outcomes - 1] + from_backoff
+                if end_probability[node] > 0.0:
+                    end_restart[node] = from_backoff / end_probability[node]
+                if len(predictions) and total > 0.0:
+                    for outcome in range(n_outcomes):
+                        predictions[node, outcome] = weights[row, outcome] / total
+                totals[node - first] = total
         if level + 2 == len(level_starts):
             break
         after = level_starts[level + 2]
@@ -87,7 +95,7 @@ def filter_trie(
             run = stop
         for node in range(end, after):
             row, state = parent[node] - first, following[node - end]
-            weight = weights[row, symbol[node]] if symbol[node] >= 0 else 0.0
+            weight = max(np.dot(states[row], columns[symbol[node]]), 0.0) if symbol[node] >= 0 else 0.0
             rate = mixing[classes[parent[node]]] if totals[row] > 0.0 else 1.0
             scale = (1.0 - rate) / totals[row] if weight > 0.0 else 0.0
             from_backoff = rate * edge_backoff[node]
