@@ -4,9 +4,6 @@ Anchored starts from coarse and fine context classes, in several sizes, race on 
 few iterations each, those close to the lead go on. The leaders climb until held-out data say stop; a
 leader whose states still gain by being split in two is split. The last iterations see all strings. A
 mixture of two proper automata is a proper automaton, and averages out part of what each got wrong.
-
-The sizes are usual ones and those that the singular spectrum asks for: on deterministic machines the
-number of correlations above the noise is very nearly their number of states.
 """
 
 from __future__ import annotations
@@ -20,7 +17,14 @@ from numpy.typing import NDArray
 from sigmastar.factorization.rank import RankEvidence, count_above
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
 from sigmastar.learning.ascent import Climb, held_out_logs, last_look
-from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
+from sigmastar.learning.contexts import (
+    LARGEST,
+    ContextModel,
+    candidate_sizes,
+    choose_classes,
+    context_noise,
+    learn_contexts,
+)
 from sigmastar.learning.mixing import HeldOut
 from sigmastar.learning.moves import EMCorpus, maximize_smoothed, random_start, split_states
 from sigmastar.operators.algebra import mixture
@@ -31,8 +35,6 @@ from sigmastar.structures.strings import Strings
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
-USUAL_SIZES = (10, 20, 40)
-LARGEST = 100
 CLASSES = (300, 1500)
 HELD_OUT = 0.1
 _TRACK = 20_000  # strings that the race is run on
@@ -101,13 +103,6 @@ def _contexts(strings: Strings, kept: Strings, n_classes: int, n_states: int | N
 def _starts(contexts: ContextModel, n_states: int | None) -> list[WeightedAutomaton]:
     parts = [contexts.leading(size) for size in ([n_states] if n_states else candidate_sizes(contexts))]
     return [to_probabilistic(part, anchor_states(part)) for part in parts]
-
-
-def candidate_sizes(contexts: ContextModel) -> list[int]:
-    """Usual sizes, the number of correlations above the noise, and a little more; near doubles left out."""
-    spectral = count_above(contexts.singular_values, context_noise(contexts.counts))
-    wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
-    return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
 
 
 def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]:

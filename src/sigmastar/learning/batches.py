@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.factorization.rank import RankEvidence, choose_rank, noise_level, split_half_noise
+from sigmastar.factorization.rank import RankEvidence, choose_rank, split_half_noise
 from sigmastar.factorization.svd import factorize_up_to
-from sigmastar.learning.contexts import ContextModel, choose_classes, learn_contexts
+from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
 from sigmastar.learning.fast import CLASSES, HELD_OUT, RANKS, FilteredFit, filtered
 from sigmastar.learning.mixing import HeldOut, Steps, tune_mixing
 from sigmastar.learning.spectral import MOST_STATES, SpectralFit, repaired_log_probability, string_automaton
@@ -89,10 +89,9 @@ class ContextBatches:
         contexts, scores = max(candidates, key=lambda candidate: max(candidate[1].values()))
         rank = max(scores, key=scores.__getitem__)
         rates = tune_mixing(filtered(contexts.leading(rank)), contexts.counts.past_counts, held_out, 3)
-        everything = self.all_counts(contexts.counts)
-        final = learn_contexts(everything, rank)
+        final = learn_contexts(self.all_counts(contexts.counts), rank)
         model = filtered(final).with_mixing(rates.mixing)
-        evidence = _evidence(contexts, scores, rank, int(everything.counts.sum()))
+        evidence = _evidence(contexts, scores, rank)
         return FilteredFit(model, evidence, final, Steps.of(rates, held_out).log_likelihood)
 
 
@@ -107,11 +106,10 @@ def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None
     return scores
 
 
-def _evidence(contexts: ContextModel, scores: dict[int, float], rank: int, n_gaps: int) -> RankEvidence:
-    counts = contexts.counts
+def _evidence(contexts: ContextModel, scores: dict[int, float], rank: int) -> RankEvidence:
     return RankEvidence(
         singular_values=contexts.singular_values,
-        noise_level=noise_level(counts.pasts.n_classes, counts.futures.n_classes, n_gaps),
+        noise_level=context_noise(contexts.counts),
         candidates=tuple(scores),
         scores=tuple(scores.values()),
         chosen=rank,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.factorization.rank import noise_level
+from sigmastar.factorization.rank import count_above, noise_level
 from sigmastar.factorization.svd import Factors, factorize_up_to
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
@@ -25,6 +25,8 @@ from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 
+USUAL_SIZES = (10, 20, 40)
+LARGEST = 100
 _OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
 
 
@@ -94,6 +96,16 @@ def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
 def context_noise(counts: ContextCounts) -> float:
     """The largest correlation, after the first, that chance alone would show on these classes."""
     return noise_level(counts.pasts.n_classes, counts.futures.n_classes, int(counts.counts.sum()))
+
+
+def candidate_sizes(contexts: ContextModel) -> list[int]:
+    """Numbers of states worth trying: usual ones, those above the noise, a little more; no near doubles.
+
+    On deterministic machines the number of correlations above the noise is very nearly their size.
+    """
+    spectral = count_above(contexts.singular_values, context_noise(contexts.counts))
+    wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
+    return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
 
 
 def _constant_first(factors: Factors, constant: Array) -> Factors:

@@ -17,21 +17,32 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sigmastar.factorization.rank import RankEvidence
+from sigmastar.inference.expectations import forward_pass
 from sigmastar.inference.mixtures import left_sums_only, mixture_sums
 from sigmastar.learning.anchors import anchor_states, background, memberships, shrunk_states, to_probabilistic
-from sigmastar.learning.contexts import ContextModel, choose_classes, learn_contexts
-from sigmastar.learning.fast import HELD_OUT, FilteredFit, Progress, backoff_of, context_noise
+from sigmastar.learning.contexts import (
+    LARGEST,
+    ContextModel,
+    candidate_sizes,
+    choose_classes,
+    context_noise,
+    learn_contexts,
+)
+from sigmastar.learning.fast import CLASSES, HELD_OUT, FilteredFit, Progress, backoff_of
 from sigmastar.learning.mixing import START_RATE, HeldOut, Steps, tune_mixing
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
+from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
 
 Array = NDArray[np.float64]
 
-N_CLASSES = 1500
+_MOST_ROUNDS, _ROUND_GAIN = 10, 5e-4
 _EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 10, 15, 8, 15
 _MEMBERSHIP_PRIOR = 10.0
 _BACKGROUND = 1e-3
@@ -45,10 +56,41 @@ class AnchorModel:
     automaton: WeightedAutomaton
     memberships: Array
 
-    def filtered(self, contexts: ContextModel) -> FilteredAutomaton:
+    def filtered(self, counts: ContextCounts, mixing: Array | None = None) -> FilteredAutomaton:
+        if mixing is None:
+            mixing = np.full(len(self.memberships), START_RATE)
         mass = np.ones(self.automaton.n_states)
-        mixing = np.full(len(self.memberships), START_RATE)
-        return FilteredAutomaton(self.automaton, mass, backoff_of(contexts.counts), self.memberships, mixing)
+        return FilteredAutomaton(self.automaton, mass, backoff_of(counts), self.memberships, mixing)
+
+
+def learn_convex(
+    strings: Strings,
+    rng: np.random.Generator,
+    n_states: int | None = None,
+    progress: Progress | None = None,
+) -> FilteredFit:
+    """Learn a proper automaton behind the restart filter; held-out likelihood chooses its size."""
+    say = progress or (lambda _: None)
+    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    held_out = HeldOut.of(held)
+    trials = []
+    for size in CLASSES:
+        say(f"concave stages on {size} context classes")
+        counts = ContextCounts.of(kept, *choose_classes(strings, size))
+        contexts = learn_contexts(counts, n_states or LARGEST)
+        sizes = [n_states] if n_states else candidate_sizes(contexts)
+        trials += [_trial(contexts.leading(n), held_out) for n in sizes]
+    leaders = sorted(trials, key=lambda trial: -trial.score)[:2]
+    best = max((_with_rounds(leader, kept, held_out, say) for leader in leaders), key=lambda trial: trial.score)
+    say(f"final fit with {best.contexts.n_states} states")
+    counts = best.contexts.counts
+    if held is not strings:
+        counts = counts + ContextCounts.of(held, counts.pasts, counts.futures)
+    contexts = learn_contexts(counts, best.contexts.n_states)
+    model = learn_anchor_model(contexts)
+    for _ in range(best.n_rounds):
+        model = _again(model, contexts, strings)
+    return FilteredFit(model.filtered(counts, best.mixing), _evidence(trials, best), contexts, best.score)
 
 
 def learn_anchor_model(contexts: ContextModel) -> AnchorModel:
@@ -60,10 +102,58 @@ def learn_anchor_model(contexts: ContextModel) -> AnchorModel:
     emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS)
     mixes = table.fit_memberships(prior, emissions, _MEMBERSHIP_STEPS)
     emissions = table.fit_emissions(mixes, emissions, _EMISSION_AGAIN)
-    start = to_probabilistic(contexts, anchors)
-    moves, stops = _fit_moves(contexts, mixes, emissions, start)
-    first = mixes[contexts.counts.pasts.start]
-    return AnchorModel(WeightedAutomaton(start.alphabet, first, moves, stops), mixes)
+    return _with_moves(contexts, mixes, emissions, to_probabilistic(contexts, anchors))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A model of one size, after so many further rounds, and its held-out score."""
+
+    contexts: ContextModel
+    model: AnchorModel
+    n_rounds: int
+    score: float
+    mixing: Array
+
+
+def _trial(
+    contexts: ContextModel, held_out: HeldOut, model: AnchorModel | None = None, n_rounds: int = 0
+) -> _Trial:
+    model = model or learn_anchor_model(contexts)
+    tuned = tune_mixing(model.filtered(contexts.counts), contexts.counts.past_counts, held_out, 2)
+    return _Trial(contexts, model, n_rounds, Steps.of(tuned, held_out).log_likelihood, tuned.mixing)
+
+
+def _with_rounds(trial: _Trial, kept: Strings, held_out: HeldOut, say: Progress) -> _Trial:
+    """Further rounds, as long as held-out data approve of them."""
+    for n_rounds in range(1, _MOST_ROUNDS + 1):
+        say(f"concave stages, round {n_rounds + 1}")
+        following = _trial(trial.contexts, held_out, _again(trial.model, trial.contexts, kept), n_rounds)
+        if following.score < trial.score + _ROUND_GAIN:
+            break
+        trial = following
+    return trial
+
+
+def _again(model: AnchorModel, contexts: ContextModel, strings: Strings) -> AnchorModel:
+    """Another round: what the automaton itself believes in each class takes the place of the memberships."""
+    prior = class_beliefs(model.automaton, contexts.counts.pasts, strings)
+    table = _Table.of(contexts.counts)
+    emissions = np.tile(table.column_frequencies[:, None], (1, prior.shape[1]))
+    emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS + _EMISSION_AGAIN)
+    return _with_moves(contexts, prior, emissions, model.automaton)
+
+
+def class_beliefs(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> Array:
+    """The mean state of a proper automaton over the gaps of each past class."""
+    trie = PrefixTrie.of(strings)
+    vectors, _ = forward_pass(
+        trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions
+    )
+    places = (pasts.classify_prefixes(trie), np.arange(trie.n_nodes))
+    weights = sparse.csr_array((trie.through_counts(), places), shape=(pasts.n_classes, trie.n_nodes))
+    sums = weights @ vectors
+    return _rows_to_one(sums + 1e-3 * sums.sum(axis=0) / sums.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +186,14 @@ class _Table:
             sums, _, _ = mixture_sums(self.rows, self.columns, self.counts, mixes, emissions)
             mixes = _rows_to_one(mixes * sums + _MEMBERSHIP_PRIOR * prior)
         return mixes
+
+
+def _with_moves(
+    contexts: ContextModel, mixes: Array, emissions: Array, start: WeightedAutomaton
+) -> AnchorModel:
+    moves, stops = _fit_moves(contexts, mixes, emissions, start)
+    first = mixes[contexts.counts.pasts.start]
+    return AnchorModel(WeightedAutomaton(start.alphabet, first, moves, stops), mixes)
 
 
 def _fit_moves(
@@ -136,3 +234,18 @@ def _entries_by_symbol(counts: ContextCounts) -> tuple[list[int], list[tuple[NDA
 
 def _rows_to_one(matrix: Array) -> Array:
     return matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+
+
+def _evidence(trials: list[_Trial], best: _Trial) -> RankEvidence:
+    scores: dict[int, float] = {}
+    for trial in trials:
+        scores[trial.contexts.n_states] = max(scores.get(trial.contexts.n_states, -np.inf), trial.score)
+    sizes = tuple(sorted(scores))
+    return RankEvidence(
+        singular_values=best.contexts.singular_values,
+        noise_level=context_noise(best.contexts.counts),
+        candidates=sizes,
+        scores=tuple(scores[size] for size in sizes),
+        chosen=best.contexts.n_states,
+        reason="best held-out log-likelihood",
+    )

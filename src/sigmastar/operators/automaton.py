@@ -184,10 +184,12 @@ class WeightedAutomaton:
         Defined where I - A is regular even if the masses are infinite (spectral radius above one):
         a learnt automaton may stray there, and its conditional weights are still of use.
         """
-        after = self._all_continuations()
+        after = self.continuation_mass
         return np.ascontiguousarray(np.vstack([self.transitions @ after, self.final]).T)
 
-    def _all_continuations(self) -> Array:
+    @cached_property
+    def continuation_mass(self) -> Array:
+        """What all continuations of a state weigh, as `next_weights` sees it."""
         if self.is_stochastic():  # known without solving, even where a state never stops
             return np.ones(self.n_states)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +98,24 @@ class FilteredAutomaton:
             self.alphabet, n_strings, rng, max_length, self._start_states, self._distributions, self._advance
         )
 
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        automaton, header = self.automaton.to_parts()
+        backoff, _ = self.backoff.to_parts()
+        arrays = {f"automaton.{name}": array for name, array in automaton.items()}
+        arrays |= {f"backoff.{name}": array for name, array in backoff.items()}
+        return arrays | {"mass": self.mass, "restarts": self.restarts, "mixing": self.mixing}, header
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> FilteredAutomaton:
+        automaton = WeightedAutomaton.from_parts(_below("automaton.", arrays), header)
+        backoff = NgramModel.from_parts(_below("backoff.", arrays), header)
+        mass, restarts, mixing = arrays["mass"], arrays["restarts"], arrays["mixing"]
+        shapes = (mass.shape, restarts.shape, mixing.shape)
+        n, n_classes = automaton.n_states, backoff.contexts.n_classes
+        if shapes != ((n,), (n_classes, n), (n_classes,)):
+            raise ValueError(f"mass, restarts and mixing of shapes {shapes} do not fit the automaton")
+        return cls(automaton, mass, backoff, restarts, mixing)
+
     def _mix(self, predictions: Array, classes: Integers) -> Array:
         rates = np.where(predictions.sum(axis=1) > 0, self.mixing[classes], 1.0)[:, None]
         mixed = (1.0 - rates) * predictions + rates * self.backoff.distributions(classes)
@@ -127,6 +145,10 @@ class FilteredAutomaton:
         following = self.backoff.contexts.transitions[classes, symbols]
         restart = (from_backoff / probabilities)[:, None] * self.restarts[following]
         return scale[:, None] * moved + restart, following
+
+
+def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _clipped(weights: Array) -> tuple[Array, Array]:

@@ -65,6 +65,46 @@ class NgramModel:
             advance=lambda classes, rows, symbols: self.contexts.transitions[classes[rows], symbols],
         )
 
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        rows, contexts = self.rows, self.contexts
+        arrays = {
+            "context_parent": contexts.parent,
+            "context_symbol": contexts.symbol,
+            "row_starts": rows.row_starts,
+            "outcomes": rows.outcomes,
+            "own": rows.own,
+            "backoff": rows.backoff,
+        }
+        return arrays, {"alphabet": self.alphabet}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> NgramModel:
+        alphabet = header["alphabet"]
+        contexts = ContextTrie(len(alphabet), "past", arrays["context_parent"], arrays["context_symbol"])
+        rows = Backoff(arrays["row_starts"], arrays["outcomes"], arrays["own"], arrays["backoff"])
+        _require_rows(contexts, rows)
+        return cls(alphabet, contexts, rows)
+
     def _tables(self) -> tuple[Any, ...]:
         rows = self.rows
         return self.contexts.parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes
+
+
+def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
+    """Refuse tables that kernels would read out of bounds."""
+    n, parent, outcomes = contexts.n_classes, contexts.parent, rows.outcomes
+    fits = (
+        n > 0
+        and contexts.symbol.shape == (n,)
+        and rows.row_starts.shape == (n + 1,)
+        and rows.backoff.shape == (n,)
+        and rows.own.shape == outcomes.shape
+        and rows.row_starts[0] == 0
+        and rows.row_starts[-1] == len(outcomes)
+        and bool((np.diff(rows.row_starts) >= 0).all())
+        and bool((parent[1:] < np.arange(1, n)).all() and (parent >= 0).all())
+        and bool(((outcomes >= 0) & (outcomes <= contexts.n_symbols)).all())
+        and bool((contexts.symbol <= contexts.n_symbols).all())
+    )
+    if not fits:
+        raise ValueError("the tables of a back-off model do not fit each other")

@@ -1,0 +1,35 @@
+"""`ngram`: back-off models of fixed order, the rival that needs no hidden states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sigmastar.operators.ngram import NgramModel
+from sigmastar.statistics.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
+from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.structures.strings import Strings
+
+SMOOTHINGS: dict[str, Smoothing] = {"witten-bell": witten_bell, "kneser-ney": kneser_ney}
+ORDERS = (1, 2, 3, 4, 5, 6)
+HELD_OUT = 0.1
+
+
+def learn_ngram(
+    strings: Strings,
+    order: int | None = 3,
+    smoothing: Smoothing = witten_bell,
+    rng: np.random.Generator | None = None,
+) -> NgramModel:
+    """An n-gram model; `order=None` chooses among `ORDERS` by held-out likelihood."""
+    if order is None:
+        order = _best_order(strings, smoothing, rng or np.random.default_rng(0))
+    if order < 1:
+        raise ValueError(f"order={order}: an n-gram has at least one symbol; use order>=1")
+    contexts = grow_contexts(strings, "past", max_depth=order - 1)
+    return NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, contexts), smoothing)
+
+
+def _best_order(strings: Strings, smoothing: Smoothing, rng: np.random.Generator) -> int:
+    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    scores = [learn_ngram(kept, order, smoothing).log_probability(held).mean() for order in ORDERS]
+    return ORDERS[int(np.argmax(scores))]

@@ -1,0 +1,129 @@
+"""Repairs: proper distributions from automata with signed weights.
+
+    filter    clip and renormalise every next-symbol distribution, restart strayed states by context class
+    project   the closest proper automaton on extreme states (successive projection, least squares)
+    em        the projected automaton polished by expectation-maximisation
+
+Each needs the strings that the automaton was learnt from, or others like them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sigmastar.factorization.nonnegative import successive_projection
+from sigmastar.inference.strings import trie_values
+from sigmastar.learning.anchors import memberships
+from sigmastar.learning.ascent import Climb
+from sigmastar.learning.contexts import choose_classes
+from sigmastar.learning.mixing import START_RATE, HeldOut, tune_mixing
+from sigmastar.learning.moves import EMCorpus, MoveCounts, maximize_smoothed
+from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.ngram import NgramModel
+from sigmastar.operators.sequence import SequenceModel
+from sigmastar.statistics.backoff import NextCounts
+from sigmastar.structures.contexts import ContextTrie
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
+
+Array = NDArray[np.float64]
+
+N_CLASSES = 300
+HELD_OUT = 0.1
+_EM_ITERATIONS = 100
+_CHANCE = 0.02
+
+
+def leave_alone(automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator) -> SequenceModel:
+    return automaton
+
+
+def filter_automaton(automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator) -> FilteredAutomaton:
+    """The automaton behind the restart filter, its mixing rates tuned on a tenth of the strings."""
+    pasts, _ = choose_classes(strings, N_CLASSES)
+    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    states, counts = class_states(automaton, pasts, strings)
+    mixing = np.full(pasts.n_classes, START_RATE)
+    mass = automaton.continuation_mass
+    tried = FilteredAutomaton(automaton, mass, _backoff(kept, pasts), states, mixing)
+    tuned = tune_mixing(tried, counts, HeldOut.of(held), 3)
+    return FilteredAutomaton(automaton, mass, _backoff(strings, pasts), states, tuned.mixing)
+
+
+def project_automaton(
+    automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
+) -> WeightedAutomaton:
+    """A proper automaton with as many states, on extreme states among those of the context classes."""
+    pasts, _ = choose_classes(strings, N_CLASSES)
+    states, counts = class_states(automaton, pasts, strings)
+    turn = _mass_first(automaton.continuation_mass)
+    states, turned = states @ turn, automaton.change_basis(turn)
+    shrunk = states * (counts / (counts + 50.0))[:, None]
+    shrunk[:, 0] = 1.0
+    anchors = shrunk[successive_projection(shrunk, automaton.n_states)]
+    n = len(anchors)
+    targets = np.einsum("qi,aij->aqj", anchors, turned.transitions).reshape(-1, automaton.n_states)
+    moves = memberships(anchors, targets).reshape(-1, n, n)
+    chance = (np.bincount(strings.codes, minlength=len(automaton.alphabet)) + 1.0) / (strings.n_gaps + 1.0)
+    visits = MoveCounts(
+        0.0,
+        memberships(anchors, turned.initial[None])[0] + _CHANCE / n,
+        moves + _CHANCE * chance[:, None, None] / n,
+        np.maximum(anchors @ turned.final, 0.0) + _CHANCE * len(strings) / strings.n_gaps,
+    )
+    return maximize_smoothed(automaton.alphabet, visits)
+
+
+def polish_automaton(
+    automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
+) -> WeightedAutomaton:
+    """The projected automaton after expectation-maximisation, stopped by held-out likelihood."""
+    start = project_automaton(automaton, strings, rng)
+    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    corpus = EMCorpus(kept, start.n_states, np.float32)
+    return Climb(corpus, HeldOut.of(held), start, maximize_smoothed).run(_EM_ITERATIONS).best
+
+
+Repair = Callable[[WeightedAutomaton, Strings, np.random.Generator], SequenceModel]
+
+REPAIRS: dict[str, Repair] = {
+    "none": leave_alone,
+    "filter": filter_automaton,
+    "project": project_automaton,
+    "em": polish_automaton,
+}
+
+
+def class_states(
+    automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings
+) -> tuple[Array, NDArray[np.int64]]:
+    """The mean forward vector of each past class, scaled to mass one, and how many gaps it has."""
+    trie, mass = PrefixTrie.of(strings), automaton.continuation_mass
+    vectors, _ = trie_values(
+        trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions, np.eye(len(mass))
+    )
+    classes, counts = pasts.classify_prefixes(trie), trie.through_counts()
+    masses = vectors @ mass
+    sound = masses > 1e-6 * np.abs(vectors).max(axis=1)  # strayed states would drown the others
+    weights = np.where(sound, counts / np.where(sound, masses, 1.0), 0.0)
+    gather = sparse.csr_array((weights, (classes, np.arange(trie.n_nodes))), shape=(pasts.n_classes, trie.n_nodes))
+    sums = gather @ vectors
+    totals = sums @ mass
+    start = automaton.initial / max(automaton.initial @ mass, 1e-12)
+    states = np.where(totals[:, None] > 0, sums / np.where(totals > 0, totals, 1.0)[:, None], start)
+    return states, np.bincount(classes, counts, pasts.n_classes).astype(np.int64)
+
+
+def _backoff(strings: Strings, pasts: ContextTrie) -> NgramModel:
+    return NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, pasts))
+
+
+def _mass_first(mass: Array) -> Array:
+    """A basis whose first coordinate is the mass: Q with Q e_1 = mass, the rest orthogonal to it."""
+    rest = np.linalg.qr(np.column_stack([mass, np.eye(len(mass))]))[0][:, 1:]
+    return np.column_stack([mass, rest])
