@@ -103,7 +103,7 @@ def candidate_sizes(contexts: ContextModel) -> list[int]:
 
     On deterministic machines the number of correlations above the noise is very nearly their size.
     """
-    spectral = count_above(contexts.singular_values, context_noise(contexts.counts))
+    spectral = max(count_above(contexts.singular_values, context_noise(contexts.counts)), 1)
     wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
     return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
 
