@@ -9,7 +9,21 @@ __version__ = "0.1.0"
 
 # The public names and the modules that define them. A name is imported when it is first asked for:
 # `import sigmastar` stays cheap. To publish a name, add `"Name": "sigmastar.layer.module"` here.
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "Alphabet": "sigmastar.structures.alphabet",
+    "EMAutomaton": "sigmastar.estimators.automata",
+    "END": "sigmastar.estimators.symbols",
+    "InputError": "sigmastar.errors",
+    "ModelFileError": "sigmastar.errors",
+    "NgramAutomaton": "sigmastar.estimators.automata",
+    "NotFittedError": "sigmastar.errors",
+    "SpectralAutomaton": "sigmastar.estimators.automata",
+    "Strings": "sigmastar.structures.strings",
+    "UnknownSymbolError": "sigmastar.errors",
+    "WeightedAutomaton": "sigmastar.operators.automaton",
+    "load_model": "sigmastar.operators.files",
+    "save_model": "sigmastar.operators.files",
+}
 
 __all__ = ["__version__", *_EXPORTS]
 

@@ -1,0 +1,87 @@
+"""`sigmastar convert`: models for other tools."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+import click
+
+from sigmastar.atomic import atomic_write
+from sigmastar.cli.models import load
+from sigmastar.cli.options import model_argument, output_option
+from sigmastar.cli.watching import tell
+from sigmastar.data.att import write_att
+from sigmastar.data.dot import write_dot
+from sigmastar.data.pautomac_model import write_pautomac_model
+from sigmastar.errors import InputError
+from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.stochastic import to_hmm
+from sigmastar.structures.alphabet import Alphabet
+
+Writer = Callable[[WeightedAutomaton, TextIO], None]
+
+
+def write_hmm(automaton: WeightedAutomaton, stream: TextIO) -> None:
+    """A hidden Markov model with stopping, as JSON."""
+    hmm = to_hmm(automaton)
+    arrays = {name: getattr(hmm, name).tolist() for name in ("initial", "transition", "emission", "stop")}
+    _write_json({"symbols": _names(hmm.alphabet), **arrays}, stream)
+
+
+def write_json(automaton: WeightedAutomaton, stream: TextIO) -> None:
+    """The weights as JSON: initial, one matrix a symbol, final."""
+    matrices = dict(zip(_names(automaton.alphabet), automaton.transitions.tolist(), strict=True))
+    _write_json(
+        {"initial": automaton.initial.tolist(), "transitions": matrices, "final": automaton.final.tolist()},
+        stream,
+    )
+
+
+FORMATS: Mapping[str, Writer] = {
+    "att": write_att,
+    "pautomac": write_pautomac_model,
+    "dot": write_dot,
+    "hmm": write_hmm,
+    "json": write_json,
+}
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True, help="The format.")
+@click.option("--symbols", metavar="FILE", help="With att: where to write the table of symbols.")
+@output_option
+def command(model: str, target: str, symbols: str | None, output: str) -> None:
+    """Write the automaton of MODEL: att is OpenFst's text, hmm a hidden Markov model in JSON."""
+    if symbols is not None and target != "att":
+        raise click.UsageError(f"--symbols is for --to att, not {target}")
+    loaded = load(model)
+    automaton = loaded.require_automaton()
+    if isinstance(loaded.model, FilteredAutomaton):
+        tell(f"note: {target} has no place for the filter of {model}; its automaton alone is written")
+    try:
+        with atomic_write(output) as stream:
+            FORMATS[target](automaton, stream)
+        if symbols is not None:
+            _write_symbols(automaton.alphabet, symbols)
+    except ValueError as problem:
+        if isinstance(problem, InputError) and problem.file is not None:
+            raise
+        raise InputError(f"{problem} (--method auto or em learns proper automata)", file=model) from None
+
+
+def _write_symbols(alphabet: Alphabet, path: str) -> None:
+    with atomic_write(path) as stream:
+        stream.writelines(f"{name}\t{code}\n" for code, name in enumerate(["<eps>", *_names(alphabet)]))
+
+
+def _names(alphabet: Alphabet) -> list[str]:
+    return [str(symbol) for symbol in alphabet]
+
+
+def _write_json(value: object, stream: TextIO) -> None:
+    json.dump(value, stream, allow_nan=False)
+    stream.write("\n")

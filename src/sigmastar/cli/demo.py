@@ -1,0 +1,43 @@
+"""`sigmastar demo`: every family shows itself."""
+
+from __future__ import annotations
+
+import click
+
+from sigmastar.atomic import atomic_write
+from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.printing import to_json
+from sigmastar.cli.watching import tell, watching
+from sigmastar.report.demo import DemoReport, run_demo
+from sigmastar.report.page import format_cell
+
+
+@click.command()
+@click.option("--out", default="sigmastar-demo", show_default=True, metavar="DIR", help="For report.html.")
+@seed_option
+@json_option
+@quiet_option
+def command(out: str, seed: int, as_json: bool, quiet: bool) -> None:
+    """Every family learns from data that it generates: a table here, pictures in DIR/report.html."""
+    with watching("demo", quiet) as say:
+        report = run_demo(out, seed, say)
+    with atomic_write("-") as stream:
+        stream.write(_in_json(report) if as_json else _in_text(report))
+    tell(f"report: {report.path}", quiet)
+
+
+def _in_text(report: DemoReport) -> str:
+    """The table in columns as wide as their longest cell."""
+    rows = [list(report.table.columns)]
+    rows += [["" if cell is None else format_cell(cell) for cell in row] for row in report.table.rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "".join(line.rstrip() + "\n" for line in lines)
+
+
+def _in_json(report: DemoReport) -> str:
+    rows = [
+        {"family": row.family, "learner": row.learner, "seconds": row.seconds, **row.measures}
+        for row in report.rows
+    ]
+    return to_json({"rows": rows, "report": str(report.path)}) + "\n"

@@ -1,0 +1,127 @@
+"""`sigmastar`: the table of commands, and what becomes of errors.
+
+exit 0    done
+exit 1    the work failed: one line on standard error says where, why, and what to do
+exit 2    the call was wrong
+exit 130  interrupted; files appear whole or not at all, so nothing partial is left
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import click
+
+from sigmastar import __version__
+from sigmastar.cli.lazy import Entry, LazyGroup
+from sigmastar.errors import InputError
+
+COMMANDS = {
+    "demo": Entry("sigmastar.cli.demo", "Every family on data it generates: a table and report.html."),
+    "learn": Entry("sigmastar.cli.learn", "Learn a model from data and write it to a file."),
+    "evaluate": Entry("sigmastar.cli.evaluate", "Measure how good a model is on data."),
+    "score": Entry("sigmastar.cli.score", "The natural log-probability of each string, one a line."),
+    "predict": Entry("sigmastar.cli.predict", "The most likely next symbols after each prefix."),
+    "sample": Entry("sigmastar.cli.sample", "Draw strings from a model."),
+    "show": Entry("sigmastar.cli.show", "What a model is and how it was learned; as a graph or a page too."),
+    "convert": Entry("sigmastar.cli.convert", "Write a model in the format of other tools."),
+    "reproduce": Entry("sigmastar.cli.reproduce", "Tables and figures of a paper beside our own."),
+}
+
+TRACEBACK = "SIGMASTAR_TRACEBACK"
+
+# click before 8.2 prints the help itself
+_NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
+    (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
+)
+
+
+class RootGroup(LazyGroup):
+    """The outermost group: every error becomes one line and an exit status."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
+        extra["standalone_mode"] = False
+        try:
+            status = super().main(args, *rest, **extra)
+            sys.stdout.flush()  # a full disk shows here
+        except BaseException as problem:
+            sys.exit(_report(problem))
+        sys.exit(status if isinstance(status, int) else 0)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:  # before click prints an empty line for it
+            raise _Interrupted from None
+
+
+class _Interrupted(Exception):
+    """Ctrl-C."""
+
+
+def _report(problem: BaseException) -> int:
+    """Say what went wrong, in one line, and with what status to leave."""
+    if isinstance(problem, SystemExit):
+        return problem.code if isinstance(problem.code, int) else 1
+    if isinstance(problem, BrokenPipeError):
+        _silence_output()
+        return 1
+    if isinstance(problem, _NO_ARGUMENTS):  # the message is the whole help
+        problem.show()
+        return problem.exit_code
+    if os.environ.get(TRACEBACK):
+        traceback.print_exception(problem)
+    message, status = _in_words(problem)
+    click.echo(f"sigmastar: {' '.join(message.split())}", err=True)
+    return status
+
+
+def _in_words(problem: BaseException) -> tuple[str, int]:
+    if isinstance(problem, click.UsageError):
+        return _usage(problem), problem.exit_code
+    if isinstance(problem, click.ClickException):
+        return problem.format_message(), problem.exit_code
+    if isinstance(problem, (_Interrupted, KeyboardInterrupt, click.Abort)):
+        return "interrupted; no unfinished file is left", 130
+    if isinstance(problem, MemoryError):
+        return "out of memory; use fewer strings, states or symbols", 1
+    if isinstance(problem, (InputError, ImportError)):
+        return str(problem), 1
+    if isinstance(problem, OSError):
+        place = f"{problem.filename}: " if problem.filename else ""
+        return f"{place}{problem.strerror or problem}", 1
+    if isinstance(problem, ValueError):
+        return str(problem), 1
+    kind = type(problem).__name__
+    return f"unexpected {kind}: {problem}; this is a bug, set {TRACEBACK}=1 for the place and report it", 1
+
+
+def _usage(problem: click.UsageError) -> str:
+    path = problem.ctx.command_path if problem.ctx else "sigmastar"
+    return f"{problem.format_message().rstrip('.')}; see {path} --help"
+
+
+def _silence_output() -> None:
+    """The reader of our output is gone: let the interpreter's last flush go nowhere."""
+    with suppress(OSError, ValueError):  # where standard output is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@click.group(cls=RootGroup, entries=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="sigmastar")
+def command() -> None:
+    """Learn automata and other models of strings by linear algebra.
+
+    Data comes from files, plain, gzip or zstandard, or from standard input (-). Results go to standard
+    output, messages to standard error.
+    """
+
+
+def main() -> None:
+    """The entry point of the command `sigmastar`."""
+    command()

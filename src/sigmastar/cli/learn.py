@@ -1,0 +1,18 @@
+"""`sigmastar learn FAMILY`: one file a family."""
+
+from __future__ import annotations
+
+import click
+
+from sigmastar.cli.lazy import Entry, LazyGroup
+
+FAMILIES = {
+    "automaton": Entry(
+        "sigmastar.cli.learn_automaton", "A weighted automaton, or an n-gram model, from strings."
+    ),
+}
+
+
+@click.group(cls=LazyGroup, entries=FAMILIES)
+def command() -> None:
+    """Learn a model of some family from data and write it to a file."""

@@ -1,0 +1,38 @@
+"""`sigmastar score`: log-probabilities."""
+
+from __future__ import annotations
+
+import click
+
+from sigmastar.atomic import atomic_write
+from sigmastar.cli.corpora import Layout
+from sigmastar.cli.models import load
+from sigmastar.cli.options import data_options, model_argument, output_option, quiet_option, unknown_option
+from sigmastar.cli.watching import watching
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@data_options
+@unknown_option
+@output_option
+@quiet_option
+def command(
+    model: str,
+    file: str,
+    file_format: str | None,
+    characters: bool | None,
+    separator: str | None,
+    unknown: str,
+    output: str,
+    quiet: bool,
+) -> None:
+    """The natural log-probability of each string of FILE under MODEL, one a line; -inf where it has none."""
+    loaded = load(model)
+    layout = Layout.of(file_format, characters, separator, loaded.learned)
+    with watching("scoring", quiet):
+        strings = layout.read(file, loaded.model.alphabet, unknown)
+        values = loaded.model.log_probability(strings).tolist()
+    with atomic_write(output) as stream:
+        stream.writelines(f"{value!r}\n" for value in values)
