@@ -110,7 +110,7 @@ def random_start(alphabet: Alphabet, n_states: int, strings: Strings, rng: np.ra
     moves = rng.dirichlet(np.ones(n_states), size=(len(alphabet), n_states))
     emission = rng.gamma(5.0, size=(len(alphabet), n_states)) * (frequencies / frequencies.sum())[:, None]
     stop = len(strings) / max(strings.n_gaps, 1)
-    emission *= (1.0 - stop) / emission.sum(axis=0)
+    emission *= (1.0 - stop) / np.maximum(emission.sum(axis=0), 1e-300)  # an alphabet may be empty
     return WeightedAutomaton(
         alphabet, rng.dirichlet(np.ones(n_states)), emission[:, :, None] * moves, np.full(n_states, stop)
     )

@@ -21,7 +21,7 @@ from sigmastar.learning.anchors import memberships
 from sigmastar.learning.ascent import Climb
 from sigmastar.learning.contexts import choose_classes
 from sigmastar.learning.mixing import START_RATE, HeldOut, tune_mixing
-from sigmastar.learning.moves import EMCorpus, MoveCounts, maximize_smoothed
+from sigmastar.learning.moves import EMCorpus, MoveCounts, maximize, maximize_smoothed
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
@@ -61,7 +61,7 @@ def project_automaton(
     """A proper automaton with as many states, on extreme states among those of the context classes."""
     pasts, _ = choose_classes(strings, N_CLASSES)
     states, counts = class_states(automaton, pasts, strings)
-    turn = _mass_first(automaton.continuation_mass)
+    turn = _mass_first(automaton.continuation_mass, states, counts)
     states, turned = states @ turn, automaton.change_basis(turn)
     shrunk = states * (counts / (counts + 50.0))[:, None]
     shrunk[:, 0] = 1.0
@@ -76,7 +76,7 @@ def project_automaton(
         moves + _CHANCE * chance[:, None, None] / n,
         np.maximum(anchors @ turned.final, 0.0) + _CHANCE * len(strings) / strings.n_gaps,
     )
-    return maximize_smoothed(automaton.alphabet, visits)
+    return maximize(automaton.alphabet, visits)
 
 
 def polish_automaton(
@@ -123,7 +123,14 @@ def _backoff(strings: Strings, pasts: ContextTrie) -> NgramModel:
     return NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, pasts))
 
 
-def _mass_first(mass: Array) -> Array:
-    """A basis whose first coordinate is the mass: Q with Q e_1 = mass, the rest orthogonal to it."""
+def _mass_first(mass: Array, states: Array, counts: NDArray[np.int64]) -> Array:
+    """A basis in which the first coordinate of a state is its mass and the others vary alike over the corpus.
+
+    Axes of little variance are blown up less than fully: they are where the noise is.
+    """
+    n_others = len(mass) - 1
     rest = np.linalg.qr(np.column_stack([mass, np.eye(len(mass))]))[0][:, 1:]
-    return np.column_stack([mass, rest])
+    covariance = np.cov((states @ rest).T, aweights=counts + 1.0).reshape(n_others, n_others)
+    variances, axes = np.linalg.eigh(covariance)
+    scales = np.maximum(variances, 1e-6 * variances.max(initial=1e-12)) ** -0.4
+    return np.column_stack([mass, rest @ axes * scales])
