@@ -73,9 +73,10 @@ def expected_counts(
             stopping = vectors[node] * final
             total = stopping.sum()
             log_likelihood += ends[node] * np.log(total)
-            stopping *= ends[node] / total
-            final_counts += stopping
-            backward[node] = final * (ends[node] / total)
+            if total > 0:  # a string without probability counts for nothing
+                stopping *= ends[node] / total
+                final_counts += stopping
+                backward[node] = final * (ends[node] / total)
         through[node] = ends[node]
     counts = np.zeros_like(transitions)
     transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
@@ -87,7 +88,8 @@ def expected_counts(
                 stop += 1
             gathered = np.empty((n_states, stop - run), initial.dtype)
             for node in range(run, stop):
-                backward[node] /= scales[node]
+                if scales[node] > 0:
+                    backward[node] /= scales[node]
                 log_likelihood += through[node] * np.log(scales[node])
                 through[parent[node]] += through[node]
                 for state in range(n_states):

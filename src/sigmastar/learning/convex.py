@@ -227,7 +227,7 @@ def _entries_by_symbol(counts: ContextCounts) -> tuple[list[int], list[tuple[NDA
     rows, columns = np.divmod(place, counts.futures.n_classes)
     values = counts.slice_counts.astype(float)
     starts = np.flatnonzero(np.diff(symbol, prepend=-1))
-    ends = np.append(starts[1:], len(symbol))
+    ends = np.append(starts[1:], len(symbol))[: len(starts)]  # all strings may be empty
     entries = [(rows[a:b], columns[a:b], values[a:b]) for a, b in zip(starts, ends, strict=True)]
     return symbol[starts].tolist(), entries
 

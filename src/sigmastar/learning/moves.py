@@ -76,6 +76,7 @@ def maximize_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomat
     """The same after half a pseudo-count of every state's moves, spread as the symbols are: no zeros."""
     n = len(counts.initial)
     frequencies = np.append(counts.transitions.sum(axis=(1, 2)), counts.final.sum())
+    frequencies = np.maximum(frequencies, _PSEUDO_COUNT)  # symbols of the alphabet that this part lacks
     chance = _PSEUDO_COUNT * frequencies / frequencies.sum()
     return maximize(
         alphabet,
