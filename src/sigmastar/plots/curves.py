@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-Curve = Sequence[ArrayLike]
+Curve = Sequence[ArrayLike] | Array
 
 
 def plot_learning_curves(

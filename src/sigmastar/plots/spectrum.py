@@ -68,9 +68,10 @@ def _draw_values(axes: Axes, values: Array, noise_level: float | None, chosen: i
     kept = ranks <= (len(values) if chosen is None else chosen)
     axes.set_yscale("log")
     axes.plot(ranks[positive], values[positive], color=SERIES[0], linewidth=1, alpha=0.5, zorder=1)
+    size = 22 if len(values) <= 40 else 10
     for group, face in ((positive & kept, SERIES[0]), (positive & ~kept, "none")):
         axes.scatter(
-            ranks[group], values[group], s=22, facecolor=face, edgecolor=SERIES[0], linewidth=1, zorder=3
+            ranks[group], values[group], s=size, facecolor=face, edgecolor=SERIES[0], linewidth=1, zorder=3
         )
     if noise_level is not None and noise_level > 0:
         axes.axhline(noise_level, color=SERIES[1], linewidth=1.2, linestyle=(0, (5, 3)), zorder=2)

@@ -44,6 +44,7 @@ thead th {
 tbody tr + tr > * { border-top: 1px solid var(--grid); }
 tbody tr:last-child > * { border-bottom: 1px solid var(--line); }
 tbody tr:hover > * { background: color-mix(in srgb, var(--series-1) 7%, transparent); }
+tbody th, td { white-space: nowrap; }
 .number { text-align: right; }
 strong { font-weight: 700; }
 figure {
