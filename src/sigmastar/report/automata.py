@@ -208,7 +208,7 @@ def _plots(corpus: Corpus, by_name: dict[str, Outcome], curves: Curves) -> list[
         ),
         Picture(
             to_svg(plot_learning_curves(curves, title="Loss against the truth")),
-            "What a model loses, by the number of strings learned from. Bands: 95% intervals over fresh strings.",
+            "Loss by the number of strings learned from. Bands: 95% intervals over the fresh strings.",
             "KL divergence against the number of training strings for " + ", ".join(curves) + ".",
         ),
         Picture(
