@@ -67,3 +67,41 @@ def hankel_rank(initial, transitions, final, max_length: int) -> int:
     words = words_up_to(len(transitions), max_length)
     matrix = np.array([[string_value(initial, transitions, final, u + v) for v in words] for u in words])
     return int(np.linalg.matrix_rank(matrix, tol=1e-9 * np.linalg.norm(matrix))) if matrix.any() else 0
+
+
+def prefix_counts(words: list) -> dict:
+    """For every distinct prefix (the empty one always) how many words end there, and how many pass."""
+    counts: dict = {(): [0, 0]}
+    for word in words:
+        for end in range(len(word) + 1):
+            counts.setdefault(tuple(word[:end]), [0, 0])[1] += 1
+        counts[tuple(word)][0] += 1
+    return counts
+
+
+def gap_context(word: tuple, gap: int, direction: str, edge: int) -> tuple:
+    """All that stands beside a gap, read away from it, with the edge of the string as last symbol."""
+    beside = word[:gap][::-1] if direction == "past" else word[gap:]
+    return (*beside, edge)
+
+
+def frequent_contexts(
+    words: list, direction: str, edge: int, max_classes: int | None, min_count: int, max_depth: int | None
+) -> list:
+    """The most frequent contexts, shorter ones first where counts are equal; in order of length, then symbols."""
+    counts: dict = {(): 0}
+    for word in words:
+        for gap in range(len(word) + 1):
+            whole = gap_context(word, gap, direction, edge)
+            longest = len(whole) if max_depth is None else min(len(whole), max_depth)
+            for length in range(longest + 1):
+                counts[whole[:length]] = counts.get(whole[:length], 0) + 1
+    wanted = [context for context in counts if counts[context] >= min_count or not context]
+    wanted = sorted(wanted, key=lambda c: (-counts[c], len(c), c))[:max_classes]
+    return sorted(wanted, key=lambda c: (len(c), c))
+
+
+def longest_context(contexts: list, whole: tuple) -> int:
+    """The position of the longest of `contexts` that `whole` begins with."""
+    fitting = [k for k, context in enumerate(contexts) if whole[: len(context)] == context]
+    return max(fitting, key=lambda k: len(contexts[k]))

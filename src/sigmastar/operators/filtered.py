@@ -142,7 +142,7 @@ class FilteredAutomaton:
         for symbol in np.unique(symbols):
             chosen = symbols == symbol
             moved[chosen] = vectors[chosen] @ self.automaton.transitions[symbol]
-        following = self.backoff.contexts.transitions[classes, symbols]
+        following = self.backoff.contexts.follow(classes, symbols)
         restart = (from_backoff / probabilities)[:, None] * self.restarts[following]
         return scale[:, None] * moved + restart, following
 

@@ -13,7 +13,7 @@ from sigmastar.structures.strings import Strings
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
-_BATCH = 4096  # strings at a time: bounds the memory for distributions
+_BATCH, _CELLS = 4096, 1 << 23  # strings, and next-symbol probabilities, at a time: they bound the memory
 
 
 def sample_lockstep(
@@ -30,9 +30,12 @@ def sample_lockstep(
     `start(n)` gives n states, `distributions(states)` their rows over the symbols and the end, and
     `advance(states, rows, symbols)` the states that follow in the chosen rows.
     """
+    if n_strings < 0 or max_length < 0:
+        raise ValueError(f"n_strings={n_strings} and max_length={max_length} must not be negative")
+    batch = min(_BATCH, max(1, _CELLS // (len(alphabet) + 1)))
     pieces = [
-        _sample_batch(min(_BATCH, n_strings - done), len(alphabet), rng, max_length, start, distributions, advance)
-        for done in range(0, n_strings, _BATCH)
+        _sample_batch(min(batch, n_strings - done), len(alphabet), rng, max_length, start, distributions, advance)
+        for done in range(0, n_strings, batch)
     ]
     lengths = np.concatenate([np.zeros(1, np.int64), *(lengths for lengths, _ in pieces)])
     codes = np.concatenate([np.empty(0, np.int32), *(codes for _, codes in pieces)])

@@ -62,7 +62,7 @@ class NgramModel:
             max_length,
             start=lambda size: np.full(size, self.contexts.start, dtype=np.int32),
             distributions=self.distributions,
-            advance=lambda classes, rows, symbols: self.contexts.transitions[classes[rows], symbols],
+            advance=lambda classes, rows, symbols: self.contexts.follow(classes[rows], symbols),
         )
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,19 +52,19 @@ class ContextTrie:
         first, step = (0, -1) if self.direction == "past" else (1, 1)
         return _classify(with_edges(strings), first, step, strings.n_gaps, *self.children)
 
-    @cached_property
-    def transitions(self) -> Integers:
-        """The class that follows each class of pasts on each symbol: classes x symbols.
+    def follow(self, classes: Integers, codes: NDArray[np.signedinteger[Any]]) -> Integers:
+        """The class of pasts that follows each class on a symbol.
 
-        Well defined because a stored context without its last symbol is stored too.
+        Well defined because a stored context without its newest symbol is stored too. Asked pair by
+        pair: a table of classes x symbols would take gigabytes for large alphabets.
         """
-        return _past_transitions(self.parent, self.symbol, self.n_symbols, *self.children)
+        return _follow(classes, codes.astype(np.int32), self.parent, self.symbol, self.depth, *self.children)
 
     @cached_property
     def start(self) -> int:
         """The class of the empty past."""
-        edge = self.classify_prefixes(PrefixTrie(*(np.zeros(1, np.int32),) * 2, np.array([0, 1]), np.zeros(0, np.int32)))
-        return int(edge[0])
+        root, nothing = np.zeros(1, np.int32), np.zeros(0, np.int32)
+        return int(self.classify_prefixes(PrefixTrie(root, root, np.array([0, 1]), nothing))[0])
 
     def classify_prefixes(self, trie: PrefixTrie) -> Integers:
         """The class of every prefix in a trie (for pasts)."""
@@ -139,26 +139,29 @@ def _classify_prefixes(
 
 
 @kernel
-def _past_transitions(
-    parent: Integers, symbol: Integers, n_symbols: int, starts: Integers, symbols: Integers, nodes: Integers
+def _follow(
+    classes: Integers,
+    codes: Integers,
+    parent: Integers,
+    symbol: Integers,
+    depth: Integers,
+    starts: Integers,
+    symbols: Integers,
+    nodes: Integers,
 ) -> Integers:
-    table = np.zeros((len(parent), n_symbols), np.int32)
-    context = np.empty(len(parent), np.int32)  # a class read away from its gap: newest symbol first
-    for node in range(len(parent)):
-        length, at = 0, node
-        while at > 0:
-            length += 1
-            context[length] = symbol[at]
-            at = parent[at]
-        for k in range(1, length // 2 + 1):  # the walk to the root read it oldest symbol first
-            context[k], context[length + 1 - k] = context[length + 1 - k], context[k]
-        for code in range(n_symbols):
-            context[0] = code
-            found, k = 0, 0
-            while k <= length:
-                child = _child(found, context[k], starts, symbols, nodes)
-                if child < 0:
-                    break
-                found, k = child, k + 1
-            table[node, code] = found
-    return table
+    following = np.zeros(len(classes), np.int32)
+    context = np.empty(depth.max() + 1, np.int32)  # read away from the gap: newest symbol first
+    for pair in range(len(classes)):
+        node, context[0] = classes[pair], codes[pair]
+        length = depth[node]
+        for k in range(length, 0, -1):
+            context[k] = symbol[node]
+            node = parent[node]
+        found, k = 0, 0
+        while k <= length:
+            child = _child(found, context[k], starts, symbols, nodes)
+            if child < 0:
+                break
+            found, k = child, k + 1
+        following[pair] = found
+    return following
