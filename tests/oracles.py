@@ -88,7 +88,7 @@ def gap_context(word: tuple, gap: int, direction: str, edge: int) -> tuple:
 def frequent_contexts(
     words: list, direction: str, edge: int, max_classes: int | None, min_count: int, max_depth: int | None
 ) -> list:
-    """The most frequent contexts, shorter ones first where counts are equal; in order of length, then symbols."""
+    """The most frequent contexts (shorter ones first where counts are equal), by length, then symbols."""
     counts: dict = {(): 0}
     for word in words:
         for gap in range(len(word) + 1):
@@ -105,3 +105,73 @@ def longest_context(contexts: list, whole: tuple) -> int:
     """The position of the longest of `contexts` that `whole` begins with."""
     fitting = [k for k, context in enumerate(contexts) if whole[: len(context)] == context]
     return max(fitting, key=lambda k: len(contexts[k]))
+
+
+def class_counts(words: list, pasts: list, futures: list, edge: int) -> tuple[dict, dict, dict, dict]:
+    """Gaps by (past, future), steps by (symbol, past, next future), ends by past, starts by future."""
+    gaps: dict = {}
+    steps: dict = {}
+    ends: dict = {}
+    starts: dict = {}
+    for word in words:
+        past = [longest_context(pasts, gap_context(word, g, "past", edge)) for g in range(len(word) + 1)]
+        future = [
+            longest_context(futures, gap_context(word, g, "future", edge)) for g in range(len(word) + 1)
+        ]
+        for pair in zip(past, future, strict=True):
+            gaps[pair] = gaps.get(pair, 0) + 1
+        for triple in zip(word, past, future[1:], strict=False):
+            steps[triple] = steps.get(triple, 0) + 1
+        ends[past[-1]] = ends.get(past[-1], 0) + 1
+        starts[future[0]] = starts.get(future[0], 0) + 1
+    return gaps, steps, ends, starts
+
+
+def next_counts(words: list, contexts: list, edge: int) -> list:
+    """For each context how often each outcome follows where the past begins with it; the end is `edge`."""
+    rows: list = [{} for _ in contexts]
+    for word in words:
+        for gap, outcome in enumerate((*word, edge)):
+            whole = gap_context(word, gap, "past", edge)
+            for row, context in zip(rows, contexts, strict=True):
+                if whole[: len(context)] == context:
+                    row[outcome] = row.get(outcome, 0) + 1
+    return rows
+
+
+def witten_bell_row(contexts: list, rows: list, context: tuple, n_outcomes: int) -> list:
+    """p(. | context), by the recursion of the textbook; what stands above the empty context is uniform."""
+    below = [1.0 / n_outcomes] * n_outcomes
+    if context:
+        below = witten_bell_row(contexts, rows, context[:-1], n_outcomes)
+    row = rows[contexts.index(context)]
+    if not row:
+        return below
+    seen, total = len(row), sum(row.values())
+    return [(row.get(y, 0) + seen * below[y]) / (total + seen) for y in range(n_outcomes)]
+
+
+def kneser_ney_row(contexts: list, rows: list, context: tuple, n_outcomes: int) -> list:
+    """The same for Kneser-Ney: contexts that have longer ones count those an outcome was seen in."""
+    below = [1.0 / n_outcomes] * n_outcomes
+    if context:
+        below = kneser_ney_row(contexts, rows, context[:-1], n_outcomes)
+    row = _kneser_ney_counts(contexts, rows, context)
+    if not row:
+        return below
+    same_depth = [_kneser_ney_counts(contexts, rows, c) for c in contexts if len(c) == len(context)]
+    once, twice = (sum(n == k for r in same_depth for n in r.values()) for k in (1, 2))
+    discount = min(max(once / (once + 2 * twice) if once + twice else 0.5, 0.1), 0.95)
+    total = sum(row.values())
+    return [
+        (max(row.get(y, 0) - discount, 0) + discount * len(row) * below[y]) / total for y in range(n_outcomes)
+    ]
+
+
+def _kneser_ney_counts(contexts: list, rows: list, context: tuple) -> dict:
+    longer = [k for k, c in enumerate(contexts) if len(c) == len(context) + 1 and c[:-1] == context]
+    row = rows[contexts.index(context)]
+    if not longer:
+        return row
+    numbers = {y: sum(y in rows[k] for k in longer) for y in row}
+    return {y: n for y, n in numbers.items() if n}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sigmastar.statistics.contexts import tally
 from sigmastar.structures.contexts import ContextTrie, Integers
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Strings, require_known
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -46,7 +46,7 @@ class NextCounts:
 
     @classmethod
     def of(cls, strings: Strings, trie: ContextTrie) -> NextCounts:
-        keys, counts = tally(gap_outcomes(strings) + trie.classify(strings) * np.int64(trie.n_symbols + 1))
+        keys, counts = tally(gap_outcomes(require_known(strings)) + trie.classify(strings) * np.int64(trie.n_symbols + 1))
         width = trie.n_symbols + 1
         return cls.of_classes(trie, keys // width, keys % width, counts)
 
@@ -84,7 +84,7 @@ def witten_bell(counts: NextCounts) -> Backoff:
 def kneser_ney(counts: NextCounts) -> Backoff:
     trie, context, n = counts.trie, counts.context, counts.trie.n_classes
     count = np.where(_is_inner(trie)[context], _extensions(counts), counts.count)
-    discount = _discounts(trie.depth[context], count)[trie.depth]
+    discount = _discounts(trie.depth[context], count, int(trie.depth.max()) + 1)[trie.depth]
     total = np.maximum(np.bincount(context, count, n), 1)
     distinct = np.bincount(context, count > 0, n)
     own = np.maximum(count - discount[context], 0.0) / total[context]
@@ -110,9 +110,8 @@ def _extensions(counts: NextCounts) -> Longs:
     return np.where(found, numbers[at] if len(keys) else 0, 0)
 
 
-def _discounts(depth: Integers, count: Longs) -> Array:
+def _discounts(depth: Integers, count: Longs, size: int) -> Array:
     """Absolute discounts a depth; one half where too little was seen to estimate them."""
-    size = int(depth.max(initial=0)) + 1
     once = np.bincount(depth[count == 1], minlength=size).astype(float)
     twice = np.bincount(depth[count == 2], minlength=size)
     estimate = np.divide(once, once + 2 * twice, out=np.full(size, 0.5), where=once + twice > 0)

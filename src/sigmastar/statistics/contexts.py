@@ -22,7 +22,7 @@ from sigmastar.jit import kernel
 from sigmastar.statistics.blocks import Array, Blocks, SparseTensor
 from sigmastar.structures.contexts import ContextTrie, Direction, with_edges
 from sigmastar.structures.signature import string_signature
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Strings, require_known
 
 Keys = NDArray[np.int64]
 Integers = NDArray[np.int32]
@@ -42,7 +42,7 @@ def grow_contexts(
     A context is never more frequent than a shorter one inside it, so the `max_classes` most frequent
     form a trie, and one that falls below the current cut can be dropped with all its extensions.
     """
-    extended, edge = with_edges(strings), len(strings.alphabet)
+    extended, edge = with_edges(require_known(strings)), len(strings.alphabet)
     first, step = (0, -1) if direction == "past" else (1, 1)
     parents, symbols, counts = [np.zeros(1, np.int32)], [np.full(1, -1, np.int32)], [np.array([strings.n_gaps])]
     node_of = np.zeros(strings.n_gaps, np.int32)
@@ -80,7 +80,7 @@ class ContextCounts:
 
     @classmethod
     def of(cls, strings: Strings, pasts: ContextTrie, futures: ContextTrie) -> ContextCounts:
-        past, future = pasts.classify(strings), futures.classify(strings)
+        past, future = pasts.classify(require_known(strings)), futures.classify(strings)
         first_gaps = strings.offsets[:-1] + np.arange(len(strings))
         last_gaps = strings.offsets[1:] + np.arange(len(strings))
         pairs = past.astype(np.int64) * futures.n_classes + future

@@ -118,6 +118,17 @@ def require_strings(strings: Strings, purpose: str = "learn from") -> Strings:
     return strings
 
 
+def require_known(strings: Strings) -> Strings:
+    """Refuse symbols outside the alphabet: counted by their code, -1, they would pass for others."""
+    if strings.codes.min(initial=0) < 0:
+        string = int(np.searchsorted(strings.offsets, int(np.argmax(strings.codes < 0)), side="right"))
+        raise UnknownSymbolError(
+            f"string {string} holds a symbol that is not among the {len(strings.alphabet)} of the alphabet; "
+            "leave it out or learn with a larger alphabet"
+        )
+    return strings
+
+
 def _row(sequence: Iterable[Symbol]) -> Sequence[Symbol]:
     if isinstance(sequence, np.ndarray):
         if sequence.ndim == 2 and sequence.shape[1] == 1:
