@@ -4,6 +4,9 @@ Anchored starts from coarse and fine context classes, in several sizes, race on 
 few iterations each, those close to the lead go on. The leaders climb until held-out data say stop; a
 leader whose states still gain by being split in two is split. The last iterations see all strings. A
 mixture of two proper automata is a proper automaton, and averages out part of what each got wrong.
+
+Where held-out data profit from it (long contexts that recur word for word), the automaton is read
+through the restart filter, with a back-off model of long contexts beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import RankEvidence, count_above
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
-from sigmastar.learning.ascent import Climb, held_out_logs, last_look
+from sigmastar.learning.ascent import Climb, held_out_logs, last_look, mean_log_probability
 from sigmastar.learning.contexts import (
     LARGEST,
     ContextModel,
@@ -25,11 +28,16 @@ from sigmastar.learning.contexts import (
     context_noise,
     learn_contexts,
 )
-from sigmastar.learning.mixing import HeldOut
+from sigmastar.learning.beliefs import filter_beliefs
+from sigmastar.learning.mixing import HeldOut, Steps, tune_mixing
 from sigmastar.learning.moves import EMCorpus, maximize_smoothed, random_start, split_states
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.statistics.contexts import ContextCounts
+from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.sequence import SequenceModel
+from sigmastar.statistics.backoff import Smoothing, kneser_ney, witten_bell
+from sigmastar.statistics.contexts import ContextCounts, grow_contexts
+from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
@@ -39,15 +47,17 @@ CLASSES = (300, 1500)
 HELD_OUT = 0.1
 _TRACK = 20_000  # strings that the race is run on
 _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
-_LONGEST = 150
-_N_STRANGERS, _KNOWN_ENOUGH = 3, 1.3
+_LONGEST = 120
+_N_STRANGERS, _KNOWN_ENOUGH = 2, 1.5
 _SPLIT_TRIAL, _SPLIT_GAIN = 12, 0.003
+_LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
 
 
 @dataclass(frozen=True, eq=False)
 class AutoFit:
-    """A proper automaton, and why it has its size."""
+    """A proper automaton, and why it has its size; `model` is it, or it behind the restart filter."""
 
+    model: SequenceModel
     automaton: WeightedAutomaton
     evidence: RankEvidence
     held_out_score: float
@@ -83,13 +93,21 @@ def learn_auto(
     n_members = 1 if n_states else 2
     leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
     starts = [leader.best for leader in leaders] + _strangers(setting, contexts, leaders[0].best.n_states)
-    climbs = [_to_the_top(setting, start, may_split=n_states is None) for start in starts]
+    climbs = [setting.climb(kept, start).run(_LONGEST, progress=progress) for start in starts]
     climbs = sorted(climbs, key=lambda climb: -climb.best_score)[:n_members]
-    automaton = _combine(climbs, setting.held_out, strings, setting.say)
+    if n_states is None:
+        climbs = [_split_while_it_pays(setting, climb) for climb in climbs]
+    weights = _mixture_weights(climbs, setting.held_out)
+    before = mixture([climb.best for climb in climbs], weights)
+    filtered = _best_filter(setting, before, strings)
+    setting.say("last iterations on all strings")
+    members = [last_look(climb.best, strings, maximize_smoothed, np.float32) for climb in climbs]
+    automaton = mixture(members, weights)
     return AutoFit(
+        automaton if filtered is None else filtered.learnt_from(automaton, strings),
         automaton,
         _evidence(contexts[-1], runners, leaders[0]),
-        max(climb.best_score for climb in climbs),
+        mean_log_probability(before, setting.held_out) if filtered is None else filtered.score,
         sum(climb.n_iterations for climb in (*runners, *climbs)),
         tuple(climb.best.n_states for climb in climbs),
     )
@@ -130,9 +148,8 @@ def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: in
     return [random_start(setting.kept.alphabet, n_states, setting.kept, setting.rng) for _ in range(n_strangers)]
 
 
-def _to_the_top(setting: _Setting, start: WeightedAutomaton, may_split: bool) -> Climb:
-    climb = setting.climb(setting.kept, start).run(_LONGEST, progress=setting.say)
-    while may_split and 2 * climb.best.n_states <= LARGEST:
+def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
+    while 2 * climb.best.n_states <= LARGEST:
         halves = setting.climb(setting.kept, split_states(climb.best, setting.rng))
         if halves.run(_SPLIT_TRIAL, progress=setting.say).best_score < climb.best_score + _SPLIT_GAIN:
             break
@@ -140,28 +157,46 @@ def _to_the_top(setting: _Setting, start: WeightedAutomaton, may_split: bool) ->
     return climb
 
 
-def _combine(
-    climbs: Sequence[Climb], held_out: HeldOut, strings: Strings, say: Progress
-) -> WeightedAutomaton:
-    """The members after a last look at all strings, mixed as held-out data like it."""
-    say("last iterations on all strings")
-    members = [last_look(climb.best, strings, maximize_smoothed, np.float32) for climb in climbs]
-    if len(members) == 1:
-        return members[0]
-    weights = _mixture_weights(np.array([held_out_logs(climb.best, held_out) for climb in climbs]), held_out)
-    return mixture(members, weights.tolist())
+@dataclass(frozen=True, eq=False)
+class _Filter:
+    """A restart filter that held-out data approved of."""
+
+    pasts: ContextTrie
+    smoothing: Smoothing
+    mixing: Array
+    score: float
+
+    def learnt_from(self, automaton: WeightedAutomaton, strings: Strings) -> FilteredAutomaton:
+        model = filter_beliefs(automaton, self.pasts, strings, self.smoothing)
+        return model.with_mixing(self.mixing)
 
 
-def _mixture_weights(logs: Array, held_out: HeldOut) -> Array:
-    """EM for the weights of the members, from the log-probabilities of the held-out strings under each."""
-    weights = np.full(len(logs), 1.0 / len(logs))
-    counts = held_out.ends[held_out.ends > 0]
+def _best_filter(setting: _Setting, automaton: WeightedAutomaton, strings: Strings) -> _Filter | None:
+    """The better of two back-off models of long contexts, if either helps the automaton."""
+    setting.say("back-off model of long contexts")
+    pasts = grow_contexts(strings, "past", _LONG_CONTEXTS, min_count=2)
+    sizes = np.bincount(pasts.classify(setting.kept), minlength=pasts.n_classes)
+    found = []
+    for smoothing in (witten_bell, kneser_ney):
+        model = filter_beliefs(automaton, pasts, setting.kept, smoothing)
+        tuned = tune_mixing(model, sizes, setting.held_out, 2)
+        score = Steps.of(tuned, setting.held_out).log_likelihood
+        found.append(_Filter(pasts, smoothing, tuned.mixing, score))
+    best = max(found, key=lambda candidate: candidate.score)
+    worth = best.score > mean_log_probability(automaton, setting.held_out) + _FILTER_GAIN
+    return best if worth else None
+
+
+def _mixture_weights(climbs: Sequence[Climb], held_out: HeldOut) -> list[float]:
+    """EM for the weights of the members, from the held-out strings under each."""
+    logs = np.array([held_out_logs(climb.best, held_out) for climb in climbs])
+    weights, counts = np.full(len(logs), 1.0 / len(logs)), held_out.ends[held_out.ends > 0]
     relative = np.exp(logs - logs.max(axis=0))
     for _ in range(20):
         shares = weights[:, None] * relative
         shares /= shares.sum(axis=0)
         weights = (shares @ counts + 1.0) / (counts.sum() + len(logs))
-    return weights
+    return weights.tolist()  # type: ignore[no-any-return]
 
 
 def _evidence(contexts: ContextModel, runners: Sequence[Climb], leader: Climb) -> RankEvidence:

@@ -17,12 +17,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from sigmastar.factorization.rank import RankEvidence
-from sigmastar.inference.expectations import forward_pass
 from sigmastar.inference.mixtures import left_sums_only, mixture_sums
 from sigmastar.learning.anchors import anchor_states, background, memberships, shrunk_states, to_probabilistic
+from sigmastar.learning.beliefs import class_beliefs
 from sigmastar.learning.contexts import (
     LARGEST,
     ContextModel,
@@ -36,9 +35,7 @@ from sigmastar.learning.mixing import START_RATE, HeldOut, Steps, tune_mixing
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
-from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.strings import Strings
-from sigmastar.structures.trie import PrefixTrie
 
 Array = NDArray[np.float64]
 
@@ -142,18 +139,6 @@ def _again(model: AnchorModel, contexts: ContextModel, strings: Strings) -> Anch
     emissions = np.tile(table.column_frequencies[:, None], (1, prior.shape[1]))
     emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS + _EMISSION_AGAIN)
     return _with_moves(contexts, prior, emissions, model.automaton)
-
-
-def class_beliefs(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> Array:
-    """The mean state of a proper automaton over the gaps of each past class."""
-    trie = PrefixTrie.of(strings)
-    vectors, _ = forward_pass(
-        trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions
-    )
-    places = (pasts.classify_prefixes(trie), np.arange(trie.n_nodes))
-    weights = sparse.csr_array((trie.through_counts(), places), shape=(pasts.n_classes, trie.n_nodes))
-    sums = weights @ vectors
-    return _rows_to_one(sums + 1e-3 * sums.sum(axis=0) / sums.sum())
 
 
 @dataclass(frozen=True, eq=False)

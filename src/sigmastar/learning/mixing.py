@@ -1,8 +1,9 @@
 """How much a filtered automaton should trust its back-off model, class by class, from held-out data.
 
 Given the two predictions q and g for every held-out step, the mixing rates are a one-dimensional
-convex problem for each group of classes; expectation-maximisation solves all at once. Classes are
-grouped by the size of their counts, and each class is drawn to its group by `STRENGTH` pseudo-steps.
+convex problem for each group of classes; expectation-maximisation solves all at once. Each class is
+drawn to the rate of its group (classes of like counts), each group to the rate of all, by `STRENGTH`
+pseudo-steps.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Integers = NDArray[np.int64]
 START_RATE = 0.05
 STRENGTH = 30.0
 _N_GROUPS = 16
-_N_STEPS = 30
+_N_STEPS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,8 @@ def tune_mixing(
 
 def fit_rates(steps: Steps, class_counts: Integers) -> Array:
     groups = np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int64), _N_GROUPS - 1)
-    pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, START_RATE), 10.0)
+    everything = _climb(steps, np.zeros_like(steps.classes), np.full(1, START_RATE), 1.0)
+    pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything[0]), STRENGTH)
     rates = _climb(steps, steps.classes, pooled[groups], STRENGTH)
     return np.clip(rates, 1e-4, 1.0 - 1e-4)
 

@@ -1,0 +1,42 @@
+"""What a proper automaton believes in each context class, and the restart filter made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sigmastar.inference.expectations import forward_pass
+from sigmastar.learning.mixing import START_RATE
+from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.ngram import NgramModel
+from sigmastar.statistics.backoff import NextCounts, Smoothing
+from sigmastar.structures.contexts import ContextTrie
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
+
+Array = NDArray[np.float64]
+
+
+def class_beliefs(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> Array:
+    """The mean state of a proper automaton over the gaps of each past class: classes x n."""
+    trie = PrefixTrie.of(strings)
+    vectors, _ = forward_pass(
+        trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions
+    )
+    places = (pasts.classify_prefixes(trie), np.arange(trie.n_nodes))
+    weights = sparse.csr_array((trie.through_counts(), places), shape=(pasts.n_classes, trie.n_nodes))
+    sums = weights @ vectors
+    sums += 1e-3 * sums.sum(axis=0) / sums.sum()
+    return sums / sums.sum(axis=1, keepdims=True)
+
+
+def filter_beliefs(
+    automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings, smoothing: Smoothing
+) -> FilteredAutomaton:
+    """A proper automaton behind the restart filter, which restarts from the beliefs of each class."""
+    backoff = NgramModel.of_counts(automaton.alphabet, NextCounts.of(strings, pasts), smoothing)
+    mixing = np.full(pasts.n_classes, START_RATE)
+    restarts = class_beliefs(automaton, pasts, strings)
+    return FilteredAutomaton(automaton, np.ones(automaton.n_states), backoff, restarts, mixing)
