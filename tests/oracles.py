@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 
@@ -175,3 +177,54 @@ def _kneser_ney_counts(contexts: list, rows: list, context: tuple) -> dict:
         return row
     numbers = {y: sum(y in rows[k] for k in longer) for y in row}
     return {y: n for y, n in numbers.items() if n}
+
+
+def filter_word(
+    start, transitions, mass, final, word, classes, backoff, restarts, mixing
+) -> tuple[list, list]:
+    """One string through the restart filter: the distribution at every gap, the probabilities of its steps.
+
+    `classes` are the context classes of the gaps, `backoff[r]` the back-off distribution of class r.
+    """
+    state, distributions, taken = np.asarray(start), [], []
+    for gap, outcome in enumerate((*word, len(transitions))):
+        weights = [max(float(state @ matrix @ mass), 0.0) for matrix in transitions]
+        weights.append(max(float(state @ final), 0.0))
+        total, given = sum(weights), backoff[classes[gap]]
+        rate = mixing[classes[gap]] if total > 0 else 1.0
+        own = [weight / total if total > 0 else 0.0 for weight in weights]
+        mixed = [(1.0 - rate) * q + rate * g for q, g in zip(own, given, strict=True)]
+        distributions.append(mixed)
+        taken.append(mixed[outcome] if outcome >= 0 else 0.0)
+        if gap == len(word):
+            break
+        restart = np.asarray(restarts[classes[gap + 1]])
+        if outcome < 0:
+            state = restart
+            continue
+        moved = (1.0 - rate) * (state @ transitions[outcome]) / total if own[outcome] > 0 else 0.0
+        state = (moved + rate * given[outcome] * restart) / mixed[outcome]
+    return distributions, taken
+
+
+def path_counts(initial, transitions, final, words) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """Log-likelihood and expected starts, moves and stops, by going through every path of states."""
+    n = len(initial)
+    starts, moves, stops, log_likelihood = np.zeros(n), np.zeros_like(transitions), np.zeros(n), 0.0
+    for word in words:
+        weights = {
+            path: float(
+                initial[path[0]]
+                * np.prod([transitions[a][path[t]][path[t + 1]] for t, a in enumerate(word)])
+                * final[path[-1]]
+            )
+            for path in product(range(n), repeat=len(word) + 1)
+        }
+        total = sum(weights.values())
+        log_likelihood += np.log(total)
+        for path, weight in weights.items():
+            starts[path[0]] += weight / total
+            stops[path[-1]] += weight / total
+            for t, a in enumerate(word):
+                moves[a][path[t]][path[t + 1]] += weight / total
+    return log_likelihood, starts, moves, stops

@@ -8,7 +8,8 @@ back-off distribution, and the state with the restart state of the current conte
     s'    = [(1 - e_r) s A_y / Z + e_r g(y | r) W_r'] / p(y)         (first term only where q(y) > 0)
 
 so a state that has strayed is pulled back exactly as far as its prediction failed, and the loss per
-symbol is at most the back-off model's plus log(1 / e_r). States are rows with `s . one = 1`.
+symbol is at most the back-off model's plus log(1 / e_r). States are rows with `s . one = 1`; one that
+has grown beyond `FARTHEST` all the same is replaced by W_r'.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 CELLS = 1 << 20  # next-symbol weights held at a time
+FARTHEST = 1e100  # what `one` does not see of a state may grow without bound; from here it starts anew
 
 
 @kernel
@@ -107,6 +109,8 @@ def filter_trie(
                 edge_restart[node] = 1.0
                 state[:] = 0.0
             state += edge_restart[node] * restarts[classes[node]]
+            if not np.abs(state).max() < FARTHEST:
+                state[:] = restarts[classes[node]]
             log_prefix[node] = log_prefix[parent[node]] + np.log(probability) if probability > 0.0 else -np.inf
         states = following
     return log_prefix, end_probability, edge_restart, end_restart

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.filtering import filter_trie
+from sigmastar.inference.filtering import FARTHEST, filter_trie
 from sigmastar.inference.vectors import gap_nodes
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.lockstep import sample_lockstep
@@ -129,9 +129,9 @@ class FilteredAutomaton:
         return self._mix(_clipped(vectors @ self.readout)[0], classes)
 
     def _advance(
-        self, states: tuple[Array, Integers], rows: NDArray[np.intp], symbols: NDArray[np.intp]
+        self, before: tuple[Array, Integers], rows: NDArray[np.intp], symbols: NDArray[np.intp]
     ) -> tuple[Array, Integers]:
-        vectors, classes = states[0][rows], states[1][rows]
+        vectors, classes = before[0][rows], before[1][rows]
         predictions, totals = _clipped(vectors @ self.readout)
         picked = predictions[np.arange(len(rows)), symbols]
         rates = np.where(totals > 0, self.mixing[classes], 1.0)
@@ -144,7 +144,10 @@ class FilteredAutomaton:
             moved[chosen] = vectors[chosen] @ self.automaton.transitions[symbol]
         following = self.backoff.contexts.follow(classes, symbols)
         restart = (from_backoff / probabilities)[:, None] * self.restarts[following]
-        return scale[:, None] * moved + restart, following
+        states = scale[:, None] * moved + restart
+        strayed = np.abs(states).max(axis=1) >= FARTHEST
+        states[strayed] = self.restarts[following[strayed]]
+        return states, following
 
 
 def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
