@@ -1,30 +1,42 @@
-"""`sigmastar reproduce PAPER`: one module a paper, with a function `run(out, quick)`."""
+"""`sigmastar reproduce PAPER`: tables and figures of a paper beside our own."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 import click
 
+from sigmastar.atomic import atomic_write
 from sigmastar.cli.options import quiet_option, seed_option
 from sigmastar.cli.watching import tell, watching
-
-PAPERS = {"balle2014": "sigmastar.reproduce.balle2014"}
+from sigmastar.reproduce.papers import PAPERS, paper
+from sigmastar.reproduce.result import PAGE
 
 
 @click.command()
-@click.argument("paper", type=click.Choice(list(PAPERS)), metavar="PAPER")
-@click.option("--quick", is_flag=True, help="Less data and fewer settings: minutes, not hours.")
-@click.option("--out", metavar="DIR", help="For tables and figures; reproduce-PAPER if left out.")
+@click.argument("name", type=click.Choice(list(PAPERS)), metavar="PAPER")
+@click.option("--quick", is_flag=True, help="Fewer settings: under a minute, not minutes.")
+@click.option(
+    "--data",
+    metavar="DIR",
+    envvar="SIGMASTAR_DATA",
+    help="The folder of the data; SIGMASTAR_DATA if left out.",
+)
+@click.option("--out", metavar="DIR", help="For the page, figures and pictures; reproduce-PAPER if left out.")
 @seed_option
 @quiet_option
-def command(paper: str, quick: bool, out: str | None, seed: int, quiet: bool) -> None:
-    """Make the tables and figures of PAPER again, and set them beside the paper's."""
-    folder = Path(out or f"reproduce-{paper}")
-    module = import_module(PAPERS[paper])
-    with watching(f"reproducing {paper}", quiet) as say:
-        result = module.run(folder, quick=quick, seed=seed, progress=say)
-    if result is not None:
-        click.echo(str(result))
-    tell(f"written to {folder}", quiet)
+def command(name: str, quick: bool, data: str | None, out: str | None, seed: int, quiet: bool) -> None:
+    """Make the tables and figures of PAPER again, and set them beside the paper's.
+
+    PAPER: balle2014, next part-of-speech tags by spectral automata, n-grams and EM.
+    """
+    if not data:
+        raise click.UsageError(
+            f"{name} needs data: let SIGMASTAR_DATA or --data name the folder that holds it"
+        )
+    folder = Path(out or f"reproduce-{name}")
+    with watching(f"reproducing {name}", quiet) as say:
+        result = paper(name).run(Path(data), folder, quick=quick, seed=seed, progress=say)
+    with atomic_write("-") as stream:
+        stream.write(f"{result}\n")
+    tell(f"report: {folder / PAGE}", quiet)

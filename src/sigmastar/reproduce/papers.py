@@ -1,0 +1,35 @@
+"""The papers that can be reproduced, and what a module of one must offer.
+
+A paper joins by one line in `PAPERS`. Its module is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol, cast
+
+from sigmastar.report.family import Progress, silent
+from sigmastar.reproduce.result import Reproduction
+
+__all__ = ["PAPERS", "Paper", "Progress", "paper", "silent"]
+
+PAPERS: Mapping[str, str] = {"balle2014": "sigmastar.reproduce.balle2014"}
+
+
+class Paper(Protocol):
+    """A module that makes the tables and figures of a paper again."""
+
+    def run(
+        self, data_folder: Path, out: Path, quick: bool = False, seed: int = 0, progress: Progress = silent
+    ) -> Reproduction:
+        """Read from `data_folder`, write pictures, figures and a page into `out`."""
+        ...
+
+
+def paper(name: str) -> Paper:
+    """The module of a paper."""
+    if name not in PAPERS:
+        raise ValueError(f"there is no paper {name!r} to reproduce; there are {', '.join(PAPERS)}")
+    return cast(Paper, import_module(PAPERS[name]))

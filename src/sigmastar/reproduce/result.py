@@ -1,0 +1,122 @@
+"""What a reproduction finds: tables and pictures, and the paper's claims beside ours.
+
+It is printed as text, and written as one page (`report.html`), the figures with their provenance
+(`figures.json`) and the pictures one by one (`NAME.svg`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from sigmastar.atomic import atomic_write
+from sigmastar.report.page import Picture, Section, Table, Text, format_cell, render
+from sigmastar.report.provenance import Provenance
+
+PAGE, FIGURES = "report.html", "figures.json"
+_WIDTH = 110
+_VERDICTS = {True: "yes", False: "no", None: "open"}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says or shows, and what came out here."""
+
+    paper: str
+    ours: str
+    holds: bool | None = None  # None: neither, or the paper does not say
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The result for one paper."""
+
+    name: str
+    title: str
+    about: Sequence[str]  # paragraphs: what was done, and how it differs from the paper
+    tables: Sequence[Table]
+    claims: Sequence[Claim]
+    pictures: Mapping[str, Picture]
+    figures: Mapping[str, Any]  # every number, for programs
+    provenance: Provenance
+
+    def __str__(self) -> str:
+        parts = [self.title, *(_table_text(table) for table in (*self.tables, claims_table(self.claims)))]
+        return "\n\n".join(parts)
+
+    def write(self, folder: Path) -> None:
+        """Write the page, the figures and the pictures into a folder that exists."""
+        for name, picture in self.pictures.items():
+            _write(folder / f"{name}.svg", picture.svg + "\n")
+        _write(folder / FIGURES, json.dumps(plain(self._record()), indent=1, allow_nan=False) + "\n")
+        _write(folder / PAGE, render(self.title, self._sections(), self.provenance.entries()))
+
+    def _record(self) -> dict[str, Any]:
+        claims = [asdict(claim) for claim in self.claims]
+        provenance = asdict(self.provenance)
+        return {"paper": self.name, "provenance": provenance, "claims": claims, **self.figures}
+
+    def _sections(self) -> list[Section]:
+        return [
+            Section("What was done", [Text(text) for text in self.about]),
+            Section("The claims", [Text(_claim_text(claim)) for claim in self.claims]),
+            Section("Figures", list(self.pictures.values())),
+            Section("Tables", list(self.tables)),
+        ]
+
+
+def claims_table(claims: Sequence[Claim]) -> Table:
+    rows = [(claim.paper, claim.ours, _VERDICTS[claim.holds]) for claim in claims]
+    return Table("The paper's claims beside ours", ("the paper", "here", "holds here"), rows)
+
+
+def _claim_text(claim: Claim) -> str:
+    return f"{claim.paper}. Here: {claim.ours}. Holds here: {_VERDICTS[claim.holds]}."
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it; numbers that are not finite become null."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as stream:
+        stream.write(text)
+
+
+def _table_text(table: Table) -> str:
+    """A table in columns as wide as their longest cell; one too wide for that, entry by entry."""
+    cells = [[format_cell(cell) for cell in row] for row in table.rows]
+    widths = [max(map(len, column)) for column in zip(table.columns, *cells, strict=True)]
+    lines = _columns(table.columns, cells, widths)
+    if max(map(len, lines)) > _WIDTH:
+        lines = [line for row in cells for line in _entry(table.columns, row)]
+    note = [fill(table.note, _WIDTH)] if table.note else []
+    return "\n".join([table.caption, *lines, *note])
+
+
+def _columns(names: Sequence[str], cells: list[list[str]], widths: list[int]) -> list[str]:
+    rows = [list(names), ["-" * width for width in widths], *cells]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+def _entry(names: Sequence[str], row: list[str]) -> list[str]:
+    width = max(map(len, names)) + 2
+    pairs = zip(names, row, strict=True)
+    return [
+        fill(f"{name + ':':<{width}}{cell}", _WIDTH, initial_indent="  ", subsequent_indent=" " * (width + 2))
+        for name, cell in pairs
+    ] + [""]
