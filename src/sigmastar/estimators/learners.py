@@ -49,7 +49,7 @@ def convex(settings: SpectralAutomaton, strings: Strings, rng: np.random.Generat
 def auto(settings: SpectralAutomaton, strings: Strings, rng: np.random.Generator) -> Found:
     """A spectral start, then expectation-maximisation: a proper automaton."""
     fit = learn_auto(strings, rng, _n_states(settings), settings.progress)
-    found = _found(fit.automaton, fit.automaton, fit.evidence, fit.held_out_score)
+    found = _found(fit.model, fit.automaton, fit.evidence, fit.held_out_score)
     return {**found, "n_iterations_": fit.n_iterations}
 
 
@@ -91,14 +91,13 @@ def found_filtered(fit: FilteredFit) -> Found:
 
 
 def _found_spectral(fit: SpectralFit, model: SequenceModel) -> Found:
-    evidence = fit.evidence
-    score = evidence.scores[evidence.candidates.index(evidence.chosen)]
+    """No held-out score: the strings that chose the states were counted, and the repair saw them too."""
     automaton = model if isinstance(model, WeightedAutomaton) else getattr(model, "automaton", fit.automaton)
-    return _found(model, automaton, evidence, score)
+    return _found(model, automaton, fit.evidence, None)
 
 
 def _found(
-    model: SequenceModel, automaton: WeightedAutomaton, evidence: RankEvidence, held_out_score: float
+    model: SequenceModel, automaton: WeightedAutomaton, evidence: RankEvidence, held_out_score: float | None
 ) -> Found:
     return {
         "model_": model,

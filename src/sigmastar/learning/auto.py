@@ -70,6 +70,7 @@ class _Setting:
     """What every stage needs: the strings to learn from, those held out, chance, and a voice."""
 
     kept: Strings
+    held: Strings
     held_out: HeldOut
     rng: np.random.Generator
     say: Progress
@@ -86,7 +87,7 @@ def learn_auto(
 ) -> AutoFit:
     """Learn a proper automaton. With `n_states` it has exactly so many; else the race chooses."""
     kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
-    setting = _Setting(kept, HeldOut.of(held), rng, progress or (lambda _: None))
+    setting = _Setting(kept, held, HeldOut.of(held), rng, progress or (lambda _: None))
     setting.say("spectral starts")
     contexts = [_contexts(strings, kept, size, n_states) for size in CLASSES]
     runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
@@ -176,15 +177,24 @@ def _best_filter(setting: _Setting, automaton: WeightedAutomaton, strings: Strin
     setting.say("back-off model of long contexts")
     pasts = grow_contexts(strings, "past", _LONG_CONTEXTS, min_count=2)
     sizes = np.bincount(pasts.classify(setting.kept), minlength=pasts.n_classes)
-    found = []
-    for smoothing in (witten_bell, kneser_ney):
-        model = filter_beliefs(automaton, pasts, setting.kept, smoothing)
-        tuned = tune_mixing(model, sizes, setting.held_out, 2)
-        score = Steps.of(tuned, setting.held_out).log_likelihood
-        found.append(_Filter(pasts, smoothing, tuned.mixing, score))
-    best = max(found, key=lambda candidate: candidate.score)
-    worth = best.score > mean_log_probability(automaton, setting.held_out) + _FILTER_GAIN
-    return best if worth else None
+    models = {rule: filter_beliefs(automaton, pasts, setting.kept, rule) for rule in (witten_bell, kneser_ney)}
+    gains = {rule: _gain(automaton, model, sizes, setting.held) for rule, model in models.items()}
+    best = max(gains, key=lambda rule: gains[rule].mean())
+    error = gains[best].std() / np.sqrt(len(gains[best]))
+    if gains[best].mean() < max(error, _FILTER_GAIN):
+        return None
+    tuned = tune_mixing(models[best], sizes, setting.held_out, 2)
+    return _Filter(pasts, best, tuned.mixing, Steps.of(tuned, setting.held_out).log_likelihood)
+
+
+def _gain(
+    automaton: WeightedAutomaton, model: FilteredAutomaton, sizes: NDArray[np.int64], held: Strings
+) -> Array:
+    """What the filter adds to the log-probability of every other held-out string, tuned on the rest."""
+    order = np.arange(len(held))
+    judged, used = held.select(order[::2]), held.select(order[1::2] if len(held) > 1 else order)
+    tuned = tune_mixing(model, sizes, HeldOut.of(used), 2)
+    return tuned.log_probability(judged) - automaton.log_probability(judged)
 
 
 def _mixture_weights(climbs: Sequence[Climb], held_out: HeldOut) -> list[float]:
