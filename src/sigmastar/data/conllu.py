@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import compress, repeat
-from pathlib import Path
-from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,8 +42,8 @@ def read_dp(path: TextPath, need_heads: bool = True) -> DependencyTreebank:
     words = lines.column(0)
     offsets = _sentence_offsets(lines, np.ones(len(words), dtype=bool))
     head = _checked_heads(lines, lines.column(2), lines.numbers, offsets, need_heads)
-    tags = list(map(intern, lines.column(1)))
-    return DependencyTreebank(list(map(intern, words)), tags, tags, head, ["_"] * len(words), offsets)
+    tags = lines.column(1)
+    return DependencyTreebank(words, tags, tags, head, ["_"] * len(words), offsets)
 
 
 def format_conllu(treebank: DependencyTreebank) -> Iterator[str]:
@@ -64,7 +62,8 @@ def format_conllu(treebank: DependencyTreebank) -> Iterator[str]:
 
 
 def write_conllu(treebank: DependencyTreebank, path: TextPath) -> None:
-    atomic_write(Path(path), "".join(f"{line}\n" for line in format_conllu(treebank)).encode())
+    with atomic_write(path) as stream:
+        stream.writelines(f"{line}\n" for line in format_conllu(treebank))
 
 
 def format_dp(treebank: DependencyTreebank) -> Iterator[str]:
@@ -77,7 +76,8 @@ def format_dp(treebank: DependencyTreebank) -> Iterator[str]:
 
 
 def write_dp(treebank: DependencyTreebank, path: TextPath) -> None:
-    atomic_write(Path(path), "".join(f"{line}\n" for line in format_dp(treebank)).encode())
+    with atomic_write(path) as stream:
+        stream.writelines(f"{line}\n" for line in format_dp(treebank))
 
 
 class _Lines:
@@ -86,10 +86,8 @@ class _Lines:
     def __init__(self, path: TextPath, n_columns: int, comments: bool) -> None:
         self.file, self.n_columns = display_name(path), n_columns
         lines = list(open_text(path))
-        blank = np.fromiter(map(len, lines), np.int64, len(lines)) == 0
-        comment = np.zeros(len(lines), dtype=bool)
-        if comments:
-            comment[:] = np.fromiter(map(str.startswith, lines, repeat("#")), bool, len(lines))
+        first = np.fromiter((line[:1] for line in lines), "U1", len(lines))
+        blank, comment = first == "", (first == "#") & comments
         row = ~(blank | comment)
         self.numbers = np.flatnonzero(row) + 1
         rows = list(compress(lines, row.tolist()))
@@ -123,11 +121,11 @@ def _treebank(
 
     def column(number: int) -> list[str]:
         cells = lines.column(number)
-        return list(map(intern, cells if keep is None else compress(cells, keep)))
+        return cells if keep is None else list(compress(cells, keep))
 
     def rare(number: int) -> list[str] | None:
-        cells = column(number)
-        return None if cells.count("_") == len(cells) else cells
+        cells = lines.column(number)
+        return None if cells.count("_") == len(cells) else column(number)
 
     _require_kinds(lines, is_word, ids)
     offsets = _sentence_offsets(lines, is_word)
