@@ -6,6 +6,7 @@ WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); ec
 
 BIN := .venv/bin
 READY := .venv/.ready
+PEERS := .venv/.peers
 SOURCES := src tests $(wildcard benchmarks examples docs)
 
 # One thread a process: the parallelism is in the test workers, and timings are comparable.
@@ -24,7 +25,7 @@ help:
 	@echo "make format    ruff's formatter and its safe fixes"
 	@echo "make docs      the documentation, in docs/_build/html"
 	@echo "make examples  every script in examples/"
-	@echo "make bench     every question in benchmarks/"
+	@echo "make bench     every question in benchmarks/, or BENCH=\"scoring readers --quick\""
 	@echo "make clean     remove what the other targets made, .venv included"
 
 $(READY): requirements.txt pyproject.toml
@@ -61,8 +62,13 @@ examples: export MPLBACKEND = Agg
 examples: $(READY)
 	@set -e; for script in $(sort $(wildcard examples/*.py)); do echo "$$script"; $(BIN)/python "$$script"; done
 
-bench: $(READY)
-	$(BIN)/python -m benchmarks
+# Peers to compare with are no part of the package, and are installed for this target alone.
+$(PEERS): benchmarks/requirements.txt $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
+	@touch $@
+
+bench: $(PEERS)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
 	rm -rf .venv build dist demo-output docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
