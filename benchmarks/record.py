@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -39,13 +40,19 @@ class Ledger:
         self._append({"row": row})
 
     def finish(self, unit: str, rows: list[Row], files: dict[str, str]) -> None:
-        self.done[unit] = {"done": unit, "commit": git_commit(), "date": now(), "files": files}
+        entry = {"done": unit, "commit": git_commit(), "date": now(), "load": load(), "files": files}
+        self.done[unit] = entry
         self.rows += rows
-        self._append(self.done[unit])
+        self._append(entry)
 
     @property
     def files(self) -> dict[str, str]:
         return {name: digest for entry in self.done.values() for name, digest in entry["files"].items()}
+
+    @property
+    def load(self) -> float:
+        """The highest load of the machine while units were measured."""
+        return max((entry.get("load", 0.0) for entry in self.done.values()), default=0.0)
 
     @property
     def commits(self) -> list[str]:
@@ -90,7 +97,7 @@ def result(question: Question, settings: Settings, ledger: Ledger, findings: lis
             "question": question.name,
             "title": question.title,
             "settings": {**ledger.signature, "units": list(ledger.done)},
-            "provenance": {**asdict(source), "commits": ledger.commits},
+            "provenance": {**asdict(source), "commits": ledger.commits, "load": ledger.load},
             "data": ledger.files,
             "findings": [_finding(finding) for finding in findings],
             "rows": ledger.rows,
@@ -119,6 +126,11 @@ def combined_hash(files: dict[str, str]) -> str:
     if not files:
         return ""
     return hashlib.sha256("".join(f"{files[name]}  {name}\n" for name in sorted(files)).encode()).hexdigest()
+
+
+def load() -> float:
+    """How many processes wanted to run in the last minute; 0 where the system does not say."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0
 
 
 def now() -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 from rich.console import Console
 
 from benchmarks.harness import Question, Row, Settings, measured, say
-from benchmarks.record import HERE, Ledger, file_hashes, result, signature, write_result
+from benchmarks.record import HERE, Ledger, file_hashes, load, result, signature, write_result
 from benchmarks.tables import print_findings, print_rows
 
 RESULTS, WORK = HERE / "results", HERE / "output"
@@ -27,6 +28,7 @@ def ask(
     units = question.asked_units(settings)
     ledger = Ledger(work / f"{question.name}.jsonl", signature(question, settings), resume)
     open_units = [unit for unit in units if unit not in ledger.done]
+    _warn_of_neighbours()
     failures: list[str] = []
     try:
         if open_units:
@@ -39,6 +41,12 @@ def ask(
         folder = results if whole else work
         _show(question, settings, ledger, console, folder / f"{question.name}.json")
     return not failures
+
+
+def _warn_of_neighbours() -> None:
+    cores = os.cpu_count() or 1
+    if load() > cores:
+        say(f"the load is {load():.1f} on {cores} cores: times on the clock will be too long, and uneven")
 
 
 def is_whole(question: Question, settings: Settings, ledger: Ledger) -> bool:
