@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import count_above, noise_level
-from sigmastar.factorization.svd import Factors, factorize_up_to
+from sigmastar.factorization.svd import Factors, Matrix, factorize_up_to
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
 from sigmastar.statistics.contexts import ContextCounts, correlation_scaled, grow_contexts
@@ -80,8 +80,9 @@ def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
     max_states = max(1, min(max_states, int(np.sqrt(_OPERATOR_CELLS / n_symbols))))
     blocks = correlation_scaled(counts)
     total = counts.past_counts.sum()
+    matrix = blocks.matrices["string"]
     factors = _constant_first(
-        factorize_up_to(blocks.matrices["string"], max_states), np.sqrt(counts.future_counts / total)
+        factorize_up_to(matrix, max_states), matrix, np.sqrt(counts.future_counts / total)
     )
     recovered = WeightedAutomaton.of_operators(recover(blocks, {"string": factors}))
     scale = np.sqrt(total)
@@ -108,18 +109,23 @@ def candidate_sizes(contexts: ContextModel) -> list[int]:
     return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
 
 
-def _constant_first(factors: Factors, constant: Array) -> Factors:
+def _constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factors:
     """Turn the leading singular vectors so that the known pair of correlation 1 comes first.
 
     Where the counts fall apart into components, several correlations are 1 and a solver returns any
-    basis of their space; turning inside that space is free.
+    basis of their space; turning inside that space is free. If it returns only part of the space, for
+    want of more states, the known pair joins and the last direction leaves.
     """
     n_ones = max(int((factors.singular_values > 1.0 - 1e-9).sum()), 1)
-    direction = factors.right[:, :n_ones].T @ constant
-    turn = np.linalg.qr(np.column_stack([direction, np.eye(n_ones)]))[0]
+    ones = factors.right[:, :n_ones]
+    direction = ones.T @ constant
+    missing = constant - ones @ direction
+    if (length := np.linalg.norm(missing)) > 1e-6:
+        ones, direction = np.column_stack([ones, missing / length]), np.append(direction, length)
+    turn = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0][:, :n_ones]
     if turn[:, 0] @ direction < 0:
         turn[:, 0] *= -1
     left, right = factors.left.copy(), factors.right.copy()
-    left[:, :n_ones] = factors.left[:, :n_ones] @ turn
-    right[:, :n_ones] = factors.right[:, :n_ones] @ turn
+    right[:, :n_ones] = ones @ turn
+    left[:, :n_ones] = matrix @ right[:, :n_ones]
     return Factors(left, factors.singular_values, right)

@@ -172,11 +172,11 @@ def _merge(keys: Keys, counts: Keys, other_keys: Keys, other_counts: Keys) -> tu
 
 
 def _cut(counts: list[Keys], max_classes: int | None) -> int:
-    """The count that a node needs to be among the `max_classes` most frequent."""
+    """The count that a longer context needs to be among the most frequent: ties go to shorter ones."""
     every = np.concatenate(counts)
-    if max_classes is None or len(every) <= max_classes:
+    if max_classes is None or len(every) < max_classes:
         return 0
-    return int(np.partition(every, len(every) - max_classes)[len(every) - max_classes])
+    return int(np.partition(every, len(every) - max_classes)[len(every) - max_classes]) + 1
 
 
 def _most_frequent(
