@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from io import StringIO
 from typing import TextIO
 
 import click
@@ -60,22 +61,18 @@ def command(model: str, target: str, symbols: str | None, output: str) -> None:
         raise click.UsageError(f"--symbols is for --to att, not {target}")
     loaded = load(model)
     automaton = loaded.require_automaton()
-    if isinstance(loaded.model, FilteredAutomaton):
-        tell(f"note: {target} has no place for the filter of {model}; its automaton alone is written")
     try:
         with atomic_write(output) as stream:
             FORMATS[target](automaton, stream)
         if symbols is not None:
-            _write_symbols(automaton.alphabet, symbols)
+            with atomic_write(symbols) as stream:
+                write_att(automaton, StringIO(), stream)
     except ValueError as problem:
         if isinstance(problem, InputError) and problem.file is not None:
             raise
         raise InputError(f"{problem} (--method auto or em learns proper automata)", file=model) from None
-
-
-def _write_symbols(alphabet: Alphabet, path: str) -> None:
-    with atomic_write(path) as stream:
-        stream.writelines(f"{name}\t{code}\n" for code, name in enumerate(["<eps>", *_names(alphabet)]))
+    if isinstance(loaded.model, FilteredAutomaton):
+        tell(f"note: {target} has no place for the filter of {model}; its automaton alone is written")
 
 
 def _names(alphabet: Alphabet) -> list[str]:

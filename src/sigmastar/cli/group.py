@@ -112,7 +112,9 @@ def _silence_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-@click.group(cls=RootGroup, entries=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "sigmastar", cls=RootGroup, entries=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, prog_name="sigmastar")
 def command() -> None:
     """Learn automata and other models of strings by linear algebra.
@@ -124,4 +126,4 @@ def command() -> None:
 
 def main() -> None:
     """The entry point of the command `sigmastar`."""
-    command()
+    command(prog_name="sigmastar")

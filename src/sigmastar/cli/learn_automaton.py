@@ -130,7 +130,7 @@ def command(
     learned = {
         "method": settings["method"],
         "seed": seed,
-        "settings": _plain_settings(estimator),
+        "settings": {name: settings[name] for name in ONLY_FOR if settings["method"] in ONLY_FOR[name]},
         "layout": layout.to_header(),
         "data": describe(files, strings),
         **_findings(estimator),
@@ -156,12 +156,6 @@ def _require_folder(output: str) -> None:
     folder = os.path.dirname(output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
-
-
-def _plain_settings(estimator: SequenceEstimator) -> dict[str, Any]:
-    """The parameters that say how it was learned, as a model file can hold them."""
-    left_out = ("progress", "random_state", "alphabet", "unknown", "method")
-    return {name: value for name, value in estimator.get_params().items() if name not in left_out}
 
 
 def _findings(estimator: SequenceEstimator) -> dict[str, Any]:

@@ -1,0 +1,130 @@
+"""The command as the shell sees it: what it loads, signals, pipes, full disks."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+SIGMASTAR = [sys.executable, "-c", "from sigmastar.cli import main; main()"]
+TERMINAL = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+HEAVY = {"numpy", "numba", "scipy", "rich", "safetensors", "matplotlib"}
+
+
+def loaded_after(*words: str) -> set[str]:
+    code = (
+        "import sys, json, atexit\n"
+        "atexit.register(lambda: print(json.dumps(sorted(sys.modules)), file=sys.stderr))\n"
+        f"sys.argv = {['sigmastar', *words]!r}\n"
+        "from sigmastar.cli import main; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ("learn", "--help"), ("lern",), ()])
+def test_help_loads_nothing_heavy(words: tuple[str, ...]) -> None:
+    assert not loaded_after(*words) & HEAVY
+
+
+def test_the_check_of_what_is_loaded_can_fail() -> None:
+    assert "numpy" in loaded_after("score", "--help")
+
+
+def test_results_and_messages_go_their_own_ways(folder: Path) -> None:
+    done = subprocess.run(
+        [*SIGMASTAR, "score", folder / "fast.model", "-"], input="a b\n", capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert float(done.stdout) < 0
+    assert done.stderr == ""
+
+
+def test_a_reader_that_leaves_is_no_error_message(folder: Path) -> None:
+    process = subprocess.Popen(
+        [*SIGMASTAR, "sample", folder / "ngram.model", "-n", "50000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.readline()
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait() == 1
+    process.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_behind_standard_output(folder: Path) -> None:
+    for words in (["show", folder / "fast.model"], ["sample", folder / "fast.model"], ["--help"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([*SIGMASTAR, *words], stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 1
+        assert done.stderr.count("\n") == 1
+        assert "no space left on device" in done.stderr.lower()
+
+
+def on_terminal(*words: str | Path, interrupt_at: str | None = None) -> tuple[int, bytes, str]:
+    """Run with standard error on a terminal: the status, standard output, and what the terminal saw."""
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([*SIGMASTAR, *words], stdout=subprocess.PIPE, stderr=follower, env=TERMINAL)
+    os.close(follower)
+    seen, alarm = "", threading.Timer(120, process.kill)
+    alarm.start()
+    try:
+        while text := _read(leader):
+            seen += text
+            if interrupt_at is not None and interrupt_at in seen:
+                process.send_signal(signal.SIGINT)
+                interrupt_at = None
+        printed, _ = process.communicate()
+    finally:
+        alarm.cancel()
+        os.close(leader)
+    return process.returncode, printed, seen
+
+
+def _read(terminal: int) -> str:
+    try:
+        return os.read(terminal, 10_000).decode(errors="replace")
+    except OSError:  # the other side is closed
+        return ""
+
+
+def test_an_interrupt_during_training_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    call = (
+        "learn",
+        "automaton",
+        folder / "lines.txt",
+        "--method",
+        "em",
+        "--seeds",
+        "100000",
+        "--states",
+        "5",
+    )
+    status, printed, seen = on_terminal(
+        *call, "--states", "5", "-o", tmp_path / "m", interrupt_at="iteration"
+    )
+    assert (status, printed) == (130, b"")
+    assert "sigmastar: interrupted; no unfinished file is left" in seen
+    assert "Traceback" not in seen
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_terminal_sees_progress(folder: Path, tmp_path: Path) -> None:
+    call = ("learn", "automaton", folder / "lines.txt", "-o", tmp_path / "m")
+    status, printed, seen = on_terminal(*call)
+    assert (status, printed) == (0, b"")
+    assert "\x1b[" in seen
+    assert "states" in seen
+    status, printed, seen = on_terminal(*call, "--quiet")
+    assert (status, printed, seen) == (0, b"", "")
