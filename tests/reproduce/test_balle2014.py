@@ -19,6 +19,7 @@ from sigmastar.reproduce import balle2014
 from sigmastar.reproduce.balle2014_claims import claims
 from sigmastar.reproduce.balle2014_found import EM, FILTERED, STRING, SUBSTRING, Found
 from sigmastar.reproduce.papers import PAPERS, paper
+from sigmastar.reproduce.ratios import RatioModel
 from sigmastar.reproduce.sweeps import Sweep
 from sigmastar.reproduce.tagged import read_tag_map, read_tags
 from sigmastar.statistics import bases
@@ -30,9 +31,7 @@ SMALL = balle2014.Scale((1, 2, 3), (10, 20), (2, 3), 2, True)
 
 
 def write_sentences(path: Path, sentences: Strings) -> None:
-    lines = [
-        "".join(f"word{k}\t{tag}\t{k}\n" for k, tag in enumerate(sentence, 1)) for sentence in sentences
-    ]
+    lines = ["".join(f"word{k}\t{tag}\t{k}\n" for k, tag in enumerate(sentence, 1)) for sentence in sentences]
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -98,8 +97,24 @@ def test_one_decomposition_gives_every_size(statistic: bases.Statistic, rng: np.
     for n_states in (1, 3, 5):
         alone = learn_automaton(strings, basis, n_states, statistic)
         np.testing.assert_allclose(
-            sweep.automaton(n_states).value(basis.outsides), alone.value(basis.outsides), rtol=1e-8, atol=1e-12
+            sweep.automaton(n_states).value(basis.outsides),
+            alone.value(basis.outsides),
+            rtol=1e-8,
+            atol=1e-12,
         )
+
+
+def test_predictions_are_ratios_to_the_weight_of_the_prefix() -> None:
+    operators = np.array([[[0.2, 0.0], [0.0, -0.5]], [[0.0, 0.0], [0.1, 0.3]]])
+    automaton = WeightedAutomaton(Alphabet("ab"), np.array([0.2, 1.0]), operators, np.array([0.4, 0.6]))
+    found = RatioModel(automaton).gap_distributions(Strings.of(["ab"], alphabet=automaton.alphabet))
+    for row, prefix in zip(found, ["", "a", "ab"], strict=True):
+        words = Strings.of([prefix, prefix + "a", prefix + "b"], alphabet=automaton.alphabet)
+        whole, *longer = automaton.prefix_mass(words)
+        stop = automaton.value(words)[0]
+        ratios = np.maximum([*longer / whole, stop / whole], 0.0)
+        np.testing.assert_allclose(row, ratios / ratios.sum(), rtol=1e-9, atol=1e-12)
+    assert automaton.prefix_mass(Strings.of(["a"], alphabet=automaton.alphabet))[0] < 0.0
 
 
 def test_the_command_writes_a_page_figures_and_pictures(
