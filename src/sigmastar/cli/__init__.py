@@ -1,5 +1,4 @@
 """The command line: `sigmastar COMMAND ...`, one file a command."""
 
-from sigmastar.cli.group import command, main
-
-__all__ = ["command", "main"]
+from sigmastar.cli.group import command as command
+from sigmastar.cli.group import main as main

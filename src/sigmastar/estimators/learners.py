@@ -13,9 +13,9 @@ import numpy as np
 from sigmastar.estimators.base import chosen, positive, positive_or_auto
 from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.auto import learn_auto
-from sigmastar.learning.batches import BasisBatches, ContextBatches
+from sigmastar.learning.batches import BasisBatches
 from sigmastar.learning.convex import learn_convex
-from sigmastar.learning.fast import FilteredFit, learn_fast
+from sigmastar.learning.fast import ContextBatches, FilteredFit, learn_fast
 from sigmastar.learning.repair import REPAIRS
 from sigmastar.learning.spectral import SpectralFit
 from sigmastar.operators.automaton import WeightedAutomaton
