@@ -11,8 +11,9 @@ import pytest
 from sigmastar.data.generators import make_automaton
 from sigmastar.errors import UnknownSymbolError
 from sigmastar.estimators import SpectralAutomaton
-from sigmastar.learning import batches as module
-from sigmastar.learning.batches import BasisBatches, ContextBatches
+from sigmastar.learning import holdout as module
+from sigmastar.learning.batches import BasisBatches
+from sigmastar.learning.fast import ContextBatches
 from sigmastar.statistics.bases import PREFIX, STRING, SUBSTRING, Statistic
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.statistics.strings import StringCounts, count_strings
@@ -103,7 +104,7 @@ def test_a_pickled_estimator_goes_on(strings: Strings) -> None:
 
 
 def test_enough_is_held_out_at_some_time(strings: Strings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "ENOUGH_GAPS", 10)
+    monkeypatch.setattr(module, "ENOUGH", 10)
     rng = np.random.default_rng(0)
     first, second = parts(strings, (300, 300))
     batches = ContextBatches.first(first, rng, (20,))

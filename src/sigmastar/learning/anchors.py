@@ -28,7 +28,8 @@ def anchor_states(contexts: ContextModel) -> Array:
     enough = np.sort(counts)[-min(len(counts), 2 * contexts.n_states)]
     frequent = np.flatnonzero(counts >= min(_MIN_COUNT, enough))
     states = shrunk_states(contexts)[frequent]
-    return states[successive_projection(states, contexts.n_states)]
+    anchors: Array = states[successive_projection(states, contexts.n_states)]
+    return anchors
 
 
 def shrunk_states(contexts: ContextModel) -> Array:
@@ -61,14 +62,17 @@ def background(contexts: ContextModel) -> Array:
     counts = contexts.counts
     _, outcomes, numbers = counts.next_symbols()
     frequencies = np.bincount(outcomes, numbers, len(counts.strings_like.alphabet) + 1)
-    return frequencies / frequencies.sum()
+    shares: Array = frequencies / frequencies.sum()
+    return shares
 
 
 def _leave_to_chance(moves: Array, stops: Array, frequencies: Array) -> tuple[Array, Array]:
     leaving = moves.sum(axis=(0, 2)) + stops
     leaving = np.where(leaving > 0, leaving, 1.0)
     n = len(stops)
-    moves = (1.0 - _BACKGROUND) * moves / leaving[None, :, None] + _BACKGROUND * frequencies[:-1, None, None] / n
+    moves = (1.0 - _BACKGROUND) * moves / leaving[None, :, None] + _BACKGROUND * frequencies[
+        :-1, None, None
+    ] / n
     stops = (1.0 - _BACKGROUND) * stops / leaving + _BACKGROUND * frequencies[-1]
     leaving = moves.sum(axis=(0, 2)) + stops
     return moves / leaving[None, :, None], stops / leaving

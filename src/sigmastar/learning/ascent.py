@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.strings import trie_values
-from sigmastar.learning.mixing import HeldOut
+from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.moves import EMCorpus, Maximize, maximize
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.structures.strings import Strings
@@ -81,7 +81,7 @@ class Climb:
         deadline: float | None = None,
         progress: Progress | None = None,
     ) -> Climb:
-        """Go on for up to `n_iterations`, until nothing improves by `tolerance` nats a string, or to a time."""
+        """Go on for `n_iterations`, until nothing improves by `tolerance` nats a string, or to a time."""
         if self._steps is None:
             self._steps = relaxed_steps(self.corpus, self.best, self.step)
         for count in range(1, n_iterations + 1):
@@ -130,10 +130,16 @@ def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Array:
     """Log-probabilities of the distinct held-out strings."""
     trie, ending = held_out.trie, np.flatnonzero(held_out.ends)
     mantissas, exponents = trie_values(
-        trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions, automaton.final[:, None]
+        trie.parent,
+        trie.symbol,
+        trie.level_starts,
+        automaton.initial,
+        automaton.transitions,
+        automaton.final[:, None],
     )
     with np.errstate(divide="ignore"):
-        return np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
+        logs: Array = np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
+        return logs
 
 
 def _beyond(old: WeightedAutomaton, new: WeightedAutomaton, eta: float) -> WeightedAutomaton:
@@ -142,10 +148,14 @@ def _beyond(old: WeightedAutomaton, new: WeightedAutomaton, eta: float) -> Weigh
         for a, b in ((old.initial, new.initial), (old.transitions, new.transitions), (old.final, new.final))
     )
     leaving = moves.sum(axis=(0, 2)) + stops
-    return WeightedAutomaton(new.alphabet, initial / initial.sum(), moves / leaving[None, :, None], stops / leaving)
+    return WeightedAutomaton(
+        new.alphabet, initial / initial.sum(), moves / leaving[None, :, None], stops / leaving
+    )
 
 
 def _power(old: Array, new: Array, eta: float) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(new) - np.log(old)
-        return np.where((new > 0) & (old > 0), new * np.exp(np.clip((eta - 1.0) * log_ratio, -50.0, 3.0)), new)
+        return np.where(
+            (new > 0) & (old > 0), new * np.exp(np.clip((eta - 1.0) * log_ratio, -50.0, 3.0)), new
+        )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sigmastar.factorization.rank import RankEvidence, count_above
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
 from sigmastar.learning.ascent import Climb, held_out_logs, last_look, mean_log_probability
+from sigmastar.learning.beliefs import filter_beliefs
 from sigmastar.learning.contexts import (
     LARGEST,
     ContextModel,
@@ -28,8 +29,8 @@ from sigmastar.learning.contexts import (
     context_noise,
     learn_contexts,
 )
-from sigmastar.learning.beliefs import filter_beliefs
-from sigmastar.learning.mixing import HeldOut, Steps, tune_mixing
+from sigmastar.learning.holdout import HeldOut, hold_out
+from sigmastar.learning.mixing import Steps, tune_mixing
 from sigmastar.learning.moves import EMCorpus, maximize_smoothed, random_start, split_states
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.automaton import WeightedAutomaton
@@ -44,7 +45,6 @@ Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 CLASSES = (300, 1500)
-HELD_OUT = 0.1
 _TRACK = 20_000  # strings that the race is run on
 _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
 _LONGEST = 120
@@ -86,7 +86,7 @@ def learn_auto(
     progress: Progress | None = None,
 ) -> AutoFit:
     """Learn a proper automaton. With `n_states` it has exactly so many; else the race chooses."""
-    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    kept, held = hold_out(strings, rng)
     setting = _Setting(kept, held, HeldOut.of(held), rng, progress or (lambda _: None))
     setting.say("spectral starts")
     contexts = [_contexts(strings, kept, size, n_states) for size in CLASSES]
@@ -146,7 +146,9 @@ def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: in
     """Random starts of the leader's size, where the spectrum says little about so many states."""
     known = max(count_above(part.singular_values, context_noise(part.counts)) for part in contexts)
     n_strangers = _N_STRANGERS if n_states > _KNOWN_ENOUGH * known else 0
-    return [random_start(setting.kept.alphabet, n_states, setting.kept, setting.rng) for _ in range(n_strangers)]
+    return [
+        random_start(setting.kept.alphabet, n_states, setting.kept, setting.rng) for _ in range(n_strangers)
+    ]
 
 
 def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
@@ -177,7 +179,9 @@ def _best_filter(setting: _Setting, automaton: WeightedAutomaton, strings: Strin
     setting.say("back-off model of long contexts")
     pasts = grow_contexts(strings, "past", _LONG_CONTEXTS, min_count=2)
     sizes = np.bincount(pasts.classify(setting.kept), minlength=pasts.n_classes)
-    models = {rule: filter_beliefs(automaton, pasts, setting.kept, rule) for rule in (witten_bell, kneser_ney)}
+    models = {
+        rule: filter_beliefs(automaton, pasts, setting.kept, rule) for rule in (witten_bell, kneser_ney)
+    }
     gains = {rule: _gain(automaton, model, sizes, setting.held) for rule, model in models.items()}
     best = max(gains, key=lambda rule: gains[rule].mean())
     error = gains[best].std() / np.sqrt(len(gains[best]))
@@ -206,7 +210,7 @@ def _mixture_weights(climbs: Sequence[Climb], held_out: HeldOut) -> list[float]:
         shares = weights[:, None] * relative
         shares /= shares.sum(axis=0)
         weights = (shares @ counts + 1.0) / (counts.sum() + len(logs))
-    return weights.tolist()  # type: ignore[no-any-return]
+    return weights.tolist()
 
 
 def _evidence(contexts: ContextModel, runners: Sequence[Climb], leader: Climb) -> RankEvidence:

@@ -1,120 +1,24 @@
-"""Learning from batches: counts add up, and a batch can be forgotten once it is counted.
+"""The classic spectral method from batches: counts on a basis add up, a batch can be forgotten.
 
-The first batch fixes the alphabet and the context classes, or the basis. A share of every batch is
-held out to choose the number of states and the mixing rates, until there are enough strings for that;
-in the end its counts join the others. One batch that is the whole corpus gives what `learn_fast` gives.
+The first batch fixes the alphabet and the basis. A share of every batch is held out to choose the number
+of states, until there are enough strings for that; in the end its counts join the others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sigmastar.factorization.rank import RankEvidence, choose_rank, split_half_noise
 from sigmastar.factorization.svd import factorize_up_to
-from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
-from sigmastar.learning.fast import CLASSES, HELD_OUT, RANKS, FilteredFit, filtered
-from sigmastar.learning.mixing import HeldOut, Steps, tune_mixing
+from sigmastar.learning.holdout import HeldStrings
 from sigmastar.learning.spectral import MOST_STATES, SpectralFit, repaired_log_probability, string_automaton
 from sigmastar.operators.automaton import Array, WeightedAutomaton
-from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.recover import factorize_blocks
 from sigmastar.statistics.bases import Basis, Statistic, most_frequent
-from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.statistics.strings import StringCounts, count_strings
 from sigmastar.structures.strings import Strings, require_strings
-
-ENOUGH_GAPS = 1_000_000
-"""Held-out gaps that tell models apart; later batches are counted whole."""
-
-
-@dataclass(frozen=True, eq=False)
-class HeldStrings:
-    """Strings kept to choose by. A corpus of one string has none to spare: it is counted and kept."""
-
-    strings: Strings
-    are_counted: bool
-
-    @classmethod
-    def first(cls, strings: Strings, rng: np.random.Generator) -> tuple[HeldStrings, Strings]:
-        """Strings to choose by, and those to count."""
-        if len(strings) == 1:
-            return cls(strings, True), strings
-        counted, held = strings.split(HELD_OUT, rng)
-        return cls(held, False), counted
-
-    def more(self, strings: Strings, rng: np.random.Generator) -> tuple[HeldStrings, Strings]:
-        if len(strings) < 2 or self.strings.n_gaps >= ENOUGH_GAPS:
-            return self, strings
-        counted, held = strings.split(HELD_OUT, rng)
-        return HeldStrings(held if self.are_counted else _joined(self.strings, held), False), counted
-
-
-@dataclass(frozen=True, eq=False)
-class ContextBatches:
-    """Counts on context classes, once for each number of classes that is in the running."""
-
-    counts: tuple[ContextCounts, ...]  # without the held-out strings
-    held: HeldStrings
-
-    @classmethod
-    def first(
-        cls, strings: Strings, rng: np.random.Generator, n_classes: Sequence[int] = CLASSES
-    ) -> ContextBatches:
-        require_strings(strings)
-        held, counted = HeldStrings.first(strings, rng)
-        counts = tuple(ContextCounts.of(counted, *choose_classes(strings, size)) for size in n_classes)
-        return cls(counts, held)
-
-    def more(self, strings: Strings, rng: np.random.Generator) -> ContextBatches:
-        held, counted = self.held.more(strings, rng)
-        counts = tuple(known + ContextCounts.of(counted, known.pasts, known.futures) for known in self.counts)
-        return ContextBatches(counts, held)
-
-    def all_counts(self, counts: ContextCounts) -> ContextCounts:
-        """One of the `counts` with the held-out strings."""
-        if self.held.are_counted:
-            return counts
-        return counts + ContextCounts.of(self.held.strings, counts.pasts, counts.futures)
-
-    def fit(self, n_states: int | None = None) -> FilteredFit:
-        """Choose classes, rank and mixing by the held-out strings, and recover from all counts."""
-        held_out = HeldOut.of(self.held.strings)
-        candidates = []
-        for counts in self.counts:
-            contexts = learn_contexts(counts, n_states or max(RANKS))
-            candidates.append((contexts, _rank_scores(contexts, held_out, n_states)))
-        contexts, scores = max(candidates, key=lambda candidate: max(candidate[1].values()))
-        rank = max(scores, key=scores.__getitem__)
-        rates = tune_mixing(filtered(contexts.leading(rank)), contexts.counts.past_counts, held_out, 3)
-        final = learn_contexts(self.all_counts(contexts.counts), rank)
-        model = filtered(final).with_mixing(rates.mixing)
-        evidence = _evidence(contexts, scores, rank)
-        return FilteredFit(model, evidence, final, Steps.of(rates, held_out).log_likelihood)
-
-
-def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None) -> dict[int, float]:
-    ranks = [n_states] if n_states else sorted({min(rank, contexts.n_states) for rank in RANKS})
-    base, scores = filtered(contexts), {}
-    for rank in ranks:
-        part = contexts.leading(rank)
-        model = FilteredAutomaton(part.automaton, part.mass, base.backoff, part.states, base.mixing)
-        tuned = tune_mixing(model, contexts.counts.past_counts, held_out, 1)
-        scores[rank] = Steps.of(tuned, held_out).log_likelihood
-    return scores
-
-
-def _evidence(contexts: ContextModel, scores: dict[int, float], rank: int) -> RankEvidence:
-    return RankEvidence(
-        singular_values=contexts.singular_values,
-        noise_level=context_noise(contexts.counts),
-        candidates=tuple(scores),
-        scores=tuple(scores.values()),
-        chosen=rank,
-        reason="best held-out log-likelihood",
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +97,3 @@ def _score_or_nothing(automaton: WeightedAutomaton, held: Strings) -> Array:
         return repaired_log_probability(automaton, held)
     except ValueError:  # no next-symbol weights: I - A is singular
         return np.array([-np.inf])
-
-
-def _joined(first: Strings, second: Strings) -> Strings:
-    offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
-    return Strings(first.alphabet, np.concatenate([first.codes, second.codes]), offsets)

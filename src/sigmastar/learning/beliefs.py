@@ -29,7 +29,8 @@ def class_beliefs(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Str
     weights = sparse.csr_array((trie.through_counts(), places), shape=(pasts.n_classes, trie.n_nodes))
     sums = weights @ vectors
     sums += 1e-3 * sums.sum(axis=0) / sums.sum()
-    return sums / sums.sum(axis=1, keepdims=True)
+    beliefs: Array = sums / sums.sum(axis=1, keepdims=True)
+    return beliefs
 
 
 def filter_beliefs(

@@ -21,7 +21,7 @@ from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
 from sigmastar.statistics.contexts import ContextCounts, correlation_scaled, grow_contexts
 from sigmastar.structures.contexts import ContextTrie
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Strings, require_strings
 
 Array = NDArray[np.float64]
 
@@ -45,7 +45,9 @@ class ContextModel:
 
     @property
     def mass(self) -> Array:
-        return np.eye(1, self.n_states)[0]
+        unit = np.zeros(self.n_states)
+        unit[0] = 1.0
+        return unit
 
     def leading(self, n_states: int) -> ContextModel:
         """The model of a smaller rank: leading blocks, no new decomposition."""
@@ -64,8 +66,11 @@ class ContextModel:
         return ContextModel(self.counts, self.singular_values, part, np.ascontiguousarray(self.states[:, :n]))
 
 
-def choose_classes(strings: Strings, max_classes: int, min_count: int | None = None) -> tuple[ContextTrie, ContextTrie]:
+def choose_classes(
+    strings: Strings, max_classes: int, min_count: int | None = None
+) -> tuple[ContextTrie, ContextTrie]:
     """The most frequent pasts and futures; small corpora are content with rarer ones."""
+    require_strings(strings)
     if min_count is None:
         min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
     return (
@@ -90,7 +95,9 @@ def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
         recovered.alphabet, recovered.initial * scale, recovered.transitions, recovered.final / scale
     )
     states = factors.outside * (scale / np.sqrt(np.maximum(counts.past_counts, 1)))[:, None]
-    states[counts.past_counts == 0] = np.eye(1, factors.n_states)  # classes of the full corpus, unseen in this part
+    states[counts.past_counts == 0] = np.eye(
+        1, factors.n_states
+    )  # classes of the full corpus, unseen in this part
     return ContextModel(counts, factors.singular_values, automaton, states)
 
 

@@ -13,7 +13,7 @@ W[r] are its restart states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +30,9 @@ from sigmastar.learning.contexts import (
     context_noise,
     learn_contexts,
 )
-from sigmastar.learning.fast import CLASSES, HELD_OUT, FilteredFit, Progress, backoff_of
-from sigmastar.learning.mixing import START_RATE, HeldOut, Steps, tune_mixing
+from sigmastar.learning.fast import CLASSES, FilteredFit, Progress, backoff_of
+from sigmastar.learning.holdout import HeldOut, hold_out
+from sigmastar.learning.mixing import START_RATE, Steps, tune_mixing
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
@@ -40,7 +41,7 @@ from sigmastar.structures.strings import Strings
 Array = NDArray[np.float64]
 
 _MOST_ROUNDS, _ROUND_GAIN = 10, 5e-4
-_EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 10, 15, 8, 15
+_EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 20, 15, 8, 30
 _MEMBERSHIP_PRIOR = 10.0
 _BACKGROUND = 1e-3
 _MOVE_PRIOR = 0.05
@@ -68,7 +69,7 @@ def learn_convex(
 ) -> FilteredFit:
     """Learn a proper automaton behind the restart filter; held-out likelihood chooses its size."""
     say = progress or (lambda _: None)
-    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    kept, held = hold_out(strings, rng)
     held_out = HeldOut.of(held)
     trials = []
     for size in CLASSES:
@@ -76,17 +77,18 @@ def learn_convex(
         counts = ContextCounts.of(kept, *choose_classes(strings, size))
         contexts = learn_contexts(counts, n_states or LARGEST)
         sizes = [n_states] if n_states else candidate_sizes(contexts)
-        trials += [_trial(contexts.leading(n), held_out) for n in sizes]
+        parts = map(contexts.leading, sizes)
+        trials += [_trial(part, held_out, learn_anchor_model(part)) for part in parts]
     leaders = sorted(trials, key=lambda trial: -trial.score)[:2]
-    best = max((_with_rounds(leader, kept, held_out, say) for leader in leaders), key=lambda trial: trial.score)
+    best = max(
+        (_with_rounds(leader, kept, held_out, say) for leader in leaders), key=lambda trial: trial.score
+    )
     say(f"final fit with {best.contexts.n_states} states")
     counts = best.contexts.counts
     if held is not strings:
         counts = counts + ContextCounts.of(held, counts.pasts, counts.futures)
-    contexts = learn_contexts(counts, best.contexts.n_states)
-    model = learn_anchor_model(contexts)
-    for _ in range(best.n_rounds):
-        model = _again(model, contexts, strings)
+    contexts = replace(best.contexts, counts=counts)
+    model = _again(best.model, contexts, strings)  # from where it stands: another start might end elsewhere
     return FilteredFit(model.filtered(counts, best.mixing), _evidence(trials, best), contexts, best.score)
 
 
@@ -104,28 +106,24 @@ def learn_anchor_model(contexts: ContextModel) -> AnchorModel:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A model of one size, after so many further rounds, and its held-out score."""
+    """A model of one size and its held-out score."""
 
     contexts: ContextModel
     model: AnchorModel
-    n_rounds: int
     score: float
     mixing: Array
 
 
-def _trial(
-    contexts: ContextModel, held_out: HeldOut, model: AnchorModel | None = None, n_rounds: int = 0
-) -> _Trial:
-    model = model or learn_anchor_model(contexts)
+def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Trial:
     tuned = tune_mixing(model.filtered(contexts.counts), contexts.counts.past_counts, held_out, 2)
-    return _Trial(contexts, model, n_rounds, Steps.of(tuned, held_out).log_likelihood, tuned.mixing)
+    return _Trial(contexts, model, Steps.of(tuned, held_out).log_likelihood, tuned.mixing)
 
 
 def _with_rounds(trial: _Trial, kept: Strings, held_out: HeldOut, say: Progress) -> _Trial:
     """Further rounds, as long as held-out data approve of them."""
     for n_rounds in range(1, _MOST_ROUNDS + 1):
         say(f"concave stages, round {n_rounds + 1}")
-        following = _trial(trial.contexts, held_out, _again(trial.model, trial.contexts, kept), n_rounds)
+        following = _trial(trial.contexts, held_out, _again(trial.model, trial.contexts, kept))
         if following.score < trial.score + _ROUND_GAIN:
             break
         trial = following
@@ -205,7 +203,9 @@ def _fit_moves(
     return moves, stops
 
 
-def _entries_by_symbol(counts: ContextCounts) -> tuple[list[int], list[tuple[NDArray[np.int64], NDArray[np.int64], Array]]]:
+def _entries_by_symbol(
+    counts: ContextCounts,
+) -> tuple[list[int], list[tuple[NDArray[np.int64], NDArray[np.int64], Array]]]:
     """The non-zero entries of each slice C_a, for the symbols that occur."""
     area = counts.pasts.n_classes * counts.futures.n_classes
     symbol, place = np.divmod(counts.slice_keys, area)
@@ -218,7 +218,8 @@ def _entries_by_symbol(counts: ContextCounts) -> tuple[list[int], list[tuple[NDA
 
 
 def _rows_to_one(matrix: Array) -> Array:
-    return matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+    rows: Array = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+    return rows
 
 
 def _evidence(trials: list[_Trial], best: _Trial) -> RankEvidence:

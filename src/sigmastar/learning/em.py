@@ -11,11 +11,17 @@ import numpy as np
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
 from sigmastar.learning.ascent import Climb, Progress, last_look
 from sigmastar.learning.contexts import choose_classes, learn_contexts
-from sigmastar.learning.mixing import HeldOut
-from sigmastar.learning.moves import EMCorpus, Maximize, maximize_hmm, maximize_smoothed, random_start
+from sigmastar.learning.holdout import HeldOut, hold_out
+from sigmastar.learning.moves import (
+    EMCorpus,
+    Maximize,
+    maximize_hmm_smoothed,
+    maximize_smoothed,
+    random_start,
+)
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.statistics.contexts import ContextCounts
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Strings, require_known, require_strings
 
 Start = Callable[[Strings, int, np.random.Generator], WeightedAutomaton]
 
@@ -43,7 +49,7 @@ def from_spectrum(strings: Strings, n_states: int, rng: np.random.Generator) -> 
 
 
 STARTS: dict[str, Start] = {"random": from_chance, "spectral": from_spectrum}
-STRUCTURES: dict[str, Maximize] = {"pfa": maximize_smoothed, "hmm": maximize_hmm}
+STRUCTURES: dict[str, Maximize] = {"pfa": maximize_smoothed, "hmm": maximize_hmm_smoothed}
 
 
 def learn_em(
@@ -68,18 +74,23 @@ def learn_em(
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
+    require_known(require_strings(strings))
     share = held_out if len(strings) > 1 else 0.0
-    kept, held = strings.split(share, rng) if share else (strings, None)
+    kept, held = hold_out(strings, rng, share) if share else (strings, None)
     corpus = EMCorpus(kept, n_states, dtype)
     ending = HeldOut.of(held) if held is not None else None
     deadline = None if time_limit is None else time.monotonic() + time_limit
     climbs = [
-        Climb(corpus, ending, start(kept, n_states, rng), step).run(n_iterations, tolerance, deadline, progress)
+        Climb(corpus, ending, start(kept, n_states, rng), step).run(
+            n_iterations, tolerance, deadline, progress
+        )
         for _ in _seeds(n_seeds, deadline)
     ]
     best = max(climbs, key=lambda climb: climb.best_score)
     automaton = best.best if held is None else last_look(best.best, strings, step, dtype)
-    return EMFit(automaton, best.log_likelihoods, best.best_score, sum(climb.n_iterations for climb in climbs))
+    return EMFit(
+        automaton, best.log_likelihoods, best.best_score, sum(climb.n_iterations for climb in climbs)
+    )
 
 
 def _seeds(n_seeds: int, deadline: float | None) -> Iterator[int]:

@@ -2,7 +2,8 @@
 
 Classes, counts, one SVD; the number of classes, the rank and the mixing rates are chosen by held-out
 likelihood; then counts of kept and held-out strings are added up and the chosen model is recovered
-from all of them.
+from all of them. Counts add up, so a corpus may come in batches, each forgotten once it is counted:
+the first one fixes the alphabet and the context classes.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ import numpy as np
 
 from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
-from sigmastar.learning.mixing import START_RATE, HeldOut, Steps, tune_mixing
+from sigmastar.learning.holdout import HeldOut, HeldStrings
+from sigmastar.learning.mixing import START_RATE, Steps, tune_mixing
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.statistics.backoff import NextCounts
 from sigmastar.statistics.contexts import ContextCounts
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Strings, require_strings
 
 RANKS = (2, 5, 10, 15, 20, 30, 40, 60, 80)
 CLASSES = (300, 1500)
-HELD_OUT = 0.1
+_CLEARLY = 0.02  # nats a string
 
 Progress = Callable[[str], None]
 
@@ -38,16 +40,6 @@ class FilteredFit:
     held_out_score: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    contexts: ContextModel
-    scores: dict[int, float]
-
-    @property
-    def best(self) -> int:
-        return max(self.scores, key=self.scores.__getitem__)
-
-
 def learn_fast(
     strings: Strings,
     rng: np.random.Generator,
@@ -56,22 +48,82 @@ def learn_fast(
     progress: Progress | None = None,
 ) -> FilteredFit:
     """Learn a filtered automaton; `n_states=None` chooses the rank among `RANKS`."""
-    say = progress or (lambda _: None)
-    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
-    held_out = HeldOut.of(held)
-    candidates = []
-    for size in n_classes:
-        say(f"spectral fit on {size} context classes")
-        candidates.append(_score_ranks(strings, kept, held_out, size, n_states))
-    chosen = max(candidates, key=lambda candidate: candidate.scores[candidate.best])
-    rank = chosen.best
-    part = chosen.contexts
-    rates = tune_mixing(filtered(part.leading(rank)), part.counts.past_counts, held_out, 3)
-    say(f"final fit with {rank} states")
-    counts = part.counts if held is strings else part.counts + ContextCounts.of(held, part.counts.pasts, part.counts.futures)
-    contexts = learn_contexts(counts, rank)
-    model = filtered(contexts).with_mixing(rates.mixing)
-    return FilteredFit(model, _evidence(chosen), contexts, Steps.of(rates, held_out).log_likelihood)
+    return ContextBatches.first(strings, rng, n_classes).fit(n_states, progress)
+
+
+@dataclass(frozen=True, eq=False)
+class ContextBatches:
+    """Counts on context classes, once for each number of classes that is in the running."""
+
+    counts: tuple[ContextCounts, ...]  # without the held-out strings
+    held: HeldStrings
+
+    @classmethod
+    def first(
+        cls, strings: Strings, rng: np.random.Generator, n_classes: Sequence[int] = CLASSES
+    ) -> ContextBatches:
+        require_strings(strings)
+        held, counted = HeldStrings.first(strings, rng)
+        counts = tuple(ContextCounts.of(counted, *choose_classes(strings, size)) for size in n_classes)
+        return cls(counts, held)
+
+    def more(self, strings: Strings, rng: np.random.Generator) -> ContextBatches:
+        held, counted = self.held.more(strings, rng)
+        counts = tuple(known + ContextCounts.of(counted, known.pasts, known.futures) for known in self.counts)
+        return ContextBatches(counts, held)
+
+    def all_counts(self, counts: ContextCounts) -> ContextCounts:
+        """One of the `counts` with the held-out strings."""
+        if self.held.are_counted:
+            return counts
+        return counts + ContextCounts.of(self.held.strings, counts.pasts, counts.futures)
+
+    def fit(self, n_states: int | None = None, progress: Progress | None = None) -> FilteredFit:
+        """Choose classes, rank and mixing by the held-out strings, and recover from all counts."""
+        say, held_out = progress or (lambda _: None), HeldOut.of(self.held.strings)
+        candidates = []
+        for counts in self.counts:
+            say(f"spectral fit on {counts.pasts.n_classes} context classes")
+            contexts = learn_contexts(counts, n_states or max(RANKS))
+            candidates.append((contexts, _rank_scores(contexts, held_out, n_states)))
+        contexts, scores = max(candidates, key=lambda candidate: max(candidate[1].values()))
+        rank = max(scores, key=scores.__getitem__)
+        say(f"final fit with {rank} states")
+        rates = tune_mixing(filtered(contexts.leading(rank)), contexts.counts.past_counts, held_out, 3)
+        final = learn_contexts(self.all_counts(contexts.counts), rank)
+        model = filtered(final).with_mixing(rates.mixing)
+        evidence = _evidence(contexts, scores, rank)
+        return FilteredFit(model, evidence, final, Steps.of(rates, held_out).log_likelihood)
+
+
+def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None) -> dict[int, float]:
+    ranks = [n_states] if n_states else sorted({min(rank, contexts.n_states) for rank in RANKS})
+    scores: dict[int, float] = {}
+    base = filtered(contexts)
+    for rank in ranks:
+        if _is_past_the_best(list(scores.values())):
+            break
+        part = contexts.leading(rank)
+        model = FilteredAutomaton(part.automaton, part.mass, base.backoff, part.states, base.mixing)
+        tuned = tune_mixing(model, contexts.counts.past_counts, held_out, 1)
+        scores[rank] = Steps.of(tuned, held_out).log_likelihood
+    return scores
+
+
+def _is_past_the_best(scores: list[float]) -> bool:
+    """Whether the last two scores lie clearly below the best: larger ranks would only fit more noise."""
+    return len(scores) > 2 and max(scores[-2:]) < max(scores) - _CLEARLY
+
+
+def _evidence(contexts: ContextModel, scores: dict[int, float], rank: int) -> RankEvidence:
+    return RankEvidence(
+        singular_values=contexts.singular_values,
+        noise_level=context_noise(contexts.counts),
+        candidates=tuple(scores),
+        scores=tuple(scores.values()),
+        chosen=rank,
+        reason="best held-out log-likelihood",
+    )
 
 
 def filtered(contexts: ContextModel, rate: float = START_RATE) -> FilteredAutomaton:
@@ -86,30 +138,3 @@ def backoff_of(counts: ContextCounts) -> NgramModel:
     """The back-off model of next symbols on the same past classes."""
     following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
     return NgramModel.of_counts(counts.strings_like.alphabet, following)
-
-
-def _score_ranks(
-    strings: Strings, kept: Strings, held_out: HeldOut, size: int, n_states: int | None
-) -> _Candidate:
-    counts = ContextCounts.of(kept, *choose_classes(strings, size))
-    contexts = learn_contexts(counts, n_states or max(RANKS))
-    ranks = [n_states] if n_states else sorted({min(rank, contexts.n_states) for rank in RANKS})
-    base, sizes = filtered(contexts), counts.past_counts
-    scores = {}
-    for rank in ranks:
-        part = contexts.leading(rank)
-        model = FilteredAutomaton(part.automaton, part.mass, base.backoff, part.states, base.mixing)
-        scores[rank] = Steps.of(tune_mixing(model, sizes, held_out, 1), held_out).log_likelihood
-    return _Candidate(contexts, scores)
-
-
-def _evidence(candidate: _Candidate) -> RankEvidence:
-    ranks = tuple(candidate.scores)
-    return RankEvidence(
-        singular_values=candidate.contexts.singular_values,
-        noise_level=context_noise(candidate.contexts.counts),
-        candidates=ranks,
-        scores=tuple(candidate.scores[rank] for rank in ranks),
-        chosen=candidate.best,
-        reason="best held-out log-likelihood",
-    )

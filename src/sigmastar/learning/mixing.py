@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.learning.holdout import HeldOut
 from sigmastar.operators.filtered import FilteredAutomaton
-from sigmastar.structures.strings import Strings
-from sigmastar.structures.trie import PrefixTrie
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -24,24 +23,6 @@ START_RATE = 0.05
 STRENGTH = 30.0
 _N_GROUPS = 16
 _N_STEPS = 40
-
-
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Held-out strings as a trie with the numbers of strings that end at and pass through each node."""
-
-    trie: PrefixTrie
-    ends: Array
-    through: Array
-
-    @classmethod
-    def of(cls, strings: Strings) -> HeldOut:
-        trie = PrefixTrie.of(strings)
-        return cls(trie, trie.end_counts(), trie.through_counts())
-
-    @property
-    def n_strings(self) -> float:
-        return float(self.through[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +40,9 @@ class Steps:
         run, node_classes = model.run(held_out.trie)
         ending, parent = np.flatnonzero(held_out.ends), held_out.trie.parent[1:]
         classes = np.concatenate([node_classes[parent], node_classes[ending]]).astype(np.int64)
-        taken = np.concatenate([np.exp(run.log_prefix[1:] - run.log_prefix[parent]), run.end_probability[ending]])
+        taken = np.concatenate(
+            [np.exp(run.log_prefix[1:] - run.log_prefix[parent]), run.end_probability[ending]]
+        )
         restart = np.concatenate([run.edge_restart[1:], run.end_restart[ending]])
         rate = model.mixing[classes]
         total = held_out.ends[ending] @ (run.log_prefix[ending] + np.log(run.end_probability[ending]))
@@ -95,5 +78,7 @@ def _climb(steps: Steps, cells: Integers, prior: Array, strength: float) -> Arra
     for _ in range(_N_STEPS):
         backoff = rates[cells] * steps.backoff
         share = backoff / (backoff + (1.0 - rates[cells]) * steps.automaton)
-        rates = (np.bincount(cells, steps.weights * share, len(prior)) + strength * prior) / (totals + strength)
+        rates = (np.bincount(cells, steps.weights * share, len(prior)) + strength * prior) / (
+            totals + strength
+        )
     return rates

@@ -48,10 +48,12 @@ class EMCorpus:
 
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
-        self.shards = [(trie, trie.end_counts().astype(dtype)) for trie in _shards(strings, n_states, dtype)]
+        self.shards: list[tuple[PrefixTrie, NDArray[Any]]] = [
+            (trie, trie.end_counts().astype(dtype)) for trie in _shards(strings, n_states, dtype)
+        ]
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        weights = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
+        weights: list[NDArray[Any]] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
         counted = [_expect_shard(trie, ends, weights) for trie, ends in self.shards]
         return sum(counted[1:], start=counted[0])
 
@@ -74,19 +76,7 @@ def maximize(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
 
 def maximize_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
     """The same after half a pseudo-count of every state's moves, spread as the symbols are: no zeros."""
-    n = len(counts.initial)
-    frequencies = np.append(counts.transitions.sum(axis=(1, 2)), counts.final.sum())
-    frequencies = np.maximum(frequencies, _PSEUDO_COUNT)  # symbols of the alphabet that this part lacks
-    chance = _PSEUDO_COUNT * frequencies / frequencies.sum()
-    return maximize(
-        alphabet,
-        MoveCounts(
-            counts.log_likelihood,
-            counts.initial + _PSEUDO_COUNT / n,
-            counts.transitions + chance[:-1, None, None] / n,
-            counts.final + chance[-1],
-        ),
-    )
+    return maximize(alphabet, _with_chance(counts))
 
 
 def maximize_hmm(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
@@ -96,7 +86,9 @@ def maximize_hmm(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
     dead = leaving <= 0
     safe = np.where(going <= 0, 1.0, going)
     emission = counts.transitions.sum(axis=2) / safe
-    movement = counts.transitions.sum(axis=0) / safe[:, None] * (going / np.where(dead, 1.0, leaving))[:, None]
+    movement = (
+        counts.transitions.sum(axis=0) / safe[:, None] * (going / np.where(dead, 1.0, leaving))[:, None]
+    )
     return WeightedAutomaton(
         alphabet,
         counts.initial / counts.initial.sum(),
@@ -105,7 +97,14 @@ def maximize_hmm(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
     )
 
 
-def random_start(alphabet: Alphabet, n_states: int, strings: Strings, rng: np.random.Generator) -> WeightedAutomaton:
+def maximize_hmm_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
+    """The same without zeros: a symbol that only held-out strings hold would make every score infinite."""
+    return maximize_hmm(alphabet, _with_chance(counts))
+
+
+def random_start(
+    alphabet: Alphabet, n_states: int, strings: Strings, rng: np.random.Generator
+) -> WeightedAutomaton:
     """Random moves around the unigram frequencies, with the stops that the mean length asks for."""
     frequencies = np.bincount(strings.codes, minlength=len(alphabet)) + 0.5
     moves = rng.dirichlet(np.ones(n_states), size=(len(alphabet), n_states))
@@ -117,7 +116,9 @@ def random_start(alphabet: Alphabet, n_states: int, strings: Strings, rng: np.ra
     )
 
 
-def split_states(automaton: WeightedAutomaton, rng: np.random.Generator, noise: float = 0.2) -> WeightedAutomaton:
+def split_states(
+    automaton: WeightedAutomaton, rng: np.random.Generator, noise: float = 0.2
+) -> WeightedAutomaton:
     """Every state twice, with half the moves to each copy and a little chance to tell them apart."""
 
     def shaken(weights: Array) -> Array:
@@ -126,6 +127,19 @@ def split_states(automaton: WeightedAutomaton, rng: np.random.Generator, noise: 
     moves = shaken(np.repeat(np.repeat(automaton.transitions, 2, axis=1), 2, axis=2) / 2)
     starts, stops = shaken(np.repeat(automaton.initial, 2)), shaken(np.repeat(automaton.final, 2))
     return maximize(automaton.alphabet, MoveCounts(0.0, starts, moves, stops))
+
+
+def _with_chance(counts: MoveCounts) -> MoveCounts:
+    n = len(counts.initial)
+    frequencies = np.append(counts.transitions.sum(axis=(1, 2)), counts.final.sum())
+    frequencies = np.maximum(frequencies, _PSEUDO_COUNT)  # symbols of the alphabet that this part lacks
+    chance = _PSEUDO_COUNT * frequencies / frequencies.sum()
+    return MoveCounts(
+        counts.log_likelihood,
+        counts.initial + _PSEUDO_COUNT / n,
+        counts.transitions + chance[:-1, None, None] / n,
+        counts.final + chance[-1],
+    )
 
 
 def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
@@ -144,7 +158,9 @@ def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
     n_shards = -(-whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize // _VECTOR_BYTES)
     if n_shards <= 1:
         return [whole]
-    order = np.lexsort([_symbols_at(strings, position) for position in (3, 2, 1, 0)])  # neighbours share prefixes
+    order = np.lexsort(
+        [_symbols_at(strings, position) for position in (3, 2, 1, 0)]
+    )  # neighbours share prefixes
     return [PrefixTrie.of(strings.select(part)) for part in np.array_split(order, n_shards)]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from sigmastar.learning.holdout import hold_out
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.statistics.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
 from sigmastar.statistics.contexts import grow_contexts
-from sigmastar.structures.strings import Strings
+from sigmastar.structures.strings import Strings, require_strings
 
 SMOOTHINGS: dict[str, Smoothing] = {"witten-bell": witten_bell, "kneser-ney": kneser_ney}
 ORDERS = (1, 2, 3, 4, 5, 6)
-HELD_OUT = 0.1
 
 
 def learn_ngram(
@@ -21,6 +21,7 @@ def learn_ngram(
     rng: np.random.Generator | None = None,
 ) -> NgramModel:
     """An n-gram model; `order=None` chooses among `ORDERS` by held-out likelihood."""
+    require_strings(strings)
     if order is None:
         order = _best_order(strings, smoothing, rng or np.random.default_rng(0))
     if order < 1:
@@ -30,6 +31,6 @@ def learn_ngram(
 
 
 def _best_order(strings: Strings, smoothing: Smoothing, rng: np.random.Generator) -> int:
-    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    kept, held = hold_out(strings, rng)
     scores = [learn_ngram(kept, order, smoothing).log_probability(held).mean() for order in ORDERS]
     return ORDERS[int(np.argmax(scores))]

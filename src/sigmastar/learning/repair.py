@@ -20,7 +20,8 @@ from sigmastar.inference.strings import trie_values
 from sigmastar.learning.anchors import memberships
 from sigmastar.learning.ascent import Climb
 from sigmastar.learning.contexts import choose_classes
-from sigmastar.learning.mixing import START_RATE, HeldOut, tune_mixing
+from sigmastar.learning.holdout import HeldOut, hold_out
+from sigmastar.learning.mixing import START_RATE, tune_mixing
 from sigmastar.learning.moves import EMCorpus, MoveCounts, maximize, maximize_smoothed
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
@@ -34,7 +35,6 @@ from sigmastar.structures.trie import PrefixTrie
 Array = NDArray[np.float64]
 
 N_CLASSES = 300
-HELD_OUT = 0.1
 _EM_ITERATIONS = 100
 _CHANCE = 0.02
 
@@ -43,10 +43,12 @@ def leave_alone(automaton: WeightedAutomaton, strings: Strings, rng: np.random.G
     return automaton
 
 
-def filter_automaton(automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator) -> FilteredAutomaton:
+def filter_automaton(
+    automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
+) -> FilteredAutomaton:
     """The automaton behind the restart filter, its mixing rates tuned on a tenth of the strings."""
     pasts, _ = choose_classes(strings, N_CLASSES)
-    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    kept, held = hold_out(strings, rng)
     states, counts = class_states(automaton, pasts, strings)
     mixing = np.full(pasts.n_classes, START_RATE)
     mass = automaton.continuation_mass
@@ -84,7 +86,7 @@ def polish_automaton(
 ) -> WeightedAutomaton:
     """The projected automaton after expectation-maximisation, stopped by held-out likelihood."""
     start = project_automaton(automaton, strings, rng)
-    kept, held = strings.split(HELD_OUT, rng) if len(strings) > 1 else (strings, strings)
+    kept, held = hold_out(strings, rng)
     corpus = EMCorpus(kept, start.n_states, np.float32)
     return Climb(corpus, HeldOut.of(held), start, maximize_smoothed).run(_EM_ITERATIONS).best
 
@@ -105,16 +107,23 @@ def class_states(
     """The mean forward vector of each past class, scaled to mass one, and how many gaps it has."""
     trie, mass = PrefixTrie.of(strings), automaton.continuation_mass
     vectors, _ = trie_values(
-        trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions, np.eye(len(mass))
+        trie.parent,
+        trie.symbol,
+        trie.level_starts,
+        automaton.initial,
+        automaton.transitions,
+        np.eye(len(mass)),
     )
     classes, counts = pasts.classify_prefixes(trie), trie.through_counts()
     masses = vectors @ mass
     sound = masses > 1e-6 * np.abs(vectors).max(axis=1)  # strayed states would drown the others
     weights = np.where(sound, counts / np.where(sound, masses, 1.0), 0.0)
-    gather = sparse.csr_array((weights, (classes, np.arange(trie.n_nodes))), shape=(pasts.n_classes, trie.n_nodes))
+    gather = sparse.csr_array(
+        (weights, (classes, np.arange(trie.n_nodes))), shape=(pasts.n_classes, trie.n_nodes)
+    )
     sums = gather @ vectors
     totals = sums @ mass
-    start = automaton.initial / max(automaton.initial @ mass, 1e-12)
+    start = automaton.initial / max(float(automaton.initial @ mass), 1e-12)
     states = np.where(totals[:, None] > 0, sums / np.where(totals > 0, totals, 1.0)[:, None], start)
     return states, np.bincount(classes, counts, pasts.n_classes).astype(np.int64)
 

@@ -1,0 +1,71 @@
+"""Strings held out to choose by: sizes, ranks, mixing rates, and when to stop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
+
+Array = NDArray[np.float64]
+
+SHARE = 0.1
+ENOUGH = 5_000  # strings tell models apart; more would only cost time
+
+
+def hold_out(strings: Strings, rng: np.random.Generator, share: float = SHARE) -> tuple[Strings, Strings]:
+    """Strings to learn from, and a random tenth (at most `ENOUGH`) to choose by.
+
+    A corpus of one string has none to spare: it is both.
+    """
+    if len(strings) < 2:
+        return strings, strings
+    return strings.split(min(share, ENOUGH / len(strings)), rng)
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Held-out strings as a trie with the numbers of strings that end at and pass through each node."""
+
+    trie: PrefixTrie
+    ends: Array
+    through: Array
+
+    @classmethod
+    def of(cls, strings: Strings) -> HeldOut:
+        trie = PrefixTrie.of(strings)
+        return cls(trie, trie.end_counts(), trie.through_counts())
+
+    @property
+    def n_strings(self) -> float:
+        return float(self.through[0])
+
+
+@dataclass(frozen=True, eq=False)
+class HeldStrings:
+    """Strings kept to choose by. A corpus of one string has none to spare: it is counted and kept."""
+
+    strings: Strings
+    are_counted: bool
+
+    @classmethod
+    def first(cls, strings: Strings, rng: np.random.Generator) -> tuple[HeldStrings, Strings]:
+        """Strings to choose by, and those to count."""
+        if len(strings) == 1:
+            return cls(strings, True), strings
+        counted, held = hold_out(strings, rng)
+        return cls(held, False), counted
+
+    def more(self, strings: Strings, rng: np.random.Generator) -> tuple[HeldStrings, Strings]:
+        if len(strings) < 2 or len(self.strings) >= ENOUGH:
+            return self, strings
+        counted, held = hold_out(strings, rng)
+        return HeldStrings(held if self.are_counted else _joined(self.strings, held), False), counted
+
+
+def _joined(first: Strings, second: Strings) -> Strings:
+    offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
+    return Strings(first.alphabet, np.concatenate([first.codes, second.codes]), offsets)
