@@ -1,0 +1,36 @@
+"""Every example runs from any folder, and prints what it found."""
+
+from __future__ import annotations
+
+import ast
+import runpy
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "examples"
+EXAMPLES = sorted(FOLDER.glob("*.py"))
+
+PRINTED = {
+    "distil_a_sequence_model": ["auto with 4 states is 0.0", "drawn in"],
+    "exact_recovery": ["strings: a block of", "trees: a block of"],
+    "grid_search": ["grid search: 5 states", "by itself:"],
+    "learn_an_automaton": ["3-gram", "EM", "fast", "auto"],
+    "negative_mass": ["% of the next-symbol weight is negative", "filter", "project"],
+}
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_an_example_runs(
+    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(script), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert all(words in printed for words in PRINTED[script.stem])
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda script: script.stem)
+def test_an_example_says_what_it_shows(script: Path) -> None:
+    assert ast.get_docstring(ast.parse(script.read_text(encoding="utf-8")))
