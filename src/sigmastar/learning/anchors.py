@@ -23,13 +23,18 @@ _BACKGROUND = 0.02  # the share of every move that is left to chance, so that EM
 
 
 def anchor_states(contexts: ContextModel) -> Array:
-    """The states of as many extreme classes as there are dimensions, rarer classes shrunk to the mean."""
-    counts = contexts.counts.past_counts
-    enough = np.sort(counts)[-min(len(counts), 2 * contexts.n_states)]
-    frequent = np.flatnonzero(counts >= min(_MIN_COUNT, enough))
-    states = shrunk_states(contexts)[frequent]
-    anchors: Array = states[successive_projection(states, contexts.n_states)]
-    return anchors
+    """The states of as many extreme classes as there are dimensions, rarer classes shrunk to the mean.
+
+    Rare classes are asked where frequent ones span too little, and a state is taken twice where all do.
+    """
+    counts, n = contexts.counts.past_counts, contexts.n_states
+    enough = np.sort(counts)[-min(len(counts), 2 * n)]
+    states = shrunk_states(contexts)
+    frequent = states[counts >= min(_MIN_COUNT, enough)]
+    anchors = frequent[successive_projection(frequent, n)]
+    if len(anchors) < n:
+        anchors = states[successive_projection(states, n)]
+    return anchors[np.arange(n) % len(anchors)]
 
 
 def shrunk_states(contexts: ContextModel) -> Array:
