@@ -228,3 +228,25 @@ def path_counts(initial, transitions, final, words) -> tuple[float, np.ndarray, 
             for t, a in enumerate(word):
                 moves[a][path[t]][path[t + 1]] += weight / total
     return log_likelihood, starts, moves, stops
+
+
+def derivations_by_search(rules: list, start: str, words: tuple, limit: int = 40) -> list:
+    """All leftmost derivations of a string as lists of rule numbers; rules are (left, right) with words as 1-tuples.
+
+    Rules have no empty right sides, so a sentential form longer than the string is given up.
+    """
+    found, waiting = [], [((start,), ())]
+    while waiting:
+        form, used = waiting.pop()
+        place = next((k for k, part in enumerate(form) if isinstance(part, str)), None)
+        done = form if place is None else form[:place]
+        if tuple(part[0] for part in done) != words[: len(done)] or len(form) > len(words) or len(used) > limit:
+            continue
+        if place is None:
+            if len(form) == len(words):
+                found.append(list(used))
+            continue
+        for number, (left, right) in enumerate(rules):
+            if left == form[place]:
+                waiting.append(((*form[:place], *right, *form[place + 1 :]), (*used, number)))
+    return found

@@ -41,6 +41,8 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "automaton": "sigmastar.operators.automaton:WeightedAutomaton",
         "filtered-automaton": "sigmastar.operators.filtered:FilteredAutomaton",
         "ngram": "sigmastar.operators.ngram:NgramModel",
+        "pcfg": "sigmastar.operators.pcfg:ProbabilisticCFG",
+        "hidden-markov": "sigmastar.operators.hidden_markov:HiddenMarkovModel",
     }
 )
 _FIELDS = {"family", "version", "sigmastar", "model", "learned", "sha256"}

@@ -1,0 +1,152 @@
+"""Probabilistic context-free grammars: rules of any length, a distribution for each left side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.errors import InputError
+from sigmastar.inference.best_derivation import best_events
+from sigmastar.inference.inside_outside import expected_events, inside_chart, log_insides
+from sigmastar.operators.probabilistic_grammar import sample_derivations
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.derivations import Derivations
+from sigmastar.structures.events import EventSystem
+from sigmastar.structures.grammar import Grammar, Rule, Word, rule_of
+from sigmastar.structures.rule_trie import ChartRules, RuleTrie
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.trees import Tree
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilisticCFG:
+    """A grammar and the probabilities of its rules, in their order."""
+
+    grammar: Grammar
+    parameters: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", self.events.require_distributions(self.parameters))
+
+    @classmethod
+    def of_weights(cls, grammar: Grammar, weights: Array | None = None) -> ProbabilisticCFG:
+        """Weights divided by their sum for each left side; uniform without weights."""
+        counts = np.ones(len(grammar.rules)) if weights is None else np.asarray(weights, dtype=float)
+        return cls(grammar, _events(grammar).normalised(counts))
+
+    @cached_property
+    def events(self) -> EventSystem:
+        return _events(self.grammar)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.grammar.words
+
+    @cached_property
+    def _chart_rules(self) -> ChartRules:
+        return RuleTrie(self.grammar).chart
+
+    def with_parameters(self, parameters: Array) -> ProbabilisticCFG:
+        model = replace(self, parameters=parameters)
+        for name in ("events", "_chart_rules"):  # what depends on the grammar alone is kept
+            if name in self.__dict__:
+                model.__dict__[name] = self.__dict__[name]
+        return model
+
+    def log_probability(self, strings: Strings) -> Array:
+        """Natural log-probability of each string; -inf where it has none."""
+        coded = strings.recoded(self.alphabet, allow_unknown=True)
+        return log_insides(coded.codes, coded.offsets, self._chart_rules, self.parameters, False)
+
+    def expected_counts(self, strings: Strings, weights: Array | None = None) -> tuple[Array, Array]:
+        """Log-probability of each string, and the expected uses of rules in all, given the strings."""
+        coded = strings.recoded(self.alphabet, allow_unknown=True)
+        heavy = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
+        return expected_events(coded.codes, coded.offsets, heavy, self._chart_rules, self.parameters)
+
+    def best_derivations(self, strings: Strings) -> Derivations:
+        """The most probable derivation of each string, empty where it has none."""
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        rows = []
+        for begin, end in zip(coded.offsets[:-1].tolist(), coded.offsets[1:].tolist(), strict=True):
+            codes = coded.codes[begin:end]
+            chart = inside_chart(codes, rules, self.parameters, True)
+            rows.append(best_events(codes, rules, self.parameters, chart).tolist())
+        return Derivations.of(rows)
+
+    def best_trees(self, strings: Strings) -> list[Tree | None]:
+        """The tree of the most probable derivation of each string, None where it has none."""
+        derivations = self.best_derivations(strings)
+        return [self.trees([row.tolist()])[0] if len(row) else None for row in derivations]
+
+    def strings(self, derivations: Derivations) -> Strings:
+        """The words of each derivation."""
+        return Strings.of([list(tree.words()) for tree in self.trees(derivations)], alphabet=self.alphabet)
+
+    def derivations(self, trees: Iterable[Tree]) -> Derivations:
+        """Trees as sequences of rules; a rule that the grammar lacks is told with the tree's number."""
+        rows = []
+        for number, tree in enumerate(trees, 1):
+            if tree.label != self.grammar.start:
+                raise InputError(
+                    f"tree {number} begins with {tree.label!r}, the grammar with {self.grammar.start!r}"
+                )
+            rows.append([self._number(rule_of(node), number) for node in tree.nodes()])
+        return Derivations.of(rows)
+
+    def _number(self, rule: Rule, tree: int) -> int:
+        if rule not in self.grammar.numbers:
+            raise InputError(
+                f"tree {tree}: the rule {rule} is not in the grammar; add it or leave the tree out"
+            )
+        return self.grammar.numbers[rule]
+
+    def trees(self, derivations: Iterable[Sequence[int]] | Derivations) -> list[Tree]:
+        """Sequences of rules as trees."""
+        return [_tree(self.grammar, list(map(int, row))) for row in derivations]
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        """Draw strings; one longer than `max_length` is cut there."""
+        drawn = self.strings(sample_derivations(self, n_strings, rng))
+        if drawn.lengths.max(initial=0) <= max_length:
+            return drawn
+        return Strings.of([string[:max_length] for string in drawn], alphabet=self.alphabet)
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        rules = [
+            [rule.left, [[p.text] if isinstance(p, Word) else p for p in rule.right]]
+            for rule in self.grammar.rules
+        ]
+        return {"parameters": self.parameters}, {"start": self.grammar.start, "rules": rules}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> ProbabilisticCFG:
+        rules = (
+            Rule(left, tuple(part if isinstance(part, str) else Word(part[0]) for part in right))
+            for left, right in header["rules"]
+        )
+        return cls(Grammar.of(rules, header["start"]), arrays["parameters"])
+
+
+def _events(grammar: Grammar) -> EventSystem:
+    children = [
+        [grammar.codes[part] for part in rule.right if not isinstance(part, Word)] for rule in grammar.rules
+    ]
+    return EventSystem.of(np.diff(grammar.offsets).tolist(), children, grammar.codes[grammar.start])
+
+
+def _tree(grammar: Grammar, events: list[int]) -> Tree:
+    """Rules from the last to the first: the trees of a rule's non-terminals are on top of the stack."""
+    done: list[Tree] = []
+    for event in reversed(events):
+        rule = grammar.rules[event]
+        children = [part.text if isinstance(part, Word) else done.pop() for part in rule.right]
+        done.append(Tree(rule.left, tuple(children)))
+    return done[0]

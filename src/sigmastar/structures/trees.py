@@ -1,0 +1,60 @@
+"""Trees over a sentence: a label, and children that are trees or words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+
+class Tree(NamedTuple):
+    """A node of a tree; a child that is plain text is a word.
+
+    >>> list(Tree("S", (Tree("NP", ("she",)), Tree("VP", ("runs",)))).words())
+    ['she', 'runs']
+    """
+
+    label: str
+    children: tuple[Tree | str, ...]
+
+    def words(self) -> Iterator[str]:
+        """The words below, from left to right."""
+        waiting: list[Tree | str] = [self]
+        while waiting:  # not by recursion: trees may be deeper than Python's stack
+            node = waiting.pop()
+            if isinstance(node, str):
+                yield node
+            else:
+                waiting.extend(reversed(node.children))
+
+    def nodes(self) -> Iterator[Tree]:
+        """This node and all below it that are not words, parents first, from left to right."""
+        waiting: list[Tree | str] = [self]
+        while waiting:
+            node = waiting.pop()
+            if not isinstance(node, str):
+                yield node
+                waiting.extend(reversed(node.children))
+
+    def __str__(self) -> str:
+        return bracketed(self)
+
+
+def bracketed(tree: Tree) -> str:
+    """A tree in brackets, on one line.
+
+    >>> bracketed(Tree("S", (Tree("NP", ("she",)), Tree("VP", ("runs",)))))
+    '(S (NP she) (VP runs))'
+    """
+    written: list[str] = []
+    waiting: list[Tree | str | None] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if node is None:
+            written.append(")")
+        elif isinstance(node, str):
+            written.append(f" {node}")
+        else:
+            written.append(f" ({node.label}")
+            waiting.append(None)
+            waiting.extend(reversed(node.children))
+    return "".join(written)[1:]
