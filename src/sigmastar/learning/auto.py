@@ -45,9 +45,9 @@ Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 CLASSES = (300, 1500)
-_TRACK = 20_000  # strings that the race is run on
+_TRACK = 30_000
 _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
-_LONGEST = 120
+_LONGEST, _LONGEST_ON_ALL = 120, 40
 _N_STRANGERS, _KNOWN_ENOUGH = 2, 1.5
 _SPLIT_TRIAL, _SPLIT_GAIN = 12, 0.003
 _LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
@@ -61,7 +61,7 @@ class AutoFit:
     automaton: WeightedAutomaton
     evidence: RankEvidence
     held_out_score: float
-    n_iterations: int
+    n_iterations: int  # of the longest ascent
     sizes: tuple[int, ...]  # of the members that are mixed
 
 
@@ -72,11 +72,25 @@ class _Setting:
     kept: Strings
     held: Strings
     held_out: HeldOut
+    track: Strings  # of the kept strings, those that long ascents are made on
     rng: np.random.Generator
     say: Progress
 
+    @classmethod
+    def of(cls, strings: Strings, rng: np.random.Generator, say: Progress) -> _Setting:
+        kept, held = hold_out(strings, rng)
+        track = kept if len(kept) <= _TRACK else kept.select(np.sort(rng.permutation(len(kept))[:_TRACK]))
+        return cls(kept, held, HeldOut.of(held), track, rng, say)
+
     def climb(self, strings: Strings, start: WeightedAutomaton) -> Climb:
         return Climb(EMCorpus(strings, start.n_states, np.float32), self.held_out, start, maximize_smoothed)
+
+    def finish(self, climb: Climb) -> Climb:
+        """To the top on the track, and on from there with all kept strings."""
+        climb.run(_LONGEST, progress=self.say)
+        if self.track is self.kept:
+            return climb
+        return self.climb(self.kept, climb.best).run(_LONGEST_ON_ALL, progress=self.say)
 
 
 def learn_auto(
@@ -86,15 +100,14 @@ def learn_auto(
     progress: Progress | None = None,
 ) -> AutoFit:
     """Learn a proper automaton. With `n_states` it has exactly so many; else the race chooses."""
-    kept, held = hold_out(strings, rng)
-    setting = _Setting(kept, held, HeldOut.of(held), rng, progress or (lambda _: None))
+    setting = _Setting.of(strings, rng, progress or (lambda _: None))
     setting.say("spectral starts")
-    contexts = [_contexts(strings, kept, size, n_states) for size in CLASSES]
+    contexts = [_contexts(strings, setting.kept, size, n_states) for size in CLASSES]
     runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
     n_members = 1 if n_states else 2
     leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
-    starts = [leader.best for leader in leaders] + _strangers(setting, contexts, leaders[0].best.n_states)
-    climbs = [setting.climb(kept, start).run(_LONGEST, progress=progress) for start in starts]
+    strangers = _strangers(setting, contexts, leaders[0].best.n_states)
+    climbs = [setting.finish(climb) for climb in (*leaders, *strangers)]
     climbs = sorted(climbs, key=lambda climb: -climb.best_score)[:n_members]
     if n_states is None:
         climbs = [_split_while_it_pays(setting, climb) for climb in climbs]
@@ -109,7 +122,7 @@ def learn_auto(
         automaton,
         _evidence(contexts[-1], runners, leaders[0]),
         mean_log_probability(before, setting.held_out) if filtered is None else filtered.score,
-        sum(climb.n_iterations for climb in (*runners, *climbs)),
+        max(climb.n_iterations for climb in climbs),
         tuple(climb.best.n_states for climb in climbs),
     )
 
@@ -126,9 +139,7 @@ def _starts(contexts: ContextModel, n_states: int | None) -> list[WeightedAutoma
 
 def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]:
     """Every start with its score; those in the lead have gone further than the others."""
-    kept, rng = setting.kept, setting.rng
-    track = kept if len(kept) <= _TRACK else kept.select(np.sort(rng.permutation(len(kept))[:_TRACK]))
-    runners = [setting.climb(track, start) for start in starts]
+    runners = [setting.climb(setting.track, start) for start in starts]
     going = list(runners)
     for n_iterations, n_going, gap in _LEGS:
         for runner in going:
@@ -142,13 +153,13 @@ def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]
     return runners
 
 
-def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: int) -> list[WeightedAutomaton]:
+def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: int) -> list[Climb]:
     """Random starts of the leader's size, where the spectrum says little about so many states."""
     known = max(count_above(part.singular_values, context_noise(part.counts)) for part in contexts)
     n_strangers = _N_STRANGERS if n_states > _KNOWN_ENOUGH * known else 0
-    return [
-        random_start(setting.kept.alphabet, n_states, setting.kept, setting.rng) for _ in range(n_strangers)
-    ]
+    alphabet, track = setting.track.alphabet, setting.track
+    starts = (random_start(alphabet, n_states, track, setting.rng) for _ in range(n_strangers))
+    return [setting.climb(track, start) for start in starts]
 
 
 def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
@@ -156,7 +167,8 @@ def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
         halves = setting.climb(setting.kept, split_states(climb.best, setting.rng))
         if halves.run(_SPLIT_TRIAL, progress=setting.say).best_score < climb.best_score + _SPLIT_GAIN:
             break
-        climb = halves.run(_LONGEST, progress=setting.say)
+        longest = _LONGEST if setting.track is setting.kept else _LONGEST_ON_ALL
+        climb = halves.run(longest, progress=setting.say)
     return climb
 
 
