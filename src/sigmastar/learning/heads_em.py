@@ -1,0 +1,179 @@
+"""Head automata by expectation-maximisation, each sort for itself, on its distinct sequences.
+
+    E-step   expected counts of (start in i), (i, a, j), (stop in i), on the prefix trie of the sort
+    M-step   P(a, j | i) = (count + back_off * P(a | direction) P(j | a)) / (total + back_off)
+
+Starts: at random as in section 5.1 of Luque et al. (2012), or from the spectrum: the pasts of gaps lie in
+the space of the left singular vectors of the sort's block; k-means makes states of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sigmastar.inference.expectations import expected_counts
+from sigmastar.learning.heads_counting import count_moves, learn_deterministic
+from sigmastar.learning.heads_spectral import COUNTS_A_STATE, factorize_heads, state_limits
+from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.statistics.heads import Indicators, Views, count_heads, rich_views
+from sigmastar.structures.head_gaps import Array, Gaps, Integers
+from sigmastar.structures.heads import WeightedSequences, head_sorts
+from sigmastar.structures.signature import Sort
+from sigmastar.structures.trie import PrefixTrie
+
+Start = Callable[[WeightedSequences, int, np.random.Generator], HeadAutomata]
+
+BACK_OFF = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class HeadsEMFit:
+    """Learnt automata and the log-likelihood of all sequences before each iteration."""
+
+    automata: HeadAutomata
+    log_likelihoods: list[float]
+
+
+def learn_heads_em(
+    sequences: WeightedSequences,
+    n_states: int,
+    rng: np.random.Generator,
+    *,
+    start: Start | None = None,
+    n_iterations: int = 50,
+    n_seeds: int = 1,
+    back_off: float = BACK_OFF,
+    tolerance: float = 1e-5,
+) -> HeadsEMFit:
+    """The most likely of `n_seeds` ascents; each stops where an iteration gains less than the tolerance."""
+    fits = [
+        climb(sequences, (start or random_start)(sequences, n_states, rng), n_iterations, back_off, tolerance)
+        for _ in range(n_seeds)
+    ]
+    return max(fits, key=lambda fit: fit.log_likelihoods[-1])
+
+
+def climb(
+    sequences: WeightedSequences,
+    automata: HeadAutomata,
+    n_iterations: int,
+    back_off: float = BACK_OFF,
+    tolerance: float = 1e-5,
+) -> HeadsEMFit:
+    """Iterations from given automata, sort by sort."""
+    backed = learn_deterministic(sequences, first=False)
+    climbed, totals = [], np.zeros(n_iterations + 1)
+    for sort in range(sequences.n_sorts):
+        parts, logs = _climb_sort(sequences, automata, sort, backed, n_iterations, back_off, tolerance)
+        climbed.append(parts)
+        totals += np.pad(logs, (0, n_iterations + 1 - len(logs)), mode="edge")
+    return HeadsEMFit(HeadAutomata.of_automata(sequences.alphabet, climbed), totals.tolist())
+
+
+def _climb_sort(
+    sequences: WeightedSequences,
+    automata: HeadAutomata,
+    sort: int,
+    backed: HeadAutomata,
+    n_iterations: int,
+    back_off: float,
+    tolerance: float,
+) -> tuple[tuple[Array, Array, Array], list[float]]:
+    start = automata.automaton(sort)
+    parts = (start.initial, start.transitions, start.final)
+    strings, counts = sequences.of_sort(sort)
+    if not len(strings):
+        return parts, [0.0]
+    trie = PrefixTrie.of(strings)
+    ends = trie.end_counts(counts)
+    backing = (backed.operators[sort, :, 0, 0], backed.final[sort, 0])
+    logs: list[float] = []
+    for _ in range(n_iterations):
+        log, *expected = expected_counts(trie.parent, trie.symbol, trie.level_starts, ends, *parts)
+        logs.append(log)
+        if len(logs) > 1 and logs[-1] - logs[-2] < tolerance * abs(logs[-2]):
+            break
+        parts = _maximized(expected[0], expected[1], expected[2], backing, back_off)
+    return parts, logs or [0.0]
+
+
+def _maximized(
+    starts: Array, moves: Array, stops: Array, backing: tuple[Array, float], back_off: float
+) -> tuple[Array, Array, Array]:
+    """Smoothed conditional probabilities from expected counts (of moves: symbol, from, to)."""
+    initial = (starts + 1e-9) / (starts + 1e-9).sum()
+    totals = moves.sum(axis=(0, 2)) + stops + back_off
+    targets = moves.sum(axis=1) + 1e-3 * (moves.sum(axis=(0, 1)) + 1e-6)  # symbol x state
+    targets /= targets.sum(axis=1, keepdims=True)
+    symbols, stop = backing
+    backed = (back_off * symbols[:, None] * targets)[:, None, :]
+    return initial, (moves + backed) / totals[:, None], (stops + back_off * stop) / totals
+
+
+def random_start(sequences: WeightedSequences, n_states: int, rng: np.random.Generator) -> HeadAutomata:
+    """As a hidden Markov model: random transitions times emissions drawn around the counted ones."""
+    limits = state_limits(Gaps(sequences), n_states, COUNTS_A_STATE)
+    backed = learn_deterministic(sequences, first=False)
+    automata = []
+    for sort, n in enumerate(limits.values()):
+        emissions = np.append(backed.operators[sort, :, 0, 0], backed.final[sort, 0])
+        drawn = emissions * rng.gamma(1.0, size=(n, len(emissions)))
+        drawn /= drawn.sum(axis=1, keepdims=True)
+        moves = rng.dirichlet(np.ones(n), size=n)
+        operators = drawn[:, :-1].T[:, :, None] * moves
+        automata.append((rng.dirichlet(np.ones(n)), operators, drawn[:, -1]))
+    return HeadAutomata.of_automata(sequences.alphabet, automata)
+
+
+def spectral_start(
+    sequences: WeightedSequences, n_states: int, rng: np.random.Generator, views: Views = rich_views
+) -> HeadAutomata:
+    """States are clusters of pasts in the space of the singular vectors."""
+    gaps = Gaps(sequences)
+    limits = state_limits(gaps, n_states, COUNTS_A_STATE)
+    points = past_vectors(gaps, limits, views)
+    states = np.zeros(len(gaps.sort), dtype=np.int64)
+    sizes = np.ones(sequences.n_sorts, dtype=np.int64)
+    ends = np.searchsorted(gaps.sort, np.arange(sequences.n_sorts + 1))
+    for sort, n in enumerate(limits.values()):
+        part = slice(ends[sort], ends[sort + 1])
+        if n > 1 and ends[sort] < ends[sort + 1]:
+            states[part] = clustered(points[part], gaps.weight[part], n, rng)
+            sizes[sort] = states[part].max() + 1
+    return count_moves(gaps, states, sizes, BACK_OFF, np.zeros_like(states))
+
+
+def past_vectors(gaps: Gaps, limits: dict[Sort, int], views: Views = rich_views) -> Array:
+    """What the past of every gap says of its future: a vector in the space of the sort's singular vectors."""
+    blocks = count_heads(gaps, views)
+    factors = factorize_heads(blocks, limits)
+    pasts = Indicators.of(gaps, views(gaps)[0], 150, 2.0)
+    table = np.zeros((len(pasts.scales) + 1, max(limits.values())))
+    for sort, name in enumerate(head_sorts(gaps.sequences.alphabet)):
+        if name in factors:
+            outside = factors[name].outside * pasts.of_sort(sort)[:, None]
+            table[pasts.starts[sort] : pasts.starts[sort + 1], : outside.shape[1]] = outside
+    rows = np.where(pasts.numbers >= 0, pasts.starts[gaps.sort][:, None] + pasts.numbers, len(table) - 1)
+    return table[rows].sum(axis=1)  # type: ignore[no-any-return]
+
+
+def clustered(points: Array, weights: Array, n: int, rng: np.random.Generator, n_rounds: int = 8) -> Integers:
+    """Weighted k-means with seeds far apart; clusters are numbered without gaps."""
+    centres = points[[int(np.argmax(weights))]]
+    distances = ((points - centres[0]) ** 2).sum(axis=1)
+    for _ in range(n - 1):
+        chances = weights * distances
+        if chances.sum() <= 1e-12 * weights.sum():
+            break
+        centres = np.vstack([centres, points[rng.choice(len(points), p=chances / chances.sum())]])
+        distances = np.minimum(distances, ((points - centres[-1]) ** 2).sum(axis=1))
+    for _ in range(n_rounds):
+        nearest = np.argmin((centres**2).sum(axis=1) - 2.0 * points @ centres.T, axis=1)
+        masses = np.bincount(nearest, weights, minlength=len(centres))
+        sums = np.zeros_like(centres)
+        np.add.at(sums, nearest, points * weights[:, None])
+        centres = np.where(masses[:, None] > 0, sums / np.maximum(masses, 1e-300)[:, None], centres)
+    return np.unique(nearest, return_inverse=True)[1]

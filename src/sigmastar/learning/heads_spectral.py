@@ -1,0 +1,55 @@
+"""Head automata by the spectral method: count, factorise, recover, one automaton a sort.
+
+Algorithm 1 of Luque et al. (2012) is `views=bigram_views`. The number of states of a sort is at most one
+for every `counts_a_state` of its modifiers, and at most the rank of its block. Recovered automata are
+signed, and give nothing to modifiers that were never seen: they are mixed with deterministic ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sigmastar.factorization.svd import Factors, factorize_up_to
+from sigmastar.learning.heads_counting import learn_deterministic
+from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.operators.recover import recover
+from sigmastar.statistics.blocks import Blocks
+from sigmastar.statistics.heads import Views, count_heads, rich_views
+from sigmastar.structures.head_gaps import Gaps
+from sigmastar.structures.heads import WeightedSequences, head_sorts
+from sigmastar.structures.signature import Sort
+
+COUNTS_A_STATE = 20.0
+SHARE = 0.05
+
+
+def learn_spectral(
+    sequences: WeightedSequences,
+    n_states: int,
+    views: Views = rich_views,
+    counts_a_state: float = COUNTS_A_STATE,
+    deterministic_share: float = SHARE,
+) -> HeadAutomata:
+    """Automata of at most `n_states` states, mixed with a share of DET+F."""
+    gaps = Gaps(sequences)
+    blocks = count_heads(gaps, views)
+    factors = factorize_heads(blocks, state_limits(gaps, n_states, counts_a_state))
+    automata = HeadAutomata.of_operators(recover(blocks, factors), sequences.alphabet)
+    if deterministic_share == 0.0:
+        return automata
+    return automata.mixed_with(learn_deterministic(sequences, first=True), deterministic_share)
+
+
+def state_limits(gaps: Gaps, n_states: int, counts_a_state: float) -> dict[Sort, int]:
+    """How many states the data of each sort pay for."""
+    if n_states < 1:
+        raise ValueError(f"n_states={n_states}: an automaton has at least one state")
+    moving = gaps.remaining > 0
+    counts = np.bincount(gaps.sort[moving], gaps.weight[moving], minlength=gaps.sequences.n_sorts)
+    limits = np.minimum(n_states, (counts / counts_a_state).astype(np.int64) + 1)
+    return dict(zip(head_sorts(gaps.sequences.alphabet), limits.tolist(), strict=True))
+
+
+def factorize_heads(blocks: Blocks, limits: dict[Sort, int]) -> dict[Sort, Factors]:
+    """Each sort's block with as many states as its limit and its rank allow."""
+    return {sort: factorize_up_to(matrix, limits[sort]) for sort, matrix in blocks.matrices.items()}
