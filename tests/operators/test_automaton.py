@@ -103,6 +103,19 @@ def test_gap_distributions_are_distributions_at_every_gap(automaton):
     assert isinstance(automaton, SequenceModel)
 
 
+def test_a_negative_prefix_weight_cancels_in_its_ratios():
+    operators = np.array([[[0.2, 0.0], [0.0, -0.5]], [[0.0, 0.0], [0.1, 0.3]]])
+    automaton = WeightedAutomaton(Alphabet("ab"), np.array([0.2, 1.0]), operators, np.array([0.4, 0.6]))
+    found = automaton.gap_distributions(Strings.of(["ab"], alphabet=automaton.alphabet))
+    for row, prefix in zip(found, ["", "a", "ab"], strict=True):
+        words = Strings.of([prefix, prefix + "a", prefix + "b"], alphabet=automaton.alphabet)
+        whole, *longer = automaton.prefix_mass(words)
+        stop = automaton.value(words)[0]
+        ratios = np.maximum([*longer / whole, stop / whole], 0.0)
+        np.testing.assert_allclose(row, ratios / ratios.sum(), rtol=1e-9, atol=1e-12)
+    assert automaton.prefix_mass(Strings.of(["a"], alphabet=automaton.alphabet))[0] < 0.0
+
+
 def string_probabilities(automaton, strings):
     """Of each string, as the product of the gap distributions along it."""
     gaps = automaton.gap_distributions(strings)

@@ -19,7 +19,6 @@ from sigmastar.reproduce import balle2014
 from sigmastar.reproduce.balle2014_claims import claims
 from sigmastar.reproduce.balle2014_found import EM, FILTERED, STRING, SUBSTRING, Found
 from sigmastar.reproduce.papers import PAPERS, paper
-from sigmastar.reproduce.ratios import RatioModel
 from sigmastar.reproduce.sweeps import Sweep
 from sigmastar.reproduce.tagged import read_tag_map, read_tags
 from sigmastar.statistics import bases
@@ -102,19 +101,6 @@ def test_one_decomposition_gives_every_size(statistic: bases.Statistic, rng: np.
             rtol=1e-8,
             atol=1e-12,
         )
-
-
-def test_predictions_are_ratios_to_the_weight_of_the_prefix() -> None:
-    operators = np.array([[[0.2, 0.0], [0.0, -0.5]], [[0.0, 0.0], [0.1, 0.3]]])
-    automaton = WeightedAutomaton(Alphabet("ab"), np.array([0.2, 1.0]), operators, np.array([0.4, 0.6]))
-    found = RatioModel(automaton).gap_distributions(Strings.of(["ab"], alphabet=automaton.alphabet))
-    for row, prefix in zip(found, ["", "a", "ab"], strict=True):
-        words = Strings.of([prefix, prefix + "a", prefix + "b"], alphabet=automaton.alphabet)
-        whole, *longer = automaton.prefix_mass(words)
-        stop = automaton.value(words)[0]
-        ratios = np.maximum([*longer / whole, stop / whole], 0.0)
-        np.testing.assert_allclose(row, ratios / ratios.sum(), rtol=1e-9, atol=1e-12)
-    assert automaton.prefix_mass(Strings.of(["a"], alphabet=automaton.alphabet))[0] < 0.0
 
 
 def test_the_command_writes_a_page_figures_and_pictures(

@@ -2,7 +2,7 @@
 
 A proper automaton is walked state by state: each state has one table over its moves (symbol, next
 state) and the stop. A signed automaton has no states to walk: its next symbol is drawn from the
-weights `forward(w) . next_weights`, clipped at zero, and where none is positive uniformly.
+weights `forward(w) . next_weights`, as ratios to the weight of w where that is finite, clipped at zero; where none is positive, uniformly.
 """
 
 from __future__ import annotations
@@ -96,6 +96,7 @@ def draw_symbols(
     initial: Array,
     transitions: Array,
     next_weights: Array,
+    by_ratio: bool,
     n_strings: int,
     rng: np.random.Generator,
     max_length: int,
@@ -108,7 +109,7 @@ def draw_symbols(
         vector = initial.copy()
         limit = n_codes + max_length
         while n_codes < limit:
-            move = invert(_clipped_sums(vector, next_weights), 0, n_moves, rng.random())
+            move = invert(_clipped_sums(vector, next_weights, by_ratio), 0, n_moves, rng.random())
             if move == n_moves - 1:
                 break
             codes = _with_room(codes, n_codes)
@@ -120,15 +121,18 @@ def draw_symbols(
 
 
 @kernel
-def _clipped_sums(vector: Array, next_weights: Array) -> Array:
+def _clipped_sums(vector: Array, next_weights: Array, by_ratio: bool) -> Array:
     n_states, n_moves = next_weights.shape
     sums = np.zeros(n_moves)
     for state in range(n_states):
         for move in range(n_moves):
             sums[move] += vector[state] * next_weights[state, move]
+    sign = (
+        -1.0 if by_ratio and sums.sum() < 0.0 else 1.0
+    )  # of the prefix: in the ratio to its weight it cancels
     total = 0.0
     for move in range(n_moves):
-        total += max(sums[move], 0.0)
+        total += max(sign * sums[move], 0.0)
         sums[move] = total
     if total <= 0.0:
         for move in range(n_moves):

@@ -114,7 +114,7 @@ class WeightedAutomaton:
 
         Where no weight is positive, as after an unknown symbol, the distribution is uniform.
         """
-        return _as_distributions(self.gap_weights(strings))
+        return _as_distributions(self.gap_weights(strings), by_ratio=self.spectral_radius < 1.0)
 
     def gap_weights(self, strings: Strings) -> Array:
         """The weight of each next symbol and of the end at every gap; each row up to a positive factor."""
@@ -135,7 +135,13 @@ class WeightedAutomaton:
             drawn = walk_states(np.cumsum(self.initial), tables, n_strings, rng, max_length)
         else:
             drawn = draw_symbols(
-                self.initial, self.transitions, self.next_weights, n_strings, rng, max_length
+                self.initial,
+                self.transitions,
+                self.next_weights,
+                self.spectral_radius < 1.0,
+                n_strings,
+                rng,
+                max_length,
             )
         return Strings(self.alphabet, *drawn)
 
@@ -263,8 +269,10 @@ class WeightedAutomaton:
     __rmul__ = __mul__
 
 
-def _as_distributions(weights: Array) -> Array:
-    clipped = np.maximum(weights, 0.0)
+def _as_distributions(weights: Array, by_ratio: bool) -> Array:
+    """Weights clipped at zero, `by_ratio` to the weight of the prefix: a sign common to both cancels."""
+    signs = np.where((weights.sum(axis=1) < 0.0) & by_ratio, -1.0, 1.0)
+    clipped = np.maximum(weights * signs[:, None], 0.0)
     totals = clipped.sum(axis=1, keepdims=True)
     lost = totals[:, 0] <= 0.0
     clipped[lost], totals[lost] = 1.0, weights.shape[1]

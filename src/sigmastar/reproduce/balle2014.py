@@ -20,6 +20,7 @@ from sigmastar.learning.em import learn_em
 from sigmastar.learning.fast import learn_fast
 from sigmastar.learning.ngram import ORDERS, learn_ngram
 from sigmastar.learning.repair import filter_automaton
+from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.sequence import SequenceModel
 from sigmastar.parallel import one_blas_thread
 from sigmastar.report.family import Progress, silent
@@ -28,7 +29,6 @@ from sigmastar.reproduce.balle2014_found import BIGRAM, EM, FILTERED, UNIGRAM, F
 from sigmastar.reproduce.balle2014_found import STRING as FROM_STRINGS
 from sigmastar.reproduce.balle2014_found import SUBSTRING as FROM_SUBSTRINGS
 from sigmastar.reproduce.balle2014_report import reproduction
-from sigmastar.reproduce.ratios import RatioModel
 from sigmastar.reproduce.result import Reproduction
 from sigmastar.reproduce.sweeps import Sweep
 from sigmastar.reproduce.tagged import read_tag_map, read_tags, require_files
@@ -138,8 +138,8 @@ def _em(split: Split, scale: Scale, seed: int, progress: Progress) -> Iterator[T
 def _others(split: Split, spectral: Sequence[Trial], seed: int, progress: Progress) -> Iterator[Trial]:
     """The best substring automaton behind the restart filter, and our own learners."""
     chosen = best_on_dev(trial for trial in spectral if trial.learner == FROM_SUBSTRINGS)
-    assert isinstance(chosen.model, RatioModel)
-    automaton = chosen.model.automaton
+    assert isinstance(chosen.model, WeightedAutomaton)
+    automaton = chosen.model
     rng = np.random.default_rng(seed)
     model, seconds = timed(lambda: filter_automaton(automaton, split.train, rng))
     yield split.judge(FILTERED, chosen.setting, chosen.n_states, chosen.seconds + seconds, model)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.evaluation.likelihood import perplexity
+from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.diagnosis import diagnose
 from sigmastar.plots.curves import plot_learning_curves
 from sigmastar.plots.style import MissingMatplotlibError, label_series, to_svg
@@ -15,7 +16,6 @@ from sigmastar.report.page import Cell, Picture, Table
 from sigmastar.report.provenance import Provenance
 from sigmastar.reproduce.balle2014_claims import claims
 from sigmastar.reproduce.balle2014_found import BIGRAM, EM, STRING, SUBSTRING, UNIGRAM, Found
-from sigmastar.reproduce.ratios import RatioModel
 from sigmastar.reproduce.result import Reproduction
 from sigmastar.reproduce.trials import Errors, Trial, best_on_dev
 
@@ -44,9 +44,9 @@ def reproduction(name: str, found: Found, origin: Provenance, rng: np.random.Gen
 
 def _about(found: Found) -> list[str]:
     split, sub = found.split, found.chosen(SUBSTRING)
-    assert isinstance(sub.model, RatioModel)
-    diagnosis = diagnose(sub.model.automaton, split.test)
-    unsigned = Errors.of(sub.model.automaton, split.test).rate
+    assert isinstance(sub.model, WeightedAutomaton)
+    diagnosis = diagnose(sub.model, split.test)
+    unsigned = Errors.of(sub.model, split.test).rate
     return [
         "The tutorial predicts the next symbol in sequences of simplified part-of-speech tags of the Penn "
         "Treebank, with spectral automata from expectations on frequent substrings, a bigram baseline and "

@@ -15,7 +15,6 @@ from sigmastar.factorization.svd import factorize_up_to
 from sigmastar.learning.spectral import TO_STRING
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
-from sigmastar.reproduce.ratios import RatioModel
 from sigmastar.reproduce.trials import Split, Trial, timed
 from sigmastar.statistics.bases import Basis, Statistic
 from sigmastar.statistics.strings import StringCounts, count_strings
@@ -57,7 +56,7 @@ class Sweep:
         for n_states in sizes:
             if n_states <= self.largest.n_states:
                 try:
-                    model = RatioModel(self.automaton(n_states))
+                    model = self.automaton(n_states)
                     found.append(split.judge(learner, setting, n_states, self.seconds, model))
                 except (ValueError, np.linalg.LinAlgError):  # I - A is singular: nothing to predict by
                     continue
