@@ -56,7 +56,9 @@ class RuleTrie:
     @cached_property
     def symbols(self) -> dict[Part, int]:
         """The codes of chart symbols."""
-        table: dict[Part, int] = {**self.grammar.codes}
+        table: dict[Part, int] = {}
+        for symbol in self.grammar.nonterminals:
+            table[symbol] = len(table)
         for rule in self.grammar.rules:
             for part in rule.right if len(rule.right) > 1 else ():
                 table.setdefault(part, len(table))

@@ -1,0 +1,1 @@
+"""Learning theory that runs: sample complexity, proper approximations, hardness, noise conditions."""

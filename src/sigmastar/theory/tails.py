@@ -1,0 +1,63 @@
+"""The tail of lengths: frequencies of lengths beyond the most frequent one fall like c alpha^length.
+
+Cohen and Smith (2012), section 3.1 and figure 1: c and alpha minimise the squared error between the
+frequencies and the curve, over all lengths above the mode. For a given alpha the best c is a ratio of sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+Array = NDArray[np.float64]
+Lengths = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TailFit:
+    """f(l) = scale * rate ** l on the tail, and how far the frequencies are from it."""
+
+    scale: float
+    rate: float
+    squared_error: float
+    lengths: Lengths  # of the tail, every one from the mode on to the longest
+    frequencies: Array
+    distance: float  # Kolmogorov and Smirnov's, between the tail and the geometric law with this rate
+
+    def curve(self, lengths: Lengths) -> Array:
+        return np.asarray(self.scale * self.rate ** lengths.astype(float))
+
+
+def frequencies(lengths: Lengths) -> Array:
+    """The share of each length, from 0 on."""
+    counts = np.bincount(np.asarray(lengths, np.int64))
+    return np.asarray(counts / counts.sum())
+
+
+def fit_tail(lengths: Lengths) -> TailFit:
+    """Fit the curve to the lengths of sentences or derivations."""
+    shares = frequencies(lengths)
+    tail = np.arange(int(shares.argmax()) + 1, len(shares))
+    if len(tail) < 2:
+        raise ValueError(f"{len(tail)} lengths lie above the most frequent one: too few for a tail")
+    values = shares[tail]
+
+    def error(rate: float) -> float:
+        return float(((values - _scale(values, tail, rate) * rate ** tail.astype(float)) ** 2).sum())
+
+    found = minimize_scalar(error, bounds=(1e-3, 1 - 1e-9), method="bounded", options={"xatol": 1e-10})
+    rate = float(found.x)
+    return TailFit(_scale(values, tail, rate), rate, error(rate), tail, values, _distance(values, rate))
+
+
+def _scale(values: Array, tail: Lengths, rate: float) -> float:
+    powers = rate ** (tail - tail[0]).astype(float)  # from the start of the tail: no underflow
+    return float((values @ powers) / (powers @ powers) * rate ** -float(tail[0]))
+
+
+def _distance(values: Array, rate: float) -> float:
+    observed = np.cumsum(values) / values.sum()
+    return float(np.abs(observed - (1 - rate ** np.arange(1, len(values) + 1))).max())
