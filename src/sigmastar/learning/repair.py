@@ -47,6 +47,7 @@ def filter_automaton(
     automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
 ) -> FilteredAutomaton:
     """The automaton behind the restart filter, its mixing rates tuned on a tenth of the strings."""
+    strings = strings.recoded(automaton.alphabet)
     pasts, _ = choose_classes(strings, N_CLASSES)
     kept, held = hold_out(strings, rng)
     states, counts = class_states(automaton, pasts, strings)
@@ -61,15 +62,17 @@ def project_automaton(
     automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
 ) -> WeightedAutomaton:
     """A proper automaton with as many states, on extreme states among those of the context classes."""
+    strings = strings.recoded(automaton.alphabet)
     pasts, _ = choose_classes(strings, N_CLASSES)
     states, counts = class_states(automaton, pasts, strings)
     turn = _mass_first(automaton.continuation_mass, states, counts)
     states, turned = states @ turn, automaton.change_basis(turn)
     shrunk = states * (counts / (counts + 50.0))[:, None]
     shrunk[:, 0] = 1.0
-    anchors = shrunk[successive_projection(shrunk, automaton.n_states)]
-    n = len(anchors)
-    targets = np.einsum("qi,aij->aqj", anchors, turned.transitions).reshape(-1, automaton.n_states)
+    n = automaton.n_states
+    anchors = shrunk[successive_projection(shrunk, n)]
+    anchors = anchors[np.arange(n) % len(anchors)]  # where the strings visit less than the automaton has
+    targets = np.einsum("qi,aij->aqj", anchors, turned.transitions).reshape(-1, n)
     moves = memberships(anchors, targets).reshape(-1, n, n)
     chance = (np.bincount(strings.codes, minlength=len(automaton.alphabet)) + 1.0) / (strings.n_gaps + 1.0)
     visits = MoveCounts(
@@ -85,6 +88,7 @@ def polish_automaton(
     automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
 ) -> WeightedAutomaton:
     """The projected automaton after expectation-maximisation, stopped by held-out likelihood."""
+    strings = strings.recoded(automaton.alphabet)
     start = project_automaton(automaton, strings, rng)
     kept, held = hold_out(strings, rng)
     corpus = EMCorpus(kept, start.n_states, np.float32)
@@ -139,7 +143,7 @@ def _mass_first(mass: Array, states: Array, counts: NDArray[np.int64]) -> Array:
     """
     n_others = len(mass) - 1
     rest = np.linalg.qr(np.column_stack([mass, np.eye(len(mass))]))[0][:, 1:]
-    covariance = np.cov((states @ rest).T, aweights=counts + 1.0).reshape(n_others, n_others)
+    covariance = np.cov((states @ rest).T, ddof=0, aweights=counts + 1.0).reshape(n_others, n_others)
     variances, axes = np.linalg.eigh(covariance)
     scales = np.maximum(variances, 1e-6 * variances.max(initial=1e-12)) ** -0.4
     return np.column_stack([mass, rest @ axes * scales])
