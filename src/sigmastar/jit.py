@@ -8,7 +8,7 @@ call each other must live in one module: numba's cache does not notice changes i
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from numba import njit
 
@@ -18,6 +18,6 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def kernel(function: Function) -> Function:
     """Compile `function` at its first call, with a cache on disk where one can be written."""
     try:
-        return njit(nogil=True, cache=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+        return cast(Function, njit(nogil=True, cache=True, error_model="numpy")(function))
     except RuntimeError:  # numba: "cannot cache function: no locator available"
-        return njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+        return cast(Function, njit(nogil=True, error_model="numpy")(function))

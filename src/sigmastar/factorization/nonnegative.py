@@ -14,7 +14,7 @@ def nonnegative_least_squares(atoms: Array, targets: Array, n_steps: int = 150) 
     One Gram matrix serves all targets, so the cost a step is targets x atoms^2.
     """
     gram, aims = atoms @ atoms.T, targets @ atoms.T
-    step = 1.0 / max(np.linalg.norm(gram, 2), 1e-300)
+    step = 1.0 / max(float(np.linalg.norm(gram, 2)), 1e-300)
     current = np.maximum(aims, 0.0) * step
     leading, momentum = current, 1.0
     for _ in range(n_steps):

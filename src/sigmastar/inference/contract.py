@@ -11,7 +11,9 @@ Array = NDArray[np.float64]
 
 
 @kernel
-def contract_groups(starts: NDArray[np.int64], index: NDArray[np.int64], matrix: Array, tails: Array) -> Array:
+def contract_groups(
+    starts: NDArray[np.int64], index: NDArray[np.int64], matrix: Array, tails: Array
+) -> Array:
     """out[g, (a, d)] = sum over rows r of group g of matrix[index[r], a] * tails[r, d]."""
     n_groups, n_states, width = len(starts) - 1, matrix.shape[1], tails.shape[1]
     out = np.zeros((n_groups, n_states * width))

@@ -111,6 +111,8 @@ def filter_trie(
             state += edge_restart[node] * restarts[classes[node]]
             if not np.abs(state).max() < FARTHEST:
                 state[:] = restarts[classes[node]]
-            log_prefix[node] = log_prefix[parent[node]] + np.log(probability) if probability > 0.0 else -np.inf
+            log_prefix[node] = (
+                log_prefix[parent[node]] + np.log(probability) if probability > 0.0 else -np.inf
+            )
         states = following
     return log_prefix, end_probability, edge_restart, end_restart

@@ -19,7 +19,9 @@ Longs = NDArray[np.int64]
 
 
 @kernel
-def mixture_sums(rows: Longs, columns: Longs, counts: Array, left: Array, right: Array) -> tuple[Array, Array, float]:
+def mixture_sums(
+    rows: Longs, columns: Longs, counts: Array, left: Array, right: Array
+) -> tuple[Array, Array, float]:
     """Left sums, right sums (transposed: columns x n) and the log-likelihood; `right` is columns x n too."""
     n = left.shape[1]
     left_sums, right_sums = np.zeros_like(left), np.zeros_like(right)

@@ -2,7 +2,8 @@
 
 A proper automaton is walked state by state: each state has one table over its moves (symbol, next
 state) and the stop. A signed automaton has no states to walk: its next symbol is drawn from the
-weights `forward(w) . next_weights`, as ratios to the weight of w where that is finite, clipped at zero; where none is positive, uniformly.
+weights `forward(w) . next_weights`, as ratios to the weight of w where that is finite, clipped at zero;
+where none is positive, uniformly.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def anchor_states(contexts: ContextModel) -> Array:
     anchors = frequent[successive_projection(frequent, n)]
     if len(anchors) < n:
         anchors = states[successive_projection(states, n)]
-    return anchors[np.arange(n) % len(anchors)]
+    return np.asarray(anchors[np.arange(n) % len(anchors)])
 
 
 def shrunk_states(contexts: ContextModel) -> Array:

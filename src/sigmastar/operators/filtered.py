@@ -119,7 +119,7 @@ class FilteredAutomaton:
     def _mix(self, predictions: Array, classes: Integers) -> Array:
         rates = np.where(predictions.sum(axis=1) > 0, self.mixing[classes], 1.0)[:, None]
         mixed = (1.0 - rates) * predictions + rates * self.backoff.distributions(classes)
-        return mixed / mixed.sum(axis=1, keepdims=True)
+        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
     def _start_states(self, size: int) -> tuple[Array, Integers]:
         return np.tile(self.start, (size, 1)), np.full(size, self.backoff.contexts.start, dtype=np.int32)

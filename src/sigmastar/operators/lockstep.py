@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+States = TypeVar("States")
 
 _BATCH, _CELLS = 4096, 1 << 23  # strings, and next-symbol probabilities, at a time: they bound the memory
 
@@ -21,9 +23,9 @@ def sample_lockstep(
     n_strings: int,
     rng: np.random.Generator,
     max_length: int,
-    start: Callable[[int], object],
-    distributions: Callable[[object], Array],
-    advance: Callable[[object, Rows, Rows], object],
+    start: Callable[[int], States],
+    distributions: Callable[[States], Array],
+    advance: Callable[[States, Rows, Rows], States],
 ) -> Strings:
     """Draw strings from a model given as a state machine over batches.
 
@@ -34,7 +36,9 @@ def sample_lockstep(
         raise ValueError(f"n_strings={n_strings} and max_length={max_length} must not be negative")
     batch = min(_BATCH, max(1, _CELLS // (len(alphabet) + 1)))
     pieces = [
-        _sample_batch(min(batch, n_strings - done), len(alphabet), rng, max_length, start, distributions, advance)
+        _sample_batch(
+            min(batch, n_strings - done), len(alphabet), rng, max_length, start, distributions, advance
+        )
         for done in range(0, n_strings, batch)
     ]
     lengths = np.concatenate([np.zeros(1, np.int64), *(lengths for lengths, _ in pieces)])
@@ -47,9 +51,9 @@ def _sample_batch(
     end: int,
     rng: np.random.Generator,
     max_length: int,
-    start: Callable[[int], object],
-    distributions: Callable[[object], Array],
-    advance: Callable[[object, Rows, Rows], object],
+    start: Callable[[int], States],
+    distributions: Callable[[States], Array],
+    advance: Callable[[States, Rows, Rows], States],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     alive, states = np.arange(size), start(size)
     owners, drawn = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
@@ -70,4 +74,5 @@ def _sample_batch(
 def _draw(distributions: Array, rng: np.random.Generator) -> Rows:
     cumulative = np.cumsum(distributions, axis=1)
     aims = rng.random(len(cumulative)) * cumulative[:, -1]
-    return np.minimum((cumulative <= aims[:, None]).sum(axis=1), distributions.shape[1] - 1)
+    drawn: Rows = (cumulative <= aims[:, None]).sum(axis=1)
+    return np.asarray(np.minimum(drawn, distributions.shape[1] - 1))

@@ -40,7 +40,7 @@ class OperatorModel:
 
     def inside(self, term: Term) -> Array:
         """The vector of a term. The reference for every family's own, faster inference."""
-        result = self.operators[term.operation][term.code]
+        result: Array = self.operators[term.operation][term.code]
         for child in reversed(term.children):
             result = result @ self.inside(child)
         return result

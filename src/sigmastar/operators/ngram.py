@@ -1,6 +1,6 @@
 """Back-off models of the next symbol: n-grams of fixed or variable order.
 
-    p(x1 .. xT) = prod_t p(x_t | longest stored context of x_1 .. x_t-1) . p(end | ..)
+p(x1 .. xT) = prod_t p(x_t | longest stored context of x_1 .. x_t-1) . p(end | ..)
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class NgramModel:
     rows: Backoff
 
     @classmethod
-    def of_counts(cls, alphabet: Alphabet, counts: NextCounts, smoothing: Smoothing = witten_bell) -> NgramModel:
+    def of_counts(
+        cls, alphabet: Alphabet, counts: NextCounts, smoothing: Smoothing = witten_bell
+    ) -> NgramModel:
         return cls(alphabet, counts.trie, smoothing(counts))
 
     @property
@@ -67,7 +69,7 @@ class NgramModel:
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         rows, contexts = self.rows, self.contexts
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "context_parent": contexts.parent,
             "context_symbol": contexts.symbol,
             "row_starts": rows.row_starts,

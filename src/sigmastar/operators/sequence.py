@@ -40,4 +40,4 @@ class SequenceModel(Protocol):
 def next_distribution(model: SequenceModel, prefixes: Strings) -> Array:
     """What comes after each prefix: prefixes x (symbols + 1), the end of string last."""
     last_gaps = prefixes.offsets[1:] + np.arange(len(prefixes))
-    return model.gap_distributions(prefixes)[last_gaps]
+    return np.asarray(model.gap_distributions(prefixes)[last_gaps])

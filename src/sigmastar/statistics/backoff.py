@@ -38,7 +38,11 @@ class NextCounts:
         width = trie.n_symbols + 1
         keys, counts = [context * width + outcome], [count]
         while len(moving := np.flatnonzero(context)):  # one step towards the root a round
-            context, outcome, count = trie.parent[context[moving]].astype(np.int64), outcome[moving], count[moving]
+            context, outcome, count = (
+                trie.parent[context[moving]].astype(np.int64),
+                outcome[moving],
+                count[moving],
+            )
             keys.append(context * width + outcome)
             counts.append(count)
         every, totals = tally(np.concatenate(keys), np.concatenate(counts))
@@ -46,14 +50,16 @@ class NextCounts:
 
     @classmethod
     def of(cls, strings: Strings, trie: ContextTrie) -> NextCounts:
-        keys, counts = tally(gap_outcomes(require_known(strings)) + trie.classify(strings) * np.int64(trie.n_symbols + 1))
+        keys, counts = tally(
+            gap_outcomes(require_known(strings)) + trie.classify(strings) * np.int64(trie.n_symbols + 1)
+        )
         width = trie.n_symbols + 1
         return cls.of_classes(trie, keys // width, keys % width, counts)
 
 
 @dataclass(frozen=True, eq=False)
 class Backoff:
-    """Rows of a back-off model: `own` values of the outcomes stored at each context, and its back-off weight."""
+    """Rows of a back-off model: the `own` values of the outcomes of each context, and its back-off weight."""
 
     row_starts: Longs
     outcomes: Integers
@@ -106,7 +112,9 @@ def _extensions(counts: NextCounts) -> Longs:
     keys, numbers = np.unique(seen, return_counts=True)
     at = np.searchsorted(keys, counts.context * width + counts.outcome)
     at = np.minimum(at, max(len(keys) - 1, 0))
-    found = keys[at] == counts.context * width + counts.outcome if len(keys) else np.zeros(len(at), dtype=bool)
+    found = (
+        keys[at] == counts.context * width + counts.outcome if len(keys) else np.zeros(len(at), dtype=bool)
+    )
     return np.where(found, numbers[at] if len(keys) else 0, 0)
 
 
@@ -115,7 +123,7 @@ def _discounts(depth: Integers, count: Longs, size: int) -> Array:
     once = np.bincount(depth[count == 1], minlength=size).astype(float)
     twice = np.bincount(depth[count == 2], minlength=size)
     estimate = np.divide(once, once + 2 * twice, out=np.full(size, 0.5), where=once + twice > 0)
-    return np.clip(estimate, 0.1, 0.95)
+    return np.asarray(np.clip(estimate, 0.1, 0.95))
 
 
 def _rows(counts: NextCounts, own: Array, backoff: Array) -> Backoff:

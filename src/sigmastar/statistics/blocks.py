@@ -81,7 +81,7 @@ def _scaled(array: Any, weights: Sequence[Vector | None]) -> Any:
         if weight is None:
             continue
         if sparse.issparse(array):
-            diagonal = sparse.diags_array(weight)
+            diagonal: Any = sparse.diags_array(weight)
             array = (diagonal @ array if axis == 0 else array @ diagonal).tocsr()
         else:
             array = array * weight.reshape([-1 if a == axis else 1 for a in range(array.ndim)])

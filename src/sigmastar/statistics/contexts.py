@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.jit import kernel
-from sigmastar.statistics.blocks import Array, Blocks, SparseTensor
+from sigmastar.statistics.blocks import Blocks, SparseTensor
 from sigmastar.structures.contexts import ContextTrie, Direction, with_edges
 from sigmastar.structures.signature import string_signature
 from sigmastar.structures.strings import Strings, require_known
@@ -44,12 +44,18 @@ def grow_contexts(
     """
     extended, edge = with_edges(require_known(strings)), len(strings.alphabet)
     first, step = (0, -1) if direction == "past" else (1, 1)
-    parents, symbols, counts = [np.zeros(1, np.int32)], [np.full(1, -1, np.int32)], [np.array([strings.n_gaps])]
+    parents, symbols, counts = (
+        [np.zeros(1, np.int32)],
+        [np.full(1, -1, np.int32)],
+        [np.array([strings.n_gaps])],
+    )
     node_of = np.zeros(strings.n_gaps, np.int32)
     active = np.arange(strings.n_gaps, dtype=np.int32)
     level_start, n_nodes, threshold, depth = 0, 1, min_count, 0
     while len(active) and (max_depth is None or depth < max_depth):
-        keys, sizes = _children(extended, active, node_of, level_start, n_nodes, first + step * depth, edge + 1)
+        keys, sizes = _children(
+            extended, active, node_of, level_start, n_nodes, first + step * depth, edge + 1
+        )
         frequent = sizes >= threshold
         keys, sizes = keys[frequent], sizes[frequent]
         parents.append((keys // (edge + 1) + level_start).astype(np.int32))
@@ -118,11 +124,15 @@ class ContextCounts:
     @property
     def past_counts(self) -> Keys:
         """How many gaps lie in each past class."""
-        return np.bincount(self.keys // self.futures.n_classes, self.counts, self.pasts.n_classes).astype(np.int64)
+        return np.bincount(self.keys // self.futures.n_classes, self.counts, self.pasts.n_classes).astype(
+            np.int64
+        )
 
     @property
     def future_counts(self) -> Keys:
-        return np.bincount(self.keys % self.futures.n_classes, self.counts, self.futures.n_classes).astype(np.int64)
+        return np.bincount(self.keys % self.futures.n_classes, self.counts, self.futures.n_classes).astype(
+            np.int64
+        )
 
     def next_symbols(self) -> tuple[Keys, Keys, Keys]:
         """Sorted (past class, next symbol, count) entries; the end of string is symbol `len(alphabet)`."""
@@ -140,7 +150,9 @@ class ContextCounts:
         stop, symbol = signature.operations
         shape = (self.pasts.n_classes, self.futures.n_classes)
         matrix = sparse.csr_array((self.counts.astype(float), np.divmod(self.keys, shape[1])), shape=shape)
-        slices = SparseTensor.of_keys((len(alphabet), *shape), self.slice_keys, self.slice_counts.astype(float))
+        slices = SparseTensor.of_keys(
+            (len(alphabet), *shape), self.slice_keys, self.slice_counts.astype(float)
+        )
         return Blocks(
             signature,
             {"string": matrix},
@@ -191,7 +203,13 @@ def _most_frequent(
 
 
 def _children(
-    extended: Integers, active: Integers, node_of: Integers, level_start: int, n_nodes: int, shift: int, width: int
+    extended: Integers,
+    active: Integers,
+    node_of: Integers,
+    level_start: int,
+    n_nodes: int,
+    shift: int,
+    width: int,
 ) -> tuple[Keys, Keys]:
     """Distinct (node of the level, symbol) keys of the active gaps, sorted, and their counts."""
     cells = (n_nodes - level_start) * width
@@ -204,7 +222,13 @@ def _children(
 
 @kernel
 def _count_children(
-    extended: Integers, active: Integers, node_of: Integers, level_start: int, shift: int, width: int, cells: int
+    extended: Integers,
+    active: Integers,
+    node_of: Integers,
+    level_start: int,
+    shift: int,
+    width: int,
+    cells: int,
 ) -> Keys:
     table = np.zeros(cells, np.int64)
     for gap in active:

@@ -98,13 +98,19 @@ def _child(node: int, symbol: int, starts: Integers, symbols: Integers, nodes: I
         else:
             high = middle
     if low < starts[node + 1] and symbols[low] == symbol:
-        return nodes[low]
+        return int(nodes[low])
     return -1
 
 
 @kernel
 def _classify(
-    extended: Integers, first: int, step: int, n_gaps: int, starts: Integers, symbols: Integers, nodes: Integers
+    extended: Integers,
+    first: int,
+    step: int,
+    n_gaps: int,
+    starts: Integers,
+    symbols: Integers,
+    nodes: Integers,
 ) -> Integers:
     classes = np.zeros(n_gaps, np.int32)
     for gap in range(n_gaps):

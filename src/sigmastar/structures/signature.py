@@ -15,6 +15,9 @@ from sigmastar.structures.alphabet import Alphabet
 
 Sort = Hashable
 
+NAMELESS = Alphabet([None])
+"""The alphabet of an operation that is alone in its family."""
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -23,7 +26,7 @@ class Operation:
     name: Hashable
     arguments: tuple[Sort, ...]
     result: Sort
-    alphabet: Alphabet = Alphabet([None])
+    alphabet: Alphabet = NAMELESS
 
     @property
     def arity(self) -> int:
@@ -64,7 +67,9 @@ def string_signature(alphabet: Alphabet) -> Signature:
 def tree_signature(leaves: Alphabet, unary: Alphabet, binary: Alphabet) -> Signature:
     """Trees over a ranked alphabet; ranks without symbols are left out."""
     ranked = (("leaf", (), leaves), ("unary", ("tree",), unary), ("binary", ("tree", "tree"), binary))
-    operations = tuple(Operation(name, args, "tree", symbols) for name, args, symbols in ranked if len(symbols))
+    operations = tuple(
+        Operation(name, args, "tree", symbols) for name, args, symbols in ranked if len(symbols)
+    )
     return Signature(operations, ("tree",))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ class Strings:
         if isinstance(sequences, Strings):
             return sequences.recoded(alphabet, allow_unknown)
         if lengths is not None:
-            sequences = _cut(_flattened(sequences), lengths)
+            sequences = _cut(_row(sequences), lengths)  # a column array of shape (n, 1) is flat too
         rows = [_row(sequence) for sequence in sequences]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -129,12 +130,14 @@ def require_known(strings: Strings) -> Strings:
     return strings
 
 
-def _row(sequence: Iterable[Symbol]) -> Sequence[Symbol]:
+def _row(sequence: Iterable[Any]) -> Sequence[Symbol]:
     if isinstance(sequence, np.ndarray):
         if sequence.ndim == 2 and sequence.shape[1] == 1:
             sequence = sequence[:, 0]
         if sequence.ndim != 1:
-            raise InputError(f"a string must be a sequence of symbols, not an array of shape {sequence.shape}")
+            raise InputError(
+                f"a string must be a sequence of symbols, not an array of shape {sequence.shape}"
+            )
         return sequence.tolist()  # type: ignore[no-any-return]
     if isinstance(sequence, (str, tuple, list)):
         return sequence
@@ -144,11 +147,6 @@ def _row(sequence: Iterable[Symbol]) -> Sequence[Symbol]:
         raise InputError(
             f"expected sequences of symbols, got {sequence!r}; pass a list of strings, or (X, lengths)"
         ) from None
-
-
-def _flattened(sequences: Iterable[Iterable[Symbol]]) -> Sequence[Symbol]:
-    """A flat sequence of symbols; a column array of shape (n, 1) counts as flat."""
-    return _row(sequences)
 
 
 def _cut(flat: Sequence[Symbol], lengths: Sequence[int]) -> list[Sequence[Symbol]]:

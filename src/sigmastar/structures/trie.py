@@ -60,16 +60,15 @@ def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes,
     parent[0], symbol[0] = 0, -1
     node_of = np.zeros(n_strings, np.int32)
     longest = 0
-    for i in range(n_strings):
-        longest = max(longest, offsets[i + 1] - offsets[i])
+    for length in np.diff(offsets):
+        longest = max(longest, length)
     level_starts = np.empty(longest + 2, np.int64)
     level_starts[0], level_starts[1] = 0, 1
     n_nodes = 1
     active = np.arange(n_strings)  # strings that reach the level, ordered by their node
     for depth in range(longest):
         n_active = 0
-        for k in range(len(active)):
-            i = active[k]
+        for i in active:
             if offsets[i + 1] - offsets[i] > depth:
                 active[n_active] = i
                 n_active += 1
@@ -86,9 +85,7 @@ def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes,
 
 
 @kernel
-def _sorted_by_symbol(
-    active: Offsets, codes: Codes, offsets: Offsets, depth: int, n_symbols: int
-) -> Offsets:
+def _sorted_by_symbol(active: Offsets, codes: Codes, offsets: Offsets, depth: int, n_symbols: int) -> Offsets:
     """Stable sort by the symbol read at `depth`: counting sort, or merge sort for huge alphabets."""
     symbols = np.empty(len(active), np.int64)
     for k in range(len(active)):
@@ -98,8 +95,8 @@ def _sorted_by_symbol(
     position = np.zeros(n_symbols + 2, np.int64)
     for code in symbols:
         position[code + 1] += 1
-    for code in range(n_symbols + 1):
-        position[code + 1] += position[code]
+    for bucket in range(n_symbols + 1):
+        position[bucket + 1] += position[bucket]
     ordered = np.empty_like(active)
     for k in range(len(active)):
         ordered[position[symbols[k]]] = active[k]
