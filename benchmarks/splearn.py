@@ -27,8 +27,8 @@ from sigmastar.statistics.contexts import grow_contexts
 from sigmastar.structures.strings import Strings
 
 LENGTHS = {"classic": (3, 5, 7), "prefix": (2, 3, 4, 5), "factor": (2, 3, 4, 5)}  # of rows and columns
-RANKS = (5, 10, 20, 40)
-MAX_SUBSTRINGS = {"classic": 30_000, "prefix": 2_000, "factor": 2_000}  # beyond them a fit takes minutes
+RANKS = (5, 10, 20, 40, 80)  # as far as `fast` goes
+MAX_SUBSTRINGS = {"classic": 30_000, "prefix": 8_000, "factor": 8_000}  # beyond them a fit takes minutes
 FLOORS = 10.0 ** -np.arange(2.0, 41.0)
 QUICK, QUICK_LENGTHS = ("7",), {"classic": (3,), "factor": (3,)}
 N_RUNS = 3
