@@ -11,13 +11,18 @@ __version__ = "0.1.0"
 # `import sigmastar` stays cheap. To publish a name, add `"Name": "sigmastar.layer.module"` here.
 _EXPORTS: dict[str, str] = {
     "Alphabet": "sigmastar.structures.alphabet",
+    "DependencyTreebank": "sigmastar.structures.dependencies",
+    "DeterministicDependencyGrammar": "sigmastar.estimators.dependency",
     "EMAutomaton": "sigmastar.estimators.automata",
+    "ERMGrammar": "sigmastar.estimators.erm",
+    "EMDependencyGrammar": "sigmastar.estimators.dependency",
     "END": "sigmastar.estimators.symbols",
     "InputError": "sigmastar.errors",
     "ModelFileError": "sigmastar.errors",
     "NgramAutomaton": "sigmastar.estimators.automata",
     "NotFittedError": "sigmastar.errors",
     "SpectralAutomaton": "sigmastar.estimators.automata",
+    "SpectralDependencyGrammar": "sigmastar.estimators.dependency",
     "Strings": "sigmastar.structures.strings",
     "UnknownSymbolError": "sigmastar.errors",
     "WeightedAutomaton": "sigmastar.operators.automaton",

@@ -16,6 +16,7 @@ import click
 import numpy as np
 
 from sigmastar.cli.corpora import Layout
+from sigmastar.cli.families import handled
 from sigmastar.cli.models import load
 from sigmastar.cli.options import (
     data_options,
@@ -79,6 +80,8 @@ def command(
         raise click.UsageError("give a FILE to measure on, or a --reference")
     if file is None and targets is not None:
         raise click.UsageError("--targets need the FILE they belong to")
+    if handled("evaluate", model):
+        return
     loaded = load(model)
     layout = Layout.of(file_format, characters, separator, loaded.learned)
     if targets is not None and layout.format not in JUDGES:

@@ -10,6 +10,8 @@ FAMILIES = {
     "automaton": Entry(
         "sigmastar.cli.learn_automaton", "A weighted automaton, or an n-gram model, from strings."
     ),
+    "dependency": Entry("sigmastar.cli.learn_dependency", "A projective dependency parser from a treebank."),
+    "pcfg": Entry("sigmastar.cli.learn_pcfg", "Probabilities of a grammar's rules, from trees or strings."),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from sigmastar.atomic import atomic_write
 from sigmastar.cli.corpora import Layout
+from sigmastar.cli.families import handled
 from sigmastar.cli.models import load
 from sigmastar.cli.options import (
     data_options,
@@ -57,6 +58,8 @@ def command(
     A line a prefix: symbol, probability, symbol, probability .. separated by tabs, best first; <end> is
     the end of the string. With --json an object a line, with null for the end.
     """
+    if handled("predict", model):
+        return
     loaded = load(model)
     layout = Layout.of(file_format, characters, separator, loaded.learned)
     with watching("predicting", quiet):

@@ -7,6 +7,7 @@ import numpy as np
 
 from sigmastar.atomic import atomic_write
 from sigmastar.cli.corpora import Layout
+from sigmastar.cli.families import handled
 from sigmastar.cli.models import load
 from sigmastar.cli.options import data_options, model_argument, output_option, quiet_option, seed_option
 from sigmastar.cli.watching import watching
@@ -38,6 +39,8 @@ def command(
     quiet: bool,
 ) -> None:
     """Draw strings from MODEL and write them in the format of its data, or in the one asked for."""
+    if handled("sample", model):
+        return
     loaded = load(model)
     layout = Layout.of(file_format, characters, separator, loaded.learned)
     with watching("sampling", quiet):

@@ -6,6 +6,7 @@ import click
 
 from sigmastar.atomic import atomic_write
 from sigmastar.cli.corpora import Layout
+from sigmastar.cli.families import handled
 from sigmastar.cli.models import load
 from sigmastar.cli.options import data_options, model_argument, output_option, quiet_option, unknown_option
 from sigmastar.cli.watching import watching
@@ -29,6 +30,8 @@ def command(
     quiet: bool,
 ) -> None:
     """The natural log-probability of each string of FILE under MODEL, one a line; -inf where it has none."""
+    if handled("score", model):
+        return
     loaded = load(model)
     layout = Layout.of(file_format, characters, separator, loaded.learned)
     with watching("scoring", quiet):

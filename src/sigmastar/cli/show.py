@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from sigmastar.atomic import atomic_write
+from sigmastar.cli.families import handled
 from sigmastar.cli.models import Loaded, load
 from sigmastar.cli.options import json_option, model_argument, output_option
 from sigmastar.cli.printing import print_figures
@@ -29,12 +30,20 @@ _DRAWN, _LONGEST = 200, 1000  # strings that the diagnosis is made on
 @model_argument
 @click.option("--dot", is_flag=True, help="The automaton as Graphviz text.")
 @click.option("--html", is_flag=True, help="A page with the automaton and the choice of its states.")
+@click.option(
+    "--head", metavar="TAG", help="Of a dependency grammar: whose automaton --dot draws; * is the root."
+)
+@click.option("--direction", type=click.Choice(["left", "right"]), default="right", show_default=True)
 @json_option
 @output_option
-def command(model: str, dot: bool, html: bool, as_json: bool, output: str) -> None:
+def command(
+    model: str, dot: bool, html: bool, head: str | None, direction: str, as_json: bool, output: str
+) -> None:
     """What MODEL is, how it was learned, and how far it is from a distribution."""
     if dot + html + as_json > 1:
         raise click.UsageError("give one of --dot, --html and --json")
+    if handled("show", model):
+        return
     loaded = load(model)
     with atomic_write(output) as stream:
         if dot:

@@ -5,7 +5,8 @@
 Indicators are the first-order ones of McDonald, Crammer and Pereira (2005): tags and words of head and
 modifier, each with and without the distance; the tags beside both; the coarse tags between. An indicator
 is a 64-bit hash of its template and values, cut to the size of the table of theta: no dictionary.
-A row of `words` holds tag, coarse tag and word of a position (word -1: none); position 0 is the root.
+A row of `words` holds tag, coarse tag and word of a position (word -1: none); position 0 is the root, and
+its coarse tag is -1 where coarse tags are those of the first column again.
 """
 
 from __future__ import annotations
@@ -79,7 +80,8 @@ def arc_indicators(words: Codes, between: NDArray[np.int64], h: int, m: int, mas
     ht, hu, hw = words[h]
     mt, mu, mw = words[m]
     n = 0
-    for column in range(2):  # fine tags, then coarse ones, in the same templates
+    n_columns = 2 if words[0, 1] >= 0 else 1  # fine tags, then coarse ones, in the same templates
+    for column in range(n_columns):
         n = _context_indicators(words, column, h, m, side, span, mask, found, n)
     for near in (side, span + 2):
         if mw >= 0:

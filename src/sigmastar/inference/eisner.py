@@ -329,25 +329,26 @@ def best_tree(scores: Array, single_root: bool) -> Codes:
 
 @kernel
 def parse_sentences(
-    codes: Codes, classes: Codes, offsets: Longs, first: int, last: int, automata: Automata,
+    codes: Codes, classes: Codes, offsets: Longs, automata: Automata,
     weights: Array, weight_starts: Longs, stops: Array, scales: Array, single_root: bool,
     keep: bool,
 ) -> tuple[Codes, Array, Array, Array]:  # fmt: skip
-    """Heads, signs and logarithms of Z, and (if `keep`) all marginals of sentences first..last.
+    """Heads, signs and logarithms of Z, and (if `keep`) all marginals of sentences.
 
     `weights` lies flat, sentence after sentence as [class, head, modifier], from `weight_starts` on;
     `stops` is [class, direction, position] over all sentences, each with its root before its words.
     Where Z is not positive the heads are -1.
     """
+    n_sentences = len(offsets) - 1
     n_classes, root = stops.shape[0], automata.operators.shape[1]
-    heads = np.full(offsets[last] - offsets[first], -1, np.int32)
-    signs, logs = np.zeros(last - first), np.zeros(last - first)
+    heads = np.full(offsets[n_sentences], -1, np.int32)
+    signs, logs = np.zeros(n_sentences), np.zeros(n_sentences)
     kept_size = 0
-    for q in range(first, last):
+    for q in range(n_sentences):
         kept_size += (offsets[q + 1] - offsets[q] + 1) ** 2
     kept = np.zeros(kept_size if keep else 0)
     at = 0
-    for q in range(first, last):
+    for q in range(n_sentences):
         start, end = offsets[q], offsets[q + 1]
         n = end - start
         words, kinds, factors = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32), np.ones(n + 1)
@@ -357,11 +358,11 @@ def parse_sentences(
         for i in range(n):
             factors[i + 1] = scales[codes[start + i]]
         arcs = weights[weight_starts[q] : weight_starts[q + 1]].reshape((n_classes, n + 1, n + 1))
-        signs[q - first], logs[q - first], marginals = sentence_marginals(
+        signs[q], logs[q], marginals = sentence_marginals(
             words, kinds, automata, arcs, stops[:, :, start + q : end + q + 1], factors
         )
-        if signs[q - first] > 0:
-            heads[start - offsets[first] : end - offsets[first]] = best_tree(marginals, single_root)
+        if signs[q] > 0:
+            heads[start:end] = best_tree(marginals, single_root)
         if keep:
             kept[at : at + (n + 1) ** 2] = marginals.ravel()
             at += (n + 1) ** 2

@@ -38,6 +38,7 @@ VERSION = 1
 KEY = "sigmastar"
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {
+        "dependency": "sigmastar.operators.dependency_parser:DependencyParser",
         "automaton": "sigmastar.operators.automaton:WeightedAutomaton",
         "filtered-automaton": "sigmastar.operators.filtered:FilteredAutomaton",
         "ngram": "sigmastar.operators.ngram:NgramModel",

@@ -21,7 +21,7 @@ from sigmastar.inference.eisner import Automata
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.model import OperatorModel
 from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.heads import head_sorts
+from sigmastar.structures.heads import Codes, ModifierSequences, WeightedSequences, head_sorts
 from sigmastar.structures.signature import head_signature
 
 Array = NDArray[np.float64]
@@ -118,6 +118,15 @@ class HeadAutomata:
         return WeightedAutomaton(
             self.alphabet, self.initial[sort, :n], self.operators[sort, :, :n, :n], self.final[sort, :n]
         )
+
+    def log_values(self, sequences: ModifierSequences, codes: Codes) -> Array:
+        """log P(modifiers | head, direction) of every sequence; -inf where it is not positive."""
+        distinct = WeightedSequences.of(sequences, codes, self.alphabet)
+        logs = np.empty(len(distinct.counts))
+        for sort in np.flatnonzero(np.diff(distinct.sort_starts)).tolist():
+            part = slice(distinct.sort_starts[sort], distinct.sort_starts[sort + 1])
+            logs[part] = self.automaton(sort).log_probability(distinct.of_sort(sort)[0])
+        return logs[distinct.origin]
 
     def mixed_with(self, other: HeadAutomata, share: float) -> HeadAutomata:
         """(1 - share) self + share other, as functions: the automata stand side by side."""

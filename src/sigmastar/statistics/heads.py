@@ -94,13 +94,13 @@ def count_heads(gaps: Gaps, views: Views = rich_views, most: int = 150, least_co
     totals = np.bincount(gaps.sort[gaps.place == 0], gaps.weight[gaps.place == 0], minlength=n_sorts)
     moving = np.flatnonzero(gaps.after < len(alphabet))
     slices = _grouped(gaps, pasts, futures, moving, moving + 1)
-    present = [sort for sort in range(n_sorts) if len(slices[sort][0])]
+    everywhere = np.arange(len(gaps.sort))
+    matrices = _grouped(gaps, pasts, futures, everywhere, everywhere)
+    present = [sort for sort in range(n_sorts) if len(slices[sort][1]) and len(matrices[sort][1])]
     modifiers = {
         names[sort]: Alphabet(alphabet.decode(np.unique(slices[sort][0][0]).tolist())) for sort in present
     }
     signature = head_signature(modifiers)
-    everywhere = np.arange(len(gaps.sort))
-    matrices = _grouped(gaps, pasts, futures, everywhere, everywhere)
     starts, ends = np.flatnonzero(gaps.place == 0), np.flatnonzero(gaps.remaining == 0)
     root_rows, stop_rows = _rows(gaps, futures, starts), _rows(gaps, pasts, ends)
     return Blocks(

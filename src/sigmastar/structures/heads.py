@@ -92,6 +92,7 @@ class WeightedSequences:
     strings: Strings
     counts: NDArray[np.float64]
     sort_starts: NDArray[np.int64]
+    origin: NDArray[np.int64]  # which of them each sequence of the treebank is
 
     @classmethod
     def of(cls, sequences: ModifierSequences, codes: Codes, alphabet: Alphabet) -> WeightedSequences:
@@ -111,7 +112,9 @@ class WeightedSequences:
         chosen = first[order]
         starts = np.searchsorted(sequences.sorts[chosen], np.arange(n_sorts + 1))
         kept = Strings(alphabet, modifiers, sequences.offsets).select(chosen)
-        return cls(alphabet, kept, counts[order], starts)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return cls(alphabet, kept, counts[order], starts, places[inverse])
 
     @property
     def n_sorts(self) -> int:

@@ -1,0 +1,103 @@
+"""`sigmastar learn dependency`: from a treebank to a parser."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+
+import click
+import numpy as np
+
+from sigmastar import __version__
+from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.printing import print_figures
+from sigmastar.cli.watching import tell, watching
+from sigmastar.data.conllu import read_treebank
+from sigmastar.errors import InputError
+from sigmastar.learning.dependency import METHODS, learn_parser
+from sigmastar.operators.files import save_model
+from sigmastar.parallel import one_blas_thread
+from sigmastar.structures.heads import SYMBOLS
+
+LEXICAL = "lexical"
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("file", metavar="FILE")
+@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
+@click.option("--method", type=click.Choice(list(METHODS)), default="spectral+em", help="How to learn.")
+@click.option(
+    "--symbols",
+    type=click.Choice([*SYMBOLS, LEXICAL]),
+    default="upos+xpos",
+    help="What automata read; lexical is upos+xpos, with words in the arcs.",
+)
+@click.option("--states", type=click.IntRange(1), default=10, help="Of each automaton, at most.")
+@click.option("--arcs/--no-arcs", default=None, help="Train a factor of arcs; always with lexical.")
+@click.option("--epochs", type=click.IntRange(1), default=3, help="Of the training of arcs.")
+@seed_option
+@json_option
+@quiet_option
+def command(
+    file: str,
+    output: str,
+    method: str,
+    symbols: str,
+    states: int,
+    arcs: bool | None,
+    epochs: int,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Learn a projective dependency parser from FILE, a treebank in CoNLL-U or `word TAG head` (.dp).
+
+    det: one state a head and direction. det+f: another before the first modifier. bigram: the spectral method
+    of Luque et al. 2012. spectral: the same with longer views. em: from a random start. spectral+em: EM from
+    spectral states.
+    """
+    lexical = symbols == LEXICAL
+    if lexical and arcs is False:
+        raise click.UsageError("--symbols lexical puts words into the arcs: it cannot go without them")
+    folder = os.path.dirname(output) or "."
+    if output != "-" and not os.path.isdir(folder):
+        raise InputError(f"the folder {folder} does not exist; make it first", file=output)
+    with watching("reading", quiet) as say, one_blas_thread():
+        treebank = read_treebank(file)
+        say("learning")
+        begin = time.perf_counter()
+        parser = learn_parser(
+            treebank,
+            method,
+            states,
+            "upos+xpos" if lexical else symbols,
+            lexical=lexical,
+            arcs=bool(arcs),
+            rng=np.random.default_rng(seed),
+            n_epochs=epochs,
+        )
+    learned = {
+        "method": method,
+        "seed": seed,
+        "settings": {"symbols": symbols, "states": states, "arcs": bool(arcs or lexical), "epochs": epochs},
+        "data": {"files": [_described(file)], "n_sentences": len(treebank), "n_words": treebank.n_words},
+        "sigmastar": __version__,
+        "seconds": round(time.perf_counter() - begin, 3),
+    }
+    save_model(parser, output, learned)
+    if as_json:
+        print_figures(learned, as_json=True)
+    tell(
+        f"{output}: {method}, from {len(treebank)} sentences over {len(parser.alphabet)} symbols "
+        f"in {learned['seconds']:.1f} s",
+        quiet,
+    )
+
+
+def _described(path: str) -> dict[str, str]:
+    if not os.path.isfile(path):
+        return {"name": "standard input" if path == "-" else Path(path).name}
+    with open(path, "rb") as stream:
+        return {"name": Path(path).name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}

@@ -1,0 +1,127 @@
+"""From a treebank to a parser: symbols, modifier sequences, automata, and where asked arcs and labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from sigmastar.errors import InputError
+from sigmastar.learning.arc_factors import learn_arcs, learn_labels
+from sigmastar.learning.heads_counting import learn_deterministic
+from sigmastar.learning.heads_em import learn_heads_em, random_start, spectral_start
+from sigmastar.learning.heads_spectral import learn_spectral
+from sigmastar.operators.dependency_parser import N_COARSE, DependencyParser, Vocabulary
+from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.statistics.heads import bigram_views
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.dependencies import DependencyTreebank
+from sigmastar.structures.heads import SYMBOLS, ModifierSequences, WeightedSequences
+from sigmastar.structures.projectivity import lift
+
+Learner = Callable[[WeightedSequences, int, np.random.Generator], HeadAutomata]
+
+METHODS: Mapping[str, Learner] = MappingProxyType(
+    {
+        "det": lambda sequences, n, rng: learn_deterministic(sequences, first=False),
+        "det+f": lambda sequences, n, rng: learn_deterministic(sequences, first=True),
+        "spectral": lambda sequences, n, rng: learn_spectral(sequences, n),
+        "bigram": lambda sequences, n, rng: learn_spectral(sequences, n, bigram_views),
+        "em": lambda sequences, n, rng: learn_heads_em(sequences, n, rng, start=random_start).automata,
+        "spectral+em": lambda sequences, n, rng: (
+            learn_heads_em(sequences, n, rng, start=spectral_start, n_iterations=10).automata
+        ),
+    }
+)
+"""Ways to learn head automata; `bigram` is algorithm 1 of Luque et al. (2012) as it stands there."""
+
+LEAST_COUNT = 2  # of a word to be known by itself
+
+
+def learn_parser(
+    treebank: DependencyTreebank,
+    method: str | Learner = "spectral+em",
+    n_states: int = 10,
+    symbols: str = "upos+xpos",
+    *,
+    lexical: bool = False,
+    arcs: bool = False,
+    rng: np.random.Generator,
+    n_epochs: int = 3,
+) -> DependencyParser:
+    """A parser from trees; those that are not projective are lifted.
+
+    `arcs` trains arc factors over tags, `lexical` over tags and words. Labels are learnt where there are any.
+    """
+    if not len(treebank) or not treebank.has_heads:
+        raise InputError("there are no trees to learn from: every word needs a head")
+    learner = METHODS[method] if isinstance(method, str) else method
+    treebank = treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
+    vocabulary = learn_vocabulary(treebank, symbols, lexical)
+    codes = vocabulary.codes(treebank)
+    sequences = modifier_sequences(treebank, vocabulary)
+    roots = np.bincount(np.repeat(np.arange(len(treebank)), treebank.lengths), treebank.head == 0)
+    parser = DependencyParser(
+        vocabulary,
+        learner(sequences, n_states, rng),
+        learn_deterministic(sequences, first=True),
+        np.bincount(codes, minlength=len(vocabulary.alphabet)) / len(codes),
+        single_root=bool((roots == 1).all()),
+    )
+    if arcs or lexical:
+        parser = _with_arcs(parser, treebank, learner, n_states, rng, n_epochs)
+    if set(treebank.deprel) - {"_"}:
+        labels, weights = learn_labels(vocabulary, treebank, rng)
+        parser = parser.with_parts(labels=labels, label_weights=weights)
+    return parser
+
+
+def _with_arcs(
+    parser: DependencyParser,
+    treebank: DependencyTreebank,
+    learner: Learner,
+    n_states: int,
+    rng: np.random.Generator,
+    n_epochs: int,
+) -> DependencyParser:
+    """Arc factors, trained with automata that have not seen the sentence."""
+    parts = np.arange(len(treebank)) % 2
+    others = [treebank.select(np.flatnonzero(parts != part)) for part in range(2)]
+    automata = [
+        learner(modifier_sequences(other, parser.vocabulary), n_states, rng)
+        if len(other)
+        else parser.automata
+        for other in others
+    ]
+    theta = learn_arcs(parser, treebank, automata, parts, rng, n_epochs)
+    return parser.with_parts(arc_weights=theta)
+
+
+def modifier_sequences(treebank: DependencyTreebank, vocabulary: Vocabulary) -> WeightedSequences:
+    """The distinct head-modifier sequences of projective trees."""
+    codes = vocabulary.codes(treebank)
+    sequences = ModifierSequences.of(
+        treebank.head, treebank.sentence_offsets, codes, len(vocabulary.alphabet)
+    )
+    return WeightedSequences.of(sequences, codes, vocabulary.alphabet)
+
+
+def learn_vocabulary(treebank: DependencyTreebank, symbols: str, lexical: bool) -> Vocabulary:
+    """All symbols; the coarse tags by frequency; with `lexical` the words seen twice or more."""
+    names = SYMBOLS[symbols](treebank)
+    counts = Counter(zip(treebank.upos, names, strict=True))
+    likeness: dict[str, str] = {}
+    for (tag, name), _ in counts.most_common():
+        likeness.setdefault(tag, name)
+    coarse = [tag for tag, _ in Counter(treebank.upos).most_common(N_COARSE)]
+    words = [word for word, n in Counter(treebank.form).items() if n >= LEAST_COUNT] if lexical else []
+    return Vocabulary(
+        symbols,
+        Alphabet(sorted(set(names))),
+        likeness,
+        Counter(names).most_common(1)[0][0],
+        {tag: number for number, tag in enumerate(coarse)},
+        {word: number for number, word in enumerate(words)},
+    )
