@@ -30,6 +30,7 @@ COMMANDS = {
     "sample": Entry("sigmastar.cli.sample", "Draw strings from a model."),
     "show": Entry("sigmastar.cli.show", "What a model is and how it was learned; as a graph or a page too."),
     "convert": Entry("sigmastar.cli.convert", "Write a model in the format of other tools."),
+    "bound": Entry("sigmastar.cli.bound", "How many samples the theory asks for."),
     "reproduce": Entry("sigmastar.cli.reproduce", "Tables and figures of a paper beside our own."),
 }
 

@@ -113,7 +113,7 @@ class HiddenMarkovModel:
             return logs, np.zeros(self.events.n_events)
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True).select(possible))
         ends = trie.end_counts(None if weights is None else np.asarray(weights, dtype=float)[possible])
-        _, starts, moved, _ = expected_counts(
+        *_, starts, moved, _ = expected_counts(
             trie.parent,
             trie.symbol,
             trie.level_starts,
@@ -125,20 +125,21 @@ class HiddenMarkovModel:
         rows = moved[:, : self.n_states]
         return logs, np.concatenate([starts[:-1], rows.sum(axis=0).ravel(), rows.sum(axis=2).T.ravel()])
 
-    def best_derivations(self, strings: Strings) -> Derivations:
-        """The most probable derivation of each string, empty where it has none."""
+    def best_paths(self, strings: Strings) -> list[list[int]]:
+        """The most probable states of each string, empty where it has none."""
         coded = strings.recoded(self.alphabet, allow_unknown=True)
         with np.errstate(divide="ignore"):
             initial, moves, emissions = np.log(self.initial), np.log(self.moves), np.log(self.emissions)
         inner, stops = np.ascontiguousarray(moves[:, :-1]), np.ascontiguousarray(moves[:, -1])
         rows = [coded.codes[b:e] for b, e in zip(coded.offsets[:-1], coded.offsets[1:], strict=True)]
-        paths = [best_path(row, initial, inner, stops, emissions).tolist() for row in rows]
-        return Derivations.of(
-            [
-                self._derivation(path, row.tolist()) if path else []
-                for path, row in zip(paths, rows, strict=True)
-            ]
-        )
+        return [best_path(row, initial, inner, stops, emissions).tolist() for row in rows]
+
+    def best_derivations(self, strings: Strings) -> Derivations:
+        """The most probable derivation of each string, empty where it has none."""
+        paths = self.best_paths(strings)
+        possible = [number for number, path in enumerate(paths) if path]
+        found = iter(self.derivations([paths[n] for n in possible], strings.select(possible)))
+        return Derivations.of([next(found).tolist() if path else [] for path in paths])
 
     def derivations(self, paths: Iterable[Sequence[int]], strings: Strings) -> Derivations:
         """Paths of states, with the strings that they emit."""

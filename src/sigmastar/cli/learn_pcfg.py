@@ -1,0 +1,123 @@
+"""`sigmastar learn pcfg`: probabilities of the rules of a grammar, from trees or strings."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from typing import Any
+
+import click
+
+from sigmastar import __version__
+from sigmastar.cli.grammars import read_sentences
+from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.printing import print_figures
+from sigmastar.cli.watching import tell, watching
+from sigmastar.data.brackets import read_brackets
+from sigmastar.data.rules import read_rules
+from sigmastar.errors import InputError
+from sigmastar.estimators.erm import METHODS, ERMGrammar
+from sigmastar.operators.files import save_model
+from sigmastar.structures.trees import Tree
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("file", metavar="TREES|STRINGS")
+@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
+@click.option("--rules", metavar="FILE", help="The grammar, a rule a line; those of the trees if left out.")
+@click.option("--start", metavar="SYMBOL", help="The start symbol; the first left side if left out.")
+@click.option("--method", type=click.Choice(METHODS), help="erm on trees, em on strings if left out.")
+@click.option("--s", type=click.FloatRange(min=0, min_open=True), default=1.5, help="The margin is n^-s.")
+@click.option("--alpha", type=click.FloatRange(min=1), default=1.1, help="Of the Dirichlet prior of map.")
+@click.option("--trees", metavar="FILE", help="Trees beside the strings.")
+@click.option("--string-weight", type=click.FloatRange(min=0), default=1.0, help="Of a string beside a tree.")
+@click.option(
+    "--seeds", type=click.IntRange(1), default=1, help="Starts of em and viterbi; the best is kept."
+)
+@click.option("--iterations", type=click.IntRange(0), default=50, help="Of em and viterbi, at most.")
+@seed_option
+@json_option
+@quiet_option
+def command(
+    file: str,
+    output: str,
+    rules: str | None,
+    start: str | None,
+    method: str | None,
+    s: float,
+    alpha: float,
+    trees: str | None,
+    string_weight: float,
+    seeds: int,
+    iterations: int,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Learn the probabilities of a grammar's rules from trees in brackets, or from strings, one a line.
+
+    erm: truncated maximum likelihood, as the theory of empirical risk minimisation asks for. mle: relative
+    frequencies. map: with a Dirichlet prior. em: on strings, in the same truncated space. viterbi: em on
+    best derivations.
+    """
+    if output != "-" and not os.path.isdir(os.path.dirname(output) or "."):
+        raise InputError(f"the folder {os.path.dirname(output)} does not exist; make it first", file=output)
+    begin = time.perf_counter()
+    with watching("reading", quiet) as say:
+        grammar = None if rules is None else read_rules(rules, start).grammar
+        sentences = read_sentences(file)
+        if not sentences:
+            raise InputError("holds no trees or strings to learn from", file=file)
+        on_trees = isinstance(sentences[0], Tree)
+        chosen = method or ("erm" if on_trees else "em")
+        _require_fitting(chosen, on_trees, rules, trees, file)
+        say("learning")
+        estimator = ERMGrammar(
+            grammar, chosen, s, alpha, None, start, seeds, iterations, string_weight=string_weight
+        )
+        estimator.set_params(random_state=seed, progress=say)
+        try:
+            estimator.fit(sentences, trees=read_brackets(trees) if trees else ())
+        except InputError as problem:
+            raise InputError(problem.problem, file=problem.file or file, line=problem.line) from None
+    learned = _learned(estimator, file, len(sentences), on_trees, seed, time.perf_counter() - begin)
+    save_model(estimator.model_, output, learned)  # type: ignore[arg-type]
+    if as_json:
+        print_figures(learned, as_json=True)
+    kind = "trees" if on_trees else "strings"
+    summary = f"{output}: {chosen}, {estimator.model_.events.n_events} rules, {len(sentences)} {kind}"
+    tell(f"{summary}, margin {estimator.margin_:.3g}, {learned['seconds']:.1f} s", quiet)
+
+
+def _require_fitting(method: str, on_trees: bool, rules: str | None, trees: str | None, file: str) -> None:
+    """Tell before the work what cannot be."""
+    if not on_trees and rules is None and trees is None:
+        raise click.UsageError("strings do not tell the rules: give --rules FILE")
+    if not on_trees and method in ("mle", "map"):
+        raise click.UsageError(f"--method {method} needs trees, {file} holds strings; use --method em")
+    if on_trees and method in ("em", "viterbi"):
+        raise click.UsageError(f"--method {method} learns from strings, {file} holds trees; use --method erm")
+
+
+def _learned(
+    estimator: ERMGrammar, file: str, n: int, on_trees: bool, seed: int, seconds: float
+) -> dict[str, Any]:
+    objectives = vars(estimator).get("objectives_")
+    data: dict[str, Any] = {"name": os.path.basename(file), "n_sentences": n, "trees": on_trees}
+    if os.path.isfile(file):
+        with open(file, "rb") as stream:
+            data["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+    learned = {
+        "method": estimator.method,
+        "s": float(estimator.s),
+        "alpha": float(estimator.alpha),
+        "margin": estimator.margin_,
+        "n_samples": estimator.n_samples_,
+        "seed": seed,
+        "data": data,
+        "assumptions": estimator.assumptions_.to_dict(),
+        "sigmastar": __version__,
+        "seconds": round(seconds, 3),
+    }
+    return learned if objectives is None else {**learned, "log_likelihoods": list(objectives)}
