@@ -42,6 +42,9 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "automaton": "sigmastar.operators.automaton:WeightedAutomaton",
         "filtered-automaton": "sigmastar.operators.filtered:FilteredAutomaton",
         "ngram": "sigmastar.operators.ngram:NgramModel",
+        "vectors": "sigmastar.operators.vectors:Vectors",
+        "bilexical": "sigmastar.operators.bilexical:BilexicalModel",
+        "attachment": "sigmastar.operators.attachment:AttachmentModel",
         "pcfg": "sigmastar.operators.pcfg:ProbabilisticCFG",
         "hidden-markov": "sigmastar.operators.hidden_markov:HiddenMarkovModel",
     }

@@ -1,0 +1,116 @@
+"""Penalties on a matrix and their proximal operators.
+
+    prox_{t r}(Z) = argmin_W  1/2 |W - Z|^2 + t r(W)
+
+    nuclear  r(W) = sum of singular values   singular values shrink by t (singular value thresholding)
+    l1       r(W) = sum |W_ij|               entries shrink by t
+    l2       r(W) = 1/2 sum W_ij^2           everything is divided by 1 + t
+
+Section 3.2 of Madhyastha et al. (2014); Cai, Candes and Shen (2010) for the nuclear norm. Nothing here
+knows what the matrix stands for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+Array = NDArray[np.float64]
+
+
+class Penalty(Protocol):
+    """A convex function of a matrix that proximal methods can handle; `weight` is part of it."""
+
+    weight: float
+
+    def value(self, matrix: Array) -> float: ...
+
+    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+        """The proximal point, and the penalty there."""
+        ...
+
+
+def soft_threshold(values: Array, threshold: float) -> Array:
+    """Shrink towards zero by `threshold`; what is smaller becomes zero."""
+    return np.sign(values) * np.maximum(np.abs(values) - threshold, 0.0)
+
+
+@dataclass(frozen=True)
+class Thresholded:
+    """A matrix after singular value thresholding, as the factors that are left."""
+
+    left: Array
+    singular_values: Array
+    right: Array
+
+    @property
+    def matrix(self) -> Array:
+        return (self.left * self.singular_values) @ self.right.T
+
+    @property
+    def rank(self) -> int:
+        return len(self.singular_values)
+
+
+def singular_value_threshold(matrix: Array, threshold: float) -> Thresholded:
+    """Shrink the singular values by `threshold` and keep those above zero."""
+    left, values, right = linalg.svd(matrix, full_matrices=False)
+    kept = values > threshold
+    return Thresholded(left[:, kept], values[kept] - threshold, right[kept].T)
+
+
+@dataclass(frozen=True)
+class NuclearNorm:
+    """weight x the sum of the singular values: few of them survive."""
+
+    weight: float
+
+    def value(self, matrix: Array) -> float:
+        return self.weight * float(linalg.svdvals(matrix).sum())
+
+    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+        found = singular_value_threshold(matrix, step * self.weight)
+        return found.matrix, self.weight * float(found.singular_values.sum())
+
+
+@dataclass(frozen=True)
+class L1:
+    """weight x the sum of absolute entries: few of them survive."""
+
+    weight: float
+
+    def value(self, matrix: Array) -> float:
+        return self.weight * float(np.abs(matrix).sum())
+
+    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+        found = soft_threshold(matrix, step * self.weight)
+        return found, self.value(found)
+
+
+@dataclass(frozen=True)
+class L2:
+    """weight / 2 x the sum of squared entries."""
+
+    weight: float
+
+    def value(self, matrix: Array) -> float:
+        return 0.5 * self.weight * float(np.vdot(matrix, matrix))
+
+    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+        found = matrix / (1.0 + step * self.weight)
+        return found, self.value(found)
+
+
+PENALTIES: dict[str, type[NuclearNorm] | type[L1] | type[L2]] = {"nuclear": NuclearNorm, "l1": L1, "l2": L2}
+
+
+def keep_largest(matrix: Array, n_weights: int) -> Array:
+    """The matrix with all but its `n_weights` largest entries set to zero."""
+    if n_weights >= matrix.size:
+        return matrix
+    limit = np.partition(np.abs(matrix), matrix.size - n_weights, axis=None)[matrix.size - n_weights]
+    return np.where(np.abs(matrix) >= limit, matrix, 0.0)

@@ -1,0 +1,128 @@
+"""Learn where prepositional phrases attach: each judge from the training set, the pool from development."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from sigmastar.learning.logistic import Block, fit_linear, fit_low_rank
+from sigmastar.operators.attachment import JUDGES, AttachmentModel, Factors, Places, shared_blocks
+from sigmastar.operators.vectors import Vectors
+from sigmastar.statistics.attachment import BackedOffCounts, FeatureTable
+from sigmastar.structures.quadruples import Quadruples
+
+Array = NDArray[np.float64]
+Say = Callable[[str], None]
+
+DIMENSION = 100
+"""Vectors are compressed to so many directions before the bilinear judges see them."""
+
+
+@dataclass(frozen=True)
+class AttachmentSettings:
+    """How to learn; weights are of penalties on sums over items."""
+
+    linear_weight: float = 1.0
+    bilinear_weight: float = 2.0
+    shared_weight: float = 2.0
+    rank: int = 6
+    shared_rank: int = 20
+    min_count: int = 50  # training items that a preposition needs for matrices of its own
+    judges: tuple[str, ...] = JUDGES
+    n_iterations: int = 60
+
+    def __post_init__(self) -> None:
+        if wrong := sorted(set(self.judges) - set(JUDGES)):
+            raise ValueError(f"judges: {wrong[0]!r} must be among {', '.join(JUDGES)}")
+
+
+def learn_attachment(
+    train: Quadruples,
+    dev: Quadruples,
+    vectors: Vectors,
+    rng: np.random.Generator,
+    settings: AttachmentSettings | None = None,
+    say: Say = lambda message: None,
+) -> AttachmentModel:
+    """Learn all judges from `train` and weigh their votes on `dev`."""
+    settings = settings or AttachmentSettings()
+    if not len(train) or not len(dev):
+        raise ValueError("attachment needs quadruples to train on and others to weigh the judges by")
+    small = (
+        vectors.compressed(min(DIMENSION, vectors.dimension)) if vectors.dimension > DIMENSION else vectors
+    )
+    counted = Counter(word.lower() for word in train.preposition)
+    prepositions = tuple(sorted(counted))
+    places = Places.of(train, small, prepositions)
+    say("linear")
+    features = FeatureTable.of(train)
+    linear = fit_linear(features.matrix(train), train.to_noun, settings.linear_weight)
+    frequent = [name for name in prepositions if counted[name] >= settings.min_count]
+    bilinear = {}
+    for number, name in enumerate(frequent, 1):
+        say(f"bilinear: {name} ({number} of {len(frequent)})")
+        bilinear[name] = _own_matrices(name, train, places, settings, rng)
+    say("bilinear, shared by all prepositions")
+    shared = _shared(train, places, settings, rng) if "shared" in settings.judges else _no_shared(places)
+    counts = BackedOffCounts.of(train)
+    model = AttachmentModel(
+        features, linear, counts, small, prepositions, bilinear, shared, {"constant": 0.0}
+    )
+    return pooled(model, dev, settings.judges)
+
+
+def pooled(model: AttachmentModel, dev: Quadruples, judges: Sequence[str] = JUDGES) -> AttachmentModel:
+    """The model with the votes of some judges weighed on a development set."""
+    found = model.judgements(dev)
+    table = np.column_stack([*(found[name] for name in judges), np.ones(len(dev))])
+    weights = fit_linear(table, dev.to_noun, 1e-3)
+    pool = dict(zip([*judges, "constant"], weights.tolist(), strict=True))
+    return replace(model, pool=pool)
+
+
+def interpolated(
+    model: AttachmentModel, dev: Quadruples, first: str = "linear", second: str = "bilinear"
+) -> tuple[float, Callable[[Quadruples], Array]]:
+    """Equation 7: the share of the first judge that does best on development, and the mixture."""
+
+    def mixture(share: float, quadruples: Quadruples) -> Array:
+        found = model.judgements(quadruples)
+        return np.asarray(share * expit(found[first]) + (1 - share) * expit(found[second]))
+
+    shares = np.linspace(0.0, 1.0, 21)
+    judged = model.judgements(dev)
+    one, two = expit(judged[first]), expit(judged[second])
+    right = [float((((s * one + (1 - s) * two) > 0.5) == dev.to_noun).mean()) for s in shares]
+    best = float(shares[int(np.argmax(right))])
+    return best, lambda quadruples: mixture(best, quadruples)
+
+
+def _own_matrices(
+    name: str, train: Quadruples, places: Places, settings: AttachmentSettings, rng: np.random.Generator
+) -> tuple[Factors, Factors]:
+    rows = places.preposition == places.prepositions.index(name)
+    second = places.second[rows]
+    blocks = [Block(places.noun[rows], second), Block(-places.verb[rows], second)]
+    over_noun, over_verb = fit_low_rank(
+        blocks, train.to_noun[rows], settings.bilinear_weight, settings.rank, rng, settings.n_iterations
+    )
+    return over_noun, over_verb
+
+
+def _shared(
+    train: Quadruples, places: Places, settings: AttachmentSettings, rng: np.random.Generator
+) -> tuple[Factors, ...]:
+    blocks = [Block(left, right) for left, right in shared_blocks(places)]
+    rank, weight = settings.shared_rank, settings.shared_weight
+    return tuple(fit_low_rank(blocks, train.to_noun, weight, rank, rng, settings.n_iterations))
+
+
+def _no_shared(places: Places) -> tuple[Factors, ...]:
+    return tuple(
+        (np.zeros((left.shape[1], 1)), np.zeros((right.shape[1], 1))) for left, right in shared_blocks(places)
+    )
