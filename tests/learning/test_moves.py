@@ -34,6 +34,7 @@ from sigmastar.learning.moves import (
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.strings import Strings
+from sigmastar.structures.trie import PrefixTrie
 
 STEPS = [maximize, maximize_smoothed, maximize_hmm, maximize_hmm_smoothed]
 
@@ -49,7 +50,9 @@ def test_shards_add_up_to_the_whole(seed, n_states, n_shards):
     automaton = random_start(strings.alphabet, n_states, strings, np.random.default_rng(seed))
     whole = EMCorpus(strings, n_states)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(moves, "_VECTOR_BYTES", max(1, whole.shards[0][0].n_nodes * n_states * 16 // n_shards))
+        patch.setattr(
+            moves, "_VECTOR_BYTES", max(1, PrefixTrie.of(strings).n_nodes * n_states * 16 // n_shards)
+        )
         parts = EMCorpus(strings, n_states)
     assert len(whole.shards) == 1
     assert len(parts.shards) >= n_shards
