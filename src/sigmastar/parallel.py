@@ -8,8 +8,11 @@ the same on every executor. What is finished is kept in a ledger: only shards th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -133,3 +136,28 @@ def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread inside: small products gain nothing from more, and shards want the cores."""
     with threadpool_limits(limits=1, user_api="blas"):
         yield
+
+
+_n_threads: ContextVar[int | None] = ContextVar("n_threads", default=None)
+
+
+@contextmanager
+def limited_threads(n_threads: int | None) -> Iterator[None]:
+    """Inside, kernels on shards share `n_threads` threads (None: one a core), and BLAS has one in each."""
+    if n_threads is not None and n_threads < 1:
+        raise ValueError(f"n_threads={n_threads} must be at least 1")
+    token = _n_threads.set(n_threads)
+    try:
+        with one_blas_thread():
+            yield
+    finally:
+        _n_threads.reset(token)
+
+
+def thread_map(task: Callable[[Shard], Part], shards: Sequence[Shard]) -> list[Part]:
+    """The task on every shard, in order. For kernels that release the interpreter lock."""
+    n_threads = min(_n_threads.get() or os.cpu_count() or 1, len(shards))
+    if n_threads <= 1:
+        return [task(shard) for shard in shards]
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(task, shards))

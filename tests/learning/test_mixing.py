@@ -42,7 +42,7 @@ def test_tuned_rates_serve_held_out_strings(setting):
 def steps_of(automaton, backoff, n_classes: int) -> Steps:
     n = len(automaton)
     classes = np.arange(n) % n_classes
-    return Steps(classes, np.ones(n), np.asarray(automaton), np.asarray(backoff), 0.0)
+    return Steps(classes, np.ones(n), np.asarray(automaton), np.asarray(backoff), 1.0, 0.0)
 
 
 def test_rates_follow_whoever_predicts_better():

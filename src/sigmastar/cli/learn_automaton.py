@@ -90,7 +90,7 @@ ONLY_FOR: Mapping[str, tuple[str, ...]] = {
     help="Of ngram; auto chooses on held-out strings.",
 )
 @click.option("--smoothing", type=click.Choice(list(SMOOTHINGS)), default="witten-bell", help="Of ngram.")
-@click.option("--threads", type=click.IntRange(1), default=1, help="That linear algebra may use.")
+@click.option("--threads", type=click.IntRange(1), help="To learn with; without it one a core.")
 @seed_option
 @data_options
 @json_option
@@ -101,7 +101,7 @@ def command(
     /,
     files: tuple[str, ...],
     output: str,
-    threads: int,
+    threads: int | None,
     seed: int,
     file_format: str | None,
     characters: bool | None,

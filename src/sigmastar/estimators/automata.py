@@ -47,7 +47,7 @@ class SpectralAutomaton(SequenceEstimator):
     n_classes   for "fast": numbers of context classes to try
     alphabet    the symbols; without it those that `fit` meets
     unknown     what a symbol outside the alphabet is after `fit`: an "error", or of probability "zero"
-    n_threads   threads that linear algebra may use
+    n_threads   threads to learn with; None: one a core
     progress    a function that is told what is being done
 
     >>> model = SpectralAutomaton(n_states=2).fit(["ab", "abab", "", "ab", "abab", "ababab"] * 10)
@@ -70,7 +70,7 @@ class SpectralAutomaton(SequenceEstimator):
         alphabet: Alphabet | Iterable[Symbol] | None = None,
         unknown: Unknown = "error",
         random_state: RandomState = 0,
-        n_threads: int = 1,
+        n_threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.method = method
@@ -147,7 +147,7 @@ class EMAutomaton(SequenceEstimator):
         alphabet: Alphabet | Iterable[Symbol] | None = None,
         unknown: Unknown = "error",
         random_state: RandomState = 0,
-        n_threads: int = 1,
+        n_threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.n_states = n_states
@@ -221,7 +221,7 @@ class NgramAutomaton(SequenceEstimator):
         alphabet: Alphabet | Iterable[Symbol] | None = None,
         unknown: Unknown = "error",
         random_state: RandomState = 0,
-        n_threads: int = 1,
+        n_threads: int | None = None,
     ) -> None:
         self.order = order
         self.smoothing = smoothing

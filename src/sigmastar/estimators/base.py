@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from sigmastar.errors import NotFittedError
+from sigmastar.parallel import limited_threads
 
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
@@ -92,11 +92,9 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 @contextmanager
-def blas_threads(n_threads: int) -> Iterator[None]:
-    """Keep linear algebra to so many threads inside."""
-    if n_threads < 1:
-        raise ValueError(f"n_threads={n_threads} must be at least 1")
-    with threadpool_limits(limits=n_threads, user_api="blas"):
+def blas_threads(n_threads: int | None) -> Iterator[None]:
+    """Keep fits to so many threads inside; None: one a core."""
+    with limited_threads(n_threads):
         yield
 
 

@@ -44,7 +44,7 @@ class SequenceEstimator(Estimator):
     alphabet: Alphabet | Iterable[Symbol] | None
     unknown: Unknown
     random_state: RandomState
-    n_threads: int
+    n_threads: int | None
 
     @abstractmethod
     def _learn(self, strings: Strings, rng: np.random.Generator) -> dict[str, Any]:

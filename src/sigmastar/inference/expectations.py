@@ -23,6 +23,17 @@ Longs = NDArray[np.int64]
 
 
 @kernel
+def _gather(vectors: Array, parent: Integers, first: int, end: int) -> Array:
+    """The vectors of the parents of nodes first .. end - 1."""
+    n_states = vectors.shape[1]
+    gathered = np.empty((end - first, n_states), vectors.dtype)
+    for node in range(first, end):
+        for state in range(n_states):
+            gathered[node - first, state] = vectors[parent[node], state]
+    return gathered
+
+
+@kernel
 def forward_pass(
     parent: Integers, symbol: Integers, level_starts: Longs, initial: Array, transitions: Array
 ) -> tuple[Array, Array]:
@@ -38,15 +49,16 @@ def forward_pass(
             while stop < end and symbol[stop] == symbol[run]:
                 stop += 1
             if symbol[run] >= 0:
-                gathered = np.empty((stop - run, n_states), initial.dtype)
-                for node in range(run, stop):
-                    gathered[node - run] = vectors[parent[node]]
+                gathered = _gather(vectors, parent, run, stop)
                 np.dot(gathered, transitions[symbol[run]], vectors[run:stop])
             for node in range(run, stop):
-                total = vectors[node].sum()
+                total = vectors[node, 0] * 0
+                for state in range(n_states):
+                    total += vectors[node, state]
                 scales[node] = total
                 if total > 0:
-                    vectors[node] /= total
+                    for state in range(n_states):
+                        vectors[node, state] /= total
             run = stop
     return vectors, scales
 
@@ -60,24 +72,27 @@ def expected_counts(
     initial: Array,
     transitions: Array,
     final: Array,
-) -> tuple[float, Array, Array, Array]:
-    """Log-likelihood and expected counts of (start in i), (i, symbol, j) and (stop in i)."""
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Expected counts of (start in i), (i, symbol, j) and (stop in i), after two rows of probabilities:
+
+    that a string which reached a node's parent reaches the node, and that it ends in the node. The
+    log-likelihood is the sum of their logarithms, as often as strings pass and end there.
+    """
     vectors, scales = forward_pass(parent, symbol, level_starts, initial, transitions)
     n_nodes, n_states = vectors.shape
-    log_likelihood = 0.0
     backward = np.zeros((n_nodes, n_states), initial.dtype)
     final_counts = np.zeros(n_states, initial.dtype)
-    through = np.zeros(n_nodes)
+    endings = np.ones(n_nodes, initial.dtype)
     for node in range(n_nodes):
         if ends[node] > 0:
-            stopping = vectors[node] * final
-            total = stopping.sum()
-            log_likelihood += ends[node] * np.log(total)
-            if total > 0:  # a string without probability counts for nothing
-                stopping *= ends[node] / total
-                final_counts += stopping
-                backward[node] = final * (ends[node] / total)
-        through[node] = ends[node]
+            total = 0.0
+            for state in range(n_states):
+                total += vectors[node, state] * final[state]
+            endings[node] = total
+            share = ends[node] / total if total > 0 else 0.0  # without probability it counts for nothing
+            for state in range(n_states):
+                final_counts[state] += share * vectors[node, state] * final[state]
+                backward[node, state] = share * final[state]
     counts = np.zeros_like(transitions)
     transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
     for level in range(len(level_starts) - 2, 0, -1):
@@ -86,17 +101,14 @@ def expected_counts(
             stop = run + 1
             while stop < end and symbol[stop] == symbol[run]:
                 stop += 1
-            gathered = np.empty((n_states, stop - run), initial.dtype)
             for node in range(run, stop):
                 if scales[node] > 0:
-                    backward[node] /= scales[node]
-                log_likelihood += through[node] * np.log(scales[node])
-                through[parent[node]] += through[node]
-                for state in range(n_states):
-                    gathered[state, node - run] = vectors[parent[node], state]
-            counts[symbol[run]] += np.dot(gathered, backward[run:stop])
+                    for state in range(n_states):
+                        backward[node, state] /= scales[node]
+            counts[symbol[run]] += np.dot(_gather(vectors, parent, run, stop).T, backward[run:stop])
             lifted = np.dot(backward[run:stop], transposed[symbol[run]])
             for node in range(run, stop):
-                backward[parent[node]] += lifted[node - run]
+                for state in range(n_states):
+                    backward[parent[node], state] += lifted[node - run, state]
             run = stop
-    return log_likelihood, initial * backward[0], counts * transitions, final_counts
+    return scales, endings, initial * backward[0], counts * transitions, final_counts

@@ -16,7 +16,7 @@ import numpy as np
 from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
 from sigmastar.learning.holdout import HeldOut, HeldStrings
-from sigmastar.learning.mixing import START_RATE, Steps, tune_mixing
+from sigmastar.learning.mixing import START_RATE, Steps, fit_rates, tune_mixing
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.statistics.backoff import NextCounts
@@ -26,6 +26,7 @@ from sigmastar.structures.strings import Strings, require_strings
 RANKS = (2, 5, 10, 15, 20, 30, 40, 60, 80)
 CLASSES = (300, 1500)
 _CLEARLY = 0.02  # nats a string
+_QUICK_ROUNDS = 10  # enough to compare ranks
 
 Progress = Callable[[str], None]
 
@@ -99,14 +100,14 @@ class ContextBatches:
 def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None) -> dict[int, float]:
     ranks = [n_states] if n_states else sorted({min(rank, contexts.n_states) for rank in RANKS})
     scores: dict[int, float] = {}
-    base = filtered(contexts)
+    base, sizes = filtered(contexts), contexts.counts.past_counts
     for rank in ranks:
         if _is_past_the_best(list(scores.values())):
             break
         part = contexts.leading(rank)
         model = FilteredAutomaton(part.automaton, part.mass, base.backoff, part.states, base.mixing)
-        tuned = tune_mixing(model, contexts.counts.past_counts, held_out, 1)
-        scores[rank] = Steps.of(tuned, held_out).log_likelihood
+        steps = Steps.of(model, held_out)
+        scores[rank] = steps.score(fit_rates(steps, sizes, _QUICK_ROUNDS))
     return scores
 
 

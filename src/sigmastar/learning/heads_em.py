@@ -1,6 +1,6 @@
 """Head automata by expectation-maximisation, each sort for itself, on its distinct sequences.
 
-    E-step   expected counts of (start in i), (i, a, j), (stop in i), on the prefix trie of the sort
+    E-step   expected counts of (start in i), (i, a, j), (stop in i)
     M-step   P(a, j | i) = (count + back_off * P(a | direction) P(j | a)) / (total + back_off)
 
 Starts: at random as in section 5.1 of Luque et al. (2012), or from the spectrum: the pasts of gaps lie in
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.inference.expectations import expected_counts
+from sigmastar.inference.modifiers import expected_moves
 from sigmastar.learning.heads_counting import count_moves, learn_deterministic
 from sigmastar.learning.heads_spectral import COUNTS_A_STATE, factorize_heads, state_limits
 from sigmastar.operators.head_automata import HeadAutomata
@@ -22,11 +22,11 @@ from sigmastar.statistics.heads import Indicators, Views, count_heads, rich_view
 from sigmastar.structures.head_gaps import Array, Gaps, Integers
 from sigmastar.structures.heads import WeightedSequences, head_sorts
 from sigmastar.structures.signature import Sort
-from sigmastar.structures.trie import PrefixTrie
 
 Start = Callable[[WeightedSequences, int, np.random.Generator], HeadAutomata]
 
 BACK_OFF = 1.0
+_TINY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,54 +63,52 @@ def climb(
     back_off: float = BACK_OFF,
     tolerance: float = 1e-5,
 ) -> HeadsEMFit:
-    """Iterations from given automata, sort by sort."""
+    """Iterations from given automata, all sorts side by side."""
     backed = learn_deterministic(sequences, first=False)
-    climbed, totals = [], np.zeros(n_iterations + 1)
-    for sort in range(sequences.n_sorts):
-        parts, logs = _climb_sort(sequences, automata, sort, backed, n_iterations, back_off, tolerance)
-        climbed.append(parts)
-        totals += np.pad(logs, (0, n_iterations + 1 - len(logs)), mode="edge")
-    return HeadsEMFit(HeadAutomata.of_automata(sequences.alphabet, climbed), totals.tolist())
-
-
-def _climb_sort(
-    sequences: WeightedSequences,
-    automata: HeadAutomata,
-    sort: int,
-    backed: HeadAutomata,
-    n_iterations: int,
-    back_off: float,
-    tolerance: float,
-) -> tuple[tuple[Array, Array, Array], list[float]]:
-    start = automata.automaton(sort)
-    parts = (start.initial, start.transitions, start.final)
-    strings, counts = sequences.of_sort(sort)
-    if not len(strings):
-        return parts, [0.0]
-    trie = PrefixTrie.of(strings)
-    ends = trie.end_counts(counts)
-    backing = (backed.operators[sort, :, 0, 0], backed.final[sort, 0])
+    backing = (backed.operators[:, :, 0, 0], backed.final[:, 0])
+    strings, sorts = sequences.strings, sequences.sort_of_sequence
     logs: list[float] = []
     for _ in range(n_iterations):
-        log, *expected = expected_counts(trie.parent, trie.symbol, trie.level_starts, ends, *parts)
-        logs.append(log)
+        likelihoods, *expected = expected_moves(
+            strings.codes,
+            strings.offsets,
+            sequences.counts,
+            sorts,
+            automata.n_states,
+            automata.initial,
+            automata.operators,
+            automata.final,
+        )
+        logs.append(float(likelihoods.sum()))
         if len(logs) > 1 and logs[-1] - logs[-2] < tolerance * abs(logs[-2]):
             break
-        parts = _maximized(expected[0], expected[1], expected[2], backing, back_off)
-    return parts, logs or [0.0]
+        automata = _maximized(automata, expected[0], expected[1], expected[2], backing, back_off)
+    return HeadsEMFit(automata, logs)
 
 
 def _maximized(
-    starts: Array, moves: Array, stops: Array, backing: tuple[Array, float], back_off: float
-) -> tuple[Array, Array, Array]:
-    """Smoothed conditional probabilities from expected counts (of moves: symbol, from, to)."""
-    initial = (starts + 1e-9) / (starts + 1e-9).sum()
-    totals = moves.sum(axis=(0, 2)) + stops + back_off
-    targets = moves.sum(axis=1) + 1e-3 * (moves.sum(axis=(0, 1)) + 1e-6)  # symbol x state
-    targets /= targets.sum(axis=1, keepdims=True)
+    automata: HeadAutomata,
+    starts: Array,
+    moves: Array,
+    stops: Array,
+    backing: tuple[Array, Array],
+    back_off: float,
+) -> HeadAutomata:
+    """Smoothed conditional probabilities from expected counts (of moves: sort, symbol, from, to)."""
+    used = np.arange(starts.shape[1]) < automata.n_states[:, None]
+    initial = np.where(used, starts + _TINY, 0.0)
+    totals = moves.sum(axis=(1, 3)) + stops + back_off
+    by_symbol = moves.sum(axis=2)
+    targets = by_symbol + 1e-3 * (by_symbol.sum(axis=1, keepdims=True) + _TINY * used[:, None])
+    targets /= targets.sum(axis=2, keepdims=True)
     symbols, stop = backing
-    backed = (back_off * symbols[:, None] * targets)[:, None, :]
-    return initial, (moves + backed) / totals[:, None], (stops + back_off * stop) / totals
+    moves += (back_off * symbols[:, :, None] * targets)[:, :, None, :]
+    moves /= totals[:, None, :, None]
+    moves *= used[:, None, :, None]
+    final = np.where(used, (stops + back_off * stop[:, None]) / totals, 0.0)
+    return HeadAutomata(
+        automata.alphabet, automata.n_states, initial / initial.sum(axis=1, keepdims=True), moves, final
+    )
 
 
 def random_start(sequences: WeightedSequences, n_states: int, rng: np.random.Generator) -> HeadAutomata:

@@ -22,7 +22,6 @@ Integers = NDArray[np.int64]
 START_RATE = 0.05
 STRENGTH = 30.0
 _N_GROUPS = 16
-_N_STEPS = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +32,7 @@ class Steps:
     weights: Array
     automaton: Array
     backoff: Array
+    n_strings: float
     log_likelihood: float  # a string, under the mixing that was in force
 
     @classmethod
@@ -51,8 +51,14 @@ class Steps:
             np.concatenate([held_out.through[1:], held_out.ends[ending]]),
             taken * (1.0 - restart) / (1.0 - rate),
             taken * restart / rate,
+            held_out.n_strings,
             float(total / held_out.n_strings),
         )
+
+    def score(self, rates: Array) -> float:
+        """The log-likelihood a string under other rates of the classes, if the states stayed as they are."""
+        mixed = (1.0 - rates[self.classes]) * self.automaton + rates[self.classes] * self.backoff
+        return float(self.weights @ np.log(mixed) / self.n_strings)
 
 
 def tune_mixing(
@@ -64,18 +70,18 @@ def tune_mixing(
     return model
 
 
-def fit_rates(steps: Steps, class_counts: Integers) -> Array:
+def fit_rates(steps: Steps, class_counts: Integers, n_rounds: int = 40) -> Array:
     groups = np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int64), _N_GROUPS - 1)
-    everything = _climb(steps, np.zeros_like(steps.classes), np.full(1, START_RATE), 1.0)
-    pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything[0]), STRENGTH)
-    rates = _climb(steps, steps.classes, pooled[groups], STRENGTH)
+    everything = _climb(steps, np.zeros_like(steps.classes), np.full(1, START_RATE), 1.0, n_rounds)
+    pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything[0]), STRENGTH, n_rounds)
+    rates = _climb(steps, steps.classes, pooled[groups], STRENGTH, n_rounds)
     return np.clip(rates, 1e-4, 1.0 - 1e-4)
 
 
-def _climb(steps: Steps, cells: Integers, prior: Array, strength: float) -> Array:
+def _climb(steps: Steps, cells: Integers, prior: Array, strength: float, n_rounds: int) -> Array:
     """EM for the mixing rate of each cell, with `strength` pseudo-steps of its prior rate."""
     rates, totals = prior, np.bincount(cells, steps.weights, len(prior))
-    for _ in range(_N_STEPS):
+    for _ in range(n_rounds):
         backoff = rates[cells] * steps.backoff
         share = backoff / (backoff + (1.0 - rates[cells]) * steps.automaton)
         rates = (np.bincount(cells, steps.weights * share, len(prior)) + strength * prior) / (

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sigmastar.inference.expectations import expected_counts
 from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.parallel import thread_map
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.strings import Strings
 from sigmastar.structures.trie import PrefixTrie
@@ -22,7 +23,8 @@ from sigmastar.structures.trie import PrefixTrie
 Array = NDArray[np.float64]
 
 _PSEUDO_COUNT = 0.5
-_VECTOR_BYTES = 100_000_000  # what the forward and backward vectors of one shard may take
+_VECTOR_BYTES = 50_000_000  # what the forward and backward vectors of one shard may take
+_THREADS_PAY, _SMALL = 4, 1_000_000  # up to so many shards for threads, if each has work enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,18 +45,39 @@ class MoveCounts:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """A part of a corpus as a trie, with the numbers of strings that end at and pass through each node."""
+
+    trie: PrefixTrie
+    ends: NDArray[Any]
+    through: Array
+
+    @classmethod
+    def of(cls, trie: PrefixTrie, dtype: type, weights: Array | None = None) -> Shard:
+        """Each string counted once, or with a weight."""
+        return cls(trie, trie.end_counts(weights).astype(dtype), trie.through_counts(weights))
+
+    def expect(self, weights: Sequence[NDArray[Any]]) -> MoveCounts:
+        trie = self.trie
+        scales, endings, *counts = expected_counts(
+            trie.parent, trie.symbol, trie.level_starts, self.ends, *weights
+        )
+        with np.errstate(divide="ignore"):
+            log_likelihood = self.through @ np.log(scales) + self.ends @ np.log(endings)
+        return MoveCounts(float(log_likelihood), *(part.astype(np.float64) for part in counts))
+
+
 class EMCorpus:
     """A corpus laid out for EM: tries of shards small enough that their vectors fit in memory."""
 
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
-        self.shards: list[tuple[PrefixTrie, NDArray[Any]]] = [
-            (trie, trie.end_counts().astype(dtype)) for trie in _shards(strings, n_states, dtype)
-        ]
+        self.shards = [Shard.of(trie, dtype) for trie in _shards(strings, n_states, dtype)]
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
         weights: list[NDArray[Any]] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
-        counted = [_expect_shard(trie, ends, weights) for trie, ends in self.shards]
+        counted = thread_map(lambda shard: shard.expect(weights), self.shards)
         return sum(counted[1:], start=counted[0])
 
 
@@ -146,16 +169,10 @@ def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
     return automaton.initial, automaton.transitions, automaton.final
 
 
-def _expect_shard(trie: PrefixTrie, ends: NDArray[Any], weights: list[NDArray[Any]]) -> MoveCounts:
-    log_likelihood, initial, transitions, final = expected_counts(
-        trie.parent, trie.symbol, trie.level_starts, ends, *weights
-    )
-    return MoveCounts(log_likelihood, *(part.astype(np.float64) for part in (initial, transitions, final)))
-
-
 def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
     whole = PrefixTrie.of(strings)
-    n_shards = -(-whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize // _VECTOR_BYTES)
+    n_bytes = whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize
+    n_shards = max(-(-n_bytes // _VECTOR_BYTES), min(_THREADS_PAY, n_bytes // _SMALL))
     if n_shards <= 1:
         return [whole]
     order = np.lexsort(

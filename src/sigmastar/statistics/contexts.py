@@ -62,7 +62,18 @@ def grow_contexts(
         symbols.append((keys % (edge + 1)).astype(np.int32))
         counts.append(sizes)
         threshold = max(threshold, _cut(counts, max_classes))
-        active = _descend(extended, active, node_of, level_start, first + step * depth, edge, keys, n_nodes)
+        cells = (n_nodes - level_start) * (edge + 1)
+        active = _descend(
+            extended,
+            active,
+            node_of,
+            level_start,
+            first + step * depth,
+            edge,
+            keys,
+            _places(keys, cells),
+            n_nodes,
+        )
         level_start, n_nodes, depth = n_nodes, n_nodes + len(keys), depth + 1
     return _most_frequent(
         edge, direction, np.concatenate(parents), np.concatenate(symbols), np.concatenate(counts), max_classes
@@ -220,6 +231,14 @@ def _children(
     return tally((node_of[active].astype(np.int64) - level_start) * width + extended[active + shift])
 
 
+def _places(keys: Keys, cells: int) -> Integers:
+    if cells > _TABLE_LIMIT:
+        return np.empty(0, np.int32)
+    places = np.full(cells, -1, dtype=np.int32)
+    places[keys] = np.arange(len(keys), dtype=np.int32)
+    return places
+
+
 @kernel
 def _count_children(
     extended: Integers,
@@ -245,16 +264,20 @@ def _descend(
     shift: int,
     edge: int,
     keys: Keys,
+    places: Integers,
     first_child: int,
 ) -> Integers:
-    """Move gaps to their kept children; those that moved and did not reach the edge stay active."""
+    """Move gaps to their kept children; those that moved and did not reach the edge stay active.
+
+    `places` holds the position of each key among `keys`, or is empty where it would be too large.
+    """
     remaining = np.empty_like(active)
     n_remaining = 0
     for gap in active:
         symbol = extended[gap + shift]
         key = np.int64(node_of[gap] - level_start) * (edge + 1) + symbol
-        at = np.searchsorted(keys, key)
-        if at < len(keys) and keys[at] == key:
+        at = places[key] if len(places) else np.searchsorted(keys, key)
+        if 0 <= at < len(keys) and keys[at] == key:
             node_of[gap] = first_child + at
             if symbol != edge:
                 remaining[n_remaining] = gap
