@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -240,7 +241,11 @@ def derivations_by_search(rules: list, start: str, words: tuple, limit: int = 40
         form, used = waiting.pop()
         place = next((k for k, part in enumerate(form) if isinstance(part, str)), None)
         done = form if place is None else form[:place]
-        if tuple(part[0] for part in done) != words[: len(done)] or len(form) > len(words) or len(used) > limit:
+        if (
+            tuple(part[0] for part in done) != words[: len(done)]
+            or len(form) > len(words)
+            or len(used) > limit
+        ):
             continue
         if place is None:
             if len(form) == len(words):
@@ -250,3 +255,50 @@ def derivations_by_search(rules: list, start: str, words: tuple, limit: int = 40
             if left == form[place]:
                 waiting.append(((*form[:place], *right, *form[place + 1 :]), (*used, number)))
     return found
+
+
+def projective_trees(n: int, single_root: bool = False) -> Iterator[tuple[int, ...]]:
+    """The heads of all projective trees over n words, 0 is the root: by trying every choice of heads."""
+    for heads in product(range(n + 1), repeat=n):
+        if single_root and heads.count(0) != 1:
+            continue
+        if _reach_root(heads) and not any(_crossed(heads, word) for word in range(1, n + 1)):
+            yield heads
+
+
+def _reach_root(heads: tuple[int, ...]) -> bool:
+    for word in range(1, len(heads) + 1):
+        for _ in range(len(heads) + 1):
+            word = heads[word - 1] if word else 0
+        if word:
+            return False
+    return True
+
+
+def _crossed(heads: tuple[int, ...], word: int) -> bool:
+    """Whether the arc to `word` spans a word that its head does not dominate."""
+    top = heads[word - 1]
+    for between in range(min(word, top) + 1, max(word, top)):
+        above = between
+        while above not in (top, 0):
+            above = heads[above - 1]
+        if above != top:
+            return True
+    return False
+
+
+def tree_weight(heads, codes, classes, automata, weights, stops) -> float:
+    """The weight of one tree: every head's modifiers to both sides, one matrix after the other."""
+    total = 1.0
+    for head in range(len(heads) + 1):
+        for direction in (0, 1) if head else (1,):
+            sort = 2 * codes[head] + (direction if head else 0)
+            modifiers = [
+                w for w in range(1, len(heads) + 1) if heads[w - 1] == head and (w > head) == direction
+            ]
+            vector, state = automata.initial[sort].copy(), 0
+            for modifier in sorted(modifiers, key=lambda w: abs(w - head)):
+                vector = vector @ automata.operators[sort, codes[modifier]] * weights[state, head, modifier]
+                state = classes[modifier]
+            total *= vector @ automata.final[sort] * stops[state, direction, head]
+    return total

@@ -31,7 +31,7 @@ METHODS: Mapping[str, Learner] = MappingProxyType(
         "bigram": lambda sequences, n, rng: learn_spectral(sequences, n, bigram_views),
         "em": lambda sequences, n, rng: learn_heads_em(sequences, n, rng, start=random_start).automata,
         "spectral+em": lambda sequences, n, rng: (
-            learn_heads_em(sequences, n, rng, start=spectral_start, n_iterations=10).automata
+            learn_heads_em(sequences, n, rng, start=spectral_start, n_iterations=30).automata
         ),
     }
 )
