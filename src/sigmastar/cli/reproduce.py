@@ -28,7 +28,8 @@ from sigmastar.reproduce.result import PAGE
 def command(name: str, quick: bool, data: str | None, out: str | None, seed: int, quiet: bool) -> None:
     """Make the tables and figures of PAPER again, and set them beside the paper's.
 
-    PAPER: balle2014, next part-of-speech tags by spectral automata, n-grams and EM.
+    PAPER: balle2014, next part-of-speech tags by spectral automata, n-grams and EM; cohensmith2012,
+    empirical risk minimisation for grammars.
     """
     if not data:
         raise click.UsageError(

@@ -15,7 +15,10 @@ from sigmastar.reproduce.result import Reproduction
 
 __all__ = ["PAPERS", "Paper", "Progress", "paper", "silent"]
 
-PAPERS: Mapping[str, str] = {"balle2014": "sigmastar.reproduce.balle2014"}
+PAPERS: Mapping[str, str] = {
+    "balle2014": "sigmastar.reproduce.balle2014",
+    "cohensmith2012": "sigmastar.reproduce.cohensmith2012",
+}
 
 
 class Paper(Protocol):

@@ -48,8 +48,10 @@ def fit_tail(lengths: Lengths) -> TailFit:
     def error(rate: float) -> float:
         return float(((values - _scale(values, tail, rate) * rate ** tail.astype(float)) ** 2).sum())
 
-    found = minimize_scalar(error, bounds=(1e-3, 1 - 1e-9), method="bounded", options={"xatol": 1e-10})
-    rate = float(found.x)
+    grid = np.linspace(0.001, 0.9999, 400)  # the error may have several minima
+    at = int(np.argmin([error(rate) for rate in grid]))
+    around = (float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)]))
+    rate = float(minimize_scalar(error, bounds=around, method="bounded", options={"xatol": 1e-10}).x)
     return TailFit(_scale(values, tail, rate), rate, error(rate), tail, values, _distance(values, rate))
 
 

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sigmastar.errors import InputError
+from sigmastar.reproduce.cohensmith2012 import run, sentence_lengths
+from sigmastar.reproduce.cohensmith2012_report import table_one
+
+
+def test_table_one_is_a_truncation_of_the_papers():
+    table = table_one()
+    assert table["S -> NP VP"][2] == pytest.approx(0.1)
+    assert 0.1 <= table["S -> NP"][2] <= 0.11
+    assert sum(row[2] for row in table.values()) == pytest.approx(1)
+
+
+def test_lengths_count_words_only(tmp_path):
+    (tmp_path / "x.conllu").write_text("# c\n1-2\tab\n1\ta\n2\tb\n2.1\tc\n\n1\tx\n\n\n1\ty\n2\tz\n")
+    assert sentence_lengths(tmp_path / "x.conllu").tolist() == [2, 1, 2]
+
+
+def test_without_data_the_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"en_ewt-train\.conllu\.gz"):
+        run(tmp_path, tmp_path)
+
+
+def test_quick_run_meets_its_targets(data_folder, tmp_path):
+    result = run(data_folder, tmp_path / "out", quick=True)
+    found = json.loads((tmp_path / "out" / "figures.json").read_text())
+    assert found["tails"]["English"]["alpha"] == pytest.approx(0.953, abs=0.002)
+    assert found["tails"]["Turkish"]["alpha"] == pytest.approx(0.881, abs=0.002)
+    assert max(found["ratios"]) <= 1.3
+    assert np.diff(found["ascent"]).min() > -1e-9
+    assert all(claim.holds for claim in result.claims)
