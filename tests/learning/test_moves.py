@@ -51,7 +51,7 @@ def test_shards_add_up_to_the_whole(seed, n_states, n_shards):
     whole = EMCorpus(strings, n_states)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            moves, "_VECTOR_BYTES", max(1, PrefixTrie.of(strings).n_nodes * n_states * 16 // n_shards)
+            moves, "_SHARD_BYTES", max(1, PrefixTrie.of(strings).n_nodes * n_states * 16 // n_shards)
         )
         parts = EMCorpus(strings, n_states)
     assert len(whole.shards) == 1

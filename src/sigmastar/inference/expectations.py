@@ -21,6 +21,8 @@ Array = NDArray[Any]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+_FEW = 6
+
 
 @kernel
 def _gather(vectors: Array, parent: Integers, first: int, end: int) -> Array:
@@ -31,6 +33,36 @@ def _gather(vectors: Array, parent: Integers, first: int, end: int) -> Array:
         for state in range(n_states):
             gathered[node - first, state] = vectors[parent[node], state]
     return gathered
+
+
+@kernel
+def _multiply(rows: Array, matrix: Array, result: Array) -> None:
+    """result = rows @ matrix; a few rows are quicker by hand than by a library call."""
+    if len(rows) > _FEW:
+        np.dot(rows, matrix, result)
+        return
+    n = matrix.shape[0]
+    for row in range(len(rows)):
+        for column in range(n):
+            result[row, column] = 0
+        for state in range(n):
+            weight = rows[row, state]
+            for column in range(n):
+                result[row, column] += weight * matrix[state, column]
+
+
+@kernel
+def _add_products(left: Array, right: Array, sums: Array) -> None:
+    """sums += left.T @ right."""
+    if len(left) > _FEW:
+        sums += np.dot(left.T, right)
+        return
+    n = left.shape[1]
+    for row in range(len(left)):
+        for state in range(n):
+            weight = left[row, state]
+            for column in range(n):
+                sums[state, column] += weight * right[row, column]
 
 
 @kernel
@@ -49,8 +81,7 @@ def forward_pass(
             while stop < end and symbol[stop] == symbol[run]:
                 stop += 1
             if symbol[run] >= 0:
-                gathered = _gather(vectors, parent, run, stop)
-                np.dot(gathered, transitions[symbol[run]], vectors[run:stop])
+                _multiply(_gather(vectors, parent, run, stop), transitions[symbol[run]], vectors[run:stop])
             for node in range(run, stop):
                 total = vectors[node, 0] * 0
                 for state in range(n_states):
@@ -105,8 +136,9 @@ def expected_counts(
                 if scales[node] > 0:
                     for state in range(n_states):
                         backward[node, state] /= scales[node]
-            counts[symbol[run]] += np.dot(_gather(vectors, parent, run, stop).T, backward[run:stop])
-            lifted = np.dot(backward[run:stop], transposed[symbol[run]])
+            _add_products(_gather(vectors, parent, run, stop), backward[run:stop], counts[symbol[run]])
+            lifted = np.empty((stop - run, n_states), initial.dtype)
+            _multiply(backward[run:stop], transposed[symbol[run]], lifted)
             for node in range(run, stop):
                 for state in range(n_states):
                     backward[parent[node], state] += lifted[node - run, state]

@@ -23,8 +23,8 @@ from sigmastar.structures.trie import PrefixTrie
 Array = NDArray[np.float64]
 
 _PSEUDO_COUNT = 0.5
-_VECTOR_BYTES = 50_000_000  # what the forward and backward vectors of one shard may take
-_THREADS_PAY, _SMALL = 4, 1_000_000  # up to so many shards for threads, if each has work enough
+_SHARD_BYTES = 12_000_000  # of forward and backward vectors in one shard, about
+_SMALL = 1_000_000  # a corpus whose vectors take less is not worth a second thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +172,7 @@ def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
 def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
     whole = PrefixTrie.of(strings)
     n_bytes = whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize
-    n_shards = max(-(-n_bytes // _VECTOR_BYTES), min(_THREADS_PAY, n_bytes // _SMALL))
+    n_shards = max(n_bytes // _SHARD_BYTES, 2 if n_bytes > _SMALL else 1)
     if n_shards <= 1:
         return [whole]
     order = np.lexsort(
