@@ -38,6 +38,7 @@ METHODS: Mapping[str, Learner] = MappingProxyType(
 """Ways to learn head automata; `bigram` is algorithm 1 of Luque et al. (2012) as it stands there."""
 
 LEAST_COUNT = 2  # of a word to be known by itself
+MOST_SYMBOLS = 150  # operators grow with the square of their number
 
 
 def learn_parser(
@@ -109,17 +110,22 @@ def modifier_sequences(treebank: DependencyTreebank, vocabulary: Vocabulary) -> 
 
 
 def learn_vocabulary(treebank: DependencyTreebank, symbols: str, lexical: bool) -> Vocabulary:
-    """All symbols; the coarse tags by frequency; with `lexical` the words seen twice or more."""
+    """The most frequent symbols and coarse tags; with `lexical` the words seen twice or more.
+
+    Symbols that are left out are taken for the most frequent one of their coarse tag, as unknown ones are.
+    """
     names = SYMBOLS[symbols](treebank)
+    kept = sorted(name for name, _ in Counter(names).most_common(MOST_SYMBOLS))
     counts = Counter(zip(treebank.upos, names, strict=True))
-    likeness: dict[str, str] = {}
+    known, likeness = set(kept), dict[str, str]()
     for (tag, name), _ in counts.most_common():
-        likeness.setdefault(tag, name)
+        if name in known:
+            likeness.setdefault(tag, name)
     coarse = [tag for tag, _ in Counter(treebank.upos).most_common(N_COARSE)]
     words = [word for word, n in Counter(treebank.form).items() if n >= LEAST_COUNT] if lexical else []
     return Vocabulary(
         symbols,
-        Alphabet(sorted(set(names))),
+        Alphabet(kept),
         likeness,
         Counter(names).most_common(1)[0][0],
         {tag: number for number, tag in enumerate(coarse)},
