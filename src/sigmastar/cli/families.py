@@ -14,7 +14,13 @@ import click
 from sigmastar.operators.files import read_header
 
 HANDLERS: Mapping[str, str] = MappingProxyType(
-    {"dependency": "sigmastar.cli.dependency", "pcfg": "sigmastar.cli.grammars"}
+    {
+        "dependency": "sigmastar.cli.dependency",
+        "pcfg": "sigmastar.cli.grammars",
+        "bilexical": "sigmastar.cli.bilexical",
+        "attachment": "sigmastar.cli.attachments",
+        "vectors": "sigmastar.cli.word_vectors",
+    }
 )
 
 

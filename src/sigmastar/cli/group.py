@@ -24,6 +24,7 @@ from sigmastar.errors import InputError
 COMMANDS = {
     "demo": Entry("sigmastar.cli.demo", "Every family on data it generates: a table and report.html."),
     "learn": Entry("sigmastar.cli.learn", "Learn a model from data and write it to a file."),
+    "vectors": Entry("sigmastar.cli.vectors", "Distributional word vectors from running text."),
     "evaluate": Entry("sigmastar.cli.evaluate", "Measure how good a model is on data."),
     "score": Entry("sigmastar.cli.score", "The natural log-probability of each string, one a line."),
     "predict": Entry("sigmastar.cli.predict", "The most likely next symbols after each prefix."),

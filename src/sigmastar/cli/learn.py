@@ -11,6 +11,10 @@ FAMILIES = {
         "sigmastar.cli.learn_automaton", "A weighted automaton, or an n-gram model, from strings."
     ),
     "dependency": Entry("sigmastar.cli.learn_dependency", "A projective dependency parser from a treebank."),
+    "bilexical": Entry(
+        "sigmastar.cli.learn_bilexical", "Which modifiers fit a head, from pairs and vectors."
+    ),
+    "attachment": Entry("sigmastar.cli.learn_attachment", "Where prepositional phrases attach."),
     "pcfg": Entry("sigmastar.cli.learn_pcfg", "Probabilities of a grammar's rules, from trees or strings."),
 }
 

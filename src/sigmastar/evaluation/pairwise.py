@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.inference.pairwise import compare_pairs
 from sigmastar.structures.pairs import Pairs
 
 Array = NDArray[np.float64]
@@ -54,7 +54,7 @@ def pairwise_accuracy(score: Scorer, pairs: Pairs, popularity: Array | None = No
     for first in range(0, len(pairs.heads), at_once):
         piece = slice(first, first + at_once)
         scores = np.ascontiguousarray(score(pairs.heads[piece]), dtype=np.float64)
-        parts = _compare(scores, pairs.counts[piece].toarray() > 0, classes)
+        parts = compare_pairs(scores, pairs.counts[piece].toarray() > 0, classes)
         won.append(parts[0])
         judged.append(parts[1])
     return PairwiseAccuracy(np.concatenate(won), np.concatenate(judged))
@@ -63,31 +63,3 @@ def pairwise_accuracy(score: Scorer, pairs: Pairs, popularity: Array | None = No
 def digits(popularity: Array) -> NDArray[np.int64]:
     """The number of binary digits of each count: 0, 1, 2-3, 4-7, .."""
     return np.frexp(popularity)[1].astype(np.int64) * (popularity > 0)
-
-
-@kernel
-def _compare(scores: Array, compatible: NDArray[np.bool_], classes: NDArray[np.int64]) -> tuple[Array, Array]:
-    n_heads, n_modifiers = scores.shape
-    won, judged = np.zeros(n_heads), np.zeros(n_heads)
-    n_classes = classes.max() + 1
-    for head in range(n_heads):
-        order = np.argsort(scores[head])
-        below, good = np.zeros(n_classes), np.zeros(n_classes)  # others met so far; compatible ones
-        at = 0
-        while at < n_modifiers:
-            end = at
-            while end < n_modifiers and scores[head, order[end]] == scores[head, order[at]]:
-                end += 1
-            tied_good, tied_other = np.zeros(n_classes), np.zeros(n_classes)
-            for place in range(at, end):
-                if compatible[head, order[place]]:
-                    tied_good[classes[order[place]]] += 1
-                else:
-                    tied_other[classes[order[place]]] += 1
-            for c in range(n_classes):
-                won[head] += tied_good[c] * (below[c] + 0.5 * tied_other[c])
-                below[c] += tied_other[c]
-                good[c] += tied_good[c]
-            at = end
-        judged[head] = (good * below).sum()
-    return won, judged

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sigmastar.learning.logistic import Block, fit_linear, fit_low_rank
-from sigmastar.operators.attachment import JUDGES, AttachmentModel, Factors, Places, shared_blocks
+from sigmastar.operators.attachment import JUDGES, AttachmentModel, Factors, Places
 from sigmastar.operators.vectors import Vectors
 from sigmastar.statistics.attachment import BackedOffCounts, FeatureTable
 from sigmastar.structures.quadruples import Quadruples
@@ -28,13 +28,12 @@ class AttachmentSettings:
     """How to learn; weights are of penalties on sums over items."""
 
     linear_weight: float = 1.0
-    bilinear_weight: float = 2.0
-    shared_weight: float = 2.0
+    bilinear_weight: float = 5.0
     rank: int = 6
-    shared_rank: int = 20
     min_count: int = 50  # training items that a preposition needs for matrices of its own
     judges: tuple[str, ...] = JUDGES
     n_iterations: int = 60
+    refit: bool = True  # learn the judges once more, from both sets, with the votes as they are
 
     def __post_init__(self) -> None:
         if wrong := sorted(set(self.judges) - set(JUDGES)):
@@ -49,31 +48,34 @@ def learn_attachment(
     settings: AttachmentSettings | None = None,
     say: Say = lambda message: None,
 ) -> AttachmentModel:
-    """Learn all judges from `train` and weigh their votes on `dev`."""
+    """Learn all judges from `train`, weigh their votes on `dev`, and learn them anew from both."""
     settings = settings or AttachmentSettings()
     if not len(train) or not len(dev):
         raise ValueError("attachment needs quadruples to train on and others to weigh the judges by")
-    small = (
-        vectors.compressed(min(DIMENSION, vectors.dimension)) if vectors.dimension > DIMENSION else vectors
-    )
+    small = vectors.compressed(DIMENSION) if vectors.dimension > DIMENSION else vectors
+    model = pooled(learn_judges(train, small, rng, settings, say), dev, settings.judges)
+    if not settings.refit:
+        return model
+    again = learn_judges(train.joined(dev), small, rng, settings, say)
+    return replace(again, pool=model.pool)
+
+
+def learn_judges(
+    train: Quadruples, vectors: Vectors, rng: np.random.Generator, settings: AttachmentSettings, say: Say
+) -> AttachmentModel:
+    """A model whose judges have no votes yet; `vectors` as they are to be used."""
     counted = Counter(word.lower() for word in train.preposition)
     prepositions = tuple(sorted(counted))
-    places = Places.of(train, small, prepositions)
+    places = Places.of(train, vectors, prepositions)
     say("linear")
     features = FeatureTable.of(train)
     linear = fit_linear(features.matrix(train), train.to_noun, settings.linear_weight)
-    frequent = [name for name in prepositions if counted[name] >= settings.min_count]
     bilinear = {}
-    for number, name in enumerate(frequent, 1):
-        say(f"bilinear: {name} ({number} of {len(frequent)})")
+    for name in (name for name in prepositions if counted[name] >= settings.min_count):
+        say(f"bilinear: {name}")
         bilinear[name] = _own_matrices(name, train, places, settings, rng)
-    say("bilinear, shared by all prepositions")
-    shared = _shared(train, places, settings, rng) if "shared" in settings.judges else _no_shared(places)
     counts = BackedOffCounts.of(train)
-    model = AttachmentModel(
-        features, linear, counts, small, prepositions, bilinear, shared, {"constant": 0.0}
-    )
-    return pooled(model, dev, settings.judges)
+    return AttachmentModel(features, linear, counts, vectors, prepositions, bilinear, {"constant": 0.0})
 
 
 def pooled(model: AttachmentModel, dev: Quadruples, judges: Sequence[str] = JUDGES) -> AttachmentModel:
@@ -112,17 +114,3 @@ def _own_matrices(
         blocks, train.to_noun[rows], settings.bilinear_weight, settings.rank, rng, settings.n_iterations
     )
     return over_noun, over_verb
-
-
-def _shared(
-    train: Quadruples, places: Places, settings: AttachmentSettings, rng: np.random.Generator
-) -> tuple[Factors, ...]:
-    blocks = [Block(left, right) for left, right in shared_blocks(places)]
-    rank, weight = settings.shared_rank, settings.shared_weight
-    return tuple(fit_low_rank(blocks, train.to_noun, weight, rank, rng, settings.n_iterations))
-
-
-def _no_shared(places: Places) -> tuple[Factors, ...]:
-    return tuple(
-        (np.zeros((left.shape[1], 1)), np.zeros((right.shape[1], 1))) for left, right in shared_blocks(places)
-    )

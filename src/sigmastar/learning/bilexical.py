@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sigmastar.factorization.factored import factored, triples_of_product
 from sigmastar.factorization.proximal import PENALTIES
 from sigmastar.factorization.solvers import Progress, fista, fobos
 from sigmastar.factorization.svd import factorize_up_to
+from sigmastar.inference.pairwise import compare_pairs
 from sigmastar.learning.conditional import ConditionalLoss
 from sigmastar.operators.bilexical import (
     BilexicalModel,
@@ -30,8 +32,6 @@ from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 
 Array = NDArray[np.float64]
 Say = Callable[[str], None]
-Judge = Callable[[BilexicalModel, Pairs], float]
-"""How good a model is on the pairs of some heads; larger is better."""
 
 PATHS = {"nuclear": (0.06, 0.1, 0.16), "l1": (0.01, 0.02, 0.04), "l2": (0.01, 0.03, 0.1)}
 """The c that are tried for each penalty."""
@@ -113,7 +113,6 @@ class _Best:
 def learn_bilexical(
     pairs: Pairs,
     vectors: Vectors,
-    judge: Judge,
     rng: np.random.Generator,
     settings: BilexicalSettings | None = None,
     split: HeadSplit | None = None,
@@ -135,7 +134,9 @@ def learn_bilexical(
     seed = int(rng.integers(2**63))
     tried: dict[float, _Best] = {}
     for c in settings.weights_to_try:
-        best = _Best(settings, lambda weights: judge(_with(empty, weights), held), _prefixed(say, c))
+        best = _Best(
+            settings, lambda weights: pooled_accuracy(_with(empty, weights), held), _prefixed(say, c)
+        )
         _solve(loss, c / np.sqrt(train.n_pairs), settings, np.random.default_rng(seed), best)
         tried[c] = best
     chosen = max(tried, key=lambda c: tried[c].value)
@@ -143,6 +144,31 @@ def learn_bilexical(
     assert found is not None
     scores = {c: best.value for c, best in tried.items()}
     return BilexicalFit(model_of(found), chosen, scores, tuple(tried[chosen].objectives))
+
+
+def pooled_accuracy(model: BilexicalModel, pairs: Pairs) -> float:
+    """The share of (compatible, other) modifiers of these heads that score in this order."""
+    scores = np.ascontiguousarray(model.scores(pairs.heads), dtype=np.float64)
+    one_class = np.zeros(len(pairs.modifiers), dtype=np.int64)
+    won, judged = compare_pairs(scores, pairs.counts.toarray() > 0, one_class)
+    return float(won.sum() / max(judged.sum(), 1.0))
+
+
+def known_pairs(pairs: Pairs, vectors: Vectors) -> Pairs:
+    """The pairs whose words both have a vector; of the others nothing can be said or learned."""
+    heads = [row for row, head in enumerate(pairs.heads) if head in vectors]
+    modifiers = [column for column, word in enumerate(pairs.modifiers) if word in vectors]
+    counts = sparse.csr_array(pairs.counts[heads][:, modifiers])
+    met, used = np.diff(counts.indptr) > 0, np.bincount(counts.indices, minlength=len(modifiers)) > 0
+    if not met.any():
+        raise ValueError(f"no pair of {len(pairs.heads)} heads has vectors; use vectors of these words")
+    return Pairs(
+        tuple(pairs.heads[row] for row, there in zip(heads, met.tolist(), strict=True) if there),
+        tuple(
+            pairs.modifiers[column] for column, there in zip(modifiers, used.tolist(), strict=True) if there
+        ),
+        sparse.csr_array(counts[met][:, used]),
+    )
 
 
 def unsupervised(pairs: Pairs, vectors: Vectors, split: HeadSplit, rank: int | None = None) -> BilexicalModel:

@@ -24,7 +24,7 @@ from sigmastar.structures.quadruples import NOUN, VERB, Quadruples
 Array = NDArray[np.float64]
 Factors = tuple[Array, Array]
 
-JUDGES = ("linear", "backed_off", "bilinear", "shared")
+JUDGES = ("linear", "backed_off", "bilinear")
 _MARK = 0.5  # the size of the coordinates that are no vectors
 
 
@@ -38,7 +38,6 @@ class AttachmentModel:
     vectors: Vectors
     prepositions: tuple[str, ...]
     bilinear: dict[str, tuple[Factors, Factors]]
-    shared: tuple[Factors, ...]
     pool: dict[str, float]
 
     def judgements(self, quadruples: Quadruples) -> dict[str, Array]:
@@ -48,7 +47,6 @@ class AttachmentModel:
             "linear": np.asarray(self.features.matrix(quadruples) @ self.linear),
             "backed_off": self.counts.log_odds(quadruples),
             "bilinear": bilinear_log_odds(self.bilinear, places),
-            "shared": block_scores(shared_blocks(places), self.shared),
         }
 
     def log_odds(self, quadruples: Quadruples) -> Array:
@@ -73,8 +71,6 @@ class AttachmentModel:
         for name, (over_noun, over_verb) in self.bilinear.items():
             for side, pair in (("noun", over_noun), ("verb", over_verb)):
                 arrays |= _named(f"bilinear.{self.prepositions.index(name)}.{side}", pair)
-        for number, pair in enumerate(self.shared):
-            arrays |= _named(f"shared.{number}", pair)
         arrays["counts"] = np.array(list(self.counts.total.values()), dtype=np.int64)
         arrays["counts_to_noun"] = np.array(
             [self.counts.to_noun[key] for key in self.counts.total], dtype=np.int64
@@ -105,11 +101,9 @@ class AttachmentModel:
             prepositions[n]: (_pair(arrays, f"bilinear.{n}.noun"), _pair(arrays, f"bilinear.{n}.verb"))
             for n in numbers
         }
-        n_shared = len({name.split(".")[1] for name in arrays if name.startswith("shared.")})
-        shared = tuple(_pair(arrays, f"shared.{number}") for number in range(n_shared))
         vectors = Vectors.from_parts(inner, header["vectors"])
         pool = {str(name): float(value) for name, value in header["pool"].items()}
-        return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, shared, pool)
+        return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, pool)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +123,6 @@ class Places:
         columns = (quadruples.verb, quadruples.noun, quadruples.second)
         verb, noun, second = (word_coordinates(column, vectors) for column in columns)
         return cls(verb, noun, second, found, prepositions)
-
-    @property
-    def second_and_preposition(self) -> Array:
-        return np.column_stack([self.second, self.one_hot])
-
-    @property
-    def one_hot(self) -> Array:
-        return np.asarray(self.preposition[:, None] == np.arange(len(self.prepositions)), dtype=np.float64)
 
 
 def word_coordinates(words: tuple[str, ...], vectors: Vectors) -> Array:
@@ -161,12 +147,6 @@ def bilinear_log_odds(factors: dict[str, tuple[Factors, Factors]], places: Place
                 [(places.noun[rows], places.second[rows]), (-places.verb[rows], places.second[rows])], pair
             )
     return result
-
-
-def shared_blocks(places: Places) -> list[Factors]:
-    """Noun and verb against the second noun with its preposition; the second noun against the latter."""
-    right = places.second_and_preposition
-    return [(places.noun, right), (-places.verb, right), (places.second, places.one_hot)]
 
 
 def block_scores(blocks: list[Factors], factors: tuple[Factors, ...]) -> Array:

@@ -53,3 +53,7 @@ class Quadruples:
         columns = (self.verb, self.noun, self.preposition, self.second)
         verb, noun, preposition, second = (tuple(column[i] for i in at.tolist()) for column in columns)
         return Quadruples(verb, noun, preposition, second, self.to_noun[at])
+
+    def joined(self, others: Quadruples) -> Quadruples:
+        """These and then the others."""
+        return Quadruples.of(self.rows + others.rows, self.labels + others.labels)

@@ -1,0 +1,152 @@
+"""What the commands do with bilexical models: pairs in; modifiers, probabilities and accuracies out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.atomic import atomic_write
+from sigmastar.cli.printing import print_figures, to_json
+from sigmastar.cli.watching import tell, watching
+from sigmastar.cli.words import read_relation
+from sigmastar.data.files import open_text
+from sigmastar.errors import InputError
+from sigmastar.evaluation.pairwise import pairwise_accuracy
+from sigmastar.learning.bilexical import popularity_scores
+from sigmastar.operators.bilexical import BilexicalModel, FullWeights
+from sigmastar.operators.files import load_model, read_header
+from sigmastar.structures.pairs import Pairs
+
+Parameters = Mapping[str, Any]
+_SHOWN = 8
+
+
+def evaluate(parameters: Parameters) -> None:
+    """Pairwise accuracy on heads that were not trained on: the test heads of the split, and new ones."""
+    if parameters["file"] is None:
+        raise click.UsageError("give pairs to measure on")
+    model, settings = _model(parameters), _settings(parameters)
+    with watching("evaluating", parameters["quiet"]):
+        pairs = Pairs.of(read_relation([parameters["file"]], settings), model.modifiers)
+        seen = {*model.split.train, *model.split.validation}
+        judged = pairs.select(head for head in pairs.heads if head not in seen and head in model.vectors)
+        if not judged.heads:
+            raise InputError(
+                "every head was trained on or has no vector; give pairs with other heads",
+                file=parameters["file"],
+            )
+        plain = pairwise_accuracy(model.scores, judged)
+        matched = pairwise_accuracy(model.scores, judged, model.popularity)
+        train = Pairs((), model.modifiers, pairs.counts[:0])
+        train.__dict__["popularity"] = model.popularity
+        popular = pairwise_accuracy(partial(popularity_scores, train), judged)
+    figures = {
+        "n_heads": len(judged.heads),
+        "n_modifiers": len(model.modifiers),
+        "pairwise_accuracy": plain.micro,
+        "pairwise_accuracy_matched": matched.micro,
+        "pairwise_accuracy_by_head": plain.by_head,
+        "popularity_accuracy": popular.micro,
+        "operations": model.n_operations,
+    }
+    print_figures(figures, parameters["as_json"])
+
+
+def predict(parameters: Parameters) -> None:
+    """The likeliest modifiers of each head, one head a line."""
+    model = _model(parameters)
+    heads = [line.strip() for line in open_text(parameters["file"]) if line.strip()]
+    unknown = [head for head in heads if head not in model.vectors]
+    with atomic_write(parameters["output"]) as stream:
+        for head in heads:
+            best = model.top(head, parameters["top"])
+            stream.write((_in_json(head, best) if parameters["as_json"] else _in_text(best)) + "\n")
+    if unknown:
+        names = ", ".join(unknown[:3])
+        tell(
+            f"{len(unknown)} heads have no vector ({names} ..): popular modifiers are given",
+            parameters["quiet"],
+        )
+
+
+def score(parameters: Parameters) -> None:
+    """log Pr(modifier | head) of each pair, -inf where the modifier is unknown."""
+    model, settings = _model(parameters), _settings(parameters)
+    pairs = read_relation([parameters["file"]], settings)
+    place = {word: column for column, word in enumerate(model.modifiers)}
+    heads = sorted({head for head, _ in pairs})
+    row = {head: number for number, head in enumerate(heads)}
+    logs = model.log_probabilities(heads)
+    values = [logs[row[h], place[m]] if m in place else -np.inf for h, m in pairs]
+    with atomic_write(parameters["output"]) as stream:
+        stream.writelines(f"{float(value)!r}\n" for value in values)
+
+
+def show(parameters: Parameters) -> None:
+    """What the model is, and what its first dimensions tell apart."""
+    if parameters["dot"] or parameters["html"]:
+        raise click.UsageError("a bilexical model has no graph; show it as text or --json")
+    model, learned = _model(parameters), read_header(parameters["model"])["learned"]
+    facts: dict[str, Any] = {
+        "family": "bilexical",
+        "modifiers": f"{len(model.modifiers)}: {' '.join(_popular(model))} ..",
+        "heads": f"{len(model.split.train)} train, {len(model.split.validation)} validate, "
+        f"{len(model.split.test)} test",
+        "vectors": f"{len(model.vectors)} words, {model.vectors.dimension} dimensions",
+        "weights": _size(model),
+        "relation": (learned.get("settings") or {}).get("relation"),
+        "given": (learned.get("settings") or {}).get("given"),
+        "seconds": learned.get("seconds"),
+    }
+    facts |= {f"dimension {d + 1}": text for d, text in enumerate(_dimensions(model))}
+    facts = {name: value for name, value in facts.items() if value is not None}
+    if parameters["as_json"]:
+        print_figures({**facts, "learned": learned}, as_json=True)
+        return
+    with atomic_write(parameters["output"]) as stream:
+        stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
+
+
+def _dimensions(model: BilexicalModel) -> Iterable[str]:
+    """The modifiers at either end of the first dimensions."""
+    rows = model.modifier_embedding(min(3, model.weights.rank))
+    for column in rows.T:
+        order = np.argsort(column, kind="stable")
+        low, high = ([model.modifiers[m] for m in part] for part in (order[:5], order[-5:][::-1]))
+        yield f"{' '.join(high)} | {' '.join(low)}"
+
+
+def _size(model: BilexicalModel) -> str:
+    if isinstance(model.weights, FullWeights):
+        return f"{model.weights.n_weights} weights, {model.n_operations:,} operations a head"
+    return f"rank {model.weights.rank}, {model.n_operations:,} operations a head"
+
+
+def _popular(model: BilexicalModel) -> list[str]:
+    return [model.modifiers[m] for m in np.argsort(-model.popularity, kind="stable")[:_SHOWN]]
+
+
+def _settings(parameters: Parameters) -> dict[str, Any]:
+    """How the model's own pairs were made: a treebank is read the same way."""
+    learned = read_header(parameters["model"])["learned"]
+    known = learned.get("settings") if isinstance(learned, Mapping) else None
+    names = {"relation": None, "head_tag": None, "modifier_tag": None, "given": "head"}
+    return {name: (known or {}).get(name, default) for name, default in names.items()}
+
+
+def _model(parameters: Parameters) -> BilexicalModel:
+    model: BilexicalModel = load_model(parameters["model"], "bilexical")
+    return model
+
+
+def _in_text(best: list[tuple[str, float]]) -> str:
+    return "\t".join(f"{word}\t{value:.6g}" for word, value in best)
+
+
+def _in_json(head: str, best: list[tuple[str, float]]) -> str:
+    rows = [{"modifier": word, "probability": value} for word, value in best]
+    return to_json({"head": head, "modifiers": rows})
