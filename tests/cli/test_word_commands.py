@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.calls import fail, figures, succeed
 
+from cli.calls import fail, figures, succeed
 from sigmastar.operators.files import load_model
 
 ADJECTIVES = {"red": "car", "green": "car", "old": "house", "new": "house", "kind": "aunt", "wise": "aunt"}

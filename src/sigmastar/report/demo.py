@@ -13,13 +13,14 @@ from pathlib import Path
 
 from sigmastar.atomic import atomic_write
 from sigmastar.report.automata import AutomataFamily
+from sigmastar.report.bilexical import BilexicalFamily
 from sigmastar.report.dependency import DependencyFamily
 from sigmastar.report.family import DemoFamily, DemoResult, DemoRow, Progress, silent
 from sigmastar.report.grammars import GrammarFamily
 from sigmastar.report.page import Section, Table, Text, render
 from sigmastar.report.provenance import Provenance, provenance
 
-FAMILIES: tuple[DemoFamily, ...] = (AutomataFamily(), DependencyFamily(), GrammarFamily())
+FAMILIES: tuple[DemoFamily, ...] = (AutomataFamily(), DependencyFamily(), GrammarFamily(), BilexicalFamily())
 
 TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorise, solve."

@@ -1,0 +1,22 @@
+"""Learn which modifiers fit a head from pairs of a known relation, and look at its few dimensions.
+
+With text and a treebank the same goes by `learn_vectors` and `relation_pairs`, or on the command line.
+"""
+
+import numpy as np
+
+from sigmastar import BilexicalOperator
+from sigmastar.data.bilexical_generators import make_relation
+
+made = make_relation(np.random.default_rng(0), rank=3)
+operator = BilexicalOperator(made.vectors, rank=12).fit(made.pairs)
+model = operator.model_
+test = made.pairs.select(model.split.test)
+
+print(f"{made.pairs.n_pairs} pairs, {len(model.split.test)} test heads, c {operator.strength_:g} chosen")
+print("singular values:", model.weights.singular_values.round(2))
+for rank in (1, 2, 3, 6):
+    small = model.projected(min(rank, model.weights.rank))
+    operator.model_ = small
+    print(f"rank {rank}: accuracy {operator.score(test):.3f} at {small.n_operations} operations a head")
+print("the likeliest modifiers of h7:", model.top("h7", 3))
