@@ -13,16 +13,19 @@ from sigmastar.atomic import atomic_write
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.data.conllu import format_conllu, format_dp, read_treebank
-from sigmastar.data.dot import write_dot
 from sigmastar.errors import InputError
 from sigmastar.evaluation.attachment import attachment
 from sigmastar.evaluation.intervals import Estimate
+from sigmastar.learning.head_dfa import approximate_dfa
+from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.dependency_parser import DependencyParser
 from sigmastar.operators.files import load_model, read_header
 from sigmastar.operators.head_sampling import sample_trees
 from sigmastar.structures.heads import DIRECTIONS, ROOT, head_sorts
 
 Parameters = Mapping[str, Any]
+
+_DRAWN = 2000  # sequences that a drawing is made from
 
 
 def evaluate(parameters: Parameters) -> None:
@@ -89,8 +92,9 @@ def show(parameters: Parameters) -> None:
         raise click.UsageError("--html is for models of strings")
     if parameters["dot"]:
         sort = _sort(parser, parameters["head"], parameters["direction"])
+        name = f"{parameters['head']} {parameters['direction']}"
         with atomic_write(output) as stream:
-            write_dot(parser.automata.automaton(sort), stream)
+            stream.write(_drawn(parser.automata.automaton(sort), name))
         return
     facts = {
         "file": parameters["model"],
@@ -108,6 +112,12 @@ def show(parameters: Parameters) -> None:
         return
     with atomic_write(output) as stream:
         stream.writelines(f"{name:<12}  {value}\n" for name, value in said.items())
+
+
+def _drawn(automaton: WeightedAutomaton, name: str) -> str:
+    """The deterministic approximation, on sequences that the automaton itself draws."""
+    strings = automaton.sample(_DRAWN, np.random.default_rng(0), 50)
+    return approximate_dfa(automaton, strings, np.ones(len(strings))).to_dot(name)
 
 
 def _parser(parameters: Parameters) -> DependencyParser:

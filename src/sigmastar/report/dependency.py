@@ -79,7 +79,7 @@ def _section(rows: list[DemoRow], fresh: DependencyTreebank, parser: DependencyP
     )
     about = (
         "A grammar of head automata draws trees over five tags. Learners see the trees and parse fresh "
-        "sentences. UAS is the share of words with the right head; tags alone leave much open, as the grammar "
-        "itself shows."
+        "sentences. UAS is the share of words with the right head; tags alone leave much open, as the "
+        "grammar itself shows."
     )
     return Section("Dependency grammars", [Text(about), table, Picture(drawing, caption, caption)])
