@@ -20,6 +20,7 @@ QUESTIONS = (
     "em_iteration",
     "memory",
     "spice",
+    "bilexical",
     "splearn",
     "pautomac",
 )  # the quick ones first

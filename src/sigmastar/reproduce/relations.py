@@ -1,0 +1,63 @@
+"""The relations of Madhyastha et al. (2014) in the English treebank at hand, and vectors of other text.
+
+The vectors are counted on running text that is not the treebank's: counted on the same sentences they
+would know the answers. Pairs with a word that the text lacks are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sigmastar.data.conllu import read_conllu
+from sigmastar.data.relations import Pattern
+from sigmastar.errors import InputError
+from sigmastar.learning.bilexical import known_pairs
+from sigmastar.learning.vectors import learn_vectors
+from sigmastar.operators.vectors import Vectors
+from sigmastar.statistics.associations import Weighting, ppmi
+from sigmastar.structures.dependencies import DependencyTreebank
+from sigmastar.structures.pairs import Pairs
+
+PARTS = ("train", "dev", "test")
+AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
+
+
+@dataclass(frozen=True)
+class Relation:
+    """Pairs of a pattern, and whether the head of the arc is given or asked for."""
+
+    pattern: Pattern
+    head_given: bool
+
+
+RELATIONS: Mapping[str, Relation] = {
+    "adjectives given noun": Relation(AMOD, True),
+    "nouns given adjective": Relation(AMOD, False),
+    "objects given verb": Relation(OBJ, True),
+    "verbs given object": Relation(OBJ, False),
+    **{word: Relation(Pattern(f"prep:{word}"), False) for word in ("with", "for", "in", "on")},
+}
+"""For prepositions the word above is asked for, given the noun below."""
+
+
+def text_vectors(data_folder: Path, window: int = 2, weighting: Weighting = ppmi) -> Vectors:
+    """Vectors of the running text."""
+    files = sorted((data_folder / "text").glob("*.txt.gz"))
+    if not files:
+        raise InputError(
+            "there is no running text *.txt.gz; set SIGMASTAR_DATA", file=str(data_folder / "text")
+        )
+    return learn_vectors(files, window, weighting=weighting)
+
+
+def treebanks(data_folder: Path) -> list[DependencyTreebank]:
+    """All three parts: heads are split anew."""
+    return [read_conllu(data_folder / "ud" / f"en_ewt-{part}.conllu.gz") for part in PARTS]
+
+
+def pairs_of(relation: Relation, parts: list[DependencyTreebank], vectors: Vectors) -> Pairs:
+    """The pairs of a relation whose words have vectors, the given word as the head."""
+    found = Pairs.of(pair for part in parts for pair in relation.pattern.pairs(part))
+    return known_pairs(found if relation.head_given else found.swapped(), vectors)
