@@ -1,0 +1,65 @@
+"""Figure 2 of Luque et al. (2012): lexicalised deterministic grammars, alone and with hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.inference.eisner import best_tree, sentence_marginals
+from sigmastar.learning.heads_lexical import STATES, learn_lexical
+from sigmastar.operators.dependency_parser import DependencyParser
+from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.dependencies import DependencyTreebank
+
+Scores = dict[tuple[str, int | None], float]
+"""UAS by grammar and number of hidden states (None: no hidden states)."""
+
+
+def lexical_scores(
+    train: DependencyTreebank,
+    dev: DependencyTreebank,
+    parser: DependencyParser,
+    hidden: Mapping[int, HeadAutomata],
+) -> Scores:
+    """UAS on dev of every grammar by itself and with every hidden-state model."""
+    beside: dict[int | None, HeadAutomata] = {None: neutral(parser.alphabet)}
+    beside.update(hidden)
+    scores: Scores = {}
+    for states in STATES:
+        grammar = learn_lexical(train, states)
+        right = dict.fromkeys(beside, 0)
+        for number, (low, high) in enumerate(pairwise(dev.sentence_offsets.tolist())):
+            one = dev.select([number])
+            tables = grammar.weights(one.form, one.xpos)
+            for n, automata in beside.items():
+                heads = parse_sentence(parser, automata, one, *tables)
+                right[n] += int((heads == dev.head[low:high]).sum())
+        scores |= {(grammar.states, n): hits / dev.n_words for n, hits in right.items()}
+    return scores
+
+
+def neutral(alphabet: Alphabet) -> HeadAutomata:
+    """Automata that give every sequence one: what is multiplied with them is alone."""
+    n, k = 2 * len(alphabet) + 1, len(alphabet)
+    ones = np.ones((n, 1))
+    return HeadAutomata(alphabet, np.ones(n, dtype=np.int32), ones, np.ones((n, k, 1, 1)), ones)
+
+
+def parse_sentence(
+    parser: DependencyParser,
+    automata: HeadAutomata,
+    sentence: DependencyTreebank,
+    weights: NDArray[np.float64],
+    stops: NDArray[np.float64],
+    classes: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Heads by the product of automata and of a lexicalised grammar; -1 where it has no weight."""
+    codes = parser.vocabulary.codes(sentence)
+    scales = np.append(1.0, parser.scales[codes])
+    known = np.append(len(parser.alphabet), codes).astype(np.int32)
+    sign, _, marginals = sentence_marginals(known, classes, automata.arrays, weights, stops, scales)
+    return best_tree(marginals, parser.single_root) if sign > 0 else np.full(len(codes), -1, dtype=np.int32)
