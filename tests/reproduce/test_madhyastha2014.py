@@ -1,0 +1,44 @@
+"""The parts of the reproduction on a made relation: curves, tables, claims, pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sigmastar.data.bilexical_generators import make_relation
+from sigmastar.reproduce.madhyastha2014 import (
+    RANKS,
+    Measured,
+    adjectives_table,
+    attachment_table,
+    claims,
+    measure,
+    pictures,
+    relation_table,
+)
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Measured]:
+    made = make_relation(np.random.default_rng(0), rank=2)
+    return {"adjectives given noun": measure(made.pairs, made.vectors, np.random.default_rng(0), quick=True)}
+
+
+def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> None:
+    one = found["adjectives given noun"]
+    operations, accuracy = one.curves["nuclear"]
+    assert operations[0] == 40 + len(one.model.modifiers)
+    assert sorted(operations) == operations
+    assert len(accuracy) == len(RANKS)
+    assert found["adjectives given noun"].best("nuclear") > found["adjectives given noun"].popularity
+
+
+def test_tables_claims_and_pictures(found: dict[str, Measured]) -> None:
+    attached = {"all": {"linear": 80.0, "bilinear": 79.0, "interpolated": 82.0, "n_items": 5}}
+    assert relation_table(found).rows[0][4] is None  # quick: no l1
+    assert attachment_table(attached).rows == [["all", 5, 80.0, 79.0, 82.0]]
+    assert adjectives_table(found["adjectives given noun"].model).rows == []
+    holds = [claim.holds for claim in claims(found, attached)]
+    assert holds[0]
+    assert holds[2]
+    assert set(pictures(found)) == {"adjectives-given-noun", "map"}
