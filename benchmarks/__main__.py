@@ -20,6 +20,7 @@ QUESTIONS = (
     "em_iteration",
     "memory",
     "spice",
+    "dependency",
     "bilexical",
     "splearn",
     "pautomac",

@@ -49,12 +49,14 @@ def learn_parser(
     *,
     lexical: bool = False,
     arcs: bool = False,
+    labels: bool = True,
     rng: np.random.Generator,
     n_epochs: int = 3,
 ) -> DependencyParser:
     """A parser from trees; those that are not projective are lifted.
 
-    `arcs` trains arc factors over tags, `lexical` over tags and words. Labels are learnt where there are any.
+    `arcs` trains arc factors over tags, `lexical` over tags and words; `labels` learns labels where there
+    are any.
     """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
@@ -72,32 +74,11 @@ def learn_parser(
         single_root=bool((roots == 1).all()),
     )
     if arcs or lexical:
-        parser = _with_arcs(parser, treebank, learner, n_states, rng, n_epochs)
-    if set(treebank.deprel) - {"_"}:
-        labels, weights = learn_labels(vocabulary, treebank, rng)
-        parser = parser.with_parts(labels=labels, label_weights=weights)
+        parser = parser.with_parts(arc_weights=learn_arcs(parser, treebank, rng, n_epochs))
+    if labels and set(treebank.deprel) - {"_"}:
+        names, weights = learn_labels(vocabulary, treebank, rng)
+        parser = parser.with_parts(labels=names, label_weights=weights)
     return parser
-
-
-def _with_arcs(
-    parser: DependencyParser,
-    treebank: DependencyTreebank,
-    learner: Learner,
-    n_states: int,
-    rng: np.random.Generator,
-    n_epochs: int,
-) -> DependencyParser:
-    """Arc factors, trained with automata that have not seen the sentence."""
-    parts = np.arange(len(treebank)) % 2
-    others = [treebank.select(np.flatnonzero(parts != part)) for part in range(2)]
-    automata = [
-        learner(modifier_sequences(other, parser.vocabulary), n_states, rng)
-        if len(other)
-        else parser.automata
-        for other in others
-    ]
-    theta = learn_arcs(parser, treebank, automata, parts, rng, n_epochs)
-    return parser.with_parts(arc_weights=theta)
 
 
 def modifier_sequences(treebank: DependencyTreebank, vocabulary: Vocabulary) -> WeightedSequences:
