@@ -18,6 +18,7 @@ QUESTIONS = (
     "readers",
     "scoring",
     "em_iteration",
+    "grammar_em",
     "memory",
     "spice",
     "dependency",

@@ -8,7 +8,8 @@ Right sides are read from left to right along a trie (`structures.rule_trie`). F
 The outside pass runs the same steps backwards. Values of a span are kept times 2 ** -exponent, the
 largest in [1, 2), so that strings of any length stay finite; outsides are divided by the probability of the
 string and multiplied by 2 ** exponent, so that outside x inside is a posterior. With `best` sums become
-maxima. Only nodes and symbols that occur in a span are visited.
+maxima. Only nodes and symbols that occur in a span are visited, and only nodes that the next word can
+continue are kept for longer spans.
 """
 
 from __future__ import annotations
@@ -43,6 +44,28 @@ def _grown(numbers: Any, size: int) -> Any:
 
 
 @kernel
+def _startable(codes: Integers, rules: Rules) -> NDArray[np.bool_]:
+    """Which symbols the word after each position can begin; none after the last."""
+    found = np.zeros((len(codes) + 1, len(rules.first)), np.bool_)
+    for i in range(len(codes)):
+        if codes[i] >= 0:
+            if rules.word_symbol[codes[i]] >= 0:
+                found[i] |= rules.left_corner[:, rules.word_symbol[codes[i]]]
+            for at in range(rules.lexical_start[codes[i]], rules.lexical_start[codes[i] + 1]):
+                found[i] |= rules.left_corner[:, rules.lexical_left[at]]
+    return found
+
+
+@kernel
+def _goes_on(node: int, startable: NDArray[np.bool_], j: int, rules: Rules) -> bool:
+    """Whether a symbol that may follow a node can begin at the next word."""
+    for at in range(rules.edge_start[node], rules.edge_start[node + 1]):
+        if startable[j, rules.edge_symbol[at]]:
+            return True
+    return False
+
+
+@kernel
 def inside_chart(
     codes: Integers, rules: Rules, weights: Array, best: bool
 ) -> tuple[Array, Integers, Integers, Integers, Integers, Integers, Array]:
@@ -57,6 +80,7 @@ def inside_chart(
     bounds = np.zeros((n_cells, 3), np.int64)
     pool_node, pool_value = np.empty(64 * n_cells + 64, np.int32), np.empty(64 * n_cells + 64)
     scratch, stamp, touched = np.zeros(n_nodes), np.full(n_nodes, -1, np.int64), np.empty(n_nodes, np.int32)
+    startable = _startable(codes, rules)
     used = 0
     for j in range(1, n + 1):
         for i in range(j - 1, -1, -1):
@@ -102,7 +126,7 @@ def inside_chart(
                     value = weights[rules.complete_event[at]] * scratch[node]
                     left_side = rules.complete_left[at]
                     values[left_side] = max(values[left_side], value) if best else values[left_side] + value
-            for at in range(len(rules.unary_left)):
+            for at in range(0 if j == i + 1 else rules.n_lexical_unary, len(rules.unary_left)):
                 value = weights[rules.unary_event[at]] * values[rules.unary_child[at]]
                 left_side = rules.unary_left[at]
                 values[left_side] = max(values[left_side], value) if best else values[left_side] + value
@@ -128,13 +152,13 @@ def inside_chart(
             for going_on in (True, False):
                 for t in range(n_touched):
                     node = touched[t]
-                    if (rules.edge_start[node] < rules.edge_start[node + 1]) == going_on:
+                    if _goes_on(node, startable, j, rules) == going_on:
                         pool_node[used], pool_value[used] = node, scratch[node] * factor
                         used += 1
                 if going_on:
                     for at in range(count):
                         node = rules.first[active[cell, at]]
-                        if node >= 0:
+                        if node >= 0 and _goes_on(node, startable, j, rules):
                             pool_node[used], pool_value[used] = node, values[active[cell, at]]
                             used += 1
                     bounds[cell, 1] = used
@@ -161,12 +185,10 @@ def _add_counts(
                 continue
             outer, values = outside[cell], inside[cell]
             for place in range(bounds[cell, 0], bounds[cell, 1]):
-                scratch[pool_node[place]] = pool_outside[place]
-            for at in range(n_active[cell]):
-                node = rules.first[active[cell, at]]
-                if node >= 0:
-                    outer[active[cell, at]] += scratch[node]
-            for at in range(len(rules.unary_left) - 1, -1, -1):
+                if rules.node_parent[pool_node[place]] < 0:
+                    outer[rules.node_symbol[pool_node[place]]] += pool_outside[place]
+            lowest = 0 if j == i + 1 else rules.n_lexical_unary
+            for at in range(len(rules.unary_left) - 1, lowest - 1, -1):
                 above = outer[rules.unary_left[at]]
                 if above > 0.0:
                     share = weights[rules.unary_event[at]] * above

@@ -72,7 +72,7 @@ class GrammarFamily:
             for epsilon in (2.0, 1.0, 0.5)
         ]
         explained = (
-            f"A grammar of {truth.events.n_events} rules, entropy {derivation_entropy(truth):.2f} nats, draws "
+            f"A grammar of {truth.events.n_events} rules, entropy {derivation_entropy(truth):.2f}, draws "
             f"{self.n_trees} trees. The excess risk is the divergence between the true and the learned "
             "grammar on derivations, in nats. From strings the derivations are hidden, and rules that "
             "explain the same strings can be exchanged."

@@ -24,6 +24,8 @@ from sigmastar.structures.grammar import Grammar, Part, Word
 
 Integers = NDArray[np.int32]
 
+_CLOSABLE = 1500  # symbols whose left corners are worked out: it takes cubic time
+
 
 class ChartRules(NamedTuple):
     """What the chart kernels read; `*_start` are offsets into the arrays that follow them."""
@@ -45,6 +47,8 @@ class ChartRules(NamedTuple):
     word_symbol: Integers  # the chart symbol of a word, or -1
     node_parent: Integers  # the node without its last symbol, or -1
     node_symbol: Integers  # the last symbol
+    n_lexical_unary: int  # unary rules, at the head of the list, whose child is always a single word
+    left_corner: NDArray[np.bool_]  # [B, C]: whether something that C derives can begin a B
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +78,40 @@ class RuleTrie:
         words = grammar.words
         mixed = [symbols.get(Word(str(word)), -1) for word in words]
         goto = _goto(nodes, len(symbols))
-        edge_start, edge_symbol = _edges(goto)
         return ChartRules(
             grammar.codes[grammar.start],
             np.array([nodes.get((code,), -1) for code in range(len(symbols))], np.int32),
             goto,
-            edge_start,
-            edge_symbol,
+            *_edges(goto),
             *_by_first(long, len(nodes)),
             *_columns(unary),
             *_by_first(lexical, len(words)),
             np.array(mixed, np.int32),
             np.array([nodes.get(prefix[:-1], -1) for prefix in nodes], np.int32),
             np.array([prefix[-1] for prefix in nodes], np.int32),
+            sum(self._is_preterminal[child] for _, child, _ in unary),
+            self._left_corners(),
         )
+
+    @cached_property
+    def _is_preterminal(self) -> list[bool]:
+        """Of each non-terminal, whether all of its rules are lexical."""
+        grammar = self.grammar
+        lexical = [len(rule.right) == 1 and isinstance(rule.right[0], Word) for rule in grammar.rules]
+        return [all(lexical[b:e]) for b, e in zip(grammar.offsets[:-1], grammar.offsets[1:], strict=True)]
+
+    def _left_corners(self) -> NDArray[np.bool_]:
+        """The reflexive and transitive closure of "a right side of B begins with C"."""
+        n_symbols = len(self.symbols)
+        if n_symbols > _CLOSABLE:
+            return np.ones((n_symbols, n_symbols), np.bool_)
+        reached = np.eye(n_symbols, dtype=np.float32)
+        for rule in self.grammar.rules:
+            if rule.right[0] in self.symbols:
+                reached[self.grammar.codes[rule.left], self.symbols[rule.right[0]]] = 1
+        for _ in range(max(1, n_symbols.bit_length())):
+            reached = np.minimum(reached @ reached, 1.0)
+        return reached > 0
 
     def _sorted_rules(self, nodes: dict[tuple[int, ...], int]) -> tuple[_Triples, _Triples, _Triples]:
         """Long rules by (node, left, event), unary (left, child, event), lexical (word, left, event)."""
@@ -103,7 +127,7 @@ class RuleTrie:
             else:
                 unary.append((left, symbols[part], event))
         names = grammar.nonterminals
-        unary.sort(key=lambda triple: rank[names[triple[1]]])
+        unary.sort(key=lambda triple: (not self._is_preterminal[triple[1]], rank[names[triple[1]]]))
         return long, unary, lexical
 
 
