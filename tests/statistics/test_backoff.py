@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracles import kneser_ney_row, next_counts, witten_bell_row
 from sigmastar.operators.ngram import NgramModel
-from sigmastar.statistics.backoff import NextCounts, gap_outcomes, kneser_ney, witten_bell
+from sigmastar.statistics.backoff import NextCounts, kneser_ney, witten_bell
 from sigmastar.statistics.contexts import ContextCounts, grow_contexts
 from structures.random_corpora import corpora, corpus_of
 from structures.test_context_classes import spelled
@@ -82,7 +82,7 @@ def test_outcomes_of_unknown_symbols_have_no_probability():
 @given(corpora(unknown=True))
 def test_gap_outcomes_are_the_symbols_and_the_ends(corpus):
     expected = [code for word in corpus.words for code in (*word, corpus.n_symbols)]
-    assert gap_outcomes(corpus.strings).tolist() == expected
+    assert corpus.strings.outcomes.tolist() == expected
 
 
 def test_discounts_come_from_outcomes_seen_once_and_twice():

@@ -103,7 +103,5 @@ class SequenceEstimator(Estimator):
 
     def _next_rows(self, prefixes: Strings) -> Iterable[Array]:
         """Next-symbol distributions in pieces, so that tables at all gaps stay small."""
-        cells = prefixes.n_gaps * len(self.outcomes_)
-        n_pieces = min(-(-cells // _CELLS), len(prefixes))
-        for part in np.array_split(np.arange(len(prefixes)), n_pieces) if n_pieces else ():
-            yield next_distribution(self.model_, prefixes.select(part))
+        for piece in prefixes.pieces(_CELLS // len(self.outcomes_)):
+            yield next_distribution(self.model_, piece)

@@ -87,34 +87,15 @@ def top_columns(distributions: Array, k: int) -> NDArray[np.intp]:
 
 def pieces(strings: Strings, max_cells: int | None = None) -> Iterator[Strings]:
     """Cut a corpus into runs of strings whose next-symbol tables stay small (one string at least)."""
-    cells = (strings.lengths + 1) * (len(strings.alphabet) + 1)
-    ends = np.cumsum(cells)
-    room = max_cells or MAX_CELLS
-    first = 0
-    while first < len(strings):
-        before = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + room, side="right")))
-        yield strings.select(np.arange(first, last))
-        first = last
+    return strings.pieces((max_cells or MAX_CELLS) // (len(strings.alphabet) + 1))
 
 
 def _errors(model: SequenceModel, strings: Strings, include_end: bool) -> NDArray[np.bool_]:
     distributions = model.gap_distributions(strings)
-    following = following_columns(strings)
+    following = strings.outcomes
     if not include_end:
         inner = following != len(strings.alphabet)
         distributions, following = distributions[inner, :-1], following[inner]
     if distributions.shape[1] == 0:
         return np.zeros(0, dtype=np.bool_)
     return np.asarray(distributions.argmax(axis=1) != following)
-
-
-def following_columns(strings: Strings) -> NDArray[np.int64]:
-    """The column of what follows at every gap: a symbol's code, or the column after the last for the end."""
-    ends = strings.offsets[1:] + np.arange(len(strings))
-    columns = np.empty(strings.n_gaps, dtype=np.int64)
-    is_end = np.zeros(strings.n_gaps, dtype=np.bool_)
-    is_end[ends] = True
-    columns[~is_end] = strings.codes
-    columns[is_end] = len(strings.alphabet)
-    return columns

@@ -64,7 +64,7 @@ def repaired_log_probability(automaton: WeightedAutomaton, strings: Strings, mix
     """
     strings = strings.recoded(automaton.alphabet, allow_unknown=True)
     ends = strings.offsets[1:] + np.arange(len(strings))
-    following = np.insert(strings.codes, strings.offsets[1:], len(automaton.alphabet))
+    following = strings.outcomes
     distributions = automaton.gap_distributions(strings)
     actual = distributions[np.arange(len(following)), following]
     logs = np.log((1.0 - mix) * np.where(following >= 0, actual, 0.0) + mix / distributions.shape[1])

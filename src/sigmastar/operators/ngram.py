@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sigmastar.inference.backoff import outcome_distributions, outcome_probabilities
 from sigmastar.operators.lockstep import sample_lockstep
-from sigmastar.statistics.backoff import Backoff, NextCounts, Smoothing, gap_outcomes, witten_bell
+from sigmastar.statistics.backoff import Backoff, NextCounts, Smoothing, witten_bell
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.contexts import ContextTrie, Integers
 from sigmastar.structures.strings import Strings
@@ -48,7 +48,7 @@ class NgramModel:
 
     def log_probability(self, strings: Strings) -> Array:
         strings = strings.recoded(self.alphabet, allow_unknown=True)
-        outcomes = gap_outcomes(strings).astype(np.int32)
+        outcomes = strings.outcomes.astype(np.int32)
         with np.errstate(divide="ignore"):
             logs = np.log(self.probabilities(self.contexts.classify(strings), outcomes))
         return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs

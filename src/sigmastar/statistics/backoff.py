@@ -51,7 +51,7 @@ class NextCounts:
     @classmethod
     def of(cls, strings: Strings, trie: ContextTrie) -> NextCounts:
         keys, counts = tally(
-            gap_outcomes(require_known(strings)) + trie.classify(strings) * np.int64(trie.n_symbols + 1)
+            require_known(strings).outcomes + trie.classify(strings) * np.int64(trie.n_symbols + 1)
         )
         width = trie.n_symbols + 1
         return cls.of_classes(trie, keys // width, keys % width, counts)
@@ -68,15 +68,6 @@ class Backoff:
 
 
 Smoothing = Callable[[NextCounts], Backoff]
-
-
-def gap_outcomes(strings: Strings) -> Longs:
-    """What follows each gap, in corpus order; the end of string is `len(alphabet)`."""
-    outcomes = np.full(strings.n_gaps, len(strings.alphabet), dtype=np.int64)
-    inner = np.ones(strings.n_gaps, dtype=bool)
-    inner[strings.offsets[1:] + np.arange(len(strings))] = False
-    outcomes[inner] = strings.codes
-    return outcomes
 
 
 def witten_bell(counts: NextCounts) -> Backoff:

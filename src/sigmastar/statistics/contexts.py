@@ -27,6 +27,7 @@ from sigmastar.structures.strings import Strings, require_known
 Keys = NDArray[np.int64]
 Integers = NDArray[np.int32]
 
+_GAPS_AT_ONCE = 1 << 19
 _TABLE_LIMIT = 1 << 24  # above this many cells children are counted by sorting instead of in a table
 
 
@@ -97,6 +98,13 @@ class ContextCounts:
 
     @classmethod
     def of(cls, strings: Strings, pasts: ContextTrie, futures: ContextTrie) -> ContextCounts:
+        """Counted piece by piece, so that the classes of all gaps are never held at once."""
+        pieces = iter(strings.pieces(_GAPS_AT_ONCE))
+        first = cls._of_piece(next(pieces, strings), pasts, futures)
+        return sum((cls._of_piece(piece, pasts, futures) for piece in pieces), start=first)
+
+    @classmethod
+    def _of_piece(cls, strings: Strings, pasts: ContextTrie, futures: ContextTrie) -> ContextCounts:
         past, future = pasts.classify(require_known(strings)), futures.classify(strings)
         first_gaps = strings.offsets[:-1] + np.arange(len(strings))
         last_gaps = strings.offsets[1:] + np.arange(len(strings))

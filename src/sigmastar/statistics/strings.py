@@ -16,7 +16,6 @@ counts N are whole numbers: those of shards add up exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -117,7 +116,7 @@ def count_strings(strings: Strings, basis: Basis, statistic: Statistic = STRING)
     """Read the corpus once. Symbols outside the alphabet of the basis match nothing."""
     outsides, insides = _matchers(basis, statistic)
     total = _nothing(basis, statistic)
-    for piece in _pieces(strings.recoded(basis.alphabet, allow_unknown=True)):
+    for piece in strings.recoded(basis.alphabet, allow_unknown=True).pieces(GAPS_AT_ONCE):
         total += _count(piece, outsides.longest(piece), insides.longest(piece), basis, statistic)
     return total
 
@@ -158,16 +157,6 @@ def _nothing(basis: Basis, statistic: Statistic) -> StringCounts:
     empty = Tally(np.zeros(0, np.int64), np.zeros(0, np.int64))
     ends, starts = (np.zeros(size, np.int64) for size in basis.shape)
     return StringCounts(basis, statistic, 0, empty, empty, ends, starts)
-
-
-def _pieces(strings: Strings) -> Iterator[Strings]:
-    """Runs of whole strings of about GAPS_AT_ONCE gaps each."""
-    gaps = strings.offsets + np.arange(len(strings) + 1)
-    wanted = np.arange(0, strings.n_gaps, GAPS_AT_ONCE)
-    cuts = np.unique(np.append(np.searchsorted(gaps, wanted), len(strings)))
-    for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-        offsets = strings.offsets[a : b + 1]
-        yield Strings(strings.alphabet, strings.codes[offsets[0] : offsets[-1]], offsets - offsets[0])
 
 
 def _matrix(tally: Tally, shape: tuple[int, int]) -> sparse.csr_array:

@@ -6,9 +6,9 @@ it into an outside (the prefix, with the hole at its end) and an inside (the suf
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,24 @@ class Strings:
         positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
         return Strings(self.alphabet, self.codes[positions], offsets)
 
+    def pieces(self, n_gaps: int) -> Iterator[Strings]:
+        """Runs of whole strings of at most `n_gaps` gaps (but one string at least), symbols not copied."""
+        gaps, first = self.offsets + np.arange(len(self) + 1), 0
+        while first < len(self):
+            end = max(first + 1, int(np.searchsorted(gaps, gaps[first] + n_gaps, side="right")) - 1)
+            offsets = self.offsets[first : end + 1]
+            yield Strings(self.alphabet, self.codes[offsets[0] : offsets[-1]], offsets - offsets[0])
+            first = end
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """What follows each gap, in corpus order: a symbol's code, or `len(alphabet)` for the end."""
+        outcomes = np.full(self.n_gaps, len(self.alphabet), dtype=np.int64)
+        inner = np.ones(self.n_gaps, dtype=bool)
+        inner[self.offsets[1:] + np.arange(len(self))] = False
+        outcomes[inner] = self.codes
+        return outcomes
+
     def split(self, held_out: float, rng: np.random.Generator) -> tuple[Strings, Strings]:
         """A random split into (kept, held out); both parts have at least one string if there are two."""
         order = rng.permutation(len(self))
@@ -159,7 +177,7 @@ def _cut(flat: Sequence[Symbol], lengths: Sequence[int]) -> list[Sequence[Symbol
 
 def _alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
     try:
-        met = dict.fromkeys(chain.from_iterable(rows))
+        met = dict.fromkeys(itertools.chain.from_iterable(rows))
     except TypeError as problem:
         raise InputError(f"symbols must be hashable: {problem}") from None
     try:
@@ -171,10 +189,12 @@ def _alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
 def _encode(rows: Sequence[Sequence[Symbol]], total: int, alphabet: Alphabet, allow_unknown: bool) -> Codes:
     table = alphabet.codes
     if allow_unknown:
-        lookup = (table.get(symbol, UNKNOWN) for symbol in chain.from_iterable(rows))
+        lookup = (table.get(symbol, UNKNOWN) for symbol in itertools.chain.from_iterable(rows))
         return np.fromiter(lookup, dtype=np.int32, count=total)
     try:
-        return np.fromiter(map(table.__getitem__, chain.from_iterable(rows)), dtype=np.int32, count=total)
+        return np.fromiter(
+            map(table.__getitem__, itertools.chain.from_iterable(rows)), dtype=np.int32, count=total
+        )
     except KeyError as missing:
         symbol = missing.args[0]
         string = next(i for i, row in enumerate(rows, 1) if symbol in row)
