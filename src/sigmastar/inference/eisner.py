@@ -99,14 +99,13 @@ def _fill_trapezoid(
             continue
         for c in range(triangles.shape[1]):
             factor = half * weights[c]
-            row = triangles[k, c]
             for s in range(m):
-                mixed[s] += factor * row[s]
+                mixed[s] += factor * triangles[k, c, s]
     result[:] = 0.0
     for s in range(m):
-        factor, row = mixed[s], operator[s]
+        factor = mixed[s]
         for t in range(m):
-            result[t] += factor * row[t]
+            result[t] += factor * operator[s, t]
 
 
 @kernel
@@ -117,9 +116,9 @@ def _fill_triangle(trapezoids: Array, halves: Array, classes: Codes, m: int, res
         half = halves[k]
         if half == 0.0:
             continue
-        row, into = trapezoids[k], result[classes[k]]
+        c = classes[k]
         for s in range(m):
-            into[s] += half * row[s]
+            result[c, s] += half * trapezoids[k, s]
 
 
 @kernel
@@ -204,41 +203,36 @@ def _outside(
                 m = automata.n_states[sort]
                 slope = slopes.halves[d, head, end]
                 final, triangle = automata.final[sort], slopes.triangles[d, head, end]
+                rising, falling = slopes.trapezoids[d, head], items.trapezoids[d, head]
                 for c in range(weights.shape[0]):
                     factor = slope * stops[c, d, head]
                     for s in range(m):
                         triangle[c, s] += factor * final[s]
                 for k in range(far, far + width):
-                    row, half = triangle[classes[k]], items.halves[d, k, end]
-                    below, above, value = slopes.trapezoids[d, head, k], items.trapezoids[d, head, k], 0.0
+                    c, half, value = classes[k], items.halves_by_end[d, end, k], 0.0
                     for s in range(m):
-                        below[s] += half * row[s]
-                        value += above[s] * row[s]
+                        rising[k, s] += half * triangle[c, s]
+                        value += falling[k, s] * triangle[c, s]
                     slopes.halves[d, k, end] += value
-                below, above, value = slopes.trapezoids[d, head, end], items.trapezoids[d, head, end], 0.0
+                value = 0.0
                 for s in range(m):
-                    value += below[s] * above[s]
+                    value += rising[end, s] * falling[end, s]
                 marginals[head, end] = value
                 operator = automata.operators[sort, codes[end]]
                 for s in range(m):
                     value = 0.0
                     for t in range(m):
-                        value += operator[s, t] * below[t]
+                        value += operator[s, t] * rising[end, t]
                     lifted[s] = value * scales[end]
+                insides, outsides = items.triangles[d, head], slopes.triangles[d, head]
                 for k in range(width):
-                    half = items.halves[1 - d, end, far + k]
-                    total = 0.0
+                    half, total = items.halves[1 - d, end, far + k], 0.0
                     for c in range(weights.shape[0]):
-                        weight = weights[c, head, end]
+                        weight, value = weights[c, head, end], 0.0
                         factor = weight * half
-                        row, into, value = (
-                            items.triangles[d, head, near + k, c],
-                            slopes.triangles[d, head, near + k, c],
-                            0.0,
-                        )
                         for s in range(m):
-                            into[s] += factor * lifted[s]
-                            value += row[s] * lifted[s]
+                            outsides[near + k, c, s] += factor * lifted[s]
+                            value += insides[near + k, c, s] * lifted[s]
                         total += weight * value
                     slopes.halves[1 - d, end, far + k] += total
 
