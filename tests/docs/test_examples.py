@@ -16,6 +16,7 @@ PRINTED = {
     "distil_a_sequence_model": ["auto with 4 states is 0.0", "drawn in"],
     "exact_recovery": ["strings: a block of", "trees: a block of"],
     "grid_search": ["grid search: 5 states", "by itself:"],
+    "learn_a_grammar": ["excess risk after n trees", "mle inf", "very loose", "is satisfiable"],
     "learn_an_automaton": ["3-gram", "EM", "fast", "auto"],
     "negative_mass": ["% of the next-symbol weight is negative", "filter", "project"],
 }
