@@ -48,7 +48,7 @@ CLASSES = (300, 1500)
 _TRACK = 30_000
 _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
 _LONGEST, _LONGEST_ON_ALL = 100, 30
-_TOLERANCE = 2e-4
+_WORTHWHILE = 2.0  # nats on all strings, for a few iterations more
 _N_STRANGERS, _KNOWN_ENOUGH = 2, 1.5
 _SPLIT_TRIAL, _SPLIT_GAIN = 12, 0.003
 _LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
@@ -83,15 +83,19 @@ class _Setting:
         track = kept if len(kept) <= _TRACK else kept.select(np.sort(rng.permutation(len(kept))[:_TRACK]))
         return cls(kept, held, HeldOut.of(held), track, rng, say)
 
+    @property
+    def tolerance(self) -> float:
+        return _WORTHWHILE / len(self.kept)
+
     def climb(self, strings: Strings, start: WeightedAutomaton) -> Climb:
         return Climb(EMCorpus(strings, start.n_states, np.float32), self.held_out, start, maximize_smoothed)
 
     def finish(self, climb: Climb) -> Climb:
         """To the top on the track, and on from there with all kept strings."""
-        climb.run(_LONGEST, _TOLERANCE, progress=self.say)
+        climb.run(_LONGEST, self.tolerance, progress=self.say)
         if self.track is self.kept:
             return climb
-        return self.climb(self.kept, climb.best).run(_LONGEST_ON_ALL, _TOLERANCE, progress=self.say)
+        return self.climb(self.kept, climb.best).run(_LONGEST_ON_ALL, self.tolerance, progress=self.say)
 
 
 def learn_auto(
@@ -169,7 +173,7 @@ def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
         if halves.run(_SPLIT_TRIAL, progress=setting.say).best_score < climb.best_score + _SPLIT_GAIN:
             break
         longest = _LONGEST if setting.track is setting.kept else _LONGEST_ON_ALL
-        climb = halves.run(longest, _TOLERANCE, progress=setting.say)
+        climb = halves.run(longest, setting.tolerance, progress=setting.say)
     return climb
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.factorization.rank import RankEvidence
+from sigmastar.factorization.rank import RankEvidence, count_above
 from sigmastar.learning.contexts import ContextModel, choose_classes, context_noise, learn_contexts
 from sigmastar.learning.holdout import HeldOut, HeldStrings
 from sigmastar.learning.mixing import START_RATE, Steps, fit_rates, tune_mixing
@@ -101,8 +101,9 @@ def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None
     ranks = [n_states] if n_states else sorted({min(rank, contexts.n_states) for rank in RANKS})
     scores: dict[int, float] = {}
     base, sizes = filtered(contexts), contexts.counts.past_counts
+    known = count_above(contexts.singular_values, context_noise(contexts.counts))
     for rank in ranks:
-        if _is_past_the_best(list(scores.values())):
+        if rank > known and _is_past_the_best(list(scores.values())):
             break
         part = contexts.leading(rank)
         model = FilteredAutomaton(part.automaton, part.mass, base.backoff, part.states, base.mixing)
@@ -112,7 +113,7 @@ def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None
 
 
 def _is_past_the_best(scores: list[float]) -> bool:
-    """Whether the last two scores lie clearly below the best: larger ranks would only fit more noise."""
+    """Whether the last two scores lie clearly below the best: what comes would only fit more noise."""
     return len(scores) > 2 and max(scores[-2:]) < max(scores) - _CLEARLY
 
 
