@@ -13,6 +13,7 @@ from sigmastar.factorization.svd import Factors, factorize_up_to
 from sigmastar.learning.heads_counting import learn_deterministic
 from sigmastar.operators.head_automata import HeadAutomata
 from sigmastar.operators.recover import recover
+from sigmastar.parallel import one_blas_thread
 from sigmastar.statistics.blocks import Blocks
 from sigmastar.statistics.heads import Views, count_heads, rich_views
 from sigmastar.structures.head_gaps import Gaps
@@ -52,4 +53,5 @@ def state_limits(gaps: Gaps, n_states: int, counts_a_state: float) -> dict[Sort,
 
 def factorize_heads(blocks: Blocks, limits: dict[Sort, int]) -> dict[Sort, Factors]:
     """Each sort's block with as many states as its limit and its rank allow."""
-    return {sort: factorize_up_to(matrix, limits[sort]) for sort, matrix in blocks.matrices.items()}
+    with one_blas_thread():  # many small decompositions: more threads only wait for each other
+        return {sort: factorize_up_to(matrix, limits[sort]) for sort, matrix in blocks.matrices.items()}
