@@ -38,7 +38,7 @@ from sigmastar.structures.pairs import Pairs
 @click.option(
     "--solver", type=click.Choice(SOLVERS), default="factored", help="For nuclear; others use fista."
 )
-@click.option("--bias", type=click.FloatRange(0), default=0.25, help="Of popularity; 0 for the paper's form.")
+@click.option("--bias", type=click.FloatRange(0), default=0.06, help="Of popularity; 0 for the paper's form.")
 @seed_option
 @json_option
 @quiet_option

@@ -47,7 +47,7 @@ class BilexicalOperator(Estimator):
         rank: int = 40,
         strengths: Sequence[float] = (),
         solver: str = "factored",
-        bias: float = 0.25,
+        bias: float = 0.06,
         n_iterations: int = 150,
         random_state: RandomState = 0,
         n_threads: int = 1,

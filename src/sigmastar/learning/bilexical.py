@@ -46,7 +46,7 @@ class BilexicalSettings:
     path: tuple[float, ...] = ()
     rank: int = 40
     solver: str = "factored"
-    bias: float = 0.25
+    bias: float = 0.06
     n_iterations: int = 150
     tolerance: float = 2e-4
     check_every: int = 10
