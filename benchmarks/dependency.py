@@ -27,6 +27,7 @@ UDPIPE_UAS, UDPIPE_SECONDS = 0.8295, 373.0
 
 
 def units(settings: Settings) -> list[str]:
+    require_folder(settings, "ptb_sample")
     return ["wsj"] if settings.quick else ["wsj", *UD, SUBSET]
 
 
