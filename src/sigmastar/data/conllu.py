@@ -86,8 +86,8 @@ class _Lines:
     def __init__(self, path: TextPath, n_columns: int, comments: bool) -> None:
         self.file, self.n_columns = display_name(path), n_columns
         lines = list(open_text(path))
-        first = np.fromiter((line[:1] for line in lines), "U1", len(lines))
-        blank, comment = first == "", (first == "#") & comments
+        blank = ~np.fromiter(map(bool, lines), bool, len(lines))
+        comment = np.fromiter(map(str.startswith, lines, repeat("#")), bool, len(lines)) & comments
         row = ~(blank | comment)
         self.numbers = np.flatnonzero(row) + 1
         rows = list(compress(lines, row.tolist()))
