@@ -143,25 +143,18 @@ def test_all_strings_together_weigh_one(model):
     assert mass + longer == pytest.approx(1.0, abs=1e-9)
 
 
-@given(filters(), WORDS)
-def test_filtering_in_pieces_changes_nothing(model, words):
-    strings = strings_of(words_over(model, words), model.alphabet)
-    trie = PrefixTrie.of(strings)
-    classes = model.backoff.contexts.classify_prefixes(trie)
-    ends = np.full(trie.n_nodes, len(model.alphabet), dtype=np.int32)
-    arguments = (
-        trie.parent, trie.symbol, trie.level_starts, classes,
-        model.backoff.probabilities(classes[trie.parent], trie.symbol),
-        model.backoff.probabilities(classes, ends),
-        model.start, model.automaton.transitions, model.readout, model.restarts, model.mixing,
-    )  # fmt: skip
-    whole, pieces = (np.zeros((trie.n_nodes, len(model.alphabet) + 1)) for _ in range(2))
-    expected = filtering.filter_trie.py_func(*arguments, whole)
+@given(SEEDS, st.integers(1, 6), st.integers(1, 4), st.integers(1, 5))
+def test_reading_out_in_pieces_changes_nothing(seed, n_rows, n_states, n_outcomes):
+    rng = np.random.default_rng(seed)
+    states, readout = rng.normal(size=(n_rows, n_states)), rng.normal(size=(n_states, n_outcomes))
+    whole, pieces = np.zeros((2, n_rows, n_outcomes))
+    expected = filtering._read_out.py_func(states, readout, whole)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(filtering, "CELLS", 1)  # one row at a time
-        found = filtering.filter_trie.py_func(*arguments, pieces)
-    for one, other in zip((*found, pieces), (*expected, whole), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+        found = filtering._read_out.py_func(states, readout, pieces)
+    np.testing.assert_allclose(found, np.maximum(states @ readout, 0.0).sum(axis=1))
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(pieces, whole)
 
 
 def test_posteriors_tell_whose_step_it_was():

@@ -50,69 +50,85 @@ def filter_trie(
     step came from the back-off model (for its edge, for its end). `predictions`, if it has rows,
     receives q for every node.
     """
-    n_nodes, n_states, n_outcomes = len(parent), len(initial), readout.shape[1]
+    n_nodes = len(parent)
     log_prefix, end_probability = np.zeros(n_nodes), np.zeros(n_nodes)
     edge_restart, end_restart = np.zeros(n_nodes), np.zeros(n_nodes)
-    states = np.ascontiguousarray(initial).reshape(1, n_states).copy()
+    states = np.ascontiguousarray(initial).reshape(1, len(initial)).copy()
     columns = np.ascontiguousarray(readout.T)
-    rows_at_once = max(1, CELLS // n_outcomes)
-    buffer = np.empty((min(rows_at_once, n_nodes), n_outcomes))
     for level in range(len(level_starts) - 1):
         first, end = level_starts[level], level_starts[level + 1]
-        totals = np.zeros(end - first)
-        for begin in range(first, end, rows_at_once):  # all next symbols of a level at once may be too many
-            some = states[begin - first : min(begin + rows_at_once, end) - first]
-            weights = np.dot(some, readout, buffer[: len(some)])
-            for node in range(begin, begin + len(some)):
-                row = node - begin
-                total = 0.0
-                for outcome in range(n_outcomes):
-                    weights[row, outcome] = max(weights[row, outcome], 0.0)
-                    total += weights[row, outcome]
-                rate = mixing[classes[node]] if total > 0.0 else 1.0
-                scale = (1.0 - rate) / total if total > 0.0 else 0.0
-                from_backoff = rate * end_backoff[node]
-                end_probability[node] = scale * weights[row, n_outcomes - 1] + from_backoff
-                if end_probability[node] > 0.0:
-                    end_restart[node] = from_backoff / end_probability[node]
-                if len(predictions) and total > 0.0:
-                    for outcome in range(n_outcomes):
-                        predictions[node, outcome] = weights[row, outcome] / total
-                totals[node - first] = total
+        rates = mixing[classes[first:end]]
+        here = predictions[first:end] if len(predictions) else predictions
+        totals = _read_out(states, readout, here)
+        for node in range(first, end):
+            rate, total = rates[node - first], totals[node - first]
+            if total <= 0.0:
+                rate = rates[node - first] = 1.0
+            stop_weight = max(np.dot(states[node - first], columns[-1]), 0.0)
+            from_backoff = rate * end_backoff[node]
+            end_probability[node] = from_backoff + (
+                (1.0 - rate) * stop_weight / total if total > 0.0 else 0.0
+            )
+            if end_probability[node] > 0.0:
+                end_restart[node] = from_backoff / end_probability[node]
         if level + 2 == len(level_starts):
             break
         after = level_starts[level + 2]
-        following = np.zeros((after - end, n_states))
-        run = end
-        while run < after:
-            stop = run + 1
-            while stop < after and symbol[stop] == symbol[run]:
-                stop += 1
-            if symbol[run] >= 0:
-                gathered = np.empty((stop - run, n_states))
-                for node in range(run, stop):
-                    gathered[node - run] = states[parent[node] - first]
-                moved = np.dot(gathered, transitions[symbol[run]])
-                following[run - end : stop - end] = moved
-            run = stop
+        following = _move(states, parent[end:after] - first, symbol[end:after], transitions)
         for node in range(end, after):
             row, state = parent[node] - first, following[node - end]
             weight = max(np.dot(states[row], columns[symbol[node]]), 0.0) if symbol[node] >= 0 else 0.0
-            rate = mixing[classes[parent[node]]] if totals[row] > 0.0 else 1.0
-            scale = (1.0 - rate) / totals[row] if weight > 0.0 else 0.0
-            from_backoff = rate * edge_backoff[node]
+            scale = (1.0 - rates[row]) / totals[row] if weight > 0.0 else 0.0
+            from_backoff = rates[row] * edge_backoff[node]
             probability = scale * weight + from_backoff
-            if probability > 0.0:
-                edge_restart[node] = from_backoff / probability
-                state *= scale / probability
-            else:
-                edge_restart[node] = 1.0
-                state[:] = 0.0
+            edge_restart[node] = from_backoff / probability if probability > 0.0 else 1.0
+            state *= scale / probability if probability > 0.0 else 0.0
             state += edge_restart[node] * restarts[classes[node]]
             if not np.abs(state).max() < FARTHEST:
                 state[:] = restarts[classes[node]]
-            log_prefix[node] = (
-                log_prefix[parent[node]] + np.log(probability) if probability > 0.0 else -np.inf
-            )
+            log_prefix[node] = log_prefix[parent[node]] + np.log(probability)
         states = following
     return log_prefix, end_probability, edge_restart, end_restart
+
+
+@kernel
+def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
+    """What the clipped weights of all outcomes sum to in each state; q into `predictions` if it has rows.
+
+    A piece of the states at a time: with a large alphabet the weights of a whole level may be too many.
+    """
+    n_outcomes = readout.shape[1]
+    totals, at_once = np.zeros(len(states)), max(1, CELLS // n_outcomes)
+    buffer = np.empty((min(at_once, len(states)), n_outcomes))
+    for begin in range(0, len(states), at_once):
+        some = states[begin : begin + at_once]
+        weights = np.dot(some, readout, buffer[: len(some)])
+        for row in range(len(some)):
+            total = 0.0
+            for outcome in range(n_outcomes):
+                weights[row, outcome] = max(weights[row, outcome], 0.0)
+                total += weights[row, outcome]
+            totals[begin + row] = total
+            if len(predictions) and total > 0.0:
+                for outcome in range(n_outcomes):
+                    predictions[begin + row, outcome] = weights[row, outcome] / total
+    return totals
+
+
+@kernel
+def _move(states: Array, parents: Integers, symbols: Integers, transitions: Array) -> Array:
+    """The state of each parent times the operator of its symbol; zero for unknown symbols."""
+    n_states = states.shape[1]
+    moved = np.zeros((len(parents), n_states))
+    run = 0
+    while run < len(parents):
+        stop = run + 1
+        while stop < len(parents) and symbols[stop] == symbols[run]:
+            stop += 1
+        if symbols[run] >= 0:
+            gathered = np.empty((stop - run, n_states))
+            for child in range(run, stop):
+                gathered[child - run] = states[parents[child]]
+            moved[run:stop] = np.dot(gathered, transitions[symbols[run]])
+        run = stop
+    return moved
