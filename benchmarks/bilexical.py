@@ -170,6 +170,7 @@ OTHERS: dict[str, Callable[[str, Settings], Iterator[Row]]] = {
 
 
 def units(settings: Settings) -> list[str]:
+    require_folder(settings, "text")
     return [*OTHERS, *ABOVE]
 
 

@@ -18,6 +18,7 @@ PRINTED = {
     "grid_search": ["grid search: 5 states", "by itself:"],
     "learn_a_grammar": ["excess risk after n trees", "mle inf", "very loose", "is satisfiable"],
     "learn_an_automaton": ["3-gram", "EM", "fast", "auto"],
+    "parse_a_treebank": ["the true grammar: UAS 0.5", "spectral+em: UAS 0.5"],
     "negative_mass": ["% of the next-symbol weight is negative", "filter", "project"],
 }
 
