@@ -83,12 +83,37 @@ def test_last_sentence_without_blank_line_and_doubled_blank_lines(tmp_path: Path
         (row(1, "x"), 1, "not a number"),
         (row(1, "99999999999999999999"), 1, "not a number"),
         (row("a-b", 0), 1, "not 3, 3-4 or 8.1"),
+        (row(1, 0) + row("w", 0), 2, "not 3, 3-4 or 8.1"),
+        (row(1, 0) + "2-3\tw\n" + row(2, 1), 2, "expected 10 columns with tabs between them, found 2"),
+        (row(1, 0) + "word\n", 2, "expected 10 columns with tabs between them, found 1"),
+        (row(1, 0).rstrip() + "\tx\n" + row(2, 0)[:-3] + "\n", 1, "found 11"),
+        (row(1, 0) + row("123456789", 1), 2, "expected ID 2, found 123456789"),
+        (row(1, "-1"), 1, "not a number"),
+        (row(1, "+0"), 1, "not a number"),
+        (row(1, ""), 1, "no head"),
     ],
 )
 def test_errors_name_the_line(tmp_path: Path, text: str, line: int, words: str) -> None:
     with pytest.raises(InputError, match=words) as caught:
         read_conllu(written(tmp_path, text))
     assert caught.value.line == line
+
+
+def test_bytes_that_are_no_text_name_their_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.conllu"
+    path.write_bytes((row(1, 0) + row(2, 1)).replace("2\tw", "2\t?").encode().replace(b"?", b"\xff"))
+    with pytest.raises(InputError, match="0xff is not UTF-8") as caught:
+        read_conllu(path)
+    assert caught.value.line == 2
+
+
+def test_windows_line_ends_and_no_end_of_the_last_line(tmp_path: Path) -> None:
+    text = row(1, 0) + "\n" + row(1, 2) + row(2, 0)
+    path = tmp_path / "a.conllu"
+    path.write_bytes(text.replace("\n", "\r\n").encode().removesuffix(b"\r\n"))
+    treebank = read_conllu(path)
+    assert treebank.head.tolist() == [0, 2, 0]
+    assert "".join(f"{line}\n" for line in format_conllu(treebank)) == text + "\n"
 
 
 def test_no_sentence(tmp_path: Path) -> None:

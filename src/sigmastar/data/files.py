@@ -19,7 +19,7 @@ import zstandard
 from sigmastar.atomic import atomic_write
 from sigmastar.errors import InputError
 
-__all__ = ["Block", "TextPath", "atomic_write", "line_blocks", "open_text", "text_blocks"]
+__all__ = ["Block", "TextPath", "atomic_write", "decoded", "line_blocks", "open_text", "text_blocks"]
 
 TextPath = str | os.PathLike[str]
 
@@ -48,7 +48,7 @@ def text_blocks(path: TextPath) -> Iterator[tuple[int, list[str]]]:
     """The lines of a text file in batches, each with the number of its first line."""
     file = display_name(path)
     for block in line_blocks(path):
-        lines = _decoded(block, file).split("\n")
+        lines = decoded(block, file).split("\n")
         if not lines[-1]:  # after the last line end there is no further line
             lines.pop()
         yield block.first_line, lines
@@ -80,7 +80,8 @@ def _block(number: int, content: bytes, file: str) -> Block:
     return Block(number, content.replace(b"\r\n", b"\n"))
 
 
-def _decoded(block: Block, file: str) -> str:
+def decoded(block: Block, file: str) -> str:
+    """The text of a block; bytes that are no UTF-8 are an error that names their line."""
     try:
         return block.content.decode()
     except UnicodeDecodeError as problem:
