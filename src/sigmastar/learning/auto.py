@@ -50,7 +50,8 @@ _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go
 _LONGEST, _LONGEST_ON_ALL = 100, 30
 _WORTHWHILE = 2.0  # nats on all strings, for a few iterations more
 _N_STRANGERS, _KNOWN_ENOUGH = 2, 1.5
-_SPLIT_TRIAL, _SPLIT_GAIN = 12, 0.003
+_SPLIT_TRIAL, _SPLIT_GAIN = 12, 60.0  # iterations, nats on all strings
+_WEIGHT_ROUNDS = 500  # members are much alike, so their weights move slowly
 _LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
 
 
@@ -168,9 +169,10 @@ def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: in
 
 
 def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
+    split_gain = _SPLIT_GAIN / len(setting.kept)
     while 2 * climb.best.n_states <= LARGEST:
         halves = setting.climb(setting.kept, split_states(climb.best, setting.rng))
-        if halves.run(_SPLIT_TRIAL, progress=setting.say).best_score < climb.best_score + _SPLIT_GAIN:
+        if halves.run(_SPLIT_TRIAL, progress=setting.say).best_score < climb.best_score + split_gain:
             break
         longest = _LONGEST if setting.track is setting.kept else _LONGEST_ON_ALL
         climb = halves.run(longest, setting.tolerance, progress=setting.say)
@@ -223,7 +225,7 @@ def _mixture_weights(climbs: Sequence[Climb], held_out: HeldOut) -> list[float]:
     logs = np.array([held_out_logs(climb.best, held_out) for climb in climbs])
     weights, counts = np.full(len(logs), 1.0 / len(logs)), held_out.ends[held_out.ends > 0]
     relative = np.exp(logs - logs.max(axis=0))
-    for _ in range(20):
+    for _ in range(_WEIGHT_ROUNDS):
         shares = weights[:, None] * relative
         shares /= shares.sum(axis=0)
         weights = (shares @ counts + 1.0) / (counts.sum() + len(logs))
