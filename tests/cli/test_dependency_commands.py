@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from sigmastar.cli.group import command
 from sigmastar.data.conllu import read_conllu, write_conllu, write_dp
+from sigmastar.operators.files import load_model
 from sigmastar.structures.dependencies import DependencyTreebank
 
 SENTENCES = [
@@ -98,6 +99,23 @@ def test_methods_on_the_short_format(folder: Path, method: str, tmp_path: Path) 
     assert figures["las"] is None
     predicted = run("predict", tmp_path / "m", folder / "train.dp", "-q").output.splitlines()
     assert predicted[0].split("\t")[:2] == ["the", "DET"]
+
+
+def test_viterbi_is_kept_in_the_model(folder: Path, tmp_path: Path) -> None:
+    options = ("--method", "det+f", "--symbols", "upos", "--decoding", "viterbi", "-q")
+    result = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert result.exit_code == 0, result.output
+    assert load_model(tmp_path / "m", "dependency").decoding == "viterbi"
+    figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.conllu", "--json", "-q").output)
+    assert figures["uas"] == 1.0
+    lone = float(run("score", tmp_path / "m", folder / "new.conllu", "-q").output)
+    options = (*options[:4], "-q")
+    run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert lone == float(run("score", tmp_path / "m", folder / "new.conllu", "-q").output)
+    hidden = ("--method", "em", "--decoding", "viterbi")
+    refused = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *hidden)
+    assert refused.exit_code == 2
+    assert "det and det+f" in refused.stderr
 
 
 def test_errors(folder: Path, tmp_path: Path) -> None:

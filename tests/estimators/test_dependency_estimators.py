@@ -22,6 +22,7 @@ ALL = [
     EMDependencyGrammar(n_states=2),
     DeterministicDependencyGrammar(),
     DeterministicDependencyGrammar(first=False),
+    DeterministicDependencyGrammar(decoding="viterbi"),
 ]
 
 
@@ -67,5 +68,7 @@ def test_wrong_input_is_refused(sentences: list, heads: list, words: str) -> Non
 def test_wrong_parameters_are_refused() -> None:
     with pytest.raises(ValueError, match="symbols"):
         SpectralDependencyGrammar(symbols="words").fit(X, Y)
+    with pytest.raises(ValueError, match="decoding='best' must be one of 'mbr', 'viterbi'"):
+        DeterministicDependencyGrammar(decoding="best").fit(X, Y)
     with pytest.raises(ValueError, match="n_states"):
         SpectralDependencyGrammar(n_states=0).fit(X, Y)

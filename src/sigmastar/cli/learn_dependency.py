@@ -17,11 +17,13 @@ from sigmastar.cli.watching import tell, watching
 from sigmastar.data.conllu import read_treebank
 from sigmastar.errors import InputError
 from sigmastar.learning.dependency import METHODS, learn_parser
+from sigmastar.operators.dependency_parser import DECODINGS
 from sigmastar.operators.files import save_model
 from sigmastar.parallel import one_blas_thread
 from sigmastar.structures.heads import SYMBOLS
 
 LEXICAL = "lexical"
+DETERMINISTIC = ("det", "det+f")
 
 
 @click.command(context_settings={"show_default": True})
@@ -40,6 +42,12 @@ LEXICAL = "lexical"
     default=None,
     help="Train a factor of arcs; as default with spectral+em and lexical.",
 )
+@click.option(
+    "--decoding",
+    type=click.Choice(DECODINGS),
+    default=DECODINGS[0],
+    help="How the parser decides: by the marginals of arcs, or (det, det+f) by the most probable tree.",
+)
 @click.option("--epochs", type=click.IntRange(1), default=3, help="Of the training of arcs.")
 @seed_option
 @json_option
@@ -51,6 +59,7 @@ def command(
     symbols: str,
     states: int,
     arcs: bool | None,
+    decoding: str,
     epochs: int,
     seed: int,
     as_json: bool,
@@ -66,6 +75,8 @@ def command(
     trained = arcs if arcs is not None else lexical or method == "spectral+em"
     if lexical and arcs is False:
         raise click.UsageError("--symbols lexical puts words into the arcs: it cannot go without them")
+    if decoding == "viterbi" and method not in DETERMINISTIC:
+        raise click.UsageError(f"--decoding viterbi is for --method {' and '.join(DETERMINISTIC)} alone")
     folder = os.path.dirname(output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
@@ -82,11 +93,18 @@ def command(
             arcs=trained,
             rng=np.random.default_rng(seed),
             n_epochs=epochs,
+            decoding=decoding,
         )
     learned = {
         "method": method,
         "seed": seed,
-        "settings": {"symbols": symbols, "states": states, "arcs": trained, "epochs": epochs},
+        "settings": {
+            "symbols": symbols,
+            "states": states,
+            "arcs": trained,
+            "decoding": decoding,
+            "epochs": epochs,
+        },
         "data": {"files": [_described(file)], "n_sentences": len(treebank), "n_words": treebank.n_words},
         "sigmastar": __version__,
         "seconds": round(time.perf_counter() - begin, 3),

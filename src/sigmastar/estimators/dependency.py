@@ -63,6 +63,7 @@ class DependencyEstimator(Estimator):
     lexical: bool
     random_state: RandomState
     n_threads: int
+    decoding: str = "mbr"
 
     def _method(self) -> tuple[str, int]:
         raise NotImplementedError
@@ -82,6 +83,7 @@ class DependencyEstimator(Estimator):
                 arcs=self.arcs,
                 lexical=self.lexical,
                 rng=as_generator(self.random_state),
+                decoding=self.decoding,
             )
         self._replace_fitted(parser_=parser)
         return self
@@ -177,7 +179,10 @@ class EMDependencyGrammar(DependencyEstimator):
 
 
 class DeterministicDependencyGrammar(DependencyEstimator):
-    """Head automata by counting: one state, or with `first` another one before the first modifier."""
+    """Head automata by counting: one state, or with `first` another one before the first modifier.
+
+    decoding   "mbr": the tree of most probable arcs; "viterbi": the most probable tree
+    """
 
     def __init__(
         self,
@@ -185,6 +190,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         symbols: str = "upos+xpos",
         arcs: bool = False,
         lexical: bool = False,
+        decoding: str = "mbr",
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -192,6 +198,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         self.symbols = symbols
         self.arcs = arcs
         self.lexical = lexical
+        self.decoding = decoding
         self.random_state = random_state
         self.n_threads = n_threads
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from sigmastar.inference.arcs import ascend, fill_log_weights
 from sigmastar.inference.eisner import parse_sentences
 from sigmastar.inference.labels import ascend_labels
-from sigmastar.operators.dependency_parser import DependencyParser, Vocabulary, word_positions
+from sigmastar.operators.dependency_parser import DependencyParser
+from sigmastar.operators.vocabulary import Vocabulary, word_positions
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank
 

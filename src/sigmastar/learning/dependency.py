@@ -13,8 +13,9 @@ from sigmastar.learning.arc_factors import learn_arcs, learn_labels
 from sigmastar.learning.heads_counting import learn_deterministic
 from sigmastar.learning.heads_em import learn_heads_em, random_start, spectral_start
 from sigmastar.learning.heads_spectral import learn_spectral
-from sigmastar.operators.dependency_parser import N_COARSE, DependencyParser, Vocabulary
+from sigmastar.operators.dependency_parser import DependencyParser
 from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.operators.vocabulary import N_COARSE, Vocabulary
 from sigmastar.statistics.heads import bigram_views
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank
@@ -52,11 +53,12 @@ def learn_parser(
     labels: bool = True,
     rng: np.random.Generator,
     n_epochs: int = 3,
+    decoding: str = "mbr",
 ) -> DependencyParser:
     """A parser from trees; those that are not projective are lifted.
 
     `arcs` trains arc factors over tags, `lexical` over tags and words; `labels` learns labels where there
-    are any.
+    are any. `decoding` is "mbr", or "viterbi" where the automata are deterministic.
     """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
@@ -72,6 +74,7 @@ def learn_parser(
         learn_deterministic(sequences, first=True),
         np.bincount(codes, minlength=len(vocabulary.alphabet)) / len(codes),
         single_root=bool((roots == 1).all()),
+        decoding=decoding,
     )
     if arcs or lexical:
         parser = parser.with_parts(arc_weights=learn_arcs(parser, treebank, rng, n_epochs))

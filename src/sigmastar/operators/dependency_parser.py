@@ -4,13 +4,13 @@
 
 The second factor is there where arcs were trained (the log-linear combination of section 5.2 of Luque et
 al. 2012, with trained in place of counted preferences). Heads come from the marginals of arcs by Eisner's
-algorithm; where the weights of all trees of a sentence do not sum to something positive, deterministic
-automata decide, and the sentence is counted.
+algorithm, or for deterministic automata, if asked, from the one most probable tree. Where the weights of all
+trees of a sentence do not sum to something positive, deterministic automata decide; such sentences are counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,61 +21,19 @@ from numpy.typing import NDArray
 from sigmastar.inference.arcs import fill_log_weights
 from sigmastar.inference.eisner import parse_sentences
 from sigmastar.inference.labels import predict_labels
+from sigmastar.inference.viterbi import viterbi_sentences
 from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.operators.vocabulary import Vocabulary, word_positions
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank, Heads
-from sigmastar.structures.heads import SYMBOLS, Codes, ModifierSequences
+from sigmastar.structures.heads import Codes, ModifierSequences
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 _PIECE = 256  # sentences parsed at a time by one thread
-N_COARSE = 30
+DECODINGS = ("mbr", "viterbi")
 NO_LABELS = Alphabet([])
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """How the words of a treebank become numbers."""
-
-    symbols: str  # which of SYMBOLS
-    alphabet: Alphabet
-    likeness: Mapping[str, str]  # for each coarse tag the symbol that stands for unknown ones
-    common: str  # the symbol for all else
-    coarse: Mapping[str, int]
-    words: Mapping[str, int]  # empty where words do not count
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether the symbols are the coarse tags themselves."""
-        return all(name == tag for tag, name in self.likeness.items()) and set(self.likeness) == set(
-            self.alphabet
-        )
-
-    def codes(self, treebank: DependencyTreebank) -> Codes:
-        """The symbol of every word; unknown ones are taken for the most frequent of their coarse tag."""
-        table, names = self.alphabet.codes, SYMBOLS[self.symbols](treebank)
-        codes = np.fromiter((table.get(name, -1) for name in names), np.int32, len(names))
-        for at in np.flatnonzero(codes < 0).tolist():
-            codes[at] = table[self.likeness.get(treebank.upos[at], self.common)]
-        return codes
-
-    def rows(self, treebank: DependencyTreebank, codes: Codes) -> tuple[Codes, Longs]:
-        """Tag, coarse tag and word of every position, each sentence with its root first; and the starts."""
-        n, n_sentences = treebank.n_words, len(treebank)
-        rows = np.empty((n + n_sentences, 3), dtype=np.int32)
-        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1)
-        places = word_positions(treebank.sentence_offsets)
-        rows[places, 0] = codes
-        rows[places, 1] = [self.coarse.get(tag, N_COARSE) for tag in treebank.upos]
-        if self.words:
-            rows[places, 2] = [self.words.get(word, -1) for word in treebank.form]
-        return rows, treebank.sentence_offsets + np.arange(n_sentences + 1)
-
-
-def word_positions(offsets: Longs) -> Longs:
-    """Where the words stand when every sentence has its root before it."""
-    return np.arange(offsets[-1]) + np.repeat(np.arange(1, len(offsets)), np.diff(offsets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,14 +58,26 @@ class DependencyParser:
     arc_weights: Array | None = None  # theta
     label_weights: Array | None = None
     labels: Alphabet = NO_LABELS
+    decoding: str = DECODINGS[0]
+
+    def __post_init__(self) -> None:
+        if self.decoding not in DECODINGS:
+            raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
+        if self.decoding == "viterbi" and not self.automata.is_deterministic:
+            raise ValueError("decoding='viterbi' needs deterministic automata: use method='det' or 'det+f'")
 
     @property
     def alphabet(self) -> Alphabet:
         return self.vocabulary.alphabet
 
     def parse(self, treebank: DependencyTreebank, n_threads: int = 1, marginals: bool = False) -> Parse:
-        """Heads by minimum Bayes risk."""
+        """Heads by minimum Bayes risk, or those of the most probable tree where `decoding` says so.
+
+        Weights are of the sentence, all trees together; of the best tree where that alone was sought.
+        """
         codes = self.vocabulary.codes(treebank)
+        if self.decoding == "viterbi" and not marginals:
+            return self._best_trees(treebank, codes, n_threads)
         found = self._run(treebank, codes, self.automata, n_threads, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))
         if not len(failed):
@@ -155,18 +125,16 @@ class DependencyParser:
         self, treebank: DependencyTreebank, codes: Codes, automata: HeadAutomata, n_threads: int, keep: bool
     ) -> Parse:
         offsets = treebank.sentence_offsets
-        pieces = [(low, min(low + _PIECE, len(treebank))) for low in range(0, len(treebank), _PIECE)]
         rows, starts = self.vocabulary.rows(treebank, codes)
 
-        def parsed(piece: tuple[int, int]) -> tuple[Codes, Array, Array, Array]:
-            low, high = piece
-            weights, at = self.weights(rows, starts[low : high + 1])
+        def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
+            weights, at = self.log_weights(rows, starts[low : high + 1])
             return parse_sentences(
                 codes[offsets[low] : offsets[high]],
                 np.zeros(offsets[high] - offsets[low], dtype=np.int32),
                 offsets[low : high + 1] - offsets[low],
                 automata.arrays,
-                weights,
+                np.exp(weights),
                 at,
                 np.ones((1, 2, starts[high] - starts[low])),
                 self.scales,
@@ -174,29 +142,34 @@ class DependencyParser:
                 keep,
             )
 
-        if n_threads > 1:
-            with ThreadPoolExecutor(n_threads) as pool:
-                parts = list(pool.map(parsed, pieces))
-        else:
-            parts = [parsed(piece) for piece in pieces]
-        heads, signs, logs, kept = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return Parse(
-            heads, np.where(signs > 0, logs, -np.inf), 0, _tables(kept, treebank.lengths) if keep else None
-        )
+        heads, signs, logs, kept = _in_pieces(parsed, len(treebank), n_threads)
+        tables = _tables(kept, treebank.lengths) if keep else None
+        return Parse(heads, np.where(signs > 0, logs, -np.inf), 0, tables)
+
+    def _best_trees(self, treebank: DependencyTreebank, codes: Codes, n_threads: int) -> Parse:
+        offsets, logs = treebank.sentence_offsets, self.automata.logarithms
+        rows, starts = self.vocabulary.rows(treebank, codes)
+
+        def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
+            weights, at = self.log_weights(rows, starts[low : high + 1])
+            words, ends = codes[offsets[low] : offsets[high]], offsets[low : high + 1] - offsets[low]
+            return viterbi_sentences(words, ends, logs, weights, at, self.single_root)
+
+        heads, weights = _in_pieces(parsed, len(treebank), n_threads)
+        return Parse(heads, weights, 0, None)
 
     @property
     def scales(self) -> Array:
         """A factor for each symbol that keeps the weights of sentences near one."""
         return 1.0 / np.maximum(self.frequencies, 1e-4)
 
-    def weights(self, rows: Codes, starts: Longs) -> tuple[Array, Longs]:
-        """The weights of all arcs of some sentences, flat, and where those of each begin."""
+    def log_weights(self, rows: Codes, starts: Longs) -> tuple[Array, Longs]:
+        """Logarithms of the weights of all arcs of some sentences, flat, and where those of each begin."""
         at = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
-        if self.arc_weights is None:
-            return np.ones(at[-1]), at
         logs = np.zeros(at[-1])
-        fill_log_weights(rows, starts, self.arc_weights, logs, at)
-        return np.exp(logs), at
+        if self.arc_weights is not None:
+            fill_log_weights(rows, starts, self.arc_weights, logs, at)
+        return logs, at
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         parts: dict[str, NDArray[Any]] = {"frequencies": self.frequencies}
@@ -205,17 +178,11 @@ class DependencyParser:
         for name in ("arc_weights", "label_weights"):
             if (array := getattr(self, name)) is not None:
                 parts[name] = array.astype(np.float32)
-        known = self.vocabulary
-        words = sorted(known.words, key=known.words.__getitem__)
         return parts, {
-            "symbols": known.symbols,
-            "alphabet": known.alphabet,
-            "likeness": [list(pair) for pair in known.likeness.items()],
-            "common": known.common,
-            "coarse": sorted(known.coarse, key=known.coarse.__getitem__),
-            "words": words,
+            **self.vocabulary.to_header(),
             "labels": self.labels,
             "single_root": self.single_root,
+            "decoding": self.decoding,
         }
 
     @classmethod
@@ -228,18 +195,8 @@ class DependencyParser:
         def doubles(name: str) -> Array | None:
             return arrays[name].astype(np.float64) if name in arrays else None
 
-        if header["symbols"] not in SYMBOLS:
-            raise ValueError(f"symbols {header['symbols']!r} are unknown")
-        vocabulary = Vocabulary(
-            header["symbols"],
-            header["alphabet"],
-            dict(header["likeness"]),
-            header["common"],
-            {tag: number for number, tag in enumerate(header["coarse"])},
-            {word: number for number, word in enumerate(header["words"])},
-        )
         return cls(
-            vocabulary,
+            Vocabulary.from_header(header),
             automata("automata"),
             automata("fallback"),
             arrays["frequencies"],
@@ -247,10 +204,25 @@ class DependencyParser:
             doubles("arc_weights"),
             doubles("label_weights"),
             header["labels"],
+            header.get("decoding", DECODINGS[0]),
         )
 
     def with_parts(self, **parts: Any) -> DependencyParser:
         return replace(self, **parts)
+
+
+def _in_pieces(
+    parsed: Callable[[int, int], tuple[NDArray[Any], ...]], n_sentences: int, n_threads: int
+) -> list[NDArray[Any]]:
+    """What `parsed` gives for some hundred sentences at a time, on threads, put together."""
+    lows = range(0, n_sentences, _PIECE)
+    highs = [min(low + _PIECE, n_sentences) for low in lows]
+    if n_threads > 1:
+        with ThreadPoolExecutor(n_threads) as pool:
+            parts = list(pool.map(parsed, lows, highs))
+    else:
+        parts = list(map(parsed, lows, highs))
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
 def _words(treebank: DependencyTreebank, sentences: NDArray[np.intp]) -> Longs:

@@ -112,6 +112,18 @@ class HeadAutomata:
         """As kernels take them."""
         return Automata(self.n_states, self.initial, self.final, self.operators)
 
+    @cached_property
+    def logarithms(self) -> Automata:
+        """The same of non-negative weights, for maxima in place of sums."""
+        with np.errstate(divide="ignore"):
+            return Automata(self.n_states, np.log(self.initial), np.log(self.final), np.log(self.operators))
+
+    @cached_property
+    def is_deterministic(self) -> bool:
+        """Whether no weight is negative, and the modifiers say the state: one way to begin, one to go on."""
+        ways = max((self.initial != 0).sum(axis=-1).max(), (self.operators != 0).sum(axis=-1).max(initial=0))
+        return bool(ways <= 1 and min(a.min(initial=0.0) for a in self.arrays[1:]) >= 0)
+
     def automaton(self, sort: int) -> WeightedAutomaton:
         """The automaton of one sort."""
         n = int(self.n_states[sort])

@@ -1,0 +1,85 @@
+"""How the words of a treebank become numbers: symbols for automata, coarse tags and words for arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.dependencies import DependencyTreebank
+from sigmastar.structures.heads import SYMBOLS, Codes
+
+Longs = NDArray[np.int64]
+
+N_COARSE = 30
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How the words of a treebank become numbers."""
+
+    symbols: str  # which of SYMBOLS
+    alphabet: Alphabet
+    likeness: Mapping[str, str]  # for each coarse tag the symbol that stands for unknown ones
+    common: str  # the symbol for all else
+    coarse: Mapping[str, int]
+    words: Mapping[str, int]  # empty where words do not count
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the symbols are the coarse tags themselves."""
+        return all(name == tag for tag, name in self.likeness.items()) and set(self.likeness) == set(
+            self.alphabet
+        )
+
+    def codes(self, treebank: DependencyTreebank) -> Codes:
+        """The symbol of every word; unknown ones are taken for the most frequent of their coarse tag."""
+        table, names = self.alphabet.codes, SYMBOLS[self.symbols](treebank)
+        codes = np.fromiter((table.get(name, -1) for name in names), np.int32, len(names))
+        for at in np.flatnonzero(codes < 0).tolist():
+            codes[at] = table[self.likeness.get(treebank.upos[at], self.common)]
+        return codes
+
+    def rows(self, treebank: DependencyTreebank, codes: Codes) -> tuple[Codes, Longs]:
+        """Tag, coarse tag and word of every position, each sentence with its root first; and the starts."""
+        n, n_sentences = treebank.n_words, len(treebank)
+        rows = np.empty((n + n_sentences, 3), dtype=np.int32)
+        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1)
+        places = word_positions(treebank.sentence_offsets)
+        rows[places, 0] = codes
+        rows[places, 1] = [self.coarse.get(tag, N_COARSE) for tag in treebank.upos]
+        if self.words:
+            rows[places, 2] = [self.words.get(word, -1) for word in treebank.form]
+        return rows, treebank.sentence_offsets + np.arange(n_sentences + 1)
+
+    def to_header(self) -> dict[str, Any]:
+        return {
+            "symbols": self.symbols,
+            "alphabet": self.alphabet,
+            "likeness": [list(pair) for pair in self.likeness.items()],
+            "common": self.common,
+            "coarse": sorted(self.coarse, key=self.coarse.__getitem__),
+            "words": sorted(self.words, key=self.words.__getitem__),
+        }
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Vocabulary:
+        if header["symbols"] not in SYMBOLS:
+            raise ValueError(f"symbols {header['symbols']!r} are unknown")
+        return cls(
+            header["symbols"],
+            header["alphabet"],
+            dict(header["likeness"]),
+            header["common"],
+            {tag: number for number, tag in enumerate(header["coarse"])},
+            {word: number for number, word in enumerate(header["words"])},
+        )
+
+
+def word_positions(offsets: Longs) -> Longs:
+    """Where the words stand when every sentence has its root before it."""
+    return np.arange(offsets[-1]) + np.repeat(np.arange(1, len(offsets)), np.diff(offsets))
