@@ -118,6 +118,13 @@ def test_viterbi_is_kept_in_the_model(folder: Path, tmp_path: Path) -> None:
     assert "det and det+f" in refused.stderr
 
 
+def test_states_by_held_out_likelihood(folder: Path, tmp_path: Path) -> None:
+    options = ("--states", "auto", "--method", "spectral", "--json", "-q")
+    learned = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert json.loads(learned.stdout)["settings"]["states"] == "auto"
+    assert run("learn", "dependency", "f", "-o", "m", "--states", "some").exit_code == 2
+
+
 def test_errors(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.conllu").write_text("1\tw\t_\tX\tX\t_\t1\tdep\t_\t_\n")
     result = run("learn", "dependency", tmp_path / "bad.conllu", "-o", tmp_path / "m")

@@ -20,6 +20,7 @@ ALL = [
     SpectralDependencyGrammar(n_states=2),
     SpectralDependencyGrammar(n_states=2, refine=True, arcs=True),
     EMDependencyGrammar(n_states=2),
+    SpectralDependencyGrammar(n_states="auto"),
     DeterministicDependencyGrammar(),
     DeterministicDependencyGrammar(first=False),
     DeterministicDependencyGrammar(decoding="viterbi"),
@@ -72,3 +73,5 @@ def test_wrong_parameters_are_refused() -> None:
         DeterministicDependencyGrammar(decoding="best").fit(X, Y)
     with pytest.raises(ValueError, match="n_states"):
         SpectralDependencyGrammar(n_states=0).fit(X, Y)
+    with pytest.raises(ValueError, match="n_states='many' must be 'auto' or"):
+        EMDependencyGrammar(n_states="many").fit(X, Y)

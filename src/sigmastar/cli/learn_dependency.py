@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from sigmastar import __version__
-from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.options import auto_or_number, json_option, quiet_option, seed_option
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.data.conllu import read_treebank
@@ -36,7 +36,13 @@ DETERMINISTIC = ("det", "det+f")
     default="upos+xpos",
     help="What automata read; lexical is upos+xpos, with words in the arcs.",
 )
-@click.option("--states", type=click.IntRange(1), default=10, help="Of each automaton, at most.")
+@click.option(
+    "--states",
+    type=auto_or_number,
+    metavar="N",
+    default=10,
+    help="Of each automaton, at most; auto: what says most of held-out sequences.",
+)
 @click.option(
     "--arcs/--no-arcs",
     default=None,
@@ -57,7 +63,7 @@ def command(
     output: str,
     method: str,
     symbols: str,
-    states: int,
+    states: int | str,
     arcs: bool | None,
     decoding: str,
     epochs: int,

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
-from sigmastar.estimators.base import Estimator, RandomState, as_generator, blas_threads, positive
+from sigmastar.estimators.base import Estimator, RandomState, as_generator, blas_threads, positive_or_auto
 from sigmastar.learning.dependency import learn_parser
+from sigmastar.learning.heads_states import AUTO
 from sigmastar.operators.dependency_parser import DependencyParser
 from sigmastar.structures.dependencies import DependencyTreebank, words_without_root
 from sigmastar.structures.heads import SYMBOLS
@@ -65,7 +66,7 @@ class DependencyEstimator(Estimator):
     n_threads: int
     decoding: str = "mbr"
 
-    def _method(self) -> tuple[str, int]:
+    def _method(self) -> tuple[str, int | str]:
         raise NotImplementedError
 
     def fit(self, X: Sentences, y: Sequence[Sequence[int]] | None = None) -> DependencyEstimator:
@@ -121,7 +122,7 @@ class DependencyEstimator(Estimator):
 class SpectralDependencyGrammar(DependencyEstimator):
     """Head automata by the spectral method.
 
-    n_states   of each automaton, at most; one for every 20 modifiers seen
+    n_states   of each automaton, at most; one for every 20 modifiers seen; "auto": by held-out likelihood
     symbols    what automata read: "upos", "xpos" or "upos+xpos"
     refine     follow with EM iterations from the spectral states: non-negative, often better
     arcs       also train a log-linear factor of arcs over tags, distances and neighbours
@@ -135,7 +136,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
 
     def __init__(
         self,
-        n_states: int = 10,
+        n_states: int | str = 10,
         symbols: str = "upos+xpos",
         refine: bool = False,
         arcs: bool = False,
@@ -151,8 +152,10 @@ class SpectralDependencyGrammar(DependencyEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def _method(self) -> tuple[str, int]:
-        return "spectral+em" if self.refine else "spectral", positive(self.n_states, "n_states")
+    def _method(self) -> tuple[str, int | str]:
+        return "spectral+em" if self.refine else "spectral", positive_or_auto(
+            self.n_states, "n_states"
+        ) or AUTO
 
 
 class EMDependencyGrammar(DependencyEstimator):
@@ -160,7 +163,7 @@ class EMDependencyGrammar(DependencyEstimator):
 
     def __init__(
         self,
-        n_states: int = 10,
+        n_states: int | str = 10,
         symbols: str = "upos+xpos",
         arcs: bool = False,
         lexical: bool = False,
@@ -174,8 +177,8 @@ class EMDependencyGrammar(DependencyEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def _method(self) -> tuple[str, int]:
-        return "em", positive(self.n_states, "n_states")
+    def _method(self) -> tuple[str, int | str]:
+        return "em", positive_or_auto(self.n_states, "n_states") or AUTO
 
 
 class DeterministicDependencyGrammar(DependencyEstimator):
@@ -202,5 +205,5 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         self.random_state = random_state
         self.n_threads = n_threads
 
-    def _method(self) -> tuple[str, int]:
+    def _method(self) -> tuple[str, int | str]:
         return "det+f" if self.first else "det", 1

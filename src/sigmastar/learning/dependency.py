@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -13,16 +13,14 @@ from sigmastar.learning.arc_factors import learn_arcs, learn_labels
 from sigmastar.learning.heads_counting import learn_deterministic
 from sigmastar.learning.heads_em import learn_heads_em, random_start, spectral_start
 from sigmastar.learning.heads_spectral import learn_spectral
+from sigmastar.learning.heads_states import AUTO, Learner, choose_states
 from sigmastar.operators.dependency_parser import DependencyParser
-from sigmastar.operators.head_automata import HeadAutomata
 from sigmastar.operators.vocabulary import N_COARSE, Vocabulary
 from sigmastar.statistics.heads import bigram_views
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank
 from sigmastar.structures.heads import SYMBOLS, ModifierSequences, WeightedSequences
 from sigmastar.structures.projectivity import lift
-
-Learner = Callable[[WeightedSequences, int, np.random.Generator], HeadAutomata]
 
 METHODS: Mapping[str, Learner] = MappingProxyType(
     {
@@ -45,7 +43,7 @@ MOST_SYMBOLS = 150  # operators grow with the square of their number
 def learn_parser(
     treebank: DependencyTreebank,
     method: str | Learner = "spectral+em",
-    n_states: int = 10,
+    n_states: int | str = 10,
     symbols: str = "upos+xpos",
     *,
     lexical: bool = False,
@@ -57,20 +55,24 @@ def learn_parser(
 ) -> DependencyParser:
     """A parser from trees; those that are not projective are lifted.
 
-    `arcs` trains arc factors over tags, `lexical` over tags and words; `labels` learns labels where there
-    are any. `decoding` is "mbr", or "viterbi" where the automata are deterministic.
+    With `n_states` "auto" each automaton has as many states as say most of held-out sequences. `arcs` trains
+    arc factors over tags, `lexical` over tags and words; `labels` learns labels where there are any.
+    `decoding` is "mbr", or "viterbi" where the automata are deterministic.
     """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
     learner = METHODS[method] if isinstance(method, str) else method
+    if isinstance(n_states, str) and n_states != AUTO:
+        raise ValueError(f"n_states={n_states!r} must be a number or {AUTO!r}")
     treebank = treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
     vocabulary = learn_vocabulary(treebank, symbols, lexical)
     codes = vocabulary.codes(treebank)
     sequences = modifier_sequences(treebank, vocabulary)
+    wanted = choose_states(sequences, learner, rng) if isinstance(n_states, str) else n_states
     roots = np.bincount(np.repeat(np.arange(len(treebank)), treebank.lengths), treebank.head == 0)
     parser = DependencyParser(
         vocabulary,
-        learner(sequences, n_states, rng),
+        learner(sequences, wanted, rng),
         learn_deterministic(sequences, first=True),
         np.bincount(codes, minlength=len(vocabulary.alphabet)) / len(codes),
         single_root=bool((roots == 1).all()),

@@ -23,7 +23,7 @@ from sigmastar.structures.head_gaps import Array, Gaps, Integers
 from sigmastar.structures.heads import WeightedSequences, head_sorts
 from sigmastar.structures.signature import Sort
 
-Start = Callable[[WeightedSequences, int, np.random.Generator], HeadAutomata]
+Start = Callable[[WeightedSequences, "int | Integers", np.random.Generator], HeadAutomata]
 
 BACK_OFF = 1.0
 _TINY = 1e-6
@@ -39,7 +39,7 @@ class HeadsEMFit:
 
 def learn_heads_em(
     sequences: WeightedSequences,
-    n_states: int,
+    n_states: int | Integers,
     rng: np.random.Generator,
     *,
     start: Start | None = None,
@@ -111,7 +111,9 @@ def _maximized(
     )
 
 
-def random_start(sequences: WeightedSequences, n_states: int, rng: np.random.Generator) -> HeadAutomata:
+def random_start(
+    sequences: WeightedSequences, n_states: int | Integers, rng: np.random.Generator
+) -> HeadAutomata:
     """As a hidden Markov model: random transitions times emissions drawn around the counted ones."""
     limits = state_limits(Gaps(sequences), n_states, COUNTS_A_STATE)
     backed = learn_deterministic(sequences, first=False)
@@ -127,7 +129,10 @@ def random_start(sequences: WeightedSequences, n_states: int, rng: np.random.Gen
 
 
 def spectral_start(
-    sequences: WeightedSequences, n_states: int, rng: np.random.Generator, views: Views = rich_views
+    sequences: WeightedSequences,
+    n_states: int | Integers,
+    rng: np.random.Generator,
+    views: Views = rich_views,
 ) -> HeadAutomata:
     """States are clusters of pasts in the space of the singular vectors."""
     gaps = Gaps(sequences)

@@ -16,7 +16,7 @@ from sigmastar.operators.recover import recover
 from sigmastar.parallel import one_blas_thread
 from sigmastar.statistics.blocks import Blocks
 from sigmastar.statistics.heads import Views, count_heads, rich_views
-from sigmastar.structures.head_gaps import Gaps
+from sigmastar.structures.head_gaps import Gaps, Integers
 from sigmastar.structures.heads import WeightedSequences, head_sorts
 from sigmastar.structures.signature import Sort
 
@@ -26,7 +26,7 @@ SHARE = 0.05
 
 def learn_spectral(
     sequences: WeightedSequences,
-    n_states: int,
+    n_states: int | Integers,
     views: Views = rich_views,
     counts_a_state: float = COUNTS_A_STATE,
     deterministic_share: float = SHARE,
@@ -41,9 +41,9 @@ def learn_spectral(
     return automata.mixed_with(learn_deterministic(sequences, first=True), deterministic_share)
 
 
-def state_limits(gaps: Gaps, n_states: int, counts_a_state: float) -> dict[Sort, int]:
-    """How many states the data of each sort pay for."""
-    if n_states < 1:
+def state_limits(gaps: Gaps, n_states: int | Integers, counts_a_state: float) -> dict[Sort, int]:
+    """How many states the data of each sort pay for, at most `n_states` (of all, or of each)."""
+    if np.min(n_states) < 1:
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
     moving = gaps.remaining > 0
     counts = np.bincount(gaps.sort[moving], gaps.weight[moving], minlength=gaps.sequences.n_sorts)

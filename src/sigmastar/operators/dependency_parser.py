@@ -5,7 +5,7 @@
 The second factor is there where arcs were trained (the log-linear combination of section 5.2 of Luque et
 al. 2012, with trained in place of counted preferences). Heads come from the marginals of arcs by Eisner's
 algorithm, or for deterministic automata, if asked, from the one most probable tree. Where the weights of all
-trees of a sentence do not sum to something positive, deterministic automata decide; such sentences are counted.
+trees of a sentence do not sum to something positive, deterministic automata decide, and it is counted.
 """
 
 from __future__ import annotations

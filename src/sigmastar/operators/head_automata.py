@@ -134,11 +134,15 @@ class HeadAutomata:
     def log_values(self, sequences: ModifierSequences, codes: Codes) -> Array:
         """log P(modifiers | head, direction) of every sequence; -inf where it is not positive."""
         distinct = WeightedSequences.of(sequences, codes, self.alphabet)
-        logs = np.empty(len(distinct.counts))
-        for sort in np.flatnonzero(np.diff(distinct.sort_starts)).tolist():
-            part = slice(distinct.sort_starts[sort], distinct.sort_starts[sort + 1])
-            logs[part] = self.automaton(sort).log_probability(distinct.of_sort(sort)[0])
-        return logs[distinct.origin]
+        return self.log_probability(distinct)[distinct.origin]
+
+    def log_probability(self, sequences: WeightedSequences) -> Array:
+        """The same of distinct sequences."""
+        logs = np.empty(len(sequences.counts))
+        for sort in np.flatnonzero(np.diff(sequences.sort_starts)).tolist():
+            part = slice(sequences.sort_starts[sort], sequences.sort_starts[sort + 1])
+            logs[part] = self.automaton(sort).log_probability(sequences.of_sort(sort)[0])
+        return logs
 
     def mixed_with(self, other: HeadAutomata, share: float) -> HeadAutomata:
         """(1 - share) self + share other, as functions: the automata stand side by side."""

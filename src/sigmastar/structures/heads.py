@@ -124,6 +124,13 @@ class WeightedSequences:
     def sort_of_sequence(self) -> NDArray[np.int64]:
         return np.repeat(np.arange(self.n_sorts), np.diff(self.sort_starts))
 
+    def with_counts(self, counts: NDArray[np.float64]) -> WeightedSequences:
+        """Those with a count, which may be another one than before; they come from no treebank."""
+        chosen = np.flatnonzero(counts > 0)
+        starts = np.searchsorted(self.sort_of_sequence[chosen], np.arange(self.n_sorts + 1))
+        kept = self.strings.select(chosen)
+        return WeightedSequences(self.alphabet, kept, counts[chosen], starts, np.arange(len(chosen)))
+
     def of_sort(self, sort: int) -> tuple[Strings, NDArray[np.float64]]:
         """The distinct sequences of one sort, and their counts."""
         chosen = np.arange(self.sort_starts[sort], self.sort_starts[sort + 1])
