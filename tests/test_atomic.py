@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from interrupts import hear_interrupts
 from sigmastar.atomic import atomic_write, atomic_write_bytes
 from sigmastar.errors import InputError
 
@@ -55,6 +56,7 @@ def test_a_real_interrupt_leaves_nothing(tmp_path: Path) -> None:
         [sys.executable, "-c", program, str(tmp_path / "out")],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        preexec_fn=hear_interrupts,
     )
     assert child.stdout is not None
     with child.stdout:

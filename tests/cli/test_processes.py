@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from interrupts import hear_interrupts
+
 SIGMASTAR = [sys.executable, "-c", "from sigmastar.cli import main; main()"]
 TERMINAL = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
 HEAVY = {"numpy", "numba", "scipy", "rich", "safetensors", "matplotlib"}
@@ -75,7 +77,13 @@ def test_a_full_disk_behind_standard_output(folder: Path) -> None:
 def on_terminal(*words: str | Path, interrupt_at: str | None = None) -> tuple[int, bytes, str]:
     """Run with standard error on a terminal: the status, standard output, and what the terminal saw."""
     leader, follower = pty.openpty()
-    process = subprocess.Popen([*SIGMASTAR, *words], stdout=subprocess.PIPE, stderr=follower, env=TERMINAL)
+    process = subprocess.Popen(
+        [*SIGMASTAR, *words],
+        stdout=subprocess.PIPE,
+        stderr=follower,
+        env=TERMINAL,
+        preexec_fn=hear_interrupts,
+    )
     os.close(follower)
     seen, alarm = "", threading.Timer(120, process.kill)
     alarm.start()

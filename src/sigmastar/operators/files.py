@@ -38,10 +38,10 @@ VERSION = 1
 KEY = "sigmastar"
 FAMILIES: Mapping[str, str] = MappingProxyType(
     {
-        "dependency": "sigmastar.operators.dependency_parser:DependencyParser",
         "automaton": "sigmastar.operators.automaton:WeightedAutomaton",
         "filtered-automaton": "sigmastar.operators.filtered:FilteredAutomaton",
         "ngram": "sigmastar.operators.ngram:NgramModel",
+        "dependency": "sigmastar.operators.dependency_parser:DependencyParser",
         "vectors": "sigmastar.operators.vectors:Vectors",
         "bilexical": "sigmastar.operators.bilexical:BilexicalModel",
         "attachment": "sigmastar.operators.attachment:AttachmentModel",
