@@ -302,3 +302,14 @@ def tree_weight(heads, codes, classes, automata, weights, stops) -> float:
                 state = classes[modifier]
             total *= vector @ automata.final[sort] * stops[state, direction, head]
     return total
+
+
+def backed_off(event, contexts, seen) -> float:
+    """Collins (1999): from the coarsest context to the finest; `seen` lists (event, contexts) of the past."""
+    value = 1e-6
+    for level in reversed(range(len(contexts))):
+        after = [e for e, known in seen if known[level] == contexts[level]]
+        if after:
+            share = len(after) / (len(after) + 5 * len(set(after)))
+            value = share * after.count(event) / len(after) + (1 - share) * value
+    return value

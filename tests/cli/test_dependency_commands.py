@@ -125,6 +125,32 @@ def test_states_by_held_out_likelihood(folder: Path, tmp_path: Path) -> None:
     assert run("learn", "dependency", "f", "-o", "m", "--states", "some").exit_code == 2
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--symbols", "lexical", "--method", "lex"),
+        ("--symbols", "lexical", "--method", "lex+f"),
+        ("--method", "lex+fcp"),
+        ("--method", "spectral", "--states", 2, "--counted", "lex+fcp"),
+    ],
+)
+def test_counted_words(folder: Path, tmp_path: Path, options: tuple) -> None:
+    result = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", "-q", *options)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.conllu", "--json", "-q").output)
+    assert figures["uas"] == 1.0
+    assert "lex" in json.loads(run("show", tmp_path / "m", "--json").output)["counted"]
+    assert run("score", tmp_path / "m", folder / "train.conllu", "-q").exit_code == 0
+    drawn = run("sample", tmp_path / "m", "-n", 3)
+    assert drawn.exit_code == 1
+    assert "cannot be drawn from" in drawn.stderr
+
+
+@pytest.mark.parametrize("options", [("--method", "lex"), ("--method", "spectral+em"), ("--arcs",)])
+def test_counted_words_do_not_go_with_everything(options: tuple) -> None:
+    assert run("learn", "dependency", "f", "-o", "m", "--counted", "lex", *options).exit_code == 2
+
+
 def test_errors(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bad.conllu").write_text("1\tw\t_\tX\tX\t_\t1\tdep\t_\t_\n")
     result = run("learn", "dependency", tmp_path / "bad.conllu", "-o", tmp_path / "m")

@@ -24,6 +24,8 @@ ALL = [
     DeterministicDependencyGrammar(),
     DeterministicDependencyGrammar(first=False),
     DeterministicDependencyGrammar(decoding="viterbi"),
+    DeterministicDependencyGrammar(counted="lex+f"),
+    SpectralDependencyGrammar(n_states=2, counted="lex+fcp"),
 ]
 
 
@@ -71,6 +73,10 @@ def test_wrong_parameters_are_refused() -> None:
         SpectralDependencyGrammar(symbols="words").fit(X, Y)
     with pytest.raises(ValueError, match="decoding='best' must be one of 'mbr', 'viterbi'"):
         DeterministicDependencyGrammar(decoding="best").fit(X, Y)
+    with pytest.raises(ValueError, match="counted='words' must be None or one of 'lex'"):
+        EMDependencyGrammar(counted="words").fit(X, Y)
+    with pytest.raises(ValueError, match="leave it out with counted"):
+        DeterministicDependencyGrammar(counted="lex", decoding="viterbi").fit(X, Y)
     with pytest.raises(ValueError, match="n_states"):
         SpectralDependencyGrammar(n_states=0).fit(X, Y)
     with pytest.raises(ValueError, match="n_states='many' must be 'auto' or"):

@@ -78,6 +78,7 @@ def score(parameters: Parameters) -> None:
 def sample(parameters: Parameters) -> None:
     """Trees over tags, as CoNLL-U."""
     parser, quiet, output = _parser(parameters), parameters["quiet"], parameters["output"]
+    _require_no_words(parser)
     with watching("sampling", quiet):
         rng, longest = np.random.default_rng(parameters["seed"]), min(parameters["max_length"], 1000)
         trees = sample_trees(parser.automata, parameters["n_strings"], rng, longest)
@@ -91,6 +92,7 @@ def show(parameters: Parameters) -> None:
     if parameters["html"]:
         raise click.UsageError("--html is for models of strings")
     if parameters["dot"]:
+        _require_no_words(parser)
         sort = _sort(parser, parameters["head"], parameters["direction"])
         name = f"{parameters['head']} {parameters['direction']}"
         with atomic_write(output) as stream:
@@ -101,6 +103,7 @@ def show(parameters: Parameters) -> None:
         "family": "dependency",
         "symbols": f"{parser.vocabulary.symbols}: {len(parser.alphabet)}",
         "automata": f"{parser.automata.n_sorts} of at most {int(parser.automata.n_states.max())} states",
+        "counted": "" if parser.counted is None else parser.counted.states,
         "arcs": "trained" if parser.arc_weights is not None else "",
         "words": str(len(parser.vocabulary.words) or ""),
         "labels": str(len(parser.labels) or ""),
@@ -123,6 +126,12 @@ def _drawn(automaton: WeightedAutomaton, name: str) -> str:
 def _parser(parameters: Parameters) -> DependencyParser:
     parser: DependencyParser = load_model(parameters["model"], "dependency")
     return parser
+
+
+def _require_no_words(parser: DependencyParser) -> None:
+    """Automata that words are multiplied into are half a grammar, or none: nothing can be drawn from them."""
+    if parser.counted is not None:
+        raise InputError(f"a parser with words counted ({parser.counted.states}) cannot be drawn from")
 
 
 def _sort(parser: DependencyParser, head: str | None, direction: str) -> int:

@@ -17,6 +17,7 @@ from sigmastar.cli.watching import tell, watching
 from sigmastar.data.conllu import read_treebank
 from sigmastar.errors import InputError
 from sigmastar.learning.dependency import METHODS, learn_parser
+from sigmastar.learning.heads_lexical import STATES
 from sigmastar.operators.dependency_parser import DECODINGS
 from sigmastar.operators.files import save_model
 from sigmastar.parallel import one_blas_thread
@@ -29,7 +30,7 @@ DETERMINISTIC = ("det", "det+f")
 @click.command(context_settings={"show_default": True})
 @click.argument("file", metavar="FILE")
 @click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
-@click.option("--method", type=click.Choice(list(METHODS)), default="spectral+em", help="How to learn.")
+@click.option("--method", type=click.Choice([*METHODS, *STATES]), default="spectral+em", help="How to learn.")
 @click.option(
     "--symbols",
     type=click.Choice([*SYMBOLS, LEXICAL]),
@@ -54,6 +55,11 @@ DETERMINISTIC = ("det", "det+f")
     default=DECODINGS[0],
     help="How the parser decides: by the marginals of arcs, or (det, det+f) by the most probable tree.",
 )
+@click.option(
+    "--counted",
+    type=click.Choice(STATES),
+    help="Multiply this lexicalised grammar, of counted words, into the automata.",
+)
 @click.option("--epochs", type=click.IntRange(1), default=3, help="Of the training of arcs.")
 @seed_option
 @json_option
@@ -66,6 +72,7 @@ def command(
     states: int | str,
     arcs: bool | None,
     decoding: str,
+    counted: str | None,
     epochs: int,
     seed: int,
     as_json: bool,
@@ -75,14 +82,19 @@ def command(
 
     det: one state a head and direction. det+f: another before the first modifier. bigram: the spectral method
     of Luque et al. 2012. spectral: the same with longer views. em: from a random start. spectral+em: EM from
-    spectral states, and trained arcs, which is slower and by far the best.
+    spectral states, and trained arcs, which is slower and by far the best. lex, lex+f, lex+fcp: words and
+    tags counted with back-off, without hidden states.
     """
-    lexical = symbols == LEXICAL
+    lexical = symbols == LEXICAL and method not in STATES  # those have words of their own
     trained = arcs if arcs is not None else lexical or method == "spectral+em"
     if lexical and arcs is False:
         raise click.UsageError("--symbols lexical puts words into the arcs: it cannot go without them")
     if decoding == "viterbi" and method not in DETERMINISTIC:
         raise click.UsageError(f"--decoding viterbi is for --method {' and '.join(DETERMINISTIC)} alone")
+    if counted and method in STATES:
+        raise click.UsageError(f"--method {method} is counted already: leave --counted out")
+    if counted and trained:
+        raise click.UsageError("--counted goes with --no-arcs: trained arcs know words better")
     folder = os.path.dirname(output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
@@ -94,12 +106,13 @@ def command(
             treebank,
             method,
             states,
-            "upos+xpos" if lexical else symbols,
+            "upos+xpos" if symbols == LEXICAL else symbols,
             lexical=lexical,
             arcs=trained,
             rng=np.random.default_rng(seed),
             n_epochs=epochs,
             decoding=decoding,
+            counted=counted,
         )
     learned = {
         "method": method,
@@ -109,6 +122,7 @@ def command(
             "states": states,
             "arcs": trained,
             "decoding": decoding,
+            "counted": counted,
             "epochs": epochs,
         },
         "data": {"files": [_described(file)], "n_sentences": len(treebank), "n_words": treebank.n_words},

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sigmastar.errors import InputError
 from sigmastar.estimators.base import Estimator, RandomState, as_generator, blas_threads, positive_or_auto
 from sigmastar.learning.dependency import learn_parser
+from sigmastar.learning.heads_lexical import STATES
 from sigmastar.learning.heads_states import AUTO
 from sigmastar.operators.dependency_parser import DependencyParser
 from sigmastar.structures.dependencies import DependencyTreebank, words_without_root
@@ -65,6 +66,7 @@ class DependencyEstimator(Estimator):
     random_state: RandomState
     n_threads: int
     decoding: str = "mbr"
+    counted: str | None = None
 
     def _method(self) -> tuple[str, int | str]:
         raise NotImplementedError
@@ -73,6 +75,10 @@ class DependencyEstimator(Estimator):
         """Learn from sentences X and their heads y; trees that are not projective are lifted."""
         if self.symbols not in SYMBOLS:
             raise ValueError(f"symbols={self.symbols!r} must be one of {', '.join(map(repr, SYMBOLS))}")
+        if self.counted not in (None, *STATES):
+            raise ValueError(
+                f"counted={self.counted!r} must be None or one of {', '.join(map(repr, STATES))}"
+            )
         method, n_states = self._method()
         treebank = as_treebank(X, y)
         with blas_threads(self.n_threads):
@@ -85,6 +91,7 @@ class DependencyEstimator(Estimator):
                 lexical=self.lexical,
                 rng=as_generator(self.random_state),
                 decoding=self.decoding,
+                counted=None if method in STATES else self.counted,
             )
         self._replace_fitted(parser_=parser)
         return self
@@ -127,6 +134,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
     refine     follow with EM iterations from the spectral states: non-negative, often better
     arcs       also train a log-linear factor of arcs over tags, distances and neighbours
     lexical    the same over words too
+    counted    "lex", "lex+f" or "lex+fcp": multiply that lexicalised grammar in
 
     >>> sentences = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N"]] * 5
     >>> heads = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3]] * 5
@@ -141,6 +149,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
         refine: bool = False,
         arcs: bool = False,
         lexical: bool = False,
+        counted: str | None = None,
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -149,6 +158,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
         self.refine = refine
         self.arcs = arcs
         self.lexical = lexical
+        self.counted = counted
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -167,6 +177,7 @@ class EMDependencyGrammar(DependencyEstimator):
         symbols: str = "upos+xpos",
         arcs: bool = False,
         lexical: bool = False,
+        counted: str | None = None,
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -174,6 +185,7 @@ class EMDependencyGrammar(DependencyEstimator):
         self.symbols = symbols
         self.arcs = arcs
         self.lexical = lexical
+        self.counted = counted
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -184,6 +196,7 @@ class EMDependencyGrammar(DependencyEstimator):
 class DeterministicDependencyGrammar(DependencyEstimator):
     """Head automata by counting: one state, or with `first` another one before the first modifier.
 
+    counted    "lex", "lex+f" or "lex+fcp": count words and tags, instead of symbols
     decoding   "mbr": the tree of most probable arcs; "viterbi": the most probable tree
     """
 
@@ -193,6 +206,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         symbols: str = "upos+xpos",
         arcs: bool = False,
         lexical: bool = False,
+        counted: str | None = None,
         decoding: str = "mbr",
         random_state: RandomState = 0,
         n_threads: int = 1,
@@ -201,9 +215,10 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         self.symbols = symbols
         self.arcs = arcs
         self.lexical = lexical
+        self.counted = counted
         self.decoding = decoding
         self.random_state = random_state
         self.n_threads = n_threads
 
     def _method(self) -> tuple[str, int | str]:
-        return "det+f" if self.first else "det", 1
+        return self.counted or ("det+f" if self.first else "det"), 1

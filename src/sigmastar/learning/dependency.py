@@ -12,9 +12,11 @@ from sigmastar.errors import InputError
 from sigmastar.learning.arc_factors import learn_arcs, learn_labels
 from sigmastar.learning.heads_counting import learn_deterministic
 from sigmastar.learning.heads_em import learn_heads_em, random_start, spectral_start
+from sigmastar.learning.heads_lexical import STATES, learn_lexical
 from sigmastar.learning.heads_spectral import learn_spectral
 from sigmastar.learning.heads_states import AUTO, Learner, choose_states
 from sigmastar.operators.dependency_parser import DependencyParser
+from sigmastar.operators.head_automata import HeadAutomata
 from sigmastar.operators.vocabulary import N_COARSE, Vocabulary
 from sigmastar.statistics.heads import bigram_views
 from sigmastar.structures.alphabet import Alphabet
@@ -52,16 +54,19 @@ def learn_parser(
     rng: np.random.Generator,
     n_epochs: int = 3,
     decoding: str = "mbr",
+    counted: str | None = None,
 ) -> DependencyParser:
     """A parser from trees; those that are not projective are lifted.
 
     With `n_states` "auto" each automaton has as many states as say most of held-out sequences. `arcs` trains
     arc factors over tags, `lexical` over tags and words; `labels` learns labels where there are any.
-    `decoding` is "mbr", or "viterbi" where the automata are deterministic.
+    `counted` multiplies one of the lexicalised grammars `lex`, `lex+f`, `lex+fcp` in, which as a `method`
+    stand alone. `decoding` is "mbr", or "viterbi" where the automata are deterministic.
     """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
-    learner = METHODS[method] if isinstance(method, str) else method
+    learner = _alone if method in STATES else METHODS[method] if isinstance(method, str) else method
+    counted = method if isinstance(method, str) and method in STATES else counted
     if isinstance(n_states, str) and n_states != AUTO:
         raise ValueError(f"n_states={n_states!r} must be a number or {AUTO!r}")
     treebank = treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
@@ -77,6 +82,7 @@ def learn_parser(
         np.bincount(codes, minlength=len(vocabulary.alphabet)) / len(codes),
         single_root=bool((roots == 1).all()),
         decoding=decoding,
+        counted=None if counted is None else learn_lexical(treebank, counted),
     )
     if arcs or lexical:
         parser = parser.with_parts(arc_weights=learn_arcs(parser, treebank, rng, n_epochs))
@@ -84,6 +90,10 @@ def learn_parser(
         names, weights = learn_labels(vocabulary, treebank, rng)
         parser = parser.with_parts(labels=names, label_weights=weights)
     return parser
+
+
+def _alone(sequences: WeightedSequences, n: object, rng: np.random.Generator) -> HeadAutomata:
+    return HeadAutomata.neutral(sequences.alphabet)
 
 
 def modifier_sequences(treebank: DependencyTreebank, vocabulary: Vocabulary) -> WeightedSequences:

@@ -1,11 +1,12 @@
 """A dependency parser: head automata over tags, with what turns sentences into their symbols and back.
 
-    weight(tree) = P_automata(tree) * product over arcs of exp(theta . indicators(arc))
+    weight(tree) = P_automata(tree) * P_counted(tree) * product over arcs of exp(theta . indicators(arc))
 
-The second factor is there where arcs were trained (the log-linear combination of section 5.2 of Luque et
-al. 2012, with trained in place of counted preferences). Heads come from the marginals of arcs by Eisner's
-algorithm, or for deterministic automata, if asked, from the one most probable tree. Where the weights of all
-trees of a sentence do not sum to something positive, deterministic automata decide, and it is counted.
+The second factor is a lexicalised grammar that was counted, the log-linear combination of section 5.2 of
+Luque et al. (2012); the third is there where arcs were trained. Each may be left out. Heads come from the
+marginals of arcs by Eisner's algorithm, or for deterministic automata, if asked, from the one most probable
+tree. Where the weights of all trees of a sentence do not sum to something positive, deterministic automata
+decide, and the sentence is counted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sigmastar.inference.eisner import parse_sentences
 from sigmastar.inference.labels import predict_labels
 from sigmastar.inference.viterbi import viterbi_sentences
 from sigmastar.operators.head_automata import HeadAutomata
+from sigmastar.operators.lexical_heads import LexicalGrammar
 from sigmastar.operators.vocabulary import Vocabulary, word_positions
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank, Heads
@@ -59,12 +61,15 @@ class DependencyParser:
     label_weights: Array | None = None
     labels: Alphabet = NO_LABELS
     decoding: str = DECODINGS[0]
+    counted: LexicalGrammar | None = None  # multiplied in
 
     def __post_init__(self) -> None:
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
         if self.decoding == "viterbi" and not self.automata.is_deterministic:
             raise ValueError("decoding='viterbi' needs deterministic automata: use method='det' or 'det+f'")
+        if self.decoding == "viterbi" and self.counted is not None:
+            raise ValueError("decoding='viterbi' is for automata over tags: leave it out with counted words")
 
     @property
     def alphabet(self) -> Alphabet:
@@ -111,7 +116,10 @@ class DependencyParser:
         return [str(self.labels.symbols[number]) for number in numbers.tolist()]
 
     def log_probability(self, treebank: DependencyTreebank) -> Array:
-        """log P(tree and sentence) under the automata alone; -inf where it is not positive."""
+        """log P(tree and sentence) under the automata; -inf where it is not positive.
+
+        Counted words are multiplied in; trained arcs, which are no probabilities, are not.
+        """
         codes = self.vocabulary.codes(treebank)
         sequences = ModifierSequences.of(treebank.head, treebank.sentence_offsets, codes, len(self.alphabet))
         logs = self.automata.log_values(sequences, codes)
@@ -119,7 +127,8 @@ class DependencyParser:
         totals = np.zeros(len(treebank))
         sentence = np.repeat(np.arange(len(treebank)), 2 * treebank.lengths)
         np.add.at(totals, sentence, logs[: 2 * n])
-        return totals + logs[2 * n :]
+        counted = 0.0 if self.counted is None else self.counted.log_probability(treebank)
+        return totals + logs[2 * n :] + counted
 
     def _run(
         self, treebank: DependencyTreebank, codes: Codes, automata: HeadAutomata, n_threads: int, keep: bool
@@ -127,16 +136,22 @@ class DependencyParser:
         offsets = treebank.sentence_offsets
         rows, starts = self.vocabulary.rows(treebank, codes)
 
+        classes = self._classes(treebank)
+
         def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
             weights, at = self.log_weights(rows, starts[low : high + 1])
+            weights, stops = np.exp(weights), np.ones((1, 2, starts[high] - starts[low]))
+            if self.counted is not None and automata is self.automata:
+                tables, stops = self.counted.tables(treebank, low, high)
+                weights, at = _multiplied(weights, tables)
             return parse_sentences(
                 codes[offsets[low] : offsets[high]],
-                np.zeros(offsets[high] - offsets[low], dtype=np.int32),
+                classes[offsets[low] : offsets[high]] * np.int32(len(stops) > 1),
                 offsets[low : high + 1] - offsets[low],
                 automata.arrays,
-                np.exp(weights),
+                weights,
                 at,
-                np.ones((1, 2, starts[high] - starts[low])),
+                stops,
                 self.scales,
                 self.single_root,
                 keep,
@@ -145,6 +160,11 @@ class DependencyParser:
         heads, signs, logs, kept = _in_pieces(parsed, len(treebank), n_threads)
         tables = _tables(kept, treebank.lengths) if keep else None
         return Parse(heads, np.where(signs > 0, logs, -np.inf), 0, tables)
+
+    def _classes(self, treebank: DependencyTreebank) -> Codes:
+        if self.counted is None:
+            return np.zeros(treebank.n_words, dtype=np.int32)
+        return self.counted.classes(treebank.xpos)
 
     def _best_trees(self, treebank: DependencyTreebank, codes: Codes, n_threads: int) -> Parse:
         offsets, logs = treebank.sentence_offsets, self.automata.logarithms
@@ -178,8 +198,13 @@ class DependencyParser:
         for name in ("arc_weights", "label_weights"):
             if (array := getattr(self, name)) is not None:
                 parts[name] = array.astype(np.float32)
+        counted = None
+        if self.counted is not None:
+            arrays, counted = self.counted.to_parts()
+            parts |= {f"counted.{key}": array for key, array in arrays.items()}
         return parts, {
             **self.vocabulary.to_header(),
+            "counted": counted,
             "labels": self.labels,
             "single_root": self.single_root,
             "decoding": self.decoding,
@@ -187,24 +212,25 @@ class DependencyParser:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> DependencyParser:
-        def automata(name: str) -> HeadAutomata:
-            mine = {key.removeprefix(f"{name}."): array for key, array in arrays.items() if "." in key}
-            start = {key: arrays[f"{name}.{key}"] for key in mine if f"{name}.{key}" in arrays}
-            return HeadAutomata.from_parts(start, header)
+        def part(name: str) -> dict[str, NDArray[Any]]:
+            mine = {key.removeprefix(f"{name}."): array for key, array in arrays.items()}
+            return {key: array for key, array in mine.items() if f"{name}.{key}" in arrays}
 
         def doubles(name: str) -> Array | None:
             return arrays[name].astype(np.float64) if name in arrays else None
 
+        counted = header.get("counted")
         return cls(
             Vocabulary.from_header(header),
-            automata("automata"),
-            automata("fallback"),
+            HeadAutomata.from_parts(part("automata"), header),
+            HeadAutomata.from_parts(part("fallback"), header),
             arrays["frequencies"],
             bool(header["single_root"]),
             doubles("arc_weights"),
             doubles("label_weights"),
             header["labels"],
             header.get("decoding", DECODINGS[0]),
+            LexicalGrammar.from_parts(part("counted"), counted) if counted else None,
         )
 
     def with_parts(self, **parts: Any) -> DependencyParser:
@@ -223,6 +249,16 @@ def _in_pieces(
     else:
         parts = list(map(parsed, lows, highs))
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def _multiplied(weights: Array, tables: list[Array]) -> tuple[Array, Longs]:
+    """Weights of arcs times tables by class, flat, and where those of each sentence begin."""
+    ends = np.cumsum([0, *(table[0].size for table in tables)]).tolist()
+    parts = [
+        (table * weights[low:high].reshape(table.shape[1:])).ravel()
+        for table, low, high in zip(tables, ends, ends[1:], strict=False)
+    ]
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
 
 
 def _words(treebank: DependencyTreebank, sentences: NDArray[np.intp]) -> Longs:

@@ -63,6 +63,13 @@ class HeadAutomata:
         return cls(alphabet, n_states, initial, operators, final)
 
     @classmethod
+    def neutral(cls, alphabet: Alphabet) -> HeadAutomata:
+        """Automata that give every sequence one: what is multiplied with them is alone."""
+        n, k = 2 * len(alphabet) + 1, len(alphabet)
+        ones = np.ones((n, 1))
+        return cls(alphabet, np.ones(n, dtype=np.int32), ones, np.ones((n, k, 1, 1)), ones)
+
+    @classmethod
     def of_operators(cls, model: OperatorModel, alphabet: Alphabet) -> HeadAutomata:
         """From an operator model on a signature of heads; sorts that it lacks generate nothing."""
         automata = []

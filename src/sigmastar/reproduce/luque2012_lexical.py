@@ -12,7 +12,6 @@ from sigmastar.inference.eisner import best_tree, sentence_marginals
 from sigmastar.learning.heads_lexical import STATES, learn_lexical
 from sigmastar.operators.dependency_parser import DependencyParser
 from sigmastar.operators.head_automata import HeadAutomata
-from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank
 
 Scores = dict[tuple[str, int | None], float]
@@ -26,8 +25,8 @@ def lexical_scores(
     hidden: Mapping[int, HeadAutomata],
 ) -> Scores:
     """UAS on dev of every grammar by itself and with every hidden-state model."""
-    beside: dict[int | None, HeadAutomata] = {None: neutral(parser.alphabet)}
-    beside.update(hidden)
+    beside: dict[int | None, HeadAutomata] = {None: HeadAutomata.neutral(parser.alphabet)}
+    beside |= {n: automata for n, automata in hidden.items()}  # noqa: C416, for mypy: keys of another type
     scores: Scores = {}
     for states in STATES:
         grammar = learn_lexical(train, states)
@@ -40,13 +39,6 @@ def lexical_scores(
                 right[n] += int((heads == dev.head[low:high]).sum())
         scores |= {(grammar.states, n): hits / dev.n_words for n, hits in right.items()}
     return scores
-
-
-def neutral(alphabet: Alphabet) -> HeadAutomata:
-    """Automata that give every sequence one: what is multiplied with them is alone."""
-    n, k = 2 * len(alphabet) + 1, len(alphabet)
-    ones = np.ones((n, 1))
-    return HeadAutomata(alphabet, np.ones(n, dtype=np.int32), ones, np.ones((n, k, 1, 1)), ones)
 
 
 def parse_sentence(
