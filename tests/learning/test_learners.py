@@ -150,6 +150,12 @@ def test_there_are_as_many_states_as_asked_for(name, n_states, strings):
 
 
 @every_spectral_learner
+def test_no_states_are_refused(name, strings):
+    with pytest.raises(ValueError, match="n_states=0: an automaton has at least one state"):
+        LEARNERS[name](strings, 0)
+
+
+@every_spectral_learner
 def test_more_states_than_the_counts_bear_are_refused(name):
     with pytest.raises(ValueError, match=r"n_states=40 exceeds block rank \d+; use n_states<=\d+, more data"):
         LEARNERS[name](Strings.of(["abab", "ab", ""] * 10), 40)

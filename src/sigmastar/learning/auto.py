@@ -110,7 +110,7 @@ def learn_auto(
     setting.say("spectral starts")
     contexts = [_contexts(strings, setting.kept, size, n_states) for size in CLASSES]
     runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
-    n_members = 1 if n_states else 2
+    n_members = 2 if n_states is None else 1
     leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
     strangers = _strangers(setting, contexts, leaders[0].best.n_states)
     climbs = [setting.finish(climb) for climb in (*leaders, *strangers)]
@@ -135,11 +135,12 @@ def learn_auto(
 
 def _contexts(strings: Strings, kept: Strings, n_classes: int, n_states: int | None) -> ContextModel:
     counts = ContextCounts.of(kept, *choose_classes(strings, n_classes))
-    return learn_contexts(counts, n_states or LARGEST)
+    return learn_contexts(counts, LARGEST if n_states is None else n_states)
 
 
 def _starts(contexts: ContextModel, n_states: int | None) -> list[WeightedAutomaton]:
-    parts = [contexts.leading(size) for size in ([n_states] if n_states else candidate_sizes(contexts))]
+    sizes = candidate_sizes(contexts) if n_states is None else [n_states]
+    parts = [contexts.leading(size) for size in sizes]
     return [to_probabilistic(part, anchor_states(part)) for part in parts]
 
 

@@ -81,6 +81,8 @@ def choose_classes(
 
 def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
     """Factorise and recover, with as many states as are asked for or as the counts bear."""
+    if max_states < 1:
+        raise ValueError(f"n_states={max_states}: an automaton has at least one state")
     n_symbols = max(len(counts.strings_like.alphabet), 1)
     max_states = max(1, min(max_states, int(np.sqrt(_OPERATOR_CELLS / n_symbols))))
     blocks = correlation_scaled(counts)

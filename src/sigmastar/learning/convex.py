@@ -75,8 +75,8 @@ def learn_convex(
     for size in CLASSES:
         say(f"concave stages on {size} context classes")
         counts = ContextCounts.of(kept, *choose_classes(strings, size))
-        contexts = learn_contexts(counts, n_states or LARGEST)
-        sizes = [n_states] if n_states else candidate_sizes(contexts)
+        contexts = learn_contexts(counts, LARGEST if n_states is None else n_states)
+        sizes = candidate_sizes(contexts) if n_states is None else [n_states]
         parts = map(contexts.leading, sizes)
         trials += [_trial(part, held_out, learn_anchor_model(part)) for part in parts]
     leaders = sorted(trials, key=lambda trial: -trial.score)[:2]

@@ -85,7 +85,7 @@ class ContextBatches:
         candidates = []
         for counts in self.counts:
             say(f"spectral fit on {counts.pasts.n_classes} context classes")
-            contexts = learn_contexts(counts, n_states or max(RANKS))
+            contexts = learn_contexts(counts, max(RANKS) if n_states is None else n_states)
             candidates.append((contexts, _rank_scores(contexts, held_out, n_states)))
         contexts, scores = max(candidates, key=lambda candidate: max(candidate[1].values()))
         rank = max(scores, key=scores.__getitem__)
@@ -98,7 +98,7 @@ class ContextBatches:
 
 
 def _rank_scores(contexts: ContextModel, held_out: HeldOut, n_states: int | None) -> dict[int, float]:
-    ranks = [n_states] if n_states else sorted({min(rank, contexts.n_states) for rank in RANKS})
+    ranks = [n_states] if n_states is not None else sorted({min(rank, contexts.n_states) for rank in RANKS})
     scores: dict[int, float] = {}
     base, sizes = filtered(contexts), contexts.counts.past_counts
     known = count_above(contexts.singular_values, context_noise(contexts.counts))

@@ -24,7 +24,7 @@ from sigmastar.parallel import one_blas_thread
 from sigmastar.report.family import Progress, silent
 from sigmastar.report.provenance import hash_arrays, provenance
 from sigmastar.reproduce.luque2012_lexical import lexical_scores
-from sigmastar.reproduce.luque2012_report import BIGRAM, EM, Found, Point, reproduction
+from sigmastar.reproduce.luque2012_report import BIGRAM, EM, HeadResults, Point, reproduction
 from sigmastar.reproduce.result import Reproduction
 from sigmastar.reproduce.tagged import require_files
 from sigmastar.reproduce.trials import timed
@@ -65,7 +65,7 @@ def run(
 def experiment(
     train: DependencyTreebank, dev: DependencyTreebank, test: DependencyTreebank, scale: Scale, seed: int,
     progress: Progress,
-) -> Found:  # fmt: skip
+) -> HeadResults:  # fmt: skip
     parser = learn_parser(train, "det+f", symbols="xpos", rng=np.random.default_rng(seed))
     sequences = modifier_sequences(train, learn_vocabulary(train, "xpos", False))
     learn_spectral(sequences, 2)  # compiles, not timed
@@ -78,7 +78,7 @@ def experiment(
     progress("lexicalised grammars", 0.7)
     hidden = {n: _from_spectrum(sequences, n, seed) for n in scale.lexical_sizes}
     lexical = lexical_scores(train, dev, parser, hidden)
-    return Found(points, lexical, _dfa(sequences, seed), len(train), len(dev), len(test))
+    return HeadResults(points, lexical, _dfa(sequences, seed), len(train), len(dev), len(test))
 
 
 def _automata(

@@ -31,7 +31,9 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Found:
+class HeadResults:
+    """Everything that was measured."""
+
     points: Sequence[Point]
     lexical: Scores
     dfa: str
@@ -48,7 +50,7 @@ class Found:
         return list(dict.fromkeys(point.learner for point in self.points))
 
 
-def reproduction(name: str, found: Found, origin: Provenance) -> Reproduction:
+def reproduction(name: str, found: HeadResults, origin: Provenance) -> Reproduction:
     figures = {
         "points": [asdict(point) for point in found.points],
         "lexical": [{"grammar": g, "states": n, "dev": uas} for (g, n), uas in found.lexical.items()],
@@ -59,7 +61,7 @@ def reproduction(name: str, found: Found, origin: Provenance) -> Reproduction:
     )
 
 
-def _about(found: Found) -> list[str]:
+def _about(found: HeadResults) -> list[str]:
     return [
         f"The treebank is a sample of the paper's: {found.n_train} sentences for training where the paper "
         f"has about 39,800, {found.n_dev} for development, {found.n_test} for the test. Tags are given.",
@@ -68,7 +70,7 @@ def _about(found: Found) -> list[str]:
     ]
 
 
-def _tables(found: Found) -> list[Table]:
+def _tables(found: HeadResults) -> list[Table]:
     rows = [
         (name, point.n_states, 100 * point.dev, 100 * point.test, PAPER_TEST.get(name), point.seconds)
         for name in found.learners
@@ -87,7 +89,7 @@ def _tables(found: Found) -> list[Table]:
     ]
 
 
-def _claims(found: Found) -> list[Claim]:
+def _claims(found: HeadResults) -> list[Claim]:
     det, first = found.best("DET"), found.best("DET+F")
     spectral, em = found.best(BIGRAM), found.best(f"{EM} (100)")
     grammars = {grammar for grammar, _ in found.lexical}
@@ -125,7 +127,7 @@ def _claims(found: Found) -> list[Claim]:
     ]
 
 
-def _pictures(found: Found) -> dict[str, Picture]:
+def _pictures(found: HeadResults) -> dict[str, Picture]:
     shown = [name for name in found.learners if not name.startswith("DET")]
     curves = {
         name: np.array(
