@@ -11,8 +11,12 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from numba import njit
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+lowest_bit = cast(Callable[[int], int], trailing_zeros)
+"""In kernels: the number of the lowest bit that is set."""
 
 
 def kernel(function: Function) -> Function:

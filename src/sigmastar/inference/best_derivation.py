@@ -1,4 +1,4 @@
-"""The best derivation of a string, read off a chart of maxima (`inside_outside.inside_chart`)."""
+"""The best derivation of a string, read off a chart of maxima (`inside_chart`)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.inference.best_derivation import best_events
-from sigmastar.inference.inside_outside import expected_events, inside_chart, log_insides
+from sigmastar.inference.inside_chart import inside_chart, log_insides, log_total
+from sigmastar.inference.outside_chart import add_chart_counts
+from sigmastar.inference.parse_forest import forest_events
 from sigmastar.operators.probabilistic_grammar import sample_derivations
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.derivations import Derivations
@@ -62,14 +64,35 @@ class ProbabilisticCFG:
 
     def log_probability(self, strings: Strings) -> Array:
         """Natural log-probability of each string; -inf where it has none."""
-        coded = strings.recoded(self.alphabet, allow_unknown=True)
-        return log_insides(coded.codes, coded.offsets, self._chart_rules, self.parameters, False)
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        logs, _, left_out = forest_events(
+            coded.codes, coded.offsets, np.zeros(len(coded)), rules, self.parameters
+        )
+        if left_out.any():
+            rest = coded.select(np.flatnonzero(left_out))
+            logs[left_out] = log_insides(rest.codes, rest.offsets, rules, self.parameters, False)
+        return logs
 
     def expected_counts(self, strings: Strings, weights: Array | None = None) -> tuple[Array, Array]:
         """Log-probability of each string, and the expected uses of rules in all, given the strings."""
-        coded = strings.recoded(self.alphabet, allow_unknown=True)
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
         heavy = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
-        return expected_events(coded.codes, coded.offsets, heavy, self._chart_rules, self.parameters)
+        logs, counts, left_out = forest_events(coded.codes, coded.offsets, heavy, rules, self.parameters)
+        if left_out.any():  # long strings, or values beyond the range of floats
+            rest = coded.select(np.flatnonzero(left_out))
+            parts = zip(rest.offsets[:-1], rest.offsets[1:], heavy[left_out], strict=True)
+            logs[left_out] = [
+                self._add_by_chart(rest.codes[begin:end], weight, counts) for begin, end, weight in parts
+            ]
+        return logs, counts
+
+    def _add_by_chart(self, codes: NDArray[np.int32], weight: float, counts: Array) -> float:
+        """Add the expected rules of one string to `counts`; its log-probability."""
+        chart = inside_chart(codes, self._chart_rules, self.parameters, False)
+        total = log_total(chart, len(codes), self._chart_rules.start)
+        if weight > 0 and total > -np.inf:
+            add_chart_counts(codes, self._chart_rules, self.parameters, chart, weight, counts)
+        return total
 
     def best_derivations(self, strings: Strings) -> Derivations:
         """The most probable derivation of each string, empty where it has none."""

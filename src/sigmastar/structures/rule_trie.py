@@ -35,6 +35,8 @@ class ChartRules(NamedTuple):
     goto: Integers
     edge_start: Integers
     edge_symbol: Integers
+    edge_source: Integers
+    edge_target: Integers  # goto[source, symbol]
     complete_start: Integers
     complete_left: Integers
     complete_event: Integers
@@ -149,10 +151,10 @@ def _goto(nodes: dict[tuple[int, ...], int], n_symbols: int) -> Integers:
     return table
 
 
-def _edges(goto: Integers) -> tuple[Integers, Integers]:
+def _edges(goto: Integers) -> tuple[Integers, Integers, Integers, Integers]:
     node, symbol = np.nonzero(goto >= 0)
     start = np.searchsorted(node, np.arange(len(goto) + 1))
-    return start.astype(np.int32), symbol.astype(np.int32)
+    return start.astype(np.int32), symbol.astype(np.int32), node.astype(np.int32), goto[node, symbol]
 
 
 def _columns(rows: _Triples) -> tuple[Integers, Integers, Integers]:
