@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
-from sigmastar.data.rules import parse_rules
+from sigmastar.data.rules import parse_rules, read_rules
+from sigmastar.operators.files import load_model
 from sigmastar.operators.pcfg import ProbabilisticCFG
 from sigmastar.operators.probabilistic_grammar import sample_derivations
 
@@ -28,6 +29,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "t.txt").write_text("".join(" ".join(map(str, string)) + "\n" for string in short))
     for method in ("erm", "mle", "map"):
         succeed("learn", "pcfg", folder / "t.mrg", "--method", method, "-o", folder / f"{method}.model")
+    succeed("learn", "pcfg", folder / "t.txt", "--hmm", "2", "--iterations", "2", "-o", folder / "hmm.model")
     return folder
 
 
@@ -71,6 +73,33 @@ def test_parses_samples_and_shows(place):
     assert succeed("score", place / "erm.model", "-", "--unknown", "zero", stdin="x\n") == "-inf\n"
 
 
+def test_rules_come_back(place):
+    succeed("convert", place / "erm.model", "--to", "rules", "-o", place / "erm.rules")
+    known, learned = read_rules(place / "erm.rules"), load_model(place / "erm.model")
+    assert known.grammar.rules == learned.grammar.rules
+    np.testing.assert_array_equal(known.weights, learned.parameters)
+    start = ("learn", "pcfg", "-", "--start", "T", "-o", place / "late.model", "--rules", "-")
+    (place / "late.rules").write_text("A -> a 1\nT -> A A 0.5\nT -> b 0.5\n")
+    succeed(*start[:-1], place / "late.rules", stdin="a a\nb\n")
+    assert succeed("convert", place / "late.model", "--to", "rules").startswith("T -> ")
+
+
+def test_hidden_markov_models(place):
+    (place / "states.txt").write_text((place / "t.txt").read_text().replace("c", "b"))
+    by_em = figures(
+        "learn", "pcfg", place / "t.txt", "--hmm", "2", "--iterations", "5", "-o", place / "hmm.model"
+    )
+    assert np.diff(by_em["log_likelihoods"]).min() > -1e-6
+    learned = figures(
+        "learn", "pcfg", place / "t.txt", "--states", place / "states.txt", "-o", place / "tag.model"
+    )
+    assert (learned["method"], sorted(learned["states"])) == ("erm", ["a", "b"])
+    for name in ("hmm.model", "tag.model"):
+        assert figures("evaluate", place / name, place / "t.txt")["n_impossible"] == 0
+        assert f"{by_em['data']['n_strings']} strings" in succeed("show", place / name)
+        assert figures("bound", place / name, "--epsilon", "0.5", "--delta", "0.05")["samples"] > 1e6
+
+
 def test_bound(place):
     told = figures("bound", place / "erm.model", "--epsilon", "0.5", "--delta", "0.05")
     by_trees = figures(
@@ -96,6 +125,17 @@ def test_bound(place):
         (("evaluate", "erm.model", "empty"), 1, "no sentences"),
         (("bound", "erm.model", "--epsilon", "1", "--delta", "0.1", "--treebank", "t.txt"), 1, "two trees"),
         (("show", "erm.model", "--dot"), 1, "as text or with --json"),
+        (("convert", "erm.model", "--to", "att"), 1, "a grammar is written --to rules"),
+        (("convert", "hmm.model", "--to", "rules"), 1, "only a grammar has rules"),
+        (("bound", "hmm.model", "--epsilon", "1", "--delta", "0.1", "--treebank", "t.mrg"), 1, "holds trees"),
+        (("learn", "pcfg", "t.mrg", "--hmm", "2", "-o", "x"), 2, "without rules and trees"),
+        (("learn", "pcfg", "t.txt", "--hmm", "2", "--method", "map", "-o", "x"), 2, "use em, erm, viterbi"),
+        (
+            ("learn", "pcfg", "t.txt", "--states", "t.txt", "--method", "em", "-o", "x"),
+            2,
+            "use erm, mle, map",
+        ),
+        (("learn", "pcfg", "t.txt", "--states", "b.txt", "-o", "x"), 1, "but states for 1"),
     ],
 )
 def test_what_goes_wrong_is_told(place, monkeypatch, words, status, what):

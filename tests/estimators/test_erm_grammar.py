@@ -10,8 +10,10 @@ import pytest
 from sigmastar import ERMGrammar
 from sigmastar.data.rules import parse_rules
 from sigmastar.errors import InputError, NotFittedError, UnknownSymbolError
+from sigmastar.operators.hidden_markov import HiddenMarkovModel
 from sigmastar.operators.pcfg import ProbabilisticCFG
 from sigmastar.operators.probabilistic_grammar import divergence, sample_derivations
+from sigmastar.structures.alphabet import Alphabet
 
 RULES = """S -> NP VP 1
 NP -> the N 0.7
@@ -70,6 +72,43 @@ def test_hidden_markov_model_of_strings():
     model = ERMGrammar(method="em", n_states=2, n_iterations=5).fit(strings)
     assert len(model.predict(strings[:1])[0]) == 4
     assert len(model.sample(4)) == 4
+
+
+@pytest.mark.parametrize("method", ["erm", "mle", "map"])
+def test_hidden_markov_model_of_strings_and_states(method):
+    rng = np.random.default_rng(0)
+    truth = HiddenMarkovModel.random(Alphabet("abc"), 2, rng)
+    drawn = sample_derivations(truth, 2000, rng)
+    strings = truth.strings(drawn)
+    moves = truth.events.offsets[1 + truth.n_states]
+    paths = [
+        [int(e) % 3 if k == 0 else int(e - 2) % 3 for k, e in enumerate(row[row < moves])] for row in drawn
+    ]
+    named = [[("noun", "verb")[state] for state in path[:-1]] for path in paths]  # the last move is the end
+    model = ERMGrammar(method=method).fit(strings, named)
+    assert set(model.states_) == {"noun", "verb"}
+    order = [model.states_.index(name) for name in ("noun", "verb")]
+    learned = model.model_
+    np.testing.assert_allclose(learned.initial[order], truth.initial, atol=0.05)
+    np.testing.assert_allclose(learned.emissions[order], truth.emissions, atol=0.05)
+    np.testing.assert_allclose(learned.moves[order][:, [*order, 2]], truth.moves, atol=0.05)
+    assert set(model.predict(strings.select([0]))[0]) <= {"noun", "verb"}
+    assert model.n_samples_ == 2000
+    assert "states_" not in vars(model.set_params(method="em", n_states=2, n_iterations=1).fit(strings))
+
+
+def test_states_that_do_not_fit():
+    strings = [["a", "b"], ["a"]]
+    with pytest.raises(ValueError, match="learns from strings alone"):
+        ERMGrammar(method="em").fit(strings, [[0, 1], [0]])
+    with pytest.raises(ValueError, match="has no rules"):
+        ERMGrammar("S -> a").fit(strings, [[0, 1], [0]])
+    with pytest.raises(InputError, match="string 2 has 1 symbols and 2 states"):
+        ERMGrammar().fit(strings, [[0, 1], [0, 1]])
+    with pytest.raises(InputError, match="2 strings, but states for 1"):
+        ERMGrammar().fit(strings, [[0, 1]])
+    with pytest.raises(InputError, match="no strings"):
+        ERMGrammar().fit([], [])
 
 
 def test_refusals(trees):

@@ -7,14 +7,16 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.cli.grammars import load_grammar, read_sentences
+from sigmastar.cli.grammars import read_sentences
 from sigmastar.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.errors import InputError
-from sigmastar.operators.files import read_header
+from sigmastar.errors import InputError, ModelFileError
+from sigmastar.operators.files import load_model, read_header
+from sigmastar.operators.hidden_markov import HiddenMarkovModel
 from sigmastar.operators.pcfg import ProbabilisticCFG
 from sigmastar.operators.probabilistic_grammar import (
+    ProbabilisticGrammar,
     derivation_entropy,
     log_probability_of,
     sample_derivations,
@@ -56,7 +58,7 @@ def command(
     The constants of the distribution come from the treebank, or from derivations that the grammar draws.
     The measured deviation is the difference between the log-losses on two halves of them.
     """
-    grammar = load_grammar(model)
+    grammar = _load(model)
     with watching("estimating", quiet):
         derivations = _derivations(grammar, treebank, seed)
         figures = bound_figures(grammar, derivations, epsilon, delta, s or _exponent(model))
@@ -65,7 +67,7 @@ def command(
 
 
 def bound_figures(
-    grammar: ProbabilisticCFG, derivations: Derivations, epsilon: float, delta: float, s: float
+    grammar: ProbabilisticGrammar, derivations: Derivations, epsilon: float, delta: float, s: float
 ) -> dict[str, Any]:
     """The bounds from derivations and from strings, what they rest on, and what was measured."""
     assumptions = estimate_assumptions(grammar, derivations)
@@ -87,9 +89,18 @@ def bound_figures(
     }
 
 
-def _derivations(grammar: ProbabilisticCFG, treebank: str | None, seed: int) -> Derivations:
+def _load(model: str) -> ProbabilisticGrammar:
+    loaded = load_model(model)
+    if not isinstance(loaded, (ProbabilisticCFG, HiddenMarkovModel)):
+        raise ModelFileError("is not a probabilistic grammar or a hidden Markov model", file=model)
+    return loaded
+
+
+def _derivations(grammar: ProbabilisticGrammar, treebank: str | None, seed: int) -> Derivations:
     if treebank is None:
         return sample_derivations(grammar, _DRAWN, np.random.default_rng(seed))
+    if not isinstance(grammar, ProbabilisticCFG):
+        raise InputError("holds trees, which a hidden Markov model has none of", file=treebank)
     trees = [tree for tree in read_sentences(treebank) if isinstance(tree, Tree)]
     if len(trees) < 2:
         raise InputError("holds fewer than two trees", file=treebank)

@@ -10,6 +10,7 @@ from typing import TextIO
 import click
 
 from sigmastar.atomic import atomic_write
+from sigmastar.cli.families import handled
 from sigmastar.cli.models import load
 from sigmastar.cli.options import model_argument, output_option
 from sigmastar.cli.watching import tell
@@ -52,14 +53,21 @@ FORMATS: Mapping[str, Writer] = {
 
 @click.command()
 @model_argument
-@click.option("--to", "target", type=click.Choice(list(FORMATS)), required=True, help="The format.")
+@click.option("--to", "target", type=click.Choice([*FORMATS, "rules"]), required=True, help="The format.")
 @click.option("--symbols", metavar="FILE", help="With att: where to write the table of symbols.")
 @output_option
 def command(model: str, target: str, symbols: str | None, output: str) -> None:
-    """Write the automaton of MODEL: att is OpenFst's text, hmm a hidden Markov model in JSON."""
+    """Write the automaton of MODEL: att is OpenFst's text, hmm a hidden Markov model in JSON.
+
+    A grammar is written as its rules.
+    """
     if symbols is not None and target != "att":
         raise click.UsageError(f"--symbols is for --to att, not {target}")
+    if handled("convert", model):
+        return
     loaded = load(model)
+    if target == "rules":
+        raise InputError("only a grammar has rules; att, dot and json write an automaton", file=model)
     automaton = loaded.require_automaton()
     try:
         with atomic_write(output) as stream:

@@ -13,11 +13,13 @@ from sigmastar.cli.watching import watching
 from sigmastar.data.brackets import parse_brackets
 from sigmastar.data.files import display_name, open_text
 from sigmastar.data.lines import write_lines
+from sigmastar.data.rules import write_rules
 from sigmastar.errors import InputError, ModelFileError, UnknownSymbolError
 from sigmastar.estimators.erm import score_data
 from sigmastar.operators.files import load_model, read_header
 from sigmastar.operators.pcfg import ProbabilisticCFG
 from sigmastar.operators.probabilistic_grammar import derivation_entropy
+from sigmastar.structures.grammar import Grammar
 from sigmastar.structures.strings import Strings
 from sigmastar.structures.trees import Tree
 
@@ -105,6 +107,18 @@ def sample(parameters: Parameters) -> None:
     )
     with atomic_write(parameters["output"]) as stream:
         write_lines(strings, stream, " ")
+
+
+def convert(parameters: Parameters) -> None:
+    """Rules with their probabilities, those of the start symbol first, as `learn pcfg --rules` reads them."""
+    if parameters["target"] != "rules":
+        raise InputError("a grammar is written --to rules", file=parameters["model"])
+    model = load_grammar(parameters["model"])
+    rules, start = model.grammar.rules, model.grammar.start
+    order = sorted(range(len(rules)), key=lambda number: rules[number].left != start)
+    grammar = Grammar.of([rules[number] for number in order], start)
+    with atomic_write(parameters["output"]) as stream:
+        write_rules(grammar, stream, model.parameters[order])
 
 
 def show(parameters: Parameters) -> None:

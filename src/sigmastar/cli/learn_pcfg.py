@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -17,8 +18,9 @@ from sigmastar.cli.watching import tell, watching
 from sigmastar.data.brackets import read_brackets
 from sigmastar.data.rules import read_rules
 from sigmastar.errors import InputError
-from sigmastar.estimators.erm import METHODS, ERMGrammar
+from sigmastar.estimators.erm import METHODS, SUPERVISED, ERMGrammar
 from sigmastar.operators.files import save_model
+from sigmastar.operators.hidden_markov import HiddenMarkovModel
 from sigmastar.structures.trees import Tree
 
 
@@ -31,6 +33,8 @@ from sigmastar.structures.trees import Tree
 @click.option("--s", type=click.FloatRange(min=0, min_open=True), default=1.5, help="The margin is n^-s.")
 @click.option("--alpha", type=click.FloatRange(min=1), default=1.1, help="Of the Dirichlet prior of map.")
 @click.option("--trees", metavar="FILE", help="Trees beside the strings.")
+@click.option("--hmm", type=click.IntRange(1), metavar="N", help="A hidden Markov model of N states instead.")
+@click.option("--states", metavar="FILE", help="The states of the strings, for a hidden Markov model.")
 @click.option("--string-weight", type=click.FloatRange(min=0), default=1.0, help="Of a string beside a tree.")
 @click.option(
     "--seeds", type=click.IntRange(1), default=1, help="Starts of em and viterbi; the best is kept."
@@ -48,6 +52,8 @@ def command(
     s: float,
     alpha: float,
     trees: str | None,
+    hmm: int | None,
+    states: str | None,
     string_weight: float,
     seeds: int,
     iterations: int,
@@ -59,7 +65,8 @@ def command(
 
     erm: truncated maximum likelihood, as the theory of empirical risk minimisation asks for. mle: relative
     frequencies. map: with a Dirichlet prior. em: on strings, in the same truncated space. viterbi: em on
-    best derivations.
+    best derivations. With --hmm N a hidden Markov model is learned from strings, with --states, a line for
+    each line of strings, from both.
     """
     if output != "-" and not os.path.isdir(os.path.dirname(output) or "."):
         raise InputError(f"the folder {os.path.dirname(output)} does not exist; make it first", file=output)
@@ -70,41 +77,59 @@ def command(
         if not sentences:
             raise InputError("holds no trees or strings to learn from", file=file)
         on_trees = isinstance(sentences[0], Tree)
-        chosen = method or ("erm" if on_trees else "em")
-        _require_fitting(chosen, on_trees, rules, trees, file)
+        chosen = method or ("erm" if on_trees or states else "em")
+        if hmm or states:
+            _require_hidden_markov(chosen, on_trees, bool(rules or trees or start), states is not None)
+        else:
+            _require_fitting(chosen, on_trees, rules, trees, file)
         say("learning")
         estimator = ERMGrammar(
-            grammar, chosen, s, alpha, None, start, seeds, iterations, string_weight=string_weight
+            grammar, chosen, s, alpha, hmm, start, seeds, iterations, string_weight=string_weight
         )
         estimator.set_params(random_state=seed, progress=say)
         try:
-            estimator.fit(sentences, trees=read_brackets(trees) if trees else ())
+            known = read_sentences(states) if states else None
+            estimator.fit(sentences, known, read_brackets(trees) if trees else ())
         except InputError as problem:
             raise InputError(problem.problem, file=problem.file or file, line=problem.line) from None
-    learned = _learned(estimator, file, len(sentences), on_trees, seed, time.perf_counter() - begin)
+    learned = _learned(estimator, file, sentences, on_trees, seed, time.perf_counter() - begin)
     save_model(estimator.model_, output, learned)  # type: ignore[arg-type]
     if as_json:
         print_figures(learned, as_json=True)
-    kind = "trees" if on_trees else "strings"
-    summary = f"{output}: {chosen}, {estimator.model_.events.n_events} rules, {len(sentences)} {kind}"
+    kind, events = "trees" if on_trees else "strings", "events" if hmm or states else "rules"
+    summary = f"{output}: {chosen}, {estimator.model_.events.n_events} {events}, {len(sentences)} {kind}"
     tell(f"{summary}, margin {estimator.margin_:.3g}, {learned['seconds']:.1f} s", quiet)
 
 
 def _require_fitting(method: str, on_trees: bool, rules: str | None, trees: str | None, file: str) -> None:
     """Tell before the work what cannot be."""
     if not on_trees and rules is None and trees is None:
-        raise click.UsageError("strings do not tell the rules: give --rules FILE")
+        raise click.UsageError("strings do not tell the rules: give --rules FILE, or --hmm N")
     if not on_trees and method in ("mle", "map"):
         raise click.UsageError(f"--method {method} needs trees, {file} holds strings; use --method em")
     if on_trees and method in ("em", "viterbi"):
         raise click.UsageError(f"--method {method} learns from strings, {file} holds trees; use --method erm")
 
 
+def _require_hidden_markov(method: str, on_trees: bool, grammar: bool, supervised: bool) -> None:
+    if on_trees or grammar:
+        raise click.UsageError("--hmm and --states learn from strings, without rules and trees")
+    fitting = SUPERVISED if supervised else ("em", "erm", "viterbi")
+    if method not in fitting:
+        which = "with" if supervised else "without"
+        raise click.UsageError(
+            f"--method {method} is not for a hidden Markov model {which} --states; use {', '.join(fitting)}"
+        )
+
+
 def _learned(
-    estimator: ERMGrammar, file: str, n: int, on_trees: bool, seed: int, seconds: float
+    estimator: ERMGrammar, file: str, sentences: Sequence[Any], on_trees: bool, seed: int, seconds: float
 ) -> dict[str, Any]:
     objectives = vars(estimator).get("objectives_")
-    data: dict[str, Any] = {"name": os.path.basename(file), "n_sentences": n, "trees": on_trees}
+    data: dict[str, Any] = {"name": os.path.basename(file), "n_sentences": len(sentences), "trees": on_trees}
+    if isinstance(estimator.model_, HiddenMarkovModel):  # as models of strings say it
+        data |= {"files": [{"name": data["name"]}], "n_strings": len(sentences)}
+        data["n_symbols"] = sum(map(len, sentences))
     if os.path.isfile(file):
         with open(file, "rb") as stream:
             data["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -120,4 +145,6 @@ def _learned(
         "sigmastar": __version__,
         "seconds": round(seconds, 3),
     }
+    if states := vars(estimator).get("states_"):
+        learned["states"] = list(states)
     return learned if objectives is None else {**learned, "log_likelihoods": list(objectives)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -38,6 +38,7 @@ from sigmastar.theory.bounds import Complexity, SampleBound
 Array = NDArray[np.float64]
 Self = TypeVar("Self", bound="ERMGrammar")
 Rules = Grammar | str | Iterable[str] | None
+States = Iterable[Iterable[Hashable]]
 Data = Strings | Sequence[Tree] | Sequence[str] | Sequence[Sequence[str]]
 
 SUPERVISED = ("erm", "mle", "map")
@@ -48,14 +49,15 @@ class ERMGrammar(Estimator):
     """A probabilistic context-free grammar, or a hidden Markov model, by empirical risk minimisation.
 
     `rules` is a `Grammar`, or its text (`"S -> NP VP"`, a rule a line); without it the rules are those of
-    the trees. With `n_states` and no rules the model is a hidden Markov model, learned from strings.
+    the trees. With `n_states` and no rules the model is a hidden Markov model, learned from strings; with
+    the states of the strings as `y` it is learned from both, as from trees.
 
     Methods on trees: `erm` keeps every choice in binary normal form within [n^-s, 1 - n^-s], `mle` takes
     relative frequencies, `map` adds `alpha` - 1 to every count. Methods on strings: `em` (also under the
     name `erm`) is expectation-maximisation in the same truncated space, `viterbi` counts best derivations.
 
     After `fit`: `model_` is the grammar with its probabilities, `margin_` is n^-s, `n_samples_` is n, and
-    on strings `objectives_` are the log-likelihoods on the way.
+    on strings `objectives_` are the log-likelihoods on the way; `states_` are the names of states in `y`.
     """
 
     model_: ProbabilisticGrammar
@@ -63,6 +65,7 @@ class ERMGrammar(Estimator):
     n_samples_: int
     objectives_: tuple[float, ...]
     assumptions_: Assumptions
+    states_: tuple[Hashable, ...]
 
     def __init__(
         self,
@@ -92,11 +95,14 @@ class ERMGrammar(Estimator):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self: Self, X: Data, y: object = None, trees: Sequence[Tree] | Sequence[str] = ()) -> Self:
-        """Learn from trees (`Tree`, or text in brackets) or from strings, with `trees` beside them."""
+    def fit(self: Self, X: Data, y: States | None = None, trees: Sequence[Tree] | Sequence[str] = ()) -> Self:
+        """Learn from trees (`Tree`, or text in brackets), from strings, with `trees` beside them, or from
+        strings with the state of each symbol."""
         if self.method not in METHODS:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
         parsed = as_trees(X)
+        if parsed is None and y is not None:
+            return self._fit_states(as_strings(X), [list(row) for row in y])
         if parsed is None:
             return self._fit_strings(X, as_trees(trees) or [])
         return self._fit_trees([*parsed, *(as_trees(trees) or [])])
@@ -110,11 +116,32 @@ class ERMGrammar(Estimator):
             raise InputError("there are no trees to learn from")
         blank = ProbabilisticCFG.of_weights(self._grammar(trees))
         derivations = blank.derivations(trees)
-        margin = margin_of(len(trees), self.s)
+        self._keep_supervised(blank, derivations)
+        return self
+
+    def _fit_states(self: Self, strings: Strings, states: list[list[Hashable]]) -> Self:
+        """A hidden Markov model whose states are known."""
+        if self.method not in SUPERVISED:
+            raise ValueError(
+                f"method={self.method!r} learns from strings alone; with states use {', '.join(SUPERVISED)}"
+            )
+        if self.rules is not None:
+            raise ValueError("y are the states of a hidden Markov model, which has no rules; leave one out")
+        names = _state_names(strings, states)
+        codes = {name: code for code, name in enumerate(names)}
+        n_states = max(len(names), self.n_states or 0)
+        blank = HiddenMarkovModel.random(strings.alphabet, n_states, np.random.default_rng(0))
+        self._keep_supervised(
+            blank, blank.derivations([[codes[name] for name in row] for row in states], strings)
+        )
+        self.states_ = names
+        return self
+
+    def _keep_supervised(self, blank: ProbabilisticGrammar, derivations: Derivations) -> None:
+        margin = margin_of(len(derivations), self.s)
         estimates = {"erm": truncated(margin), "mle": maximum_likelihood, "map": dirichlet_map(self.alpha)}
         model = learn_supervised(blank, derivations, estimates[self.method])
-        self._keep(model, len(trees), margin, None, estimate_assumptions(model, derivations))
-        return self
+        self._keep(model, len(derivations), margin, None, estimate_assumptions(model, derivations))
 
     def _fit_strings(self: Self, data: Any, trees: list[Tree]) -> Self:
         if self.method in ("mle", "map"):
@@ -202,7 +229,9 @@ class ERMGrammar(Estimator):
         strings = as_strings(X, alphabet=self.model_.alphabet, unknown="zero")
         if isinstance(self.model_, ProbabilisticCFG):
             return list(self.model_.best_trees(strings))
-        return self.model_.best_paths(strings)  # type: ignore[attr-defined,no-any-return]
+        paths: list[list[int]] = self.model_.best_paths(strings)  # type: ignore[attr-defined]
+        names = dict(enumerate(getattr(self, "states_", ())))
+        return [[names.get(state, state) for state in path] for path in paths]
 
     def sample(self, n: int = 1, random_state: RandomState = None) -> Strings:
         """Draw strings."""
@@ -222,6 +251,21 @@ class ERMGrammar(Estimator):
     def guarantee(self, n: float, delta: float, supervised: bool = True) -> float:
         """The epsilon that n samples certify; infinite where they certify nothing."""
         return self.complexity(supervised).guarantee(n, delta)
+
+
+def _state_names(strings: Strings, states: list[list[Hashable]]) -> tuple[Hashable, ...]:
+    """The states, in the order in which they come, after a look whether they fit the strings."""
+    if not len(strings):
+        raise InputError("there are no strings to learn from")
+    if len(states) != len(strings):
+        raise InputError(f"there are {len(strings)} strings, but states for {len(states)}")
+    for number, (length, row) in enumerate(zip(strings.lengths.tolist(), states, strict=True), 1):
+        if length != len(row) or not row:
+            raise InputError(
+                f"string {number} has {length} symbols and {len(row)} states; it takes one for each, and "
+                "at least one"
+            )
+    return tuple(dict.fromkeys(name for row in states for name in row))
 
 
 def as_trees(data: Any) -> list[Tree] | None:
