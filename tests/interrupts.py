@@ -6,5 +6,5 @@ import signal
 
 
 def hear_interrupts() -> None:
-    """For a child before it starts: a shell's background jobs ignore interrupts, and children inherit that."""
+    """For a child before it starts: background jobs of a shell ignore interrupts, and so would it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
