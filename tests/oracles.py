@@ -232,7 +232,7 @@ def path_counts(initial, transitions, final, words) -> tuple[float, np.ndarray, 
 
 
 def derivations_by_search(rules: list, start: str, words: tuple, limit: int = 40) -> list:
-    """All leftmost derivations of a string as lists of rule numbers; in rules (left, right) words are 1-tuples.
+    """All leftmost derivations of a string as lists of rule numbers; in right sides words are 1-tuples.
 
     Rules have no empty right sides, so a sentential form longer than the string is given up.
     """

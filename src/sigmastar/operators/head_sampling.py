@@ -42,7 +42,8 @@ def _grown(
     automata: HeadAutomata, rng: np.random.Generator, max_words: int
 ) -> tuple[list[int], Children] | None:
     """Symbols of the nodes (node 0 is the root) and their children, or None for a tree of a wrong size."""
-    symbols, children = [-1], [[[], []]]
+    symbols = [-1]
+    children: Children = [[[], []]]
     waiting = {automata.n_sorts - 1: [(0, RIGHT)]}
     while waiting:
         following: dict[int, list[tuple[int, int]]] = {}

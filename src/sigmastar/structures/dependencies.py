@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +95,7 @@ class DependencyTreebank:
         np.cumsum(lengths, out=offsets[1:])
         words = np.arange(offsets[-1]) + np.repeat(self.sentence_offsets[chosen] - offsets[:-1], lengths)
         at = words.tolist()
-        cells = {
+        cells: dict[str, Any] = {
             name: None if (column := getattr(self, name)) is None else [column[i] for i in at]
             for name in ("form", "upos", "xpos", "deprel", "lemma", "feats", "deps", "misc")
         }
