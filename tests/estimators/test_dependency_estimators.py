@@ -77,6 +77,8 @@ def test_wrong_parameters_are_refused() -> None:
         EMDependencyGrammar(counted="words").fit(X, Y)
     with pytest.raises(ValueError, match="leave it out with counted"):
         DeterministicDependencyGrammar(counted="lex", decoding="viterbi").fit(X, Y)
+    with pytest.raises(ValueError, match="counted='lex' does not go with trained arcs"):
+        SpectralDependencyGrammar(counted="lex", arcs=True).fit(X, Y)
     with pytest.raises(ValueError, match="n_states"):
         SpectralDependencyGrammar(n_states=0).fit(X, Y)
     with pytest.raises(ValueError, match="n_states='many' must be 'auto' or"):

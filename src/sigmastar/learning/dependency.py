@@ -67,6 +67,8 @@ def learn_parser(
         raise InputError("there are no trees to learn from: every word needs a head")
     learner = _alone if method in STATES else METHODS[method] if isinstance(method, str) else method
     counted = method if isinstance(method, str) and method in STATES else counted
+    if counted is not None and (arcs or lexical):
+        raise ValueError(f"counted={counted!r} does not go with trained arcs: they know words better")
     if isinstance(n_states, str) and n_states != AUTO:
         raise ValueError(f"n_states={n_states!r} must be a number or {AUTO!r}")
     treebank = treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
