@@ -201,7 +201,7 @@ def _outside(
                 near, far = (i, i + 1) if d == RIGHT else (i + 1, i)
                 sort = sorts[d, head]
                 m = automata.n_states[sort]
-                slope = slopes.halves[d, head, end]
+                slope = slopes.halves[d, head, end] + slopes.halves_by_end[d, end, head]
                 final, triangle = automata.final[sort], slopes.triangles[d, head, end]
                 rising, falling = slopes.trapezoids[d, head], items.trapezoids[d, head]
                 for c in range(weights.shape[0]):
@@ -213,7 +213,7 @@ def _outside(
                     for s in range(m):
                         rising[k, s] += half * triangle[c, s]
                         value += falling[k, s] * triangle[c, s]
-                    slopes.halves[d, k, end] += value
+                    slopes.halves_by_end[d, end, k] += value  # beside each other, as k goes
                 value = 0.0
                 for s in range(m):
                     value += rising[end, s] * falling[end, s]
