@@ -10,7 +10,6 @@ import numpy as np
 from sigmastar.estimators.base import (
     RandomState,
     as_generator,
-    blas_threads,
     chosen,
     positive,
     positive_or_auto,
@@ -22,6 +21,7 @@ from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.em import STARTS, STRUCTURES, EMFit, learn_em
 from sigmastar.learning.ngram import SMOOTHINGS, learn_ngram
 from sigmastar.learning.repair import Repair
+from sigmastar.parallel import limited_threads
 from sigmastar.statistics.backoff import Smoothing
 from sigmastar.statistics.bases import Statistic
 from sigmastar.structures.alphabet import Alphabet, Symbol
@@ -107,7 +107,7 @@ class SpectralAutomaton(SequenceEstimator):
         remedy = "the first batch fixes the alphabet; give one that holds every symbol to the constructor"
         strings = require_strings(as_strings(X, lengths, alphabet, remedy=remedy))
         rng = as_generator(self.random_state) if known is None else self.generator_
-        with blas_threads(self.n_threads):
+        with limited_threads(self.n_threads):
             batches = first(self, strings, rng) if known is None else known.more(strings, rng)
             found = fit_batches(self, batches, batches.held.strings, rng)
         self._keep({**found, "batches_": batches, "generator_": rng})

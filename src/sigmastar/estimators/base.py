@@ -8,14 +8,12 @@ and returns the estimator. That is all that `clone`, `GridSearchCV` and `Pipelin
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from sigmastar.errors import NotFittedError
-from sigmastar.parallel import limited_threads
 
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
@@ -89,13 +87,6 @@ class Estimator:
 def as_generator(random_state: RandomState) -> np.random.Generator:
     """A generator of random numbers; one that is given is used as it is, and moves on."""
     return np.random.default_rng(random_state)
-
-
-@contextmanager
-def blas_threads(n_threads: int | None) -> Iterator[None]:
-    """Keep fits to so many threads inside; None: one a core."""
-    with limited_threads(n_threads):
-        yield
 
 
 def _is_fitted_name(name: str) -> bool:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.estimators.base import Estimator, RandomState, as_generator, blas_threads
+from sigmastar.estimators.base import Estimator, RandomState, as_generator
 from sigmastar.learning.attachment import AttachmentSettings, learn_attachment
 from sigmastar.learning.bilexical import BilexicalSettings, known_pairs, learn_bilexical, pooled_accuracy
 from sigmastar.operators.attachment import JUDGES, AttachmentModel
 from sigmastar.operators.bilexical import BilexicalModel
 from sigmastar.operators.vectors import Vectors
+from sigmastar.parallel import limited_threads
 from sigmastar.structures.pairs import HeadSplit, Pairs
 from sigmastar.structures.quadruples import Quadruples
 
@@ -83,7 +84,7 @@ class BilexicalOperator(Estimator):
             n_iterations=self.n_iterations,
         )
         rng, say = as_generator(self.random_state), self.progress or _silent
-        with blas_threads(self.n_threads):
+        with limited_threads(self.n_threads):
             vectors = as_vectors(self.vectors)
             known = known_pairs(pairs, vectors)
             fit = learn_bilexical(known, vectors, rng, settings, split, say)
@@ -172,7 +173,7 @@ class PPAttachment(Estimator):
             rank=self.rank,
             judges=tuple(self.judges),
         )
-        with blas_threads(self.n_threads):
+        with limited_threads(self.n_threads):
             model = learn_attachment(
                 train, dev, as_vectors(self.vectors), rng, settings, self.progress or _silent
             )

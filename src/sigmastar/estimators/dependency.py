@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
-from sigmastar.estimators.base import Estimator, RandomState, as_generator, blas_threads, positive_or_auto
+from sigmastar.estimators.base import Estimator, RandomState, as_generator, positive_or_auto
 from sigmastar.learning.dependency import learn_parser
 from sigmastar.learning.heads_lexical import STATES
 from sigmastar.learning.heads_states import AUTO
 from sigmastar.operators.dependency_parser import DependencyParser
+from sigmastar.parallel import limited_threads
 from sigmastar.structures.dependencies import DependencyTreebank, words_without_root
 from sigmastar.structures.heads import SYMBOLS
 
@@ -81,7 +82,7 @@ class DependencyEstimator(Estimator):
             )
         method, n_states = self._method()
         treebank = as_treebank(X, y)
-        with blas_threads(self.n_threads):
+        with limited_threads(self.n_threads):
             parser = learn_parser(
                 treebank,
                 method,

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.estimators.base import Estimator, RandomState, as_generator, blas_threads
+from sigmastar.estimators.base import Estimator, RandomState, as_generator
 from sigmastar.estimators.corpora import Corpus, Unknown, as_alphabet, as_strings
 from sigmastar.estimators.symbols import END
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.sequence import SequenceModel, next_distribution
+from sigmastar.parallel import limited_threads
 from sigmastar.structures.alphabet import Alphabet, Symbol
 from sigmastar.structures.strings import Strings, require_strings
 
@@ -53,7 +54,7 @@ class SequenceEstimator(Estimator):
     def fit(self: Self, X: Corpus, y: object = None, lengths: Lengths = None) -> Self:
         """Learn from strings; whatever was learned before is replaced."""
         strings = require_strings(as_strings(X, lengths, as_alphabet(self.alphabet), remedy=_LARGER))
-        with blas_threads(self.n_threads):
+        with limited_threads(self.n_threads):
             found = self._learn(strings, as_generator(self.random_state))
         self._keep(found)
         return self
