@@ -52,7 +52,7 @@ def convex(strings: Strings, rng: np.random.Generator) -> Learnt:
 
 def auto(strings: Strings, rng: np.random.Generator) -> Learnt:
     fit = learn_auto(strings, rng)
-    return Learnt(fit.automaton, "+".join(map(str, fit.sizes)), max(fit.sizes))
+    return Learnt(fit.model, "+".join(map(str, fit.sizes)), max(fit.sizes))
 
 
 def ngram(order: int | None, smoothing: Smoothing) -> Learner:

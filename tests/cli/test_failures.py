@@ -11,6 +11,7 @@ from safetensors.numpy import load, save
 
 from cli.calls import fail, invoke, succeed
 from sigmastar.cli import score as score_module
+from sigmastar.cli.group import _in_words
 from sigmastar.operators.files import load_model, save_model
 
 
@@ -230,3 +231,17 @@ def test_every_error_is_one_line(
 
     monkeypatch.setattr(score_module, "load", broken)
     assert fail("score", folder / "fast.model", "-", stdin="a\n", status=status) == said
+
+
+def test_an_interrupt_inside_a_kernel_is_one_too():
+    """Compiled code turns it into an error that it is the cause of."""
+    try:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt as interrupt:
+            raise SystemError("a kernel returned a result with an exception set") from interrupt
+    except SystemError as problem:
+        message, status = _in_words(problem)
+    assert status == 130
+    assert "interrupted" in message
+    assert _in_words(SystemError("something else"))[1] == 1

@@ -83,12 +83,21 @@ def _report(problem: BaseException) -> int:
     return status
 
 
+def _is_interrupt(problem: BaseException | None) -> bool:
+    """Ctrl-C, or an error that it caused: inside a compiled kernel it comes out as a SystemError."""
+    while problem is not None:
+        if isinstance(problem, (_Interrupted, KeyboardInterrupt, click.Abort)):
+            return True
+        problem = problem.__cause__ or problem.__context__
+    return False
+
+
 def _in_words(problem: BaseException) -> tuple[str, int]:
     if isinstance(problem, click.UsageError):
         return _usage(problem), problem.exit_code
     if isinstance(problem, click.ClickException):
         return problem.format_message(), problem.exit_code
-    if isinstance(problem, (_Interrupted, KeyboardInterrupt, click.Abort)):
+    if _is_interrupt(problem):
         return "interrupted; no unfinished file is left", 130
     if isinstance(problem, MemoryError):
         return "out of memory; use fewer strings, states or symbols", 1
