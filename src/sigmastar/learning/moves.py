@@ -58,10 +58,11 @@ class Shard:
         """Each string counted once, or with a weight."""
         return cls(trie, trie.end_counts(weights).astype(dtype), trie.through_counts(weights))
 
-    def expect(self, weights: Sequence[NDArray[Any]]) -> MoveCounts:
+    def expect(self, weights: Sequence[NDArray[Any]], room: NDArray[Any]) -> MoveCounts:
+        """Expected moves; `room` for two vectors a node and a state is overwritten."""
         trie = self.trie
         scales, endings, *counts = expected_counts(
-            trie.parent, trie.symbol, trie.level_starts, self.ends, *weights
+            trie.parent, trie.symbol, trie.level_starts, self.ends, *weights, room
         )
         with np.errstate(divide="ignore"):
             log_likelihood = self.through @ np.log(scales) + self.ends @ np.log(endings)
@@ -74,11 +75,29 @@ class EMCorpus:
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
         self.shards = [Shard.of(trie, dtype) for trie in _shards(strings, n_states, dtype)]
+        self._rooms: list[NDArray[Any]] = []  # for the vectors of a shard, one a thread, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
         weights: list[NDArray[Any]] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
-        counted = thread_map(lambda shard: shard.expect(weights), self.shards)
+
+        def counts_of(shard: Shard) -> MoveCounts:
+            room = self._room(automaton.n_states)
+            counts = shard.expect(weights, room)
+            self._rooms.append(room)
+            return counts
+
+        counted = thread_map(counts_of, self.shards)
         return sum(counted[1:], start=counted[0])
+
+    def _room(self, n_states: int) -> NDArray[Any]:
+        """A room that no other thread has."""
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = np.empty((2, 0, n_states), self.dtype)
+        if room.shape[2] == n_states and room.size:
+            return room
+        return np.empty((2, max(shard.trie.n_nodes for shard in self.shards), n_states), self.dtype)
 
 
 Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]
@@ -172,9 +191,9 @@ def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
 def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
     whole = PrefixTrie.of(strings)
     n_bytes = whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize
-    n_shards = max(n_bytes // _SHARD_BYTES, 2 if n_bytes > _SMALL else 1)
-    if n_shards <= 1:
+    if n_bytes <= _SMALL:
         return [whole]
+    n_shards = 2 * max(round(n_bytes / _SHARD_BYTES / 2), 1)  # an even number keeps two cores busy to the end
     order = np.lexsort(
         [_symbols_at(strings, position) for position in (3, 2, 1, 0)]
     )  # neighbours share prefixes
