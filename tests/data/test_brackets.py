@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.data.brackets import parse_brackets, read_brackets, write_brackets
+from sigmastar.data.brackets import (
+    _parsed_by_pieces,
+    _parsed_by_tokens,
+    parse_brackets,
+    read_brackets,
+    write_brackets,
+)
 from sigmastar.errors import InputError
 from sigmastar.structures.trees import Tree, bracketed
 
@@ -28,6 +34,37 @@ def test_what_is_written_is_read(many):
     stream = io.StringIO()
     write_brackets(many, stream)
     assert parse_brackets(stream.getvalue()) == many
+
+
+usual = st.recursive(
+    st.builds(lambda label, word: Tree(label, (word,)), labels, st.text("abé(漢", min_size=1, max_size=3)),
+    lambda inner: st.builds(
+        lambda label, below: Tree(label, tuple(below)), labels, st.lists(inner, min_size=1, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.lists(usual, max_size=5), st.sampled_from([" ", "\n", "\r\n  ", "\t"]))
+def test_both_readers_agree(many, blank):
+    text = blank.join(bracketed(tree).replace("((", "(X(").replace(" ", blank) for tree in many)
+    if all("(" not in word for tree in many for word in tree.words()):
+        assert _parsed_by_pieces(text.encode()) == many
+    try:
+        slow = _parsed_by_tokens(text, None)
+    except InputError:
+        with pytest.raises(InputError):
+            parse_brackets(text)
+    else:
+        assert parse_brackets(text) == slow
+
+
+def test_many_different_pieces_and_blanks_inside_words():
+    many = [
+        Tree("S", tuple(Tree(f"T{k % 7}", (f"w{k}\u00a0x",)) for k in range(n, n + 9))) for n in range(4000)
+    ]
+    assert _parsed_by_pieces("".join(map(bracketed, many)).encode()) == many
+    assert parse_brackets("") == []
 
 
 def test_trees_over_lines_and_outer_labels(tmp_path):

@@ -2,22 +2,36 @@
 
 A tree may take several lines and a line may hold several trees; blanks do not matter. The empty outer
 label of the Penn Treebank, `( (S ..) )`, is taken off. Labels with functions (`NP-SBJ`) and traces
-(`(-NONE- *T*-1)`) stay as they are.
+(`(-NONE- *T*-1)`) stay as they are; so do words: `structures.escapes` knows -LRB- and `1\\/2`.
+
+A compiled pass over the bytes finds the nodes, and trees are built level by level. Text that is not of
+the usual form, words beside brackets or brackets that do not close, is read token by token, which also
+finds the line of an error.
 """
 
 from __future__ import annotations
 
+import gc
 import re
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice, repeat
 from typing import Any, TextIO
 
-from sigmastar.data.files import TextPath, display_name, open_text
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.data.files import TextPath, decoded, display_name, line_blocks
 from sigmastar.errors import InputError
+from sigmastar.inference.bracket_pieces import scan_brackets
 from sigmastar.structures.trees import Tree, bracketed
 
-_TOKENS = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+")
-_BROKEN = re.compile(r"[\s()]")
+_TOKENS = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
+_BROKEN = re.compile(r"[\s()]", re.ASCII)
+
+
+class _Irregular(Exception):
+    """Text for the slower reader."""
 
 
 class _Misplaced(Exception):
@@ -30,7 +44,8 @@ class _Misplaced(Exception):
 
 def read_brackets(path: TextPath) -> list[Tree]:
     """All trees of a file, plain or compressed; unbalanced brackets are told with their line."""
-    return parse_brackets("\n".join(open_text(path)), display_name(path))
+    file = display_name(path)
+    return parse_brackets("".join(decoded(block, file) for block in line_blocks(path)), file)
 
 
 def parse_brackets(text: str, file: str | None = None) -> list[Tree]:
@@ -39,8 +54,67 @@ def parse_brackets(text: str, file: str | None = None) -> list[Tree]:
     >>> [str(tree) for tree in parse_brackets("( (S (NP she) (VP runs)) ) (X y)")]
     ['(S (NP she) (VP runs))', '(X y)']
     """
+    with _no_collection():
+        try:
+            trees = _parsed_by_pieces(text.encode())
+        except _Irregular:
+            trees = _parsed_by_tokens(text, file)
+    return [_without_outer(tree) for tree in trees]
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Trees have no cycles: looking for some takes longer than reading."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
     try:
-        return [_without_outer(tree) for tree in _parsed(_TOKENS.findall(text))]
+        yield
+    finally:
+        gc.enable()
+
+
+def _parsed_by_pieces(content: bytes) -> list[Tree]:
+    nodes = scan_brackets(np.frombuffer(content, np.uint8), content.count(b"("))
+    if not nodes.is_regular:
+        raise _Irregular
+    order = np.argsort(nodes.depth, kind="stable")
+    levels = np.split(order, np.cumsum(np.bincount(nodes.depth))[:-1])
+    return _built(levels, _pieces(content, nodes.places)[nodes.piece], nodes.n_children)
+
+
+def _pieces(content: bytes, places: NDArray[np.int64]) -> NDArray[Any]:
+    """The different pieces: labels, and whole preterminals."""
+    texts = (
+        (content[a:b].decode(), content[c:d].decode() if c >= 0 else None) for a, b, c, d in places.tolist()
+    )
+    found = (label if word is None else Tree(label, (word,)) for label, word in texts)
+    return np.fromiter(found, np.dtype(object), len(places))
+
+
+def _built(
+    levels: list[NDArray[np.int64]], pieces: NDArray[Any], n_children: NDArray[np.int64]
+) -> list[Tree]:
+    """From the deepest level up: the nodes of a level, in their order, take the next ones of the level below.
+
+    Each step is one call for a whole level, since there are more nodes than Python likes to loop over.
+    """
+    below: list[Any] = []
+    for nodes in reversed(levels):
+        level, counts = pieces[nodes], n_children[nodes]
+        inner = np.flatnonzero(counts)
+        ends = np.cumsum(counts[inner])
+        children = map(below.__getitem__, map(slice, (ends - counts[inner]).tolist(), ends.tolist()))
+        parts = zip(level[inner].tolist(), map(tuple, children), strict=True)
+        level[inner] = np.fromiter(map(tuple.__new__, repeat(Tree), parts), np.dtype(object), len(inner))
+        below = level.tolist()
+    return below
+
+
+def _parsed_by_tokens(text: str, file: str | None) -> list[Tree]:
+    try:
+        return _parsed(_TOKENS.findall(text))
     except _Misplaced as found:
         place = next(islice(_TOKENS.finditer(text), found.token, None))
         raise InputError(found.problem, file=file, line=text.count("\n", 0, place.start()) + 1) from None
