@@ -60,9 +60,9 @@ class Shard:
 
     def expect(self, weights: Sequence[NDArray[Any]], room: NDArray[Any]) -> MoveCounts:
         """Expected moves; `room` for two vectors a node and a state is overwritten."""
-        trie = self.trie
+        trie, (initial, transitions, final) = self.trie, weights
         scales, endings, *counts = expected_counts(
-            trie.parent, trie.symbol, trie.level_starts, self.ends, *weights, room
+            trie.parent, trie.symbol, trie.level_starts, self.ends, initial, transitions, final, room
         )
         with np.errstate(divide="ignore"):
             log_likelihood = self.through @ np.log(scales) + self.ends @ np.log(endings)
