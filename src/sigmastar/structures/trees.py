@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+Result = TypeVar("Result")
 
 
 class Tree(NamedTuple):
@@ -37,6 +39,26 @@ class Tree(NamedTuple):
 
     def __str__(self) -> str:
         return bracketed(self)
+
+
+def fold(tree: Tree, build: Callable[[Tree, list[Result | str]], Result]) -> Result:
+    """Build from the words up: `build` gets a node and what was built of its children; words stay words.
+
+    >>> fold(Tree("S", (Tree("NP", ("she",)), "runs")), lambda node, below: len(below))
+    2
+    """
+    nodes, waiting = list[Tree](), [tree]
+    while waiting:
+        node = waiting.pop()
+        nodes.append(node)
+        waiting.extend([child for child in node.children if not isinstance(child, str)])
+    done: list[Result] = []  # of nodes whose parent is still to come, from left to right
+    for node in reversed(nodes):
+        n_below = sum(not isinstance(child, str) for child in node.children)
+        inner = iter(done[len(done) - n_below :])
+        del done[len(done) - n_below :]
+        done.append(build(node, [c if isinstance(c, str) else next(inner) for c in node.children]))
+    return done[0]
 
 
 def bracketed(tree: Tree) -> str:
