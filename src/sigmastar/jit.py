@@ -25,3 +25,12 @@ def kernel(function: Function) -> Function:
         return cast(Function, njit(nogil=True, cache=True, error_model="numpy")(function))
     except RuntimeError:  # numba: "cannot cache function: no locator available"
         return cast(Function, njit(nogil=True, error_model="numpy")(function))
+
+
+def fast_kernel(function: Function) -> Function:
+    """A kernel whose sums may be taken in any order, so that they fill the vector registers."""
+    options = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract", "arcp"}}
+    try:
+        return cast(Function, njit(cache=True, **options)(function))
+    except RuntimeError:
+        return cast(Function, njit(**options)(function))
