@@ -106,9 +106,15 @@ def dense_svd(matrix: Matrix, n_states: int) -> Triples:
 
 
 def propack_svd(matrix: Matrix, n_states: int) -> Triples:
-    # Flat spectra of few states need more room than the default of 10 iterations a state.
-    room = max(10 * n_states, 600)
-    _, values, right = svds(matrix, n_states, solver="propack", rng=0, maxiter=room)
+    """With little room at first, since all of it is taken from the start; flat spectra need more."""
+    try:
+        return _propack_svd(matrix, n_states, 4 * n_states + 60)
+    except np.linalg.LinAlgError:
+        return _propack_svd(matrix, n_states, max(10 * n_states, 600))
+
+
+def _propack_svd(matrix: Matrix, n_states: int, n_iterations: int) -> Triples:
+    _, values, right = svds(matrix, n_states, solver="propack", rng=0, maxiter=n_iterations)
     return _polished(matrix, np.sort(values)[::-1].astype(np.float64), right.T)
 
 

@@ -27,7 +27,7 @@ from sigmastar.structures.strings import Strings, require_known
 Keys = NDArray[np.int64]
 Integers = NDArray[np.int32]
 
-_GAPS_AT_ONCE = 1 << 19
+_GAPS_AT_ONCE = 1 << 18
 _TABLE_LIMIT = 1 << 24  # above this many cells children are counted by sorting instead of in a table
 
 
@@ -277,9 +277,9 @@ def _descend(
 ) -> Integers:
     """Move gaps to their kept children; those that moved and did not reach the edge stay active.
 
-    `places` holds the position of each key among `keys`, or is empty where it would be too large.
+    `places` holds the position of each key among `keys`, or is empty where it would be too large. The
+    gaps that stay are written over `active`.
     """
-    remaining = np.empty_like(active)
     n_remaining = 0
     for gap in active:
         symbol = extended[gap + shift]
@@ -288,6 +288,6 @@ def _descend(
         if 0 <= at < len(keys) and keys[at] == key:
             node_of[gap] = first_child + at
             if symbol != edge:
-                remaining[n_remaining] = gap
+                active[n_remaining] = gap
                 n_remaining += 1
-    return remaining[:n_remaining].copy()
+    return active[:n_remaining]
