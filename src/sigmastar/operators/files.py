@@ -46,6 +46,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "bilexical": "sigmastar.operators.bilexical:BilexicalModel",
         "attachment": "sigmastar.operators.attachment:AttachmentModel",
         "pcfg": "sigmastar.operators.pcfg:ProbabilisticCFG",
+        "grammar": "sigmastar.operators.wcfg:WeightedGrammar",
         "hidden-markov": "sigmastar.operators.hidden_markov:HiddenMarkovModel",
     }
 )
