@@ -1,0 +1,94 @@
+"""A corpus as a lattice: the candidate tags of every word, and tables of marginals over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.parallel import thread_map
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+_TOKENS_A_SHARD = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class TagLattice:
+    """Sentences over types of words; candidates of type x are `starts[x]:starts[x + 1]` of `tags`."""
+
+    offsets: Longs
+    types: Codes
+    starts: Longs
+    tags: Codes
+    chances: Array  # of each candidate, the probability that the word alone gives it
+
+    @cached_property
+    def n_candidates(self) -> Longs:
+        """Of every token."""
+        return np.diff(self.starts)[self.types]
+
+    @cached_property
+    def token_starts(self) -> Longs:
+        return np.append(0, np.cumsum(self.n_candidates))
+
+    @cached_property
+    def block_starts(self) -> Longs:
+        """Where the pairs of candidates (of the token before, of this one) begin; first tokens have none."""
+        counts = self.n_candidates
+        sizes = np.append(0, counts[:-1]) * counts
+        sizes[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0
+        return np.append(0, np.cumsum(sizes))
+
+    @cached_property
+    def candidate_of(self) -> Longs:
+        """Of every token and candidate, the number of the candidate among those of its type."""
+        n = self.n_candidates
+        return np.arange(self.token_starts[-1]) + np.repeat(
+            self.starts[self.types] - self.token_starts[:-1], n
+        )
+
+    @property
+    def token_of(self) -> Longs:
+        """Of every token and candidate, the token."""
+        return np.repeat(np.arange(len(self.types)), self.n_candidates)
+
+    @property
+    def n_sentences(self) -> int:
+        return len(self.offsets) - 1
+
+    def shards(self) -> list[tuple[int, int]]:
+        """Runs of sentences of a few thousand tokens."""
+        cuts = np.searchsorted(self.offsets, np.arange(0, int(self.offsets[-1]), _TOKENS_A_SHARD))
+        ends = np.unique(np.append(cuts, self.n_sentences))
+        return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
+
+    def empty(self) -> TagMarginals:
+        n, m = int(self.token_starts[-1]), int(self.block_starts[-1])
+        return TagMarginals(self, np.zeros(n), np.zeros(m), np.zeros(self.n_sentences))
+
+    def each_shard(self, task: Callable[[int, int], None]) -> None:
+        """Run a kernel that writes into shared tables on every shard, on all threads allowed."""
+        thread_map(lambda shard: task(*shard), self.shards())
+
+
+@dataclass(frozen=True, eq=False)
+class TagMarginals:
+    """mu(i, a) and mu(i, a, b) on a lattice, flat, and the logarithm of each sentence's normaliser."""
+
+    lattice: TagLattice
+    unigrams: Array
+    bigrams: Array
+    logs: Array
+
+    def dense(self, n_tags: int) -> Array:
+        """Unigram marginals as a table, tokens x tags."""
+        lattice = self.lattice
+        table = np.zeros((len(lattice.types), n_tags))
+        table[lattice.token_of, lattice.tags[lattice.candidate_of]] = self.unigrams
+        return table

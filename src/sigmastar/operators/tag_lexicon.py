@@ -1,0 +1,143 @@
+"""What a word alone says of its tag.
+
+    p(t | x) = (count(x, t) + s p'(t | x)) / (count(x) + s)
+
+with p' log-linear in the affixes and the shape of the word: the only guide for words never met. Words also
+fall into classes by shape and ending, for models that back off from words to classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from sigmastar.operators.tag_lattice import TagLattice
+from sigmastar.structures.tagged import TaggedSentences
+from sigmastar.structures.word_features import word_classes, word_features
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TagLexicon:
+    """Counts of known words, a log-linear guess for unknown ones."""
+
+    tags: tuple[str, ...]
+    words: tuple[str, ...]
+    counts: sparse.csr_array  # words x tags
+    features: tuple[str, ...]
+    weights: Array  # features + 1 (the constant) x tags
+    classes: tuple[str, ...]
+    shrinkage: float
+    least: float  # candidates below this probability are dropped
+
+    @property
+    def n_tags(self) -> int:
+        return len(self.tags)
+
+    @cached_property
+    def word_codes(self) -> dict[str, int]:
+        return {word: code for code, word in enumerate(self.words)}
+
+    @cached_property
+    def prior(self) -> Array:
+        """p(t) on the words learned from."""
+        total = np.asarray(self.counts.sum(axis=0)).ravel()
+        return total / total.sum()
+
+    def codes(self, types: Sequence[str]) -> Codes:
+        """The code of each word, -1 if it is unknown."""
+        return np.fromiter((self.word_codes.get(word, -1) for word in types), np.int32, count=len(types))
+
+    def class_codes(self, types: Sequence[str]) -> Codes:
+        """The narrowest class of each word."""
+        places = {name: code for code, name in enumerate(self.classes)}
+        return np.fromiter(
+            (next(places[s] for s in word_classes(word) if s in places) for word in types),
+            np.int32,
+            len(types),
+        )
+
+    def guesses(self, types: Sequence[str]) -> Array:
+        """p'(t | x) from what each word looks like."""
+        indicators = feature_matrix(types, self.features)
+        scores = np.asarray(indicators @ self.weights[:-1]) + self.weights[-1]
+        return np.asarray(special.softmax(scores, axis=1))
+
+    def distributions(self, types: Sequence[str]) -> Array:
+        """p(t | x) of each word."""
+        codes, guessed = self.codes(types), self.guesses(types)
+        counts = self.counts[np.maximum(codes, 0)].toarray() * (codes >= 0)[:, None]
+        return (counts + self.shrinkage * guessed) / (counts.sum(axis=1, keepdims=True) + self.shrinkage)
+
+    def lattice(self, sentences: TaggedSentences, with_gold: bool = False) -> TagLattice:
+        """The candidates of every word of a corpus; `with_gold` the true tags are among them."""
+        chances = self.distributions(sentences.types) if sentences.n_words else np.zeros((0, self.n_tags))
+        kept = chances >= self.least
+        kept[np.arange(len(chances)), chances.argmax(axis=1)] = True
+        if with_gold:
+            kept[sentences.type_codes, sentences.tag_codes(self.tags)] = True
+        rows, tags = np.nonzero(kept)
+        starts = np.searchsorted(rows, np.arange(len(chances) + 1)).astype(np.int64)
+        return TagLattice(
+            sentences.offsets, sentences.type_codes, starts, tags.astype(np.int32), chances[rows, tags]
+        )
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays = {
+            "lexicon.data": self.counts.data.astype(np.float32),
+            "lexicon.indices": self.counts.indices.astype(np.int32),
+            "lexicon.indptr": self.counts.indptr.astype(np.int64),
+            "lexicon.weights": self.weights.astype(np.float32),
+        }
+        return arrays, {
+            "tags": list(self.tags),
+            "words": list(self.words),
+            "features": list(self.features),
+            "classes": list(self.classes),
+            "shrinkage": self.shrinkage,
+            "least": self.least,
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> TagLexicon:
+        shape = (len(header["words"]), len(header["tags"]))
+        counts = sparse.csr_array(
+            (
+                arrays["lexicon.data"].astype(float),
+                arrays["lexicon.indices"],
+                arrays["lexicon.indptr"].astype(np.int32),
+            ),
+            shape=shape,
+        )
+        weights = arrays["lexicon.weights"].astype(float)
+        if weights.shape != (len(header["features"]) + 1, shape[1]):
+            raise ValueError("the weights of the lexicon do not fit its features")
+        return cls(
+            tuple(header["tags"]),
+            tuple(header["words"]),
+            counts,
+            tuple(header["features"]),
+            weights,
+            tuple(header["classes"]),
+            float(header["shrinkage"]),
+            float(header["least"]),
+        )
+
+
+def feature_matrix(types: Sequence[str], features: Sequence[str]) -> sparse.csr_array:
+    """Which of the features each word has."""
+    places = {name: code for code, name in enumerate(features)}
+    rows = [[places[name] for name in word_features(word) if name in places] for word in types]
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    indices = np.array([code for row in rows for code in row], dtype=np.int32)
+    starts = np.append(0, np.cumsum(lengths))
+    return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(features)))
