@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from sigmastar import PPAttachment
+from sigmastar.factorization.proximal import L1, L2
 from sigmastar.learning.attachment import AttachmentSettings, interpolated, learn_attachment
-from sigmastar.learning.logistic import Block, fit_linear, fit_low_rank
+from sigmastar.learning.logistic import Block, fit_linear, fit_low_rank, fit_matrices
 from sigmastar.operators.files import load_model, save_model
 from sigmastar.operators.vectors import Vectors
 from sigmastar.statistics.attachment import BackedOffCounts, normalised_word
@@ -73,6 +74,38 @@ def test_a_heavy_penalty_leaves_no_rank(rng: np.random.Generator) -> None:
     block = Block(rng.standard_normal((40, 4)), rng.standard_normal((40, 4)))
     ((left, right),) = fit_low_rank([block], rng.random(40) < 0.5, 1000.0, 2, rng)
     assert np.abs(left @ right.T).max() < 1e-3
+
+
+def test_a_squared_penalty_on_matrices_is_linear_regression_on_products() -> None:
+    rng = np.random.default_rng(0)
+    blocks = [Block(rng.standard_normal((60, n)), rng.standard_normal((60, 3))) for n in (2, 4)]
+    targets = rng.random(60) < 0.5
+    products = np.hstack([np.einsum("ij,ik->ijk", b.left, b.right).reshape(60, -1) for b in blocks])
+    found = fit_matrices(blocks, targets, L2(2.0), 400)
+    assert [weights.shape for weights in found] == [(2, 3), (4, 3)]
+    flat = np.concatenate([weights.ravel() for weights in found])
+    np.testing.assert_allclose(flat, fit_linear(products, targets, 2.0, 400), atol=2e-3)
+
+
+def test_an_absolute_penalty_leaves_few_weights() -> None:
+    rng = np.random.default_rng(0)
+    block = Block(rng.standard_normal((200, 5)), rng.standard_normal((200, 5)))
+    targets = block.left[:, 0] * block.right[:, 0] > 0
+    (weights,) = fit_matrices([block], targets, L1(15.0))
+    assert np.flatnonzero(weights).tolist() == [0]
+
+
+@pytest.mark.parametrize("penalty", ["l1", "l2"])
+def test_other_penalties_learn_the_form_too(penalty: str, vectors: Vectors, items: Quadruples) -> None:
+    train, dev = items.select(range(1000)), items.select(range(1000, 1500))
+    settings = AttachmentSettings(penalty=penalty, refit=False)
+    model = learn_attachment(train, dev, vectors, np.random.default_rng(0), settings)
+    assert ((model.judgements(dev)["bilinear"] > 0) == dev.to_noun).mean() > 0.8
+
+
+def test_an_unknown_penalty_is_refused() -> None:
+    with pytest.raises(ValueError, match="penalty='l3' must be one of nuclear, l1, l2"):
+        AttachmentSettings(penalty="l3")
 
 
 def test_the_bilinear_judge_finds_the_form_and_gets_the_vote(items: Quadruples, vectors: Vectors) -> None:

@@ -34,7 +34,7 @@ def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> Non
 
 
 def test_tables_claims_and_pictures(found: dict[str, Measured]) -> None:
-    attached = {"all": {"linear": 80.0, "bilinear": 79.0, "interpolated": 82.0, "n_items": 5}}
+    attached = {"all": {"linear": 80.0, "nuclear": 79.0, "linear + nuclear": 82.0, "n_items": 5}}
     assert relation_table(found).rows[0][4] is None  # quick: no l1
     assert attachment_table(attached).rows == [["all", 5, 80.0, 79.0, 82.0]]
     assert adjectives_table(found["adjectives given noun"].model).rows == []

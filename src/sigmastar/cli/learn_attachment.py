@@ -13,6 +13,7 @@ from sigmastar.cli.watching import tell, watching
 from sigmastar.cli.words import described_file, read_vectors, require_folder
 from sigmastar.data.quadruples import read_quadruples
 from sigmastar.estimators.bilexical import PPAttachment
+from sigmastar.learning.attachment import PENALTIES
 from sigmastar.operators.attachment import JUDGES
 from sigmastar.operators.files import save_model
 
@@ -25,6 +26,9 @@ from sigmastar.operators.files import save_model
 @click.option(
     "--judge", "judges", type=click.Choice(JUDGES), multiple=True, default=JUDGES, help="With a vote."
 )
+@click.option(
+    "--penalty", type=click.Choice(tuple(PENALTIES)), default="nuclear", help="On a preposition's matrices."
+)
 @click.option("--rank", type=click.IntRange(1), default=6, help="Of the matrices of a preposition, at most.")
 @seed_option
 @json_option
@@ -35,6 +39,7 @@ def command(
     vectors: str,
     output: str,
     judges: tuple[str, ...],
+    penalty: str,
     rank: int,
     seed: int,
     as_json: bool,
@@ -45,12 +50,14 @@ def command(
     begin = time.perf_counter()
     with watching("reading", quiet) as say:
         items, weighing = read_quadruples(train), read_quadruples(dev)
-        estimator = PPAttachment(read_vectors(vectors), judges, rank, random_state=seed, progress=say)
+        estimator = PPAttachment(
+            read_vectors(vectors), judges, rank, penalty=penalty, random_state=seed, progress=say
+        )
         model = estimator.fit(items, dev=weighing).model_
     learned = {
         "method": "pooled",
         "seed": seed,
-        "settings": {"judges": list(judges), "rank": rank},
+        "settings": {"judges": list(judges), "penalty": penalty, "rank": rank},
         "data": {
             "files": [described_file(file) for file in (train, dev, vectors)],
             "n_items": len(items),

@@ -126,7 +126,9 @@ class PPAttachment(Estimator):
 
     vectors    of the words, as for `BilexicalOperator`
     judges     which of "linear", "backed_off" and "bilinear" have a vote
-    rank       of the matrices of each preposition, at most
+    penalty    on the matrices of each preposition: "nuclear" (low rank), "l1" (few weights) or "l2"
+    rank       of the matrices of each preposition, at most, for "nuclear"
+    bilinear_weight  of that penalty; None: a usual one
     dev_share  of the training items that weigh the votes, where `fit` is given no others
     """
 
@@ -138,7 +140,8 @@ class PPAttachment(Estimator):
         judges: Sequence[str] = JUDGES,
         rank: int = 6,
         linear_weight: float = 1.0,
-        bilinear_weight: float = 5.0,
+        bilinear_weight: float | None = None,
+        penalty: str = "nuclear",
         dev_share: float = 0.15,
         random_state: RandomState = 0,
         n_threads: int = 1,
@@ -149,6 +152,7 @@ class PPAttachment(Estimator):
         self.rank = rank
         self.linear_weight = linear_weight
         self.bilinear_weight = bilinear_weight
+        self.penalty = penalty
         self.dev_share = dev_share
         self.random_state = random_state
         self.n_threads = n_threads
@@ -170,6 +174,7 @@ class PPAttachment(Estimator):
         settings = AttachmentSettings(
             linear_weight=self.linear_weight,
             bilinear_weight=self.bilinear_weight,
+            penalty=self.penalty,
             rank=self.rank,
             judges=tuple(self.judges),
         )

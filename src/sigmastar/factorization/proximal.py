@@ -25,7 +25,8 @@ Array = NDArray[np.float64]
 class Penalty(Protocol):
     """A convex function of a matrix that proximal methods can handle; `weight` is part of it."""
 
-    weight: float
+    @property
+    def weight(self) -> float: ...
 
     def value(self, matrix: Array) -> float: ...
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sigmastar.learning.logistic import Block, fit_linear, fit_low_rank
+from sigmastar.factorization.proximal import L1, L2
+from sigmastar.learning.logistic import Block, fit_linear, fit_low_rank, fit_matrices
 from sigmastar.operators.attachment import JUDGES, AttachmentModel, Factors, Places
 from sigmastar.operators.vectors import Vectors
 from sigmastar.statistics.attachment import BackedOffCounts, FeatureTable
@@ -18,6 +19,9 @@ from sigmastar.structures.quadruples import Quadruples
 
 Array = NDArray[np.float64]
 Say = Callable[[str], None]
+
+PENALTIES = {"nuclear": 5.0, "l1": 0.3, "l2": 0.2}
+"""Of the bilinear judges, each with the weight that did best on development."""
 
 DIMENSION = 100
 """Vectors are compressed to so many directions before the bilinear judges see them."""
@@ -28,7 +32,8 @@ class AttachmentSettings:
     """How to learn; weights are of penalties on sums over items."""
 
     linear_weight: float = 1.0
-    bilinear_weight: float = 5.0
+    bilinear_weight: float | None = None  # None: the usual one of the penalty
+    penalty: str = "nuclear"
     rank: int = 6
     min_count: int = 50  # training items that a preposition needs for matrices of its own
     judges: tuple[str, ...] = JUDGES
@@ -38,6 +43,13 @@ class AttachmentSettings:
     def __post_init__(self) -> None:
         if wrong := sorted(set(self.judges) - set(JUDGES)):
             raise ValueError(f"judges: {wrong[0]!r} must be among {', '.join(JUDGES)}")
+        if self.penalty not in PENALTIES:
+            raise ValueError(f"penalty={self.penalty!r} must be one of {', '.join(PENALTIES)}")
+
+    @property
+    def weight(self) -> float:
+        """Of the penalty on the bilinear judges."""
+        return PENALTIES[self.penalty] if self.bilinear_weight is None else self.bilinear_weight
 
 
 def learn_attachment(
@@ -110,7 +122,13 @@ def _own_matrices(
     rows = places.preposition == places.prepositions.index(name)
     second = places.second[rows]
     blocks = [Block(places.noun[rows], second), Block(-places.verb[rows], second)]
-    over_noun, over_verb = fit_low_rank(
-        blocks, train.to_noun[rows], settings.bilinear_weight, settings.rank, rng, settings.n_iterations
-    )
-    return over_noun, over_verb
+    targets = train.to_noun[rows]
+    if settings.penalty == "nuclear":
+        over_noun, over_verb = fit_low_rank(
+            blocks, targets, settings.weight, settings.rank, rng, settings.n_iterations
+        )
+        return over_noun, over_verb
+    penalty = (L1 if settings.penalty == "l1" else L2)(settings.weight)
+    unit = np.eye(second.shape[1])
+    of_noun, of_verb = fit_matrices(blocks, targets, penalty, settings.n_iterations)
+    return (of_noun, unit), (of_verb, unit)

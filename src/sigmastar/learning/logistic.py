@@ -4,7 +4,8 @@
     bilinear  Pr(1 | x) = sigmoid(offset + sum_b x_b^T W_b z_b),       penalty  sum_b |W_b|_*, l1 or l2
 
 The nuclear norm goes by W_b = L_b R_b^T with the squared norms of L_b and R_b (see
-`factorization.factored`): one smooth problem for all blocks together, solved by L-BFGS.
+`factorization.factored`): one smooth problem for all blocks together, solved by L-BFGS. l1 and l2 go by
+accelerated proximal gradient on the blocks, one below the other.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
+
+from sigmastar.factorization.proximal import L1, L2
+from sigmastar.factorization.solvers import fista
 
 Array = NDArray[np.float64]
 Targets = NDArray[np.bool_]
@@ -81,6 +85,41 @@ def fit_low_rank(
     start = rng.standard_normal(sum(sizes)) * scale
     found = parts(_minimised(objective, start, n_iterations))
     return list(zip(found[::2], found[1::2], strict=True))
+
+
+def fit_matrices(
+    blocks: Sequence[Block], targets: Targets, penalty: L1 | L2, n_iterations: int = 100
+) -> list[Array]:
+    """The weights W_b of each block under a penalty that looks at each weight on its own."""
+    loss = _StackedLoss(blocks, np.where(targets, 1.0, -1.0))
+    found = fista(loss, penalty, n_iterations, step=1.0 / len(targets), tolerance=1e-5)
+    return loss.parts(found.matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class _StackedLoss:
+    """The logistic loss of blocks of equal width whose weights stand one below the other."""
+
+    blocks: Sequence[Block]
+    signs: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(block.left.shape[1] for block in self.blocks), self.blocks[0].right.shape[1]
+
+    def parts(self, matrix: Array) -> list[Array]:
+        return np.split(matrix, np.cumsum([block.left.shape[1] for block in self.blocks])[:-1])
+
+    def value(self, matrix: Array) -> float:
+        return _logistic(self._scores(matrix), self.signs)[0]
+
+    def value_and_gradient(self, matrix: Array) -> tuple[float, Array]:
+        value, slope = _logistic(self._scores(matrix), self.signs)
+        return value, np.vstack([(block.left * slope[:, None]).T @ block.right for block in self.blocks])
+
+    def _scores(self, matrix: Array) -> Array:
+        forms = zip(self.blocks, self.parts(matrix), strict=True)
+        return np.asarray(sum(np.einsum("ij,ij->i", b.left @ weights, b.right) for b, weights in forms))
 
 
 def _logistic(scores: Any, signs: Array) -> tuple[float, Array]:
