@@ -18,6 +18,8 @@ _EXPORTS: dict[str, str] = {
     "ERMGrammar": "sigmastar.estimators.erm",
     "EMDependencyGrammar": "sigmastar.estimators.dependency",
     "END": "sigmastar.estimators.symbols",
+    "HankelClassifier": "sigmastar.estimators.hankel",
+    "HankelRegressor": "sigmastar.estimators.hankel",
     "InputError": "sigmastar.errors",
     "ModelFileError": "sigmastar.errors",
     "NgramAutomaton": "sigmastar.estimators.automata",

@@ -59,7 +59,7 @@ def triples_of_product(left: Array, right: Array, relative: float = 1e-4) -> Thr
     """The singular triples of L R^T from two thin QRs; those below `relative` of the first are dropped."""
     left_basis, left_triangle = linalg.qr(left, mode="economic")
     right_basis, right_triangle = linalg.qr(right, mode="economic")
-    u, values, v = linalg.svd(left_triangle @ right_triangle.T)
+    u, values, v = linalg.svd(left_triangle @ right_triangle.T, full_matrices=False)
     kept = values > relative * max(values[0], 1e-300)
     return Thresholded(left_basis @ u[:, kept], values[kept], right_basis @ v[kept].T)
 

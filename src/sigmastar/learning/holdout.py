@@ -63,9 +63,10 @@ class HeldStrings:
         if len(strings) < 2 or len(self.strings) >= ENOUGH:
             return self, strings
         counted, held = hold_out(strings, rng)
-        return HeldStrings(held if self.are_counted else _joined(self.strings, held), False), counted
+        return HeldStrings(held if self.are_counted else joined(self.strings, held), False), counted
 
 
-def _joined(first: Strings, second: Strings) -> Strings:
+def joined(first: Strings, second: Strings) -> Strings:
+    """Two corpora over one alphabet, one after the other."""
     offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
     return Strings(first.alphabet, np.concatenate([first.codes, second.codes]), offsets)
