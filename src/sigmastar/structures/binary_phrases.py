@@ -97,7 +97,7 @@ class BinaryPhrases:
     word: Ints  # -1 above leaves
     starts: Longs
     rule: Ints  # the number of the rule at each node, -1 at leaves
-    rules: NDArray[np.int32]  # [rule, 3]: symbols of parent, left and right child
+    rules: NDArray[np.int32]  # [rule, 3]: symbols of parent, left and right child; by left, right, parent
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -133,7 +133,7 @@ def binarize(
     inner = np.flatnonzero(left >= 0)
     parent[left[inner]] = parent[right[inner]] = inner
     triples = np.stack([symbol[inner], symbol[left[inner]], symbol[right[inner]]], axis=1).astype(np.int64)
-    flat = (triples[:, 0] * len(distinct) + triples[:, 1]) * len(distinct) + triples[:, 2]
+    flat = (triples[:, 1] * len(distinct) + triples[:, 2]) * len(distinct) + triples[:, 0]
     _, first, number = np.unique(flat, return_index=True, return_inverse=True)
     rule = np.full(len(keys), -1, dtype=np.int32)
     rule[inner] = number

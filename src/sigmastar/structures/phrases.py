@@ -125,15 +125,18 @@ class _Walk:
         top = _tops(parent, n_children, rows)
         kept = np.flatnonzero(rows)
         words = code[bottom[kept]]
+        used, number = np.unique(np.minimum(words, 0), return_inverse=True)  # those of traces are gone
+        texts = list(self.words)
+        known = tuple(texts[-1 - c] for c in used[::-1].tolist() if c < 0)
         owner = np.where(parent[kept] >= 0, at[top[above[kept]]], -1)
         ends = np.concatenate([[0], np.cumsum(rows)])[np.array(self.starts)]
         starts = np.concatenate([[0], ends[1:][np.diff(ends) > 0]])  # trees without words are gone
         return Phrases(
             chains,
-            tuple(self.words),
+            known,
             label[kept].astype(np.int32),
             owner.astype(np.int32),
-            np.where(words < 0, -1 - words, -1).astype(np.int32),
+            np.where(words < 0, len(known) - 1 - number, -1).astype(np.int32),
             starts.astype(np.int64),
         )
 

@@ -1,0 +1,111 @@
+"""Tensors of a binarised grammar with a number of states for every symbol (Cohen et al. 2012, section 5).
+
+    T_r[y, z, x]   rule r: a -> b c, states y of b, z of c, x of a      (C of the paper, axes in another order)
+    roots          a vector for each symbol                             (c^1)
+
+One state everywhere is a plain PCFG. Tensors may be signed: nothing here takes logarithms of them. Leaves are
+not part of it: their vectors come from a `Lexicon`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.structures.phrases import Ints, Longs
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LatentGrammar:
+    """Tensors of rules, flat, and vectors of roots, flat."""
+
+    rules: Ints  # [rule, 3]: parent, left, right
+    n_states: Longs  # of each symbol
+    tensors: Array
+    roots: Array
+    frequencies: Array  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
+
+    def __post_init__(self) -> None:
+        if len(self.tensors) != self.offsets[-1] or len(self.roots) != self.state_at[-1]:
+            raise ValueError("tensors and roots do not fit the numbers of states")
+        if len(self.rules) and not 0 <= self.rules.min() <= self.rules.max() < len(self.n_states):
+            raise ValueError("a rule names a symbol that does not exist")
+
+    @cached_property
+    def offsets(self) -> Longs:
+        """Where the tensor of each rule begins, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_states[self.rules].prod(axis=1))])
+
+    @cached_property
+    def state_at(self) -> Longs:
+        """Where the states of each symbol begin, and the end."""
+        return np.concatenate([[0], np.cumsum(self.n_states)])
+
+    @property
+    def n_symbols(self) -> int:
+        return len(self.n_states)
+
+    def tensor(self, rule: int) -> Array:
+        """T_r with axes (left, right, parent)."""
+        a, b, c = self.n_states[self.rules[rule]].tolist()
+        return self.tensors[self.offsets[rule] : self.offsets[rule + 1]].reshape(b, c, a)
+
+    def root(self, symbol: int) -> Array:
+        return self.roots[self.state_at[symbol] : self.state_at[symbol + 1]]
+
+    def with_arrays(self, **arrays: Any) -> LatentGrammar:
+        return replace(self, **arrays)
+
+    def grouped(self, groups: Longs) -> LatentGrammar:
+        """A smaller grammar: states of a symbol with one group number, from 0, become one state.
+
+        Its rules have the mean probability over the states of a group, weighted by how often each occurs: the
+        best approximation by a grammar of the groups. Used to prune before the real one is run.
+        """
+        n_groups = np.maximum.reduceat(groups, self.state_at[:-1]) + 1
+        at = np.concatenate([[0], np.cumsum(n_groups)])
+        flat = np.repeat(at[:-1], self.n_states) + groups
+        totals = np.bincount(flat, self.frequencies, int(at[-1]))
+        share = self.frequencies / np.maximum(totals[flat], 1e-300)
+        roots = np.bincount(flat, self.roots, int(at[-1]))
+        tensors = [self._grouped(rule, groups, share, n_groups) for rule in range(len(self.rules))]
+        return LatentGrammar(
+            self.rules, n_groups, np.concatenate(tensors) if tensors else np.zeros(0), roots, totals
+        )
+
+    def _grouped(self, rule: int, groups: Longs, share: Array, n_groups: Longs) -> Array:
+        a, b, c = self.rules[rule].tolist()
+        parts = [groups[self.state_at[s] : self.state_at[s + 1]] for s in (b, c, a)]
+        if all(len(part) == 1 for part in parts):
+            return self.tensor(rule).ravel()
+        result = self.tensor(rule) * share[self.state_at[a] : self.state_at[a + 1]]
+        for axis, (part, symbol) in enumerate(zip(parts, (b, c, a), strict=True)):
+            onto = np.zeros((len(part), n_groups[symbol]))
+            onto[np.arange(len(part)), part] = 1.0
+            result = np.moveaxis(np.tensordot(result, onto, axes=(axis, 0)), -1, axis)
+        return result.ravel()
+
+    def to_parts(self) -> dict[str, NDArray[Any]]:
+        return {
+            "rules": self.rules,
+            "n_states": self.n_states,
+            "tensors": self.tensors.astype(np.float32),
+            "roots": self.roots,
+            "frequencies": self.frequencies,
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]]) -> LatentGrammar:
+        return cls(
+            arrays["rules"],
+            arrays["n_states"],
+            arrays["tensors"].astype(np.float64),
+            arrays["roots"],
+            arrays["frequencies"],
+        )
