@@ -1,16 +1,9 @@
-"""Marginals of tags on a lattice: every token has a few candidate tags.
+"""Chains of candidate tags: marginals, the best sequences, and training with a margin.
 
-Candidates hang on the type of a word: those of type x are `starts[x]:starts[x + 1]` of `tags`. Tables over
-the candidates of tokens, and over pairs of candidates of neighbours, are flat: the candidates of token i
-stand from `token_starts[i]` on, the pairs (a before, b at i) from `block_starts[i]` on, row by row.
+Tables are flat over tokens and candidates, and over pairs of candidates of neighbours, as in `refined_tags`.
 
-    refined tags    every tag t has states; alpha_i = (alpha_{i-1} P) o e(x_i),  beta_{i-1} = P (e(x_i) o beta_i)
-                    mu(i, a) = sum_{z in a} alpha beta,   mu(i, a, b) = sum_{z in a, z' in b} alpha P e beta
-    chains          the same with one state a tag and a potential for each pair
-    MBR             argmax_y sum_i mu(i, y_{i-1}, y_i), the N best by the same recursion
-
-Vectors are rescaled at every token and the scales carried as logarithms.
-Tutorial of Balle, Carreras and Quattoni (2014), "Prediction with WFTaggers".
+    p(y) prop. to exp sum_i firsts(i, y_i) + arrows(i, y_{i-1}, y_i)
+    MBR: argmax_y sum_i mu(i, y_{i-1}, y_i), the N best by the same recursion (Balle et al. 2014)
 """
 
 from __future__ import annotations
@@ -23,140 +16,6 @@ from sigmastar.jit import kernel
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-
-@kernel
-def refined_marginals(
-    offsets: Longs,
-    low: int,
-    high: int,
-    types: Codes,
-    starts: Longs,
-    tags: Codes,
-    token_starts: Longs,
-    block_starts: Longs,
-    emissions: Array,
-    states: Longs,
-    initial: Array,
-    transitions: Array,
-    backwards: Array,
-    final: Array,
-    unigrams: Array,
-    bigrams: Array,
-    logs: Array,
-) -> None:
-    """Fill the marginals of sentences low..high; `logs` gets the logarithm of each normaliser."""
-    widest = 1
-    for x in range(len(starts) - 1):
-        width = 0
-        for c in range(starts[x], starts[x + 1]):
-            width += states[tags[c] + 1] - states[tags[c]]
-        widest = max(widest, width)
-    longest = 1
-    for s in range(low, high):
-        longest = max(longest, offsets[s + 1] - offsets[s])
-    alpha = np.zeros((longest, widest))
-    beta = np.zeros(widest)
-    weighted = np.zeros(widest)
-    part = np.zeros(widest)
-    for s in range(low, high):
-        first, last = offsets[s], offsets[s + 1]
-        if first == last:
-            continue
-        total = 0.0
-        for i in range(first, last):
-            x, row, mass, at = types[i], alpha[i - first], 0.0, 0
-            for c in range(starts[x], starts[x + 1]):
-                z0, width = states[tags[c]], states[tags[c] + 1] - states[tags[c]]
-                if i == first:
-                    for j in range(width):
-                        row[at + j] = initial[z0 + j]
-                else:
-                    for j in range(width):
-                        row[at + j] = 0.0
-                    before, y = 0, types[i - 1]
-                    for d in range(starts[y], starts[y + 1]):
-                        w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
-                        for h in range(wide):
-                            value = alpha[i - 1 - first, before + h]
-                            if value > 0.0:
-                                arrow = transitions[w0 + h, z0 : z0 + width]
-                                for j in range(width):
-                                    row[at + j] += value * arrow[j]
-                        before += wide
-                for j in range(width):
-                    row[at + j] *= emissions[c, j]
-                    mass += row[at + j]
-                at += width
-            if mass <= 0.0:  # nothing leads here: begin anew with what the word alone says
-                at = 0
-                for c in range(starts[x], starts[x + 1]):
-                    width = states[tags[c] + 1] - states[tags[c]]
-                    for j in range(width):
-                        row[at + j] = emissions[c, j] + 1e-300
-                        mass += row[at + j]
-                    at += width
-            for j in range(at):
-                row[j] /= mass
-            total += np.log(mass)
-        at = 0
-        for c in range(starts[types[last - 1]], starts[types[last - 1] + 1]):
-            for z in range(states[tags[c]], states[tags[c] + 1]):
-                beta[at] = final[z]
-                at += 1
-        for i in range(last - 1, first - 1, -1):
-            x, row = types[i], alpha[i - first]
-            mass, at = 0.0, 0
-            for c in range(starts[x], starts[x + 1]):
-                width = states[tags[c] + 1] - states[tags[c]]
-                mu = 0.0
-                for j in range(width):
-                    mu += row[at + j] * beta[at + j]
-                    weighted[at + j] = emissions[c, j] * beta[at + j]
-                unigrams[token_starts[i] + c - starts[x]] = mu
-                mass += mu
-                at += width
-            if i == last - 1:
-                total += np.log(max(mass, 1e-300))
-            for c in range(starts[x + 1] - starts[x]):
-                unigrams[token_starts[i] + c] /= max(mass, 1e-300)
-            if i == first:
-                break
-            y, n_here = types[i - 1], starts[x + 1] - starts[x]
-            top, pairs, before = 0.0, 0.0, 0
-            for d in range(starts[y], starts[y + 1]):
-                w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
-                for h in range(wide):
-                    beta[before + h] = 0.0
-                at = 0
-                for c in range(starts[x], starts[x + 1]):
-                    z0, width = states[tags[c]], states[tags[c] + 1] - states[tags[c]]
-                    for h in range(wide):
-                        part[h] = 0.0
-                    for j in range(width):
-                        value = weighted[at + j]
-                        if value > 0.0:
-                            arrow = backwards[z0 + j, w0 : w0 + wide]
-                            for h in range(wide):
-                                part[h] += value * arrow[h]
-                    mu = 0.0
-                    for h in range(wide):
-                        mu += alpha[i - 1 - first, before + h] * part[h]
-                        beta[before + h] += part[h]
-                    bigrams[block_starts[i] + (d - starts[y]) * n_here + c - starts[x]] = mu
-                    pairs += mu
-                    at += width
-                for h in range(wide):
-                    top = max(top, beta[before + h])
-                before += wide
-            for k in range((starts[y + 1] - starts[y]) * n_here):
-                bigrams[block_starts[i] + k] /= max(pairs, 1e-300)
-            if top <= 0.0:
-                beta[:before] = 1.0
-                top = 1.0
-            for h in range(before):
-                beta[h] /= top
-        logs[s] = total
 
 
 @kernel
@@ -303,95 +162,152 @@ def best_sequences(
 
 
 @kernel
-def signed_marginals(
+def train_margin(
+    order: Longs,
     offsets: Longs,
-    low: int,
-    high: int,
     types: Codes,
     starts: Longs,
-    token_starts: Longs,
-    block_starts: Longs,
-    weights: Array,
-    operator_of: Codes,
-    initial: Array,
-    operators: Array,
-    final: Array,
-    unigrams: Array,
-    bigrams: Array,
-    logs: Array,
-) -> None:
-    """The same for signed operators: candidate c of a type acts as weights[c] x operators[operator_of[c]].
+    tags: Codes,
+    gold: Codes,
+    feature_starts: Longs,
+    features: Codes,
+    rows: Codes,
+    columns: Codes,
+    cost: float,
+    rate: float,
+    decay: float,
+    dropped: NDArray[np.bool_],
+    weights: NDArray[np.float32],
+    weight_steps: NDArray[np.float32],
+    arrows: Array,
+    arrow_steps: Array,
+    left: Array,
+    right: Array,
+    factor_steps: Array,
+) -> float:
+    """One pass of stochastic gradient descent, AdaGrad steps, over sentences in the order given.
 
-    `logs` gets log |normaliser|, NaN where the normaliser is not positive. Marginals are raw: they sum to 1
-    over the candidates but can be negative.
+    The loss of a sentence is log sum_y exp(score(y) + cost x wrong tags) - score(gold), the smooth bound of
+    the structured hinge. score = sum_i W[features of i] at y_i + B[y_{i-1}, y_i] + L[row] . R[column], rows
+    and columns being Hankel classes of candidates; `decay` pulls L and R to zero: the nuclear norm of L R^T.
     """
-    n = len(initial)
-    longest = 1
-    for s in range(low, high):
-        longest = max(longest, offsets[s + 1] - offsets[s])
-    widest = 1
-    for x in range(len(starts) - 1):
-        widest = max(widest, starts[x + 1] - starts[x])
-    alpha = np.zeros((longest + 1, n))
-    lefts = np.zeros((widest, n))
-    rights = np.zeros((widest, n))
-    later = np.zeros((widest, n))
-    for s in range(low, high):
-        first, last = offsets[s], offsets[s + 1]
-        if first == last:
-            continue
-        alpha[0] = initial
-        total = 0.0
+    n_tags, rank, total = weights.shape[1], left.shape[1], 0.0
+    for place in range(len(order)):
+        first, last = offsets[order[place]], offsets[order[place] + 1]
+        length, widest = last - first, 1
         for i in range(first, last):
-            x, row = types[i], alpha[i - first + 1]
-            row[:] = 0.0
-            for c in range(starts[x], starts[x + 1]):
-                row += weights[c] * (alpha[i - first] @ operators[operator_of[c]])
-            scale = np.abs(row).max()
-            if scale > 0.0:
-                row /= scale
-                total += np.log(scale)
-        whole = 0.0
-        for j in range(n):
-            whole += alpha[last - first, j] * final[j]
-        logs[s] = total + np.log(whole) if whole > 0.0 else np.nan
-        beta = final.copy()
+            widest = max(widest, starts[types[i] + 1] - starts[types[i]])
+        nodes, pairs = np.zeros((length, widest)), np.zeros((length, widest, widest))
+        alpha, beta = np.zeros((length, widest)), np.zeros((length, widest))
+        shift = 0.0
+        for i in range(first, last):
+            c0, n, t = starts[types[i]], starts[types[i] + 1] - starts[types[i]], i - first
+            for k in range(feature_starts[i], feature_starts[i + 1]):
+                if features[k] >= 0 and not dropped[k]:
+                    row = weights[features[k]]
+                    for b in range(n):
+                        nodes[t, b] += row[tags[c0 + b]]
+            right_true = 0
+            for b in range(n):
+                if tags[c0 + b] == gold[i]:
+                    right_true = b
+                    total -= nodes[t, b]
+                else:
+                    nodes[t, b] += cost
+            before = starts[types[i - 1]] if i > first else 0
+            m = starts[types[i - 1] + 1] - before if i > first else 1
+            peak = -np.inf
+            for a in range(m):
+                for b in range(n):
+                    if i == first:
+                        value = arrows[n_tags, tags[c0 + b]]
+                    else:
+                        value = arrows[tags[before + a], tags[c0 + b]]
+                        r, c = rows[before + a], columns[c0 + b]
+                        for k in range(rank):
+                            value += left[r, k] * right[c, k]
+                    if i == last - 1:
+                        value += arrows[tags[c0 + b], n_tags]
+                    was = i == first or tags[before + a] == gold[i - 1]
+                    if b == right_true and was:
+                        total -= value
+                    pairs[t, a, b] = value + nodes[t, b]
+                    peak = max(peak, pairs[t, a, b])
+            mass = 0.0
+            for a in range(m):
+                for b in range(n):
+                    pairs[t, a, b] = np.exp(pairs[t, a, b] - peak)
+                    alpha[t, b] += pairs[t, a, b] * (alpha[t - 1, a] if t > 0 else 1.0)
+            for b in range(n):
+                mass += alpha[t, b]
+            for b in range(n):
+                alpha[t, b] /= mass
+            shift += peak + np.log(mass)
+        total += shift
+        for b in range(widest):
+            beta[length - 1, b] = 1.0
         for i in range(last - 1, first - 1, -1):
-            x, mass = types[i], 0.0
-            n_here = starts[x + 1] - starts[x]
-            sums = np.zeros(n)
-            for c in range(starts[x], starts[x + 1]):
-                k = c - starts[x]
-                rights[k] = weights[c] * (operators[operator_of[c]] @ beta)
-                sums += rights[k]
-                mu = 0.0
-                for j in range(n):
-                    mu += alpha[i - first, j] * rights[k, j]
-                unigrams[token_starts[i] + k] = mu
-                mass += mu
-            divisor = mass if mass != 0.0 else 1.0
-            for k in range(n_here):
-                unigrams[token_starts[i] + k] /= divisor
-            if i + 1 < last:
-                y, pairs = types[i + 1], 0.0
-                n_later = starts[y + 1] - starts[y]
-                for c in range(starts[x], starts[x + 1]):
-                    k = c - starts[x]
-                    lefts[k] = weights[c] * (alpha[i - first] @ operators[operator_of[c]])
-                    for d in range(n_later):
-                        mu = 0.0
-                        for j in range(n):
-                            mu += lefts[k, j] * later[d, j]
-                        bigrams[block_starts[i + 1] + k * n_later + d] = mu
-                        pairs += mu
-                divisor = pairs if pairs != 0.0 else 1.0
-                for k in range(n_here * n_later):
-                    bigrams[block_starts[i + 1] + k] /= divisor
-            scale = np.abs(sums).max()
-            if scale > 0.0:
-                beta = sums / scale
-                for k in range(n_here):
-                    later[k] = rights[k] / scale
-            else:
-                beta = sums
-                later[:n_here] = rights[:n_here]
+            c0, n, t = starts[types[i]], starts[types[i] + 1] - starts[types[i]], i - first
+            before = starts[types[i - 1]] if i > first else 0
+            m = starts[types[i - 1] + 1] - before if i > first else 1
+            whole, top = 0.0, 0.0
+            for a in range(m):
+                sums = 0.0
+                for b in range(n):
+                    value = pairs[t, a, b] * beta[t, b]
+                    sums += value
+                    pairs[t, a, b] = value * (alpha[t - 1, a] if t > 0 else 1.0)
+                    whole += pairs[t, a, b]
+                if t > 0:
+                    beta[t - 1, a] = sums
+                    top = max(top, sums)
+            if t > 0:
+                for a in range(m):
+                    beta[t - 1, a] /= top
+            for a in range(m):
+                was = i == first or tags[before + a] == gold[i - 1]
+                for b in range(n):
+                    is_gold = tags[c0 + b] == gold[i]
+                    g = pairs[t, a, b] / whole - (1.0 if was and is_gold else 0.0)
+                    if a == 0:
+                        nodes[t, b] = 0.0
+                    pairs[t, a, b] = g
+                for b in range(n):
+                    nodes[t, b] += pairs[t, a, b]
+        for i in range(first, last):
+            c0, n, t = starts[types[i]], starts[types[i] + 1] - starts[types[i]], i - first
+            before = starts[types[i - 1]] if i > first else 0
+            m = starts[types[i - 1] + 1] - before if i > first else 1
+            for b in range(n):
+                g = nodes[t, b]
+                if abs(g) < 1e-4:
+                    continue
+                tag = tags[c0 + b]
+                for k in range(feature_starts[i], feature_starts[i + 1]):
+                    f = features[k]
+                    if f >= 0 and not dropped[k]:
+                        weight_steps[f, tag] += g * g
+                        weights[f, tag] -= rate * g / np.sqrt(weight_steps[f, tag])
+                if i == last - 1:
+                    arrow_steps[tag, n_tags] += g * g
+                    arrows[tag, n_tags] -= rate * g / np.sqrt(arrow_steps[tag, n_tags])
+            for a in range(m):
+                s = tags[before + a] if i > first else n_tags
+                for b in range(n):
+                    g = pairs[t, a, b]
+                    if abs(g) < 1e-4:
+                        continue
+                    tag = tags[c0 + b]
+                    arrow_steps[s, tag] += g * g
+                    arrows[s, tag] -= rate * g / np.sqrt(arrow_steps[s, tag])
+                    if i > first:
+                        r, c = rows[before + a], columns[c0 + b]
+                        for k in range(rank):
+                            u, v = left[r, k], right[c, k]
+                            by_left, by_right = g * v + decay * u, g * u + decay * v
+                            factor_steps[r, k] += by_left * by_left
+                            left[r, k] -= rate * by_left / np.sqrt(factor_steps[r, k])
+                            at = left.shape[0] + c
+                            factor_steps[at, k] += by_right * by_right
+                            right[c, k] -= rate * by_right / np.sqrt(factor_steps[at, k])
+    return total

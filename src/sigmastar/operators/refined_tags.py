@@ -1,6 +1,7 @@
 """Tags refined into states: a hidden Markov model whose every state belongs to one tag.
 
-    p(x, z) = p(z_1) prod p(z_i | z_{i-1}) p(x_i | z_i) p(end | z_L),   p(x | z) prop. to p(t | x) / p(t) r(x, z)
+    p(x, z) = p(z_1) prod p(z_i | z_{i-1}) p(x_i | z_i) p(end | z_L)
+    p(x | z) prop. to p(t | x) / p(t) r(x, z)
 
 with t the tag of z and r(x, z) = p(z | x, t) / p(z | t). One state a tag is a bigram tagger; with the tag
 before as the state it is a trigram tagger. What words say of states goes by word and tag, where both were
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tag_chains import refined_marginals
+from sigmastar.inference.refined_tags import refined_marginals
 from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
 from sigmastar.operators.tag_lexicon import TagLexicon
 from sigmastar.structures.tagged import TaggedSentences

@@ -1,0 +1,127 @@
+"""Chains of tags scored by features and by a low-rank Hankel block.
+
+    score(x, y) = sum_i w(y_i) . f(x, i) + B[y_{i-1}, y_i] + H[past class, future class],   H = L R^T
+
+The classes of H are bistrings on both sides of a gap: the tag before with its word where both are frequent
+together, and the same behind the gap. Quattoni, Balle, Carreras and Globerson (2014).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.inference.tag_chains import chain_marginals
+from sigmastar.operators.refined_tags import Ratios
+from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
+from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix
+from sigmastar.statistics.tag_features import TemplateFeatures, TokenViews, joined
+from sigmastar.structures.tagged import TaggedSentences
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Longs = NDArray[np.int64]
+KIND = "max-margin"
+
+
+@dataclass(frozen=True, eq=False)
+class MarginTags:
+    """Weights of features x tags, moves between tags (edge last), and the factors of the Hankel block."""
+
+    templates: TemplateFeatures
+    names: tuple[str, ...]
+    weights: NDArray[np.float32]
+    arrows: Array
+    classes: Longs  # sorted word x n_tags + tag of the frequent pairs; their rows of L, R follow the tags'
+    left: Array
+    right: Array
+
+    def candidate_classes(self, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Codes:
+        """The row of L and of R of every candidate of every type."""
+        return hankel_classes(self.classes, lexicon, types, lattice)
+
+    def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
+        found = lattice.empty()
+        firsts, arrows = self.potentials(lexicon, sentences, lattice)
+
+        def task(low: int, high: int) -> None:
+            chain_marginals(
+                lattice.offsets, low, high, lattice.token_starts, lattice.block_starts,
+                firsts, arrows, found.unigrams, found.bigrams, found.logs,
+            )  # fmt: skip
+
+        lattice.each_shard(task)
+        return found
+
+    def potentials(
+        self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice
+    ) -> tuple[Array, Array]:
+        """Scores of candidates and of pairs of them, flat."""
+        starts, features = token_features(self.templates, self.names, lexicon, sentences)
+        classes = self.candidate_classes(lexicon, sentences.types, lattice)
+        firsts, arrows = np.zeros(int(lattice.token_starts[-1])), np.zeros(int(lattice.block_starts[-1]))
+        from sigmastar.inference.tag_scores import margin_scores
+
+        def task(low: int, high: int) -> None:
+            margin_scores(
+                lattice.offsets, low, high, lattice.types, lattice.starts, lattice.tags,
+                lattice.token_starts, lattice.block_starts, starts, features, self.weights, self.arrows,
+                classes, self.left, self.right, firsts, arrows,
+            )  # fmt: skip
+
+        lattice.each_shard(task)
+        return firsts, arrows
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays: dict[str, NDArray[Any]] = {
+            "weights": self.weights,
+            "arrows": self.arrows,
+            "classes": self.classes,
+            "left": self.left,
+            "right": self.right,
+            "keys": np.concatenate(self.templates.keys),
+            "key_counts": np.array([len(keys) for keys in self.templates.keys], dtype=np.int64),
+        }
+        return arrays, {"kind": KIND, "names": list(self.names)}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> MarginTags:
+        keys = np.split(arrays["keys"], np.cumsum(arrays["key_counts"])[:-1])
+        templates, names = TemplateFeatures(tuple(keys)), tuple(header["names"])
+        if len(arrays["weights"]) != templates.n_features + len(names):
+            raise ValueError("the weights of a tagger do not fit its features")
+        parts = (arrays[name] for name in ("weights", "arrows", "classes", "left", "right"))
+        return cls(templates, names, *parts)
+
+
+def token_views(lexicon: TagLexicon, sentences: TaggedSentences) -> TokenViews:
+    """What templates look at; a word's own guess is that of its looks and counts."""
+    types, codes = sentences.types, sentences.type_codes
+    guesses = lexicon.distributions(types).argmax(axis=1) if types else np.zeros(0, dtype=np.int64)
+    return TokenViews(
+        lexicon.codes(types).astype(np.int64)[codes],
+        lexicon.class_codes(types).astype(np.int64)[codes],
+        guesses.astype(np.int64)[codes],
+        sentences.offsets,
+    )
+
+
+def token_features(
+    templates: TemplateFeatures, names: tuple[str, ...], lexicon: TagLexicon, sentences: TaggedSentences
+) -> tuple[Longs, Codes]:
+    """The features of every token: those of the templates, then those of the word's looks."""
+    looks = feature_matrix(sentences.types, names)
+    looks.indices += templates.n_features
+    return joined(templates.codes(token_views(lexicon, sentences).templates()), sentences.type_codes, looks)
+
+
+def hankel_classes(classes: Longs, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Codes:
+    """Of every candidate: its tag, or n_tags + the place of (word, tag) among the frequent pairs."""
+    words = np.repeat(lexicon.codes(types).astype(np.int64), np.diff(lattice.starts))
+    at, known = Ratios(classes, np.zeros((0, 0))).find(
+        np.where(words >= 0, words * lexicon.n_tags + lattice.tags, -1)
+    )
+    return np.where(known, lexicon.n_tags + at, lattice.tags).astype(np.int32)
