@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sigmastar.data.tree_generators import make_tree_automaton
 from sigmastar.statistics.bases import PREFIX, STRING, SUBSTRING, Statistic, most_frequent
 from sigmastar.statistics.blocks import Blocks, SparseTensor
 from sigmastar.statistics.strings import StringCounts, count_strings
+from sigmastar.statistics.tree_bases import frequent_trees
+from sigmastar.statistics.trees import TreeCounts, count_trees
+from sigmastar.structures.ranked_trees import RankedTrees
 from sigmastar.structures.strings import Strings
 
 
@@ -44,6 +48,20 @@ COUNTERS = [
     _strings("strings-substring", ["a", "b"], SUBSTRING),
     _strings("pairs", [("a", "x"), ("a", "y"), ("b", "x")], SUBSTRING),
 ]
+
+
+def _trees() -> Counter:
+    def draw(rng: np.random.Generator) -> RankedTrees:
+        drawn = make_tree_automaton(2, rng).sample(80, rng)
+        return RankedTrees.of(drawn)
+
+    def count(part: RankedTrees, whole: RankedTrees) -> TreeCounts:
+        return count_trees(part, frequent_trees(whole, 30, 30, 2))
+
+    return Counter("trees", draw, count, TreeCounts.blocks)
+
+
+COUNTERS.append(_trees())
 
 every_counter = pytest.mark.parametrize("counter", COUNTERS, ids=lambda counter: counter.name)
 

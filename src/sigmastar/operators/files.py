@@ -47,6 +47,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "attachment": "sigmastar.operators.attachment:AttachmentModel",
         "pcfg": "sigmastar.operators.pcfg:ProbabilisticCFG",
         "grammar": "sigmastar.operators.wcfg:WeightedGrammar",
+        "tree-automaton": "sigmastar.operators.tree_automaton:TreeAutomaton",
         "hidden-markov": "sigmastar.operators.hidden_markov:HiddenMarkovModel",
     }
 )
