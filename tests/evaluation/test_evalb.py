@@ -7,7 +7,7 @@ import pytest
 
 from sigmastar.data.brackets import parse_brackets, read_brackets
 from sigmastar.errors import InputError
-from sigmastar.evaluation.brackets import Conventions, paired_f1, score_brackets, spans_of
+from sigmastar.evaluation.evalb import Conventions, paired_f1, score_brackets, spans_of
 
 
 def scores(gold, found, **options):
