@@ -20,6 +20,7 @@ QUESTIONS = (
     "em_iteration",
     "grammar_em",
     "memory",
+    "hankel_completion",
     "spice",
     "dependency",
     "bilexical",

@@ -19,6 +19,7 @@ PRINTED = {
     "learn_a_grammar": ["excess risk after n trees", "mle inf", "very loose", "is satisfiable"],
     "learn_an_automaton": ["3-gram", "EM", "fast", "auto"],
     "parse_a_treebank": ["the true grammar: UAS 0.5", "spectral+em: UAS 0.5"],
+    "regression_on_strings": ["76 of 511 values are seen", "nuclear norm alone: relative error", "f(abba)"],
     "negative_mass": ["% of the next-symbol weight is negative", "filter", "project"],
 }
 

@@ -8,8 +8,8 @@
     alternating   H = L R^T, each in turn against H - grad(H)              Jain et al. (2013);
                                                                            Hastie et al. (2015)
 
-`svt` solves the limit of small weights, min |H|_* where the loss is least, whatever the weight is. `alternating` keeps to `rank` columns; it and `factored`
-are not convex. None makes a matrix of the size of H.
+`svt` solves the limit of small weights, min |H|_* where the loss is least, whatever the weight is.
+`alternating` keeps to `rank` columns; it and `factored` are not convex. None makes a matrix of the size of H.
 """
 
 from __future__ import annotations

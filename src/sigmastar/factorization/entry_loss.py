@@ -115,8 +115,7 @@ def leading_triples(matrix: SparsePlusLowRank, block: Array, n_passes: int = 2) 
 
 
 def orthonormal(block: Array) -> Array:
-    basis = linalg.qr(block, mode="economic", check_finite=False)[0].astype(np.float64, copy=False)
-    return basis
+    return linalg.qr(block, mode="economic", check_finite=False)[0].astype(np.float64, copy=False)
 
 
 def shrunk_triples(

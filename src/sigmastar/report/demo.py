@@ -19,8 +19,15 @@ from sigmastar.report.family import DemoFamily, DemoResult, DemoRow, Progress, s
 from sigmastar.report.grammars import GrammarFamily
 from sigmastar.report.page import Section, Table, Text, render
 from sigmastar.report.provenance import Provenance, provenance
+from sigmastar.report.regression import RegressionFamily
 
-FAMILIES: tuple[DemoFamily, ...] = (AutomataFamily(), DependencyFamily(), GrammarFamily(), BilexicalFamily())
+FAMILIES: tuple[DemoFamily, ...] = (
+    AutomataFamily(),
+    DependencyFamily(),
+    GrammarFamily(),
+    BilexicalFamily(),
+    RegressionFamily(),
+)
 
 TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorise, solve."

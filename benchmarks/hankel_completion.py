@@ -1,0 +1,98 @@
+"""Is an automaton recovered exactly where most entries of its Hankel matrix are missing, and at what cost?
+
+Targets are signed automata of 3 states over 2 symbols; 15% of the strings of up to 8 symbols have a value.
+The nuclear norm alone stands beside: the completed matrix itself, and the automaton extracted from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar.data.regression_generators import MadeRegression, make_regression
+from sigmastar.factorization.completers import COMPLETERS, Completion
+from sigmastar.learning.hankel import HankelFit, HankelSettings, learn_hankel
+from sigmastar.learning.observations import Observations
+from sigmastar.statistics.hankel import HankelEntries
+from sigmastar.structures.strings import Strings
+
+N_SEEDS, EXACT = 8, 1e-6
+
+
+def units(settings: Settings) -> list[str]:
+    return ["proximal"] if settings.quick else list(COMPLETERS)
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    options = HankelSettings(completer=COMPLETERS[unit])
+    for seed in range(2 if settings.quick else N_SEEDS):
+        rng = settings.rng(seed)
+        made = make_regression(rng)
+        seen = Observations.of(made.seen_strings, made.seen_values)
+        fit, timing = timed(partial(learn_hankel, seen, 3, rng, options))
+        extracted = learn_hankel(seen, 3, rng, HankelSettings(COMPLETERS[unit], n_starts=0)).automaton
+        yield {
+            "seed": seed,
+            "matrix": matrix_error(made, fit),
+            "extracted": made.relative_error(extracted.value(made.strings)),
+            "refined": made.relative_error(fit.automaton.value(made.strings)),
+            "cpu_seconds": timing.cpu_seconds,
+        }
+
+
+def matrix_error(made: MadeRegression, fit: HankelFit) -> float:
+    """Of the completed matrix: relative to the true one, on all its entries; the best of the penalties."""
+    rows, columns = (np.array(part) for part in true_factors(made, fit.entries))
+    truth = rows @ columns.T
+    norm = np.linalg.norm(truth)
+    return min(float(np.linalg.norm(dense(one) - truth) / norm) for one in fit.completions)
+
+
+def dense(completion: Completion) -> np.ndarray:
+    return completion.triples.matrix
+
+
+def true_factors(made: MadeRegression, entries: HankelEntries) -> tuple[list, list]:
+    """Forward vectors of the prefixes and backward vectors of the suffixes under the true automaton."""
+    target = made.automaton
+    before, after = [target.initial], [target.final]
+    for node in range(1, entries.prefixes.n_nodes):
+        step = target.transitions[entries.prefixes.symbol[node]]
+        before.append(before[entries.prefixes.parent[node]] @ step)
+    for node in range(1, entries.suffixes.n_nodes):
+        step = target.transitions[entries.suffixes.symbol[node]]
+        after.append(step @ after[entries.suffixes.parent[node]])
+    return before, after
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    findings = []
+    for solver in dict.fromkeys(row["unit"] for row in rows):
+        of_solver = [row for row in rows if row["unit"] == solver]
+        exact = 100.0 * float(np.mean([row["refined"] <= EXACT for row in of_solver]))
+        alone = 100.0 * float(np.mean([row["matrix"] <= EXACT for row in of_solver]))
+        off = 100.0 * float(np.median([row["matrix"] for row in of_solver]))
+        goal = Target(">=", 80.0) if solver == "proximal" else None
+        findings.append(Finding(f"{solver}: exact, % of seeds", exact, goal))
+        findings.append(Finding(f"{solver}: nuclear norm alone exact, % of seeds", alone))
+        findings.append(Finding(f"{solver}: nuclear norm alone, median error in %", off))
+    return findings
+
+
+def prepare(settings: Settings) -> None:
+    seen = Observations.of(Strings.of(["a", "b", "ab"]), np.ones(3))
+    learn_hankel(seen, 1, settings.rng(0))
+
+
+QUESTION = Question(
+    name="hankel_completion",
+    title="Automata with 85% of the Hankel entries missing",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=("seed", "matrix", "extracted", "refined", "cpu_seconds"),
+    prepare=prepare,
+)
