@@ -103,7 +103,7 @@ def _histogram(numbers: Longs, size: int) -> Longs:
 def _met(outside: Longs, insides: list[Longs], shape: tuple[int, int]) -> Longs:
     """Keys of the nodes whose outside and insides are all in the basis."""
     met = (outside >= 0) & np.logical_and.reduce([inside >= 0 for inside in insides])
-    keys = outside[met]
+    keys = np.asarray(outside[met], dtype=np.int64)
     for inside in insides:
         keys = np.asarray(keys * shape[1] + inside[met], dtype=np.int64)
     return keys
@@ -112,8 +112,8 @@ def _met(outside: Longs, insides: list[Longs], shape: tuple[int, int]) -> Longs:
 def _steps(trees: RankedTrees, outside: Longs, insides: Longs, rank: int, basis: TreeBasis) -> Longs:
     nodes = np.flatnonzero((trees.rank == rank) & (trees.symbol >= 0) & (outside >= 0))
     children = [insides[child[nodes]] for child in (trees.left, trees.right)[:rank]]
-    first: Longs = trees.symbol[nodes].astype(np.int64) * basis.shape[0] + outside[nodes]
-    return np.asarray(_met(first, children, basis.shape) if children else first)
+    first = np.asarray(trees.symbol[nodes] * np.int64(basis.shape[0]) + outside[nodes], dtype=np.int64)
+    return _met(first, children, basis.shape) if children else first
 
 
 def exact_tree_blocks(basis: TreeBasis, root: Array, leaf: Array, unary: Array, binary: Array) -> Blocks:
