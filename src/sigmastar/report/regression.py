@@ -52,8 +52,9 @@ class RegressionFamily:
         explained = (
             f"A signed automaton of {self.n_states} states has a value for each of {len(made.strings)} "
             f"strings; {len(made.seen)} of them are seen. The Hankel matrix, with f(prefix suffix) as its "
-            "entries, has as many dimensions as there are states, so the rest is determined: its nuclear norm "
-            "is made small under what was seen, operators are read off its shifts, and refined until they fit. The error is over all strings."
+            "entries, has as many dimensions as there are states, so the rest is determined: its nuclear "
+            "norm is made small under what was seen, operators are read off its shifts, and refined until "
+            "they fit. The error is over all strings."
         )
         try:
             return [Text(explained), _picture(made, models["nuclear norm, then refined"])]
