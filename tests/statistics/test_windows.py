@@ -19,20 +19,24 @@ def flat(rows: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
     return codes, np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
 
 
-def brute_force(rows: list[list[int]], n_words: int, n_contexts: int, window: int) -> np.ndarray:
-    table = np.zeros((n_words, n_contexts))
+def brute_force(
+    rows: list[list[int]], n_words: int, n_contexts: int, window: int, sided: bool = False
+) -> np.ndarray:
+    table = np.zeros((n_words, 2 * n_contexts))
     for row in rows:
         for i, word in enumerate(row):
             for j, context in enumerate(row):
                 if i != j and abs(i - j) <= window and word >= 0 and 0 <= context < n_contexts:
-                    table[word, context] += 1
-    return table
+                    table[word, context + (n_contexts if sided and j > i else 0)] += 1
+    return table if sided else table[:, :n_contexts]
 
 
-@given(sentences, st.integers(1, 8), st.integers(1, 5))
-def test_counts_agree_with_brute_force(rows: list[list[int]], n_contexts: int, window: int) -> None:
-    found = window_counts(*flat(rows), 8, n_contexts, window)
-    assert np.array_equal(found.toarray(), brute_force(rows, 8, n_contexts, window))
+@given(sentences, st.integers(1, 8), st.integers(1, 5), st.booleans())
+def test_counts_agree_with_brute_force(
+    rows: list[list[int]], n_contexts: int, window: int, sided: bool
+) -> None:
+    found = window_counts(*flat(rows), 8, n_contexts, window, sided)
+    assert np.array_equal(found.toarray(), brute_force(rows, 8, n_contexts, window, sided))
 
 
 @given(sentences, sentences)

@@ -26,6 +26,9 @@ from sigmastar.statistics.associations import WEIGHTINGS
 @click.option(
     "--contexts", type=click.IntRange(1), default=2000, help="The most frequent words, as contexts."
 )
+@click.option(
+    "--sided/--unsided", default=True, help="Whether a context on the left differs from one on the right."
+)
 @click.option("--weighting", type=click.Choice(list(WEIGHTINGS)), default="ppmi", help="Of the counts.")
 @click.option("--min-count", type=click.IntRange(1), default=2, help="Rarer words get no vector.")
 @click.option("--dimension", type=click.IntRange(1), help="Compress to so many; as many as contexts without.")
@@ -38,6 +41,7 @@ def command(
     output: str,
     window: int,
     contexts: int,
+    sided: bool,
     weighting: str,
     min_count: int,
     dimension: int | None,
@@ -51,11 +55,12 @@ def command(
     begin = time.perf_counter()
     with watching("counting", quiet), one_blas_thread():
         vectors = learn_vectors(
-            files, window, contexts, WEIGHTINGS[weighting], min_count, dimension, not keep_case
+            files, window, contexts, WEIGHTINGS[weighting], min_count, dimension, not keep_case, sided
         )
     settings = {
         "window": window,
         "contexts": contexts,
+        "sided": sided,
         "weighting": weighting,
         "min_count": min_count,
         "dimension": dimension,

@@ -21,8 +21,12 @@ def learn_vectors(
     min_count: int = 2,
     dimension: int | None = None,
     lower_case: bool = True,
+    sided: bool = True,
 ) -> Vectors:
     """Vectors of all words met `min_count` times; contexts are the `n_contexts` most frequent words.
+
+    `sided` tells words on the left from words on the right: twice the coordinates, and a better judge of
+    what fits what.
 
     With `dimension` they are compressed to so many singular directions. The text passes twice: once for
     the frequencies, once for the counts, and is never held as a whole.
@@ -32,7 +36,7 @@ def learn_vectors(
     words = tuple(word for _, word in ordered)
     if not words:
         raise ValueError(f"no word occurs {min_count} times; lower min_count or give more text")
-    counter = WindowCounter.of(np.array([-count for count, _ in ordered]), n_contexts, window)
+    counter = WindowCounter.of(np.array([-count for count, _ in ordered]), n_contexts, window, sided)
     codes = {word: code for code, word in enumerate(words)}
     for block in coded_blocks(paths, codes, lower_case):
         counter.add(*block)
