@@ -19,36 +19,50 @@ Nodes = NDArray[np.int32]
 Integers = NDArray[np.int64]
 
 
+_TILE = 256  # nodes at a time: what is gathered for a product stays in the cache
+
+
 @kernel
 def trie_values(
     parent: Nodes, symbol: Nodes, level_starts: Integers, initial: Array, transitions: Array, finals: Array
 ) -> tuple[Array, Integers]:
     """Mantissas (nodes x final vectors) and exponents (nodes) of `forward(node) . final`."""
-    n_nodes, n_states = len(parent), len(initial)
-    mantissas = np.zeros((n_nodes, finals.shape[1]))
-    exponents = np.zeros(n_nodes, np.int64)
-    previous = np.ascontiguousarray(initial).reshape(1, n_states).copy()
+    n_nodes, n_states, widest = len(parent), len(initial), np.diff(level_starts).max()
+    mantissas, exponents = np.zeros((n_nodes, finals.shape[1])), np.zeros(n_nodes, np.int64)
+    previous, current = np.empty((widest, n_states)), np.empty((widest, n_states))
+    gathered = np.empty((_TILE, n_states))
+    previous[0] = initial
     exponents[0] = _rescale(previous[0])
-    mantissas[0:1] = np.dot(previous, finals)
+    np.dot(previous[:1], finals, mantissas[:1])
     for level in range(1, len(level_starts) - 1):
         before, first, end = level_starts[level - 1], level_starts[level], level_starts[level + 1]
-        current = np.zeros((end - first, n_states))
         run = first
         while run < end:
             stop = run + 1
-            while stop < end and symbol[stop] == symbol[run]:
+            while stop < min(end, run + _TILE) and symbol[stop] == symbol[run]:
                 stop += 1
+            rows = current[run - first : stop - first]
             if symbol[run] >= 0:
-                gathered = np.empty((stop - run, n_states))
-                for node in range(run, stop):
-                    gathered[node - run] = previous[parent[node] - before]
-                current[run - first : stop - first] = np.dot(gathered, transitions[symbol[run]])
+                _gather(previous, parent[run:stop], before, gathered)
+                np.dot(gathered[: stop - run], transitions[symbol[run]], rows)
+            else:
+                rows[:] = 0.0
+            for row in range(len(rows)):
+                exponents[run + row] = exponents[parent[run + row]] + _rescale(rows[row])
+            np.dot(rows, finals, mantissas[run:stop])
             run = stop
-        for node in range(first, end):
-            exponents[node] = exponents[parent[node]] + _rescale(current[node - first])
-        mantissas[first:end] = np.dot(current, finals)
-        previous = current
+        previous, current = current, previous
     return mantissas, exponents
+
+
+@kernel
+def _gather(vectors: Array, parents: Nodes, first: int, gathered: Array) -> None:
+    """The vectors of some parents, which are numbered from `first` on."""
+    n_states = vectors.shape[1]
+    for row in range(len(parents)):
+        at = parents[row] - first
+        for state in range(n_states):
+            gathered[row, state] = vectors[at, state]
 
 
 @kernel
