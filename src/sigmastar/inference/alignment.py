@@ -93,7 +93,7 @@ def expected_counts(
                     continue
                 for shape in range(len(shapes)):
                     p, q = shapes[shape]
-                    if i + p > n or j + q > m:
+                    if i + p > n or j + q > m or not _is_known(xs, i, p) or not _is_known(ys, j, q):
                         continue
                     at = _place(table, _key(xs, i, p, ys, j, q, radix))
                     if table[at] == NO_KEY:
@@ -152,6 +152,8 @@ def best_alignments(
                     p, q = shapes[shape]
                     if i < p or j < q or score[i - p, j - q, 0] == -np.inf:
                         continue
+                    if not _is_known(xs, i - p, p) or not _is_known(ys, j - q, q):
+                        continue
                     at = _place(table, _key(xs, i - p, p, ys, j - q, q, radix))
                     if table[at] == NO_KEY:
                         continue
@@ -181,3 +183,28 @@ def best_alignments(
             found += 1
             ends[found] = end
     return places[: ends[found]], ends[: found + 1], owners[:found], weights[:found]
+
+
+@kernel
+def edge_places(xs: Integers, ys: Integers, shapes: Longs, radix: Longs, table: Longs, owner: Longs) -> Longs:
+    """What `owner` says of the edge that leaves cell (i, j) in each shape; -1 where there is none."""
+    n, m = len(xs), len(ys)
+    found = np.full((n + 1, m + 1, len(shapes)), -1, np.int64)
+    for i in range(n + 1):
+        for j in range(m + 1):
+            for shape in range(len(shapes)):
+                p, q = shapes[shape]
+                if i + p > n or j + q > m or not _is_known(xs, i, p) or not _is_known(ys, j, q):
+                    continue
+                at = _place(table, _key(xs, i, p, ys, j, q, radix))
+                if table[at] != NO_KEY:
+                    found[i, j, shape] = owner[at]
+    return found
+
+
+@kernel
+def _is_known(codes: Integers, first: int, length: int) -> bool:
+    for place in range(length):
+        if codes[first + place] < 0:
+            return False
+    return True

@@ -74,8 +74,8 @@ class StringPairs:
             found.setdefault(left, []).append(right)
         return found
 
-    def split(self, held_out: float, rng: np.random.Generator) -> tuple[StringPairs, StringPairs]:
-        """A random split into (kept, held out) by input: no input is on both sides."""
+    def held_out(self, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+        """A random choice of pairs to hold out, by input: equal inputs are on one side."""
         numbers: dict[bytes, int] = {}
         codes, offsets = self.inputs.codes, self.inputs.offsets.tolist()
         group = np.array(
@@ -87,10 +87,15 @@ class StringPairs:
         )
         if len(numbers) < 2:
             raise InputError("at least two different inputs are needed to hold some out")
-        size = min(max(round(held_out * len(numbers)), 1), len(numbers) - 1)
-        held = np.zeros(len(numbers), dtype=bool)
-        held[rng.permutation(len(numbers))[:size]] = True
-        return self.select(np.flatnonzero(~held[group])), self.select(np.flatnonzero(held[group]))
+        size = min(max(round(share * len(numbers)), 1), len(numbers) - 1)
+        chosen = np.zeros(len(numbers), dtype=bool)
+        chosen[rng.permutation(len(numbers))[:size]] = True
+        return np.asarray(chosen[group])
+
+    def split(self, share: float, rng: np.random.Generator) -> tuple[StringPairs, StringPairs]:
+        """A random split into (kept, held out) by input."""
+        held = self.held_out(share, rng)
+        return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
 
 
 def require_pairs(pairs: StringPairs, purpose: str = "learn from") -> StringPairs:

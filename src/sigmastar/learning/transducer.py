@@ -1,0 +1,183 @@
+"""From pairs of strings to a transducer.
+
+ngram      align by EM, count a joint Kneser-Ney n-gram of the units; its order by held-out words
+combined   two inventories of units; for each the n-gram, spectral operators behind the restart filter
+           (`fast`) and spectral substates with a few EM iterations; a spectral automaton of outputs;
+           weights of all by held-out words
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.learning.alignment import LONG_UNITS, learn_aligner
+from sigmastar.learning.combination import fit_weights
+from sigmastar.learning.fast import learn_fast
+from sigmastar.learning.ngram import learn_ngram
+from sigmastar.learning.refined_chain import learn_refined
+from sigmastar.operators.aligner import Aligner
+from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.proposals import Proposals
+from sigmastar.operators.transducer import Model, Reading, Transducer
+from sigmastar.statistics.backoff import kneser_ney
+from sigmastar.structures.string_pairs import StringPairs, require_pairs
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.units import SHAPES, Shape
+
+Array = NDArray[np.float64]
+Progress = Callable[[str], None]
+Learner = Callable[[Strings, int, np.random.Generator], Model]
+
+LEARNERS: Mapping[str, Learner] = MappingProxyType(
+    {
+        "ngram": lambda strings, order, rng: learn_ngram(strings, order, kneser_ney),
+        "spectral": lambda strings, order, rng: learn_fast(strings, rng).model,
+        "latent": lambda strings, order, rng: learn_refined(strings, rng),
+    }
+)
+ORDERS = (3, 4, 5, 6, 7, 8)
+SINGLE: tuple[Shape, ...] = ((1, 1), (1, 0), (0, 1))
+"""The second inventory: one symbol a side at most."""
+HELD_OUT, ENOUGH = 0.1, 3000
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What judges: inventories of unit shapes, kinds of models over each, and whether outputs alone count."""
+
+    inventories: tuple[tuple[Shape, ...], ...] = (SHAPES, SINGLE)
+    kinds: tuple[str, ...] = ("ngram", "spectral", "latent")
+    outputs: bool = True
+    order: int | None = None
+    long_units: float = LONG_UNITS
+
+
+NGRAM = Panel(inventories=(SHAPES,), kinds=("ngram",), outputs=False)
+PANELS: Mapping[str, Panel] = MappingProxyType({"combined": Panel(), "ngram": NGRAM})
+
+
+@dataclass(frozen=True, eq=False)
+class TransducerFit:
+    """A transducer, and what held-out inputs said: the order, and error rates by order and of the whole."""
+
+    transducer: Transducer
+    order: int
+    order_errors: Mapping[int, float]
+    held_out_error: float | None
+    n_unaligned: int
+
+
+def learn_transducer(
+    pairs: StringPairs,
+    panel: Panel = PANELS["combined"],
+    rng: np.random.Generator | None = None,
+    progress: Progress | None = None,
+) -> TransducerFit:
+    """Align, learn every model of the panel, and weigh them on held-out inputs."""
+    rng, say = rng or np.random.default_rng(0), progress or (lambda _: None)
+    require_pairs(pairs)
+    say("aligning")
+    aligners = [
+        learn_aligner(pairs, shapes, long_units=panel.long_units).aligner for shapes in panel.inventories
+    ]
+    aligned = [aligner.align(pairs) for aligner in aligners]
+    unaligned = np.unique(np.concatenate([one.unaligned for one in aligned]))
+    usable = np.setdiff1d(np.arange(len(pairs)), unaligned)
+    corpus = _Aligned(
+        pairs.select(usable), aligners, [_strings(one.best(), one.pair, usable) for one in aligned]
+    )
+    several = len(panel.inventories) * len(panel.kinds) + panel.outputs > 1
+    if len(set(corpus.pairs.inputs)) < 2 or (panel.order is not None and not several):
+        order = panel.order or min(ORDERS)
+        return TransducerFit(_learned(corpus, panel, order, rng, say), order, {}, None, len(unaligned))
+    kept, held = corpus.split(rng)
+    say("choosing the order")
+    errors = _order_errors(kept, held.pairs, panel)
+    order = min(errors, key=errors.__getitem__)
+    if not several:
+        whole = _learned(corpus, panel, order, rng, say)
+        return TransducerFit(whole, order, errors, errors[order], len(unaligned))
+    judges = _learned(kept, panel, order, rng, say)
+    say("weighing the models")
+    weights, error = _weighed(judges, held.pairs)
+    whole = replace(_learned(corpus, panel, order, rng, say), weights=weights)
+    return TransducerFit(whole, order, errors, error, len(unaligned))
+
+
+@dataclass(frozen=True, eq=False)
+class _Aligned:
+    """Pairs with one alignment each in every inventory."""
+
+    pairs: StringPairs
+    aligners: Sequence[Aligner]
+    strings: Sequence[Strings]
+
+    def select(self, indices: NDArray[np.intp]) -> _Aligned:
+        strings = [one.select(indices) for one in self.strings]
+        return _Aligned(self.pairs.select(indices), self.aligners, strings)
+
+    def split(self, rng: np.random.Generator) -> tuple[_Aligned, _Aligned]:
+        held = self.pairs.held_out(min(HELD_OUT, ENOUGH / len(self.pairs)), rng)
+        return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
+
+
+def _strings(best: Strings, pair: NDArray[np.int64], usable: NDArray[np.int64]) -> Strings:
+    return best.select(np.searchsorted(np.unique(pair), usable))
+
+
+def _learned(
+    corpus: _Aligned, panel: Panel, order: int, rng: np.random.Generator, say: Progress
+) -> Transducer:
+    readings = []
+    for number, (aligner, strings) in enumerate(zip(corpus.aligners, corpus.strings, strict=True), 1):
+        models = {}
+        for kind in panel.kinds:
+            say(f"learning: {kind} model of inventory {number}")
+            models[kind] = LEARNERS[kind](strings, order, rng)
+        readings.append(Reading(aligner, models))
+    outputs: tuple[FilteredAutomaton, ...] = ()
+    if panel.outputs:
+        say("learning: model of outputs")
+        outputs = (learn_fast(corpus.pairs.outputs, rng).model,)
+    n_models = len(readings) * len(panel.kinds) + len(outputs)
+    return Transducer(tuple(readings), outputs, np.full(n_models, 1.0 / n_models))
+
+
+def _order_errors(kept: _Aligned, held: StringPairs, panel: Panel) -> dict[int, float]:
+    """The share of held-out inputs that the n-gram of each order gets wrong."""
+    errors = {}
+    for order in (panel.order,) if panel.order is not None else ORDERS:
+        model = learn_ngram(kept.strings[0], order, kneser_ney)
+        alone = Transducer((Reading(kept.aligners[0], {"ngram": model}),), (), np.ones(1))
+        proposals, right = _proposed(alone, held)
+        errors[order] = _error(proposals, proposals.log_weights, right)
+    return errors
+
+
+def _weighed(judges: Transducer, held: StringPairs) -> tuple[Array, float]:
+    proposals, right = _proposed(judges, held)
+    scores = judges.judge(proposals)
+    weights = fit_weights(scores, proposals.owner, right)
+    return weights, _error(proposals, scores @ weights, right)
+
+
+def _proposed(transducer: Transducer, held: StringPairs) -> tuple[Proposals, NDArray[np.bool_]]:
+    """Proposals for every distinct input, and which of them are right."""
+    references = held.references()
+    inputs = Strings.of(list(references), alphabet=held.inputs.alphabet)
+    proposals = transducer.propose(inputs)
+    wanted = [set(outputs) for outputs in references.values()]
+    owners = proposals.owner.tolist()
+    right = [y in wanted[owner] for y, owner in zip(proposals.pairs.outputs, owners, strict=True)]
+    return proposals, np.array(right, dtype=bool)
+
+
+def _error(proposals: Proposals, scores: Array, right: NDArray[np.bool_]) -> float:
+    order = np.lexsort((-scores, proposals.owner))
+    best = order[proposals.starts]
+    return 1.0 - float(right[best].sum()) / proposals.n_inputs
