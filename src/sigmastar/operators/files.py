@@ -48,6 +48,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "pcfg": "sigmastar.operators.pcfg:ProbabilisticCFG",
         "grammar": "sigmastar.operators.wcfg:WeightedGrammar",
         "tree-automaton": "sigmastar.operators.tree_automaton:TreeAutomaton",
+        "latent-pcfg": "sigmastar.operators.latent_pcfg:LatentPCFG",
         "hidden-markov": "sigmastar.operators.hidden_markov:HiddenMarkovModel",
     }
 )
