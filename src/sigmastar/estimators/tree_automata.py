@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sigmastar.data.brackets import parse_brackets
 from sigmastar.errors import InputError
 from sigmastar.estimators.base import Estimator, positive
-from sigmastar.learning.tree_spectral import learn_tree_automaton
+from sigmastar.learning.tree_automata import learn_tree_automaton
 from sigmastar.operators.tree_automaton import TreeAutomaton
 from sigmastar.statistics.tree_bases import frequent_trees
 from sigmastar.structures.ranked_trees import RankedTrees

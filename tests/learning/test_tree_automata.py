@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sigmastar.data.tree_generators import make_tree_automaton
-from sigmastar.learning.tree_spectral import learn_tree_automaton, tree_automaton
+from sigmastar.learning.tree_automata import learn_tree_automaton, tree_automaton
 from sigmastar.operators.tree_automaton import TreeAutomaton
 from sigmastar.statistics.tree_bases import frequent_trees
 from sigmastar.statistics.trees import exact_tree_blocks
