@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import projective_trees, tree_weight
-from sigmastar.inference.eisner import Automata, best_tree, parse_sentences, sentence_marginals
+from sigmastar.inference.eisner import Automata, all_marginals, sentence_marginals
+from sigmastar.inference.projective import best_tree, best_trees
 
 
 def random_automata(rng: np.random.Generator, n_symbols: int, n_states: int, signed: bool) -> Automata:
@@ -89,10 +90,10 @@ def test_sentences_without_weight_have_no_heads() -> None:
     automata = automata._replace(operators=automata.operators * 0.0)
     codes, offsets = np.zeros(3, dtype=np.int32), np.array([0, 1, 3])
     at = np.array([0, 4, 13])
-    heads, signs, logs, kept = parse_sentences(
-        codes, codes, offsets, automata, np.ones(13), at, np.ones((1, 2, 5)), np.ones(2), True, True
+    signs, logs, found = all_marginals(
+        codes, codes, offsets, automata, np.ones(13), at, np.ones((1, 2, 5)), np.ones(2)
     )
-    assert heads.tolist() == [-1, -1, -1]
+    assert best_trees(found, offsets, signs > 0, True).tolist() == [-1, -1, -1]
     assert signs.tolist() == [0.0, 0.0]
     assert np.isneginf(logs).all()
-    assert not kept.any()
+    assert not found.any()

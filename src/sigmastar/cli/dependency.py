@@ -67,7 +67,7 @@ def score(parameters: Parameters) -> None:
     parser, quiet, output = _parser(parameters), parameters["quiet"], parameters["output"]
     with watching("scoring", quiet):
         treebank = read_treebank(parameters["file"], need_heads=False)
-        plain = parser.with_parts(arc_weights=None, decoding="mbr")
+        plain = parser.with_parts(arc_weights=None, distances=None, pruning=0.0, decoding="mbr")
         logs = (
             parser.log_probability(treebank) if treebank.has_heads else plain.parse(treebank).log_weights
         ).tolist()

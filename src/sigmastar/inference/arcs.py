@@ -121,20 +121,24 @@ def _tags_between(words: Codes) -> NDArray[np.int64]:
 
 
 @kernel
-def fill_log_weights(words: Codes, starts: Longs, theta: Array, weights: Array, at: Longs) -> None:
-    """Sums of theta for all arcs of sentences; `weights` lies flat, each as [head, modifier] from `at` on."""
+def multiply_arcs(words: Codes, starts: Longs, theta: Array, weights: Array, at: Longs) -> None:
+    """Multiply the weights of all arcs; `weights` lies flat, each sentence as [head, modifier] from `at` on.
+
+    Arcs that weigh nothing are passed over.
+    """
     found, mask = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
         for h in range(n):
             for m in range(1, n):
-                if h == m:
+                place = at[q] + h * n + m
+                if h == m or weights[place] == 0.0:
                     continue
                 total = 0.0
                 for k in range(arc_indicators(rows, between, h, m, mask, found)):
                     total += theta[found[k]]
-                weights[at[q] + h * n + m] = min(max(total, -_LARGEST), _LARGEST)
+                weights[place] *= np.exp(min(max(total, -_LARGEST), _LARGEST))
 
 
 @kernel

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.arcs import ascend, fill_log_weights
-from sigmastar.inference.eisner import parse_sentences
+from sigmastar.inference.arcs import ascend
+from sigmastar.inference.eisner import all_marginals
 from sigmastar.inference.labels import ascend_labels
 from sigmastar.operators.dependency_parser import DependencyParser
-from sigmastar.operators.vocabulary import Vocabulary, word_positions
+from sigmastar.operators.vocabulary import Encoded, Vocabulary, gathered, word_positions
 from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.dependencies import DependencyTreebank
+from sigmastar.structures.dependencies import DependencyTreebank, Heads
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -41,37 +41,40 @@ def learn_arcs(
     rate: float = RATE,
 ) -> Array:
     """Theta, from projective trees; the parser's own automata are the base measure."""
-    rows, starts = parser.vocabulary.rows(treebank, parser.vocabulary.codes(treebank))
-    heads = np.zeros(len(rows), dtype=np.int32)
-    heads[word_positions(treebank.sentence_offsets)] = treebank.head
+    sentences = parser.vocabulary.encode(treebank)
     theta, drift = np.zeros(1 << N_BITS), np.zeros(1 << N_BITS)
     squares = np.full(1 << N_BITS, _FIRST_SQUARE)
     time = 1.0
     for _ in range(n_epochs):
-        for batch in _batches(np.diff(starts), rng):
-            chosen, ends = _rows_of(starts, batch)
-            words, golds = np.ascontiguousarray(rows[chosen]), heads[chosen]
-            at = np.concatenate([[0], np.cumsum(np.diff(ends) ** 2)])
-            weights = np.zeros(at[-1])
-            fill_log_weights(words, ends, theta, weights, at)
-            offsets = ends - np.arange(len(ends))
-            codes = words[word_positions(offsets), 0]
-            _, signs, _, marginals = parse_sentences(
-                np.ascontiguousarray(codes),
-                np.zeros(len(codes), dtype=np.int32),
-                offsets,
+        for batch in _batches(np.diff(sentences.offsets), rng):
+            part = sentences.select(batch)
+            assert part.rows is not None
+            heads = treebank.head[gathered(sentences.offsets, batch)[0]]
+            golds = np.zeros(len(part.rows), dtype=np.int32)
+            golds[word_positions(part.offsets)] = heads
+            weights, at = parser.weights_of_arcs(part, theta, parser.pruning, _places(part, heads))
+            signs, _, marginals = all_marginals(
+                part.codes,
+                np.zeros(len(part.codes), dtype=np.int32),
+                part.offsets,
                 parser.automata.arrays,
-                np.exp(weights),
+                weights,
                 at,
-                np.ones((1, 2, len(words))),
+                np.ones((1, 2, len(part.rows))),
                 parser.scales,
-                parser.single_root,
-                True,
             )
-            ascend(words, ends, golds, marginals, at, signs > 0, theta, squares, drift, time, rate)
+            ascend(part.rows, part.starts, golds, marginals, at, signs > 0, theta, squares, drift, time, rate)
             time += 1.0
     mean: Array = theta - drift / time
     return mean
+
+
+def _places(sentences: Encoded, heads: Heads) -> Longs:
+    """Where the arcs of given trees lie in flat tables [head, modifier]."""
+    lengths = np.diff(sentences.offsets)
+    begins, width = (np.repeat(of, lengths) for of in (sentences.squares[:-1], lengths + 1))
+    number = np.arange(len(heads)) - np.repeat(sentences.offsets[:-1], lengths) + 1
+    return begins + width * heads + number
 
 
 def _batches(lengths: Longs, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
@@ -81,18 +84,13 @@ def _batches(lengths: Longs, rng: np.random.Generator) -> Iterator[NDArray[np.in
     return (batches[k] for k in rng.permutation(len(batches)))
 
 
-def _rows_of(starts: Longs, sentences: NDArray[np.intp]) -> tuple[Longs, Longs]:
-    lengths = np.diff(starts)[sentences]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    return np.repeat(starts[sentences] - ends[:-1], lengths) + np.arange(ends[-1]), ends
-
-
 def learn_labels(
     vocabulary: Vocabulary, treebank: DependencyTreebank, rng: np.random.Generator, n_epochs: int = 4
 ) -> tuple[Alphabet, Array]:
     """The labels of a treebank, and the weights that predict them."""
     labels = Alphabet(sorted(set(treebank.deprel)))
-    rows, starts = vocabulary.rows(treebank, vocabulary.codes(treebank))
+    rows = vocabulary.rows(treebank, vocabulary.codes(treebank))
+    starts = treebank.sentence_offsets + np.arange(len(treebank) + 1)
     places = word_positions(treebank.sentence_offsets)
     heads, numbers = np.zeros(len(rows), dtype=np.int32), np.full(len(rows), -1, dtype=np.int32)
     heads[places], numbers[places] = treebank.head, labels.encode(treebank.deprel)

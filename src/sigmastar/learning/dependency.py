@@ -11,6 +11,7 @@ import numpy as np
 from sigmastar.errors import InputError
 from sigmastar.learning.arc_factors import learn_arcs, learn_labels
 from sigmastar.learning.heads_counting import learn_deterministic
+from sigmastar.learning.heads_distances import learn_distances
 from sigmastar.learning.heads_em import learn_heads_em, random_start, spectral_start
 from sigmastar.learning.heads_lexical import STATES, learn_lexical
 from sigmastar.learning.heads_spectral import learn_spectral
@@ -55,13 +56,15 @@ def learn_parser(
     n_epochs: int = 3,
     decoding: str = "mbr",
     counted: str | None = None,
+    distances: bool = True,
 ) -> DependencyParser:
     """A parser from trees; those that are not projective are lifted.
 
     With `n_states` "auto" each automaton has as many states as say most of held-out sequences. `arcs` trains
     arc factors over tags, `lexical` over tags and words; `labels` learns labels where there are any.
     `counted` multiplies one of the lexicalised grammars `lex`, `lex+f`, `lex+fcp` in, which as a `method`
-    stand alone. `decoding` is "mbr", or "viterbi" where the automata are deterministic.
+    stand alone. `distances` weighs arcs by how far they reach. `decoding` is "mbr", or "viterbi" where the
+    automata are deterministic.
     """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
@@ -85,6 +88,7 @@ def learn_parser(
         single_root=bool((roots == 1).all()),
         decoding=decoding,
         counted=None if counted is None else learn_lexical(treebank, counted),
+        distances=learn_distances(treebank, codes, len(vocabulary.alphabet)) if distances else None,
     )
     if arcs or lexical:
         parser = parser.with_parts(arc_weights=learn_arcs(parser, treebank, rng, n_epochs))

@@ -39,7 +39,7 @@ def count_moves(
     np.add.at(counts, (gaps.sort, states, gaps.after), gaps.weight)
     kind_of_state = np.zeros((n_sorts, m), dtype=np.int64)
     kind_of_state[gaps.sort, states] = kinds
-    backed = shared[_direction(np.arange(n_sorts))[:, None], kind_of_state]
+    backed = shared[directions(n_sorts)[:, None], kind_of_state]
     probabilities = (counts + back_off * backed) / (counts.sum(axis=2, keepdims=True) + back_off)
     targets = _targets(gaps, states, m)
     initial = np.zeros((n_sorts, m))
@@ -52,15 +52,16 @@ def count_moves(
     return HeadAutomata(gaps.sequences.alphabet, sizes, initial, operators, probabilities[:, :, -1])
 
 
-def _direction(sorts: Integers) -> Integers:
-    """Left, right, and the root for itself."""
-    return np.where(sorts == sorts[-1], 2, sorts % 2)
+def directions(n_sorts: int) -> Integers:
+    """Of every sort: left, right, and the root for itself."""
+    sorts = np.arange(n_sorts)
+    return np.where(sorts == n_sorts - 1, 2, sorts % 2)
 
 
 def _shared(gaps: Gaps, kinds: Integers, n_symbols: int) -> Array:
     counts = np.full((3, int(kinds.max(initial=0)) + 1, n_symbols + 1), _ADDED)
-    directions = _direction(np.append(gaps.sort, gaps.sequences.n_sorts - 1))[:-1]
-    np.add.at(counts, (directions, kinds, gaps.after), gaps.weight)
+    towards = directions(gaps.sequences.n_sorts)[gaps.sort]
+    np.add.at(counts, (towards, kinds, gaps.after), gaps.weight)
     return counts / counts.sum(axis=2, keepdims=True)  # type: ignore[no-any-return]
 
 

@@ -1,12 +1,13 @@
 """A dependency parser: head automata over tags, with what turns sentences into their symbols and back.
 
-    weight(tree) = P_automata(tree) * P_counted(tree) * product over arcs of exp(theta . indicators(arc))
+    weight(tree) = P_automata(tree) P_counted(tree) product over arcs of d(arc) exp(theta . indicators(arc))
 
 The second factor is a lexicalised grammar that was counted, the log-linear combination of section 5.2 of
-Luque et al. (2012); the third is there where arcs were trained. Each may be left out. Heads come from the
-marginals of arcs by Eisner's algorithm, or for deterministic automata, if asked, from the one most probable
-tree. Where the weights of all trees of a sentence do not sum to something positive, deterministic automata
-decide, and the sentence is counted.
+Luque et al. (2012); d is what distances weigh, theta is there where arcs were trained. Each may be left out.
+Heads come from the marginals of arcs by Eisner's algorithm, or for deterministic automata, if asked, from the
+one most probable tree. Where the weights of all trees of a sentence do not sum to something positive,
+deterministic automata decide, and the sentence is counted. They also rule arcs out beforehand: those whose
+marginals under them are below `pruning`, unless marginals are asked for.
 """
 
 from __future__ import annotations
@@ -19,13 +20,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.arcs import fill_log_weights
-from sigmastar.inference.eisner import parse_sentences
+from sigmastar.inference.arcs import multiply_arcs
+from sigmastar.inference.distances import multiply_distances
+from sigmastar.inference.eisner import all_marginals
 from sigmastar.inference.labels import predict_labels
+from sigmastar.inference.projective import best_trees
+from sigmastar.inference.pruning import prune
 from sigmastar.inference.viterbi import viterbi_sentences
 from sigmastar.operators.head_automata import HeadAutomata
 from sigmastar.operators.lexical_heads import LexicalGrammar
-from sigmastar.operators.vocabulary import Vocabulary, word_positions
+from sigmastar.operators.vocabulary import Encoded, Vocabulary, gathered, word_positions
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.dependencies import DependencyTreebank, Heads
 from sigmastar.structures.heads import Codes, ModifierSequences
@@ -35,6 +39,7 @@ Longs = NDArray[np.int64]
 
 _PIECE = 256  # sentences parsed at a time by one thread
 DECODINGS = ("mbr", "viterbi")
+PRUNING = 1e-4
 NO_LABELS = Alphabet([])
 
 
@@ -62,6 +67,8 @@ class DependencyParser:
     labels: Alphabet = NO_LABELS
     decoding: str = DECODINGS[0]
     counted: LexicalGrammar | None = None  # multiplied in
+    distances: Array | None = None  # weights: sort, symbol, bin
+    pruning: float = PRUNING
 
     def __post_init__(self) -> None:
         if self.decoding not in DECODINGS:
@@ -80,18 +87,18 @@ class DependencyParser:
 
         Weights are of the sentence, all trees together; of the best tree where that alone was sought.
         """
-        codes = self.vocabulary.codes(treebank)
+        sentences = self.vocabulary.encode(treebank, rows=self.arc_weights is not None)
         if self.decoding == "viterbi" and not marginals:
-            return self._best_trees(treebank, codes, n_threads)
-        found = self._run(treebank, codes, self.automata, n_threads, marginals)
+            return self._best_trees(sentences, n_threads)
+        found = self._run(treebank, sentences, self.automata, n_threads, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))
         if not len(failed):
             return found
         again = self._run(
-            treebank.select(failed), _part(codes, treebank, failed), self.fallback, 1, marginals
+            treebank.select(failed), sentences.select(failed), self.fallback, n_threads, marginals
         )
         heads = found.heads.copy()
-        heads[_words(treebank, failed)] = again.heads
+        heads[gathered(sentences.offsets, failed)[0]] = again.heads
         kept = found.marginals
         if kept is not None and again.marginals is not None:
             kept = list(kept)
@@ -108,17 +115,18 @@ class DependencyParser:
         """The label of every word under given heads."""
         if self.label_weights is None:
             return None
-        rows, starts = self.vocabulary.rows(treebank, self.vocabulary.codes(treebank))
+        rows = self.vocabulary.rows(treebank, self.vocabulary.codes(treebank))
         places = word_positions(treebank.sentence_offsets)
         tops = np.zeros(len(rows), dtype=np.int32)
         tops[places] = heads
+        starts = treebank.sentence_offsets + np.arange(len(treebank) + 1)
         numbers = predict_labels(rows, tops, starts, self.label_weights)[places]
         return [str(self.labels.symbols[number]) for number in numbers.tolist()]
 
     def log_probability(self, treebank: DependencyTreebank) -> Array:
         """log P(tree and sentence) under the automata; -inf where it is not positive.
 
-        Counted words are multiplied in; trained arcs, which are no probabilities, are not.
+        Counted words are multiplied in; distances and trained arcs, which are no probabilities, are not.
         """
         codes = self.vocabulary.codes(treebank)
         sequences = ModifierSequences.of(treebank.head, treebank.sentence_offsets, codes, len(self.alphabet))
@@ -131,31 +139,28 @@ class DependencyParser:
         return totals + logs[2 * n :] + counted
 
     def _run(
-        self, treebank: DependencyTreebank, codes: Codes, automata: HeadAutomata, n_threads: int, keep: bool
+        self,
+        treebank: DependencyTreebank,
+        sentences: Encoded,
+        automata: HeadAutomata,
+        n_threads: int,
+        keep: bool,
     ) -> Parse:
-        offsets = treebank.sentence_offsets
-        rows, starts = self.vocabulary.rows(treebank, codes)
-
         classes = self._classes(treebank)
 
         def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
-            weights, at = self.log_weights(rows, starts[low : high + 1])
-            weights, stops = np.exp(weights), np.ones((1, 2, starts[high] - starts[low]))
+            part = sentences.part(low, high)
+            weights, at = self.weights_of_arcs(part, self.arc_weights, 0.0 if keep else self.pruning)
+            stops = np.ones((1, 2, part.starts[-1]))
             if self.counted is not None and automata is self.automata:
                 tables, stops = self.counted.tables(treebank, low, high)
                 weights, at = _multiplied(weights, tables)
-            return parse_sentences(
-                codes[offsets[low] : offsets[high]],
-                classes[offsets[low] : offsets[high]] * np.int32(len(stops) > 1),
-                offsets[low : high + 1] - offsets[low],
-                automata.arrays,
-                weights,
-                at,
-                stops,
-                self.scales,
-                self.single_root,
-                keep,
+            kinds = classes[sentences.offsets[low] : sentences.offsets[high]] * np.int32(len(stops) > 1)
+            signs, logs, marginals = all_marginals(
+                part.codes, kinds, part.offsets, automata.arrays, weights, at, stops, self.scales
             )
+            heads = best_trees(marginals, part.offsets, signs > 0, self.single_root)
+            return heads, signs, logs, marginals if keep else marginals[:0]
 
         heads, signs, logs, kept = _in_pieces(parsed, len(treebank), n_threads)
         tables = _tables(kept, treebank.lengths) if keep else None
@@ -166,16 +171,17 @@ class DependencyParser:
             return np.zeros(treebank.n_words, dtype=np.int32)
         return self.counted.classes(treebank.xpos)
 
-    def _best_trees(self, treebank: DependencyTreebank, codes: Codes, n_threads: int) -> Parse:
-        offsets, logs = treebank.sentence_offsets, self.automata.logarithms
-        rows, starts = self.vocabulary.rows(treebank, codes)
+    def _best_trees(self, sentences: Encoded, n_threads: int) -> Parse:
+        automata = self.automata.logarithms
 
         def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
-            weights, at = self.log_weights(rows, starts[low : high + 1])
-            words, ends = codes[offsets[low] : offsets[high]], offsets[low : high + 1] - offsets[low]
-            return viterbi_sentences(words, ends, logs, weights, at, self.single_root)
+            part = sentences.part(low, high)
+            weights, at = self.weights_of_arcs(part, self.arc_weights)
+            return viterbi_sentences(
+                part.codes, part.offsets, automata, np.log(weights), at, self.single_root
+            )
 
-        heads, weights = _in_pieces(parsed, len(treebank), n_threads)
+        heads, weights = _in_pieces(parsed, len(sentences.offsets) - 1, n_threads)
         return Parse(heads, weights, 0, None)
 
     @property
@@ -183,19 +189,32 @@ class DependencyParser:
         """A factor for each symbol that keeps the weights of sentences near one."""
         return 1.0 / np.maximum(self.frequencies, 1e-4)
 
-    def log_weights(self, rows: Codes, starts: Longs) -> tuple[Array, Longs]:
-        """Logarithms of the weights of all arcs of some sentences, flat, and where those of each begin."""
-        at = np.concatenate([[0], np.cumsum(np.diff(starts) ** 2)])
-        logs = np.zeros(at[-1])
-        if self.arc_weights is not None:
-            fill_log_weights(rows, starts, self.arc_weights, logs, at)
-        return logs, at
+    def weights_of_arcs(
+        self, sentences: Encoded, theta: Array | None, pruning: float = 0.0, spared: Longs | None = None
+    ) -> tuple[Array, Longs]:
+        """Weights of all arcs beside automata and counted words, flat, and where those of a sentence begin.
+
+        Arcs below `pruning` weigh nothing, but for those at the places `spared`.
+        """
+        at = sentences.squares
+        weights = np.ones(at[-1])
+        codes, offsets = sentences.codes, sentences.offsets
+        if self.distances is not None:
+            multiply_distances(codes, offsets, self.distances, weights, at)
+        if pruning > 0:
+            held = weights[spared] if spared is not None else weights[:0]
+            prune(codes, offsets, self.fallback.first_and_rest, weights, at, self.scales, pruning)
+            if spared is not None:
+                weights[spared] = held
+        if theta is not None and sentences.rows is not None:
+            multiply_arcs(sentences.rows, sentences.starts, theta, weights, at)
+        return weights, at
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         parts: dict[str, NDArray[Any]] = {"frequencies": self.frequencies}
         for name, automata in (("automata", self.automata), ("fallback", self.fallback)):
             parts |= {f"{name}.{key}": array for key, array in automata.to_parts()[0].items()}
-        for name in ("arc_weights", "label_weights"):
+        for name in ("arc_weights", "label_weights", "distances"):
             if (array := getattr(self, name)) is not None:
                 parts[name] = array.astype(np.float32)
         counted = None
@@ -208,6 +227,7 @@ class DependencyParser:
             "labels": self.labels,
             "single_root": self.single_root,
             "decoding": self.decoding,
+            "pruning": self.pruning,
         }
 
     @classmethod
@@ -231,6 +251,8 @@ class DependencyParser:
             header["labels"],
             header.get("decoding", DECODINGS[0]),
             LexicalGrammar.from_parts(part("counted"), counted) if counted else None,
+            doubles("distances"),
+            float(header.get("pruning", 0.0)),
         )
 
     def with_parts(self, **parts: Any) -> DependencyParser:
@@ -259,14 +281,6 @@ def _multiplied(weights: Array, tables: list[Array]) -> tuple[Array, Longs]:
         for table, low, high in zip(tables, ends, ends[1:], strict=False)
     ]
     return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
-
-
-def _words(treebank: DependencyTreebank, sentences: NDArray[np.intp]) -> Longs:
-    return np.concatenate([np.arange(*treebank.sentence_offsets[q : q + 2]) for q in sentences.tolist()])
-
-
-def _part(codes: Codes, treebank: DependencyTreebank, sentences: NDArray[np.intp]) -> Codes:
-    return codes[_words(treebank, sentences)]
 
 
 def _tables(flat: Array, lengths: Longs) -> list[Array]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.eisner import Automata
+from sigmastar.inference.pruning import FirstAndRest
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.model import OperatorModel
 from sigmastar.structures.alphabet import Alphabet
@@ -130,6 +131,15 @@ class HeadAutomata:
         """Whether no weight is negative, and the modifiers say the state: one way to begin, one to go on."""
         ways = max((self.initial != 0).sum(axis=-1).max(), (self.operators != 0).sum(axis=-1).max(initial=0))
         return bool(ways <= 1 and min(a.min(initial=0.0) for a in self.arrays[1:]) >= 0)
+
+    @cached_property
+    def first_and_rest(self) -> FirstAndRest:
+        """Automata of two states, before the first modifier and after it, as tables."""
+        if self.initial.shape[1] != 2 or self.operators[..., 0].any():
+            raise ValueError("these are not automata that only know their first modifier: use DET+F")
+        first, rest = (self.initial * self.final).sum(axis=1), self.final[:, 1]
+        moves = np.ascontiguousarray(np.moveaxis(self.operators[..., 1], 2, 0))
+        return FirstAndRest(moves[0] / first[:, None], moves[1] / rest[:, None], first, rest)
 
     def automaton(self, sort: int) -> WeightedAutomaton:
         """The automaton of one sort."""

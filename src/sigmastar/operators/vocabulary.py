@@ -18,6 +18,47 @@ Longs = NDArray[np.int64]
 N_COARSE = 30
 
 
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Sentences in numbers: a symbol for every word, and where asked a row for every word and root."""
+
+    codes: Codes
+    offsets: Longs
+    rows: Codes | None  # tag, coarse tag and word; each sentence has its root first
+
+    @property
+    def starts(self) -> Longs:
+        """Where the rows of each sentence begin."""
+        return self.offsets + np.arange(len(self.offsets))
+
+    @property
+    def squares(self) -> Longs:
+        """Where tables [head, modifier] of each sentence begin, if they lie flat one after the other."""
+        return np.concatenate([[0], np.cumsum((np.diff(self.offsets) + 1) ** 2)])
+
+    def part(self, low: int, high: int) -> Encoded:
+        """The sentences from low to high."""
+        starts = self.starts
+        return Encoded(
+            self.codes[self.offsets[low] : self.offsets[high]],
+            self.offsets[low : high + 1] - self.offsets[low],
+            None if self.rows is None else self.rows[starts[low] : starts[high]],
+        )
+
+    def select(self, sentences: NDArray[np.intp]) -> Encoded:
+        """Some sentences, in that order."""
+        words, offsets = gathered(self.offsets, sentences)
+        rows = None if self.rows is None else self.rows[gathered(self.starts, sentences)[0]]
+        return Encoded(self.codes[words], offsets, rows)
+
+
+def gathered(offsets: Longs, sentences: NDArray[np.intp]) -> tuple[Longs, Longs]:
+    """The places of the words of some sentences, and where each sentence begins among them."""
+    lengths = np.diff(offsets)[sentences]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return np.repeat(offsets[sentences] - ends[:-1], lengths) + np.arange(ends[-1]), ends
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """How the words of a treebank become numbers."""
@@ -44,8 +85,13 @@ class Vocabulary:
             codes[at] = table[self.likeness.get(treebank.upos[at], self.common)]
         return codes
 
-    def rows(self, treebank: DependencyTreebank, codes: Codes) -> tuple[Codes, Longs]:
-        """Tag, coarse tag and word of every position, each sentence with its root first; and the starts."""
+    def encode(self, treebank: DependencyTreebank, rows: bool = True) -> Encoded:
+        codes = self.codes(treebank)
+        table = self.rows(treebank, codes) if rows else None
+        return Encoded(codes, treebank.sentence_offsets, table)
+
+    def rows(self, treebank: DependencyTreebank, codes: Codes) -> Codes:
+        """Tag, coarse tag and word of every position, each sentence with its root first."""
         n, n_sentences = treebank.n_words, len(treebank)
         rows = np.empty((n + n_sentences, 3), dtype=np.int32)
         rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1)
@@ -54,7 +100,7 @@ class Vocabulary:
         rows[places, 1] = [self.coarse.get(tag, N_COARSE) for tag in treebank.upos]
         if self.words:
             rows[places, 2] = [self.words.get(word, -1) for word in treebank.form]
-        return rows, treebank.sentence_offsets + np.arange(n_sentences + 1)
+        return rows
 
     def to_header(self) -> dict[str, Any]:
         return {

@@ -66,7 +66,7 @@ def experiment(
     train: DependencyTreebank, dev: DependencyTreebank, test: DependencyTreebank, scale: Scale, seed: int,
     progress: Progress,
 ) -> HeadResults:  # fmt: skip
-    parser = learn_parser(train, "det+f", symbols="xpos", rng=np.random.default_rng(seed))
+    parser = learn_parser(train, "det+f", symbols="xpos", rng=np.random.default_rng(seed), distances=False)
     sequences = modifier_sequences(train, learn_vocabulary(train, "xpos", False))
     learn_spectral(sequences, 2)  # compiles, not timed
     climb(sequences, random_start(sequences, 2, np.random.default_rng(seed)), 1)

@@ -8,7 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.eisner import best_tree, sentence_marginals
+from sigmastar.inference.eisner import sentence_marginals
+from sigmastar.inference.projective import best_tree
 from sigmastar.learning.heads_lexical import STATES, learn_lexical
 from sigmastar.operators.dependency_parser import DependencyParser
 from sigmastar.operators.head_automata import HeadAutomata
