@@ -16,9 +16,13 @@ from sigmastar.operators.files import read_header
 HANDLERS: Mapping[str, str] = MappingProxyType(
     {
         "dependency": "sigmastar.cli.dependency",
+        "tagger": "sigmastar.cli.tagger",
         "pcfg": "sigmastar.cli.grammars",
         "bilexical": "sigmastar.cli.bilexical",
         "attachment": "sigmastar.cli.attachments",
+        "transducer": "sigmastar.cli.transducer",
+        "weighted-transducer": "sigmastar.cli.transducer",
+        "treebank": "sigmastar.cli.treebanks",
         "vectors": "sigmastar.cli.word_vectors",
     }
 )

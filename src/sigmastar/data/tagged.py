@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,8 @@ class TaggedFile:
     def lines(self, labels: Sequence[str]) -> Iterator[str]:
         """The file with these labels: in CoNLL-U in their column, in columns as one more at the end."""
         if self.treebank is not None:
-            changed = replace(self.treebank, **{conllu_label(self.layout.label): list(labels)})
+            column: dict[str, Any] = {conllu_label(self.layout.label): list(labels)}
+            changed = replace(self.treebank, **column)
             yield from format_conllu(changed)
             return
         ends = set(self.sentences.offsets[1:].tolist())

@@ -51,13 +51,13 @@ def tagging_scores(
 
 
 def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Array, Array]:
-    """A sentence each: twice the right chunks, and true chunks + found chunks; F1 is the ratio of the sums."""
+    """Of each sentence twice the right chunks, and true + found chunks; F1 is the ratio of the sums."""
     true, guessed = (chunk_spans(tags, gold.offsets) for tags in (gold.tags or [], found))
     names = {(int(a), int(b), gold.tags[int(a)][2:]) for a, b, _ in true} if gold.tags else set()
     hits = np.array([(int(a), int(b), found[int(a)][2:]) in names for a, b, _ in guessed], dtype=float)
     sentence_of = np.repeat(np.arange(len(gold)), gold.lengths)
     n = len(gold)
-    right = np.bincount(sentence_of[guessed[:, 0]], hits, n)
+    right = np.bincount(sentence_of[guessed[:, 0]], hits, n).astype(float)
     return 2 * right, (
         np.bincount(sentence_of[true[:, 0]], minlength=n)
         + np.bincount(sentence_of[guessed[:, 0]], minlength=n)
@@ -66,7 +66,7 @@ def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Array, Ar
 
 def _by_sentence(values: Array, gold: TaggedSentences) -> Array:
     sentence_of = np.repeat(np.arange(len(gold)), gold.lengths)
-    return np.bincount(sentence_of, values, len(gold))
+    return np.bincount(sentence_of, values, len(gold)).astype(float)
 
 
 def _ratio(tops: Array, bottoms: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:

@@ -26,7 +26,7 @@ from sigmastar.structures.word_features import word_features
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-N_EPOCHS, RATE, COST, RANK, DECAY, DROPOUT = 8, 0.15, 0.0, 16, 1e-3, 0.0
+N_EPOCHS, RATE, COST, RANK, DECAY, DROPOUT = 5, 0.3, 1.0, 16, 1e-3, 0.3
 LEAST_PAIR = 50
 
 
@@ -57,8 +57,8 @@ def learn_margin(
         dropped = rng.random(len(features)) < dropout if dropout else np.zeros(len(features), dtype=bool)
         loss = train_margin(
             rng.permutation(len(sentences)), sentences.offsets, lattice.types, lattice.starts, lattice.tags,
-            corpus.tags, starts, features, of_candidate, of_candidate, cost, rate * (1 - epoch / n_epochs), decay,
-            dropped, weights, steps[0], arrows, steps[1], left, right, steps[2],
+            corpus.tags, starts, features, of_candidate, of_candidate, cost, rate * (1 - epoch / n_epochs),
+            decay, dropped, weights, steps[0], arrows, steps[1], left, right, steps[2],
         )  # fmt: skip
         if watch is not None:
             watch(MarginTags(templates, names, weights, arrows, classes, left, right), loss)
@@ -70,12 +70,17 @@ def frequent_pairs(corpus: TaggedCorpus, least: int = LEAST_PAIR) -> Longs:
     return corpus.pair_keys[np.bincount(corpus.pairs, minlength=len(corpus.pair_keys)) >= least]
 
 
+def symbols_of_tokens(corpus: TaggedCorpus, pairs: Longs) -> Longs:
+    """Of each token n_tags + the place of its word and tag among `pairs`, or its tag alone."""
+    places = np.searchsorted(pairs, corpus.pair_keys)
+    known = np.append(pairs, -1)[places] == corpus.pair_keys
+    return np.where(known, corpus.lexicon.n_tags + places, corpus.pair_tags)[corpus.pairs]
+
+
 def spectral_factors(corpus: TaggedCorpus, classes: Longs, rank: int) -> tuple[Array, Array]:
     """L and R from the leading singular triples, after the constant one, of the correlations of classes."""
-    n_tags, n = corpus.lexicon.n_tags, corpus.lexicon.n_tags + len(classes)
-    places = np.searchsorted(classes, corpus.pair_keys)
-    known = classes[np.minimum(places, len(classes) - 1)] == corpus.pair_keys if len(classes) else places < 0
-    of_token = np.where(known, n_tags + places, corpus.pair_tags)[corpus.pairs]
+    n = corpus.lexicon.n_tags + len(classes)
+    of_token = symbols_of_tokens(corpus, classes)
     inner = np.ones(len(of_token), dtype=bool)
     inner[corpus.sentences.offsets[:-1]] = False
     at = np.flatnonzero(inner)

@@ -157,7 +157,8 @@ def shrunk_ratios(
 
 
 def _mixed(counts: Array, coarse: Array, strength: float) -> Array:
-    return (counts + strength * coarse) / (counts.sum(axis=1, keepdims=True) + strength)
+    totals: Array = counts.sum(axis=1, keepdims=True)
+    return (counts + strength * coarse) / (totals + strength)
 
 
 def expectations(corpus: TaggedCorpus, model: RefinedTags) -> tuple[RefinedCounts, float]:

@@ -82,7 +82,7 @@ def bigram_start(corpus: TaggedCorpus) -> RefinedCounts:
 
 
 def trigram_model(corpus: TaggedCorpus) -> RefinedTags:
-    """States are the tags before; deleted interpolation weighs trigrams, bigrams and unigrams (Brants 2000)."""
+    """States are the tags before; deleted interpolation weighs tri-, bi- and unigrams (Brants 2000)."""
     n, tags, offsets = corpus.lexicon.n_tags, corpus.tags.astype(np.int64), corpus.sentences.offsets
     before = np.append(n, tags[:-1])
     before[offsets[:-1]] = n

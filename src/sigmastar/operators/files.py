@@ -45,10 +45,14 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
         "vectors": "sigmastar.operators.vectors:Vectors",
         "bilexical": "sigmastar.operators.bilexical:BilexicalModel",
         "attachment": "sigmastar.operators.attachment:AttachmentModel",
+        "transducer": "sigmastar.operators.transducer:Transducer",
+        "weighted-transducer": "sigmastar.operators.weighted_transducer:WeightedTransducer",
         "pcfg": "sigmastar.operators.pcfg:ProbabilisticCFG",
         "grammar": "sigmastar.operators.wcfg:WeightedGrammar",
         "tree-automaton": "sigmastar.operators.tree_automaton:TreeAutomaton",
         "latent-pcfg": "sigmastar.operators.latent_pcfg:LatentPCFG",
+        "treebank": "sigmastar.operators.treebank_parser:TreebankParser",
+        "tagger": "sigmastar.operators.tagger:Tagger",
         "hidden-markov": "sigmastar.operators.hidden_markov:HiddenMarkovModel",
     }
 )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.tag_chains import chain_marginals
+from sigmastar.inference.tag_scores import margin_scores
 from sigmastar.operators.refined_tags import Ratios
 from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
 from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix
@@ -63,7 +64,6 @@ class MarginTags:
         starts, features = token_features(self.templates, self.names, lexicon, sentences)
         classes = self.candidate_classes(lexicon, sentences.types, lattice)
         firsts, arrows = np.zeros(int(lattice.token_starts[-1])), np.zeros(int(lattice.block_starts[-1]))
-        from sigmastar.inference.tag_scores import margin_scores
 
         def task(low: int, high: int) -> None:
             margin_scores(

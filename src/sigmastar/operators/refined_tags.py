@@ -88,7 +88,7 @@ class RefinedTags:
         return found
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "states": self.states,
             "initial": self.initial,
             "transitions": self.transitions.astype(np.float32),

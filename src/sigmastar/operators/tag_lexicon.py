@@ -50,8 +50,8 @@ class TagLexicon:
     @cached_property
     def prior(self) -> Array:
         """p(t) on the words learned from."""
-        total = np.asarray(self.counts.sum(axis=0)).ravel()
-        return total / total.sum()
+        total = np.asarray(self.counts.sum(axis=0), dtype=np.float64).ravel()
+        return total / float(total.sum())
 
     def codes(self, types: Sequence[str]) -> Codes:
         """The code of each word, -1 if it is unknown."""
@@ -76,7 +76,8 @@ class TagLexicon:
         """p(t | x) of each word."""
         codes, guessed = self.codes(types), self.guesses(types)
         counts = self.counts[np.maximum(codes, 0)].toarray() * (codes >= 0)[:, None]
-        return (counts + self.shrinkage * guessed) / (counts.sum(axis=1, keepdims=True) + self.shrinkage)
+        totals: Array = counts.sum(axis=1, keepdims=True)
+        return (counts + self.shrinkage * guessed) / (totals + self.shrinkage)
 
     def lattice(self, sentences: TaggedSentences, with_gold: bool = False) -> TagLattice:
         """The candidates of every word of a corpus; `with_gold` the true tags are among them."""
@@ -92,7 +93,7 @@ class TagLexicon:
         )
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays = {
+        arrays: dict[str, NDArray[Any]] = {
             "lexicon.data": self.counts.data.astype(np.float32),
             "lexicon.indices": self.counts.indices.astype(np.int32),
             "lexicon.indptr": self.counts.indptr.astype(np.int64),

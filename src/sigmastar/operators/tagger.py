@@ -153,11 +153,12 @@ def _log_conditionals(member: TagMarginals) -> Array:
     sizes, counts = np.diff(lattice.block_starts), lattice.n_candidates
     n_rows = np.where(counts > 0, sizes // np.maximum(counts, 1), 0)
     widths = np.repeat(counts, n_rows)  # of every row of every block
-    pairs = np.maximum(member.bigrams, _FLOOR)
+    pairs: Array = np.maximum(member.bigrams, _FLOOR)
     if not len(pairs):
         return pairs
     sums = np.add.reduceat(pairs, np.cumsum(widths) - widths)
-    return np.log(pairs / np.repeat(sums, widths))
+    logs: Array = np.log(pairs / np.repeat(sums, widths))
+    return logs
 
 
 def by_marginals(found: TagMarginals) -> Codes:
@@ -172,7 +173,7 @@ def by_marginals(found: TagMarginals) -> Codes:
 
 
 def by_sequence(found: TagMarginals, n_best: int = 1) -> tuple[Codes, Array]:
-    """The sequences of largest sum of pair marginals (one word: of its own), best first; -1 where there is none.
+    """The sequences of largest sum of pair marginals, best first; -1 where there is none.
 
     Sentences of one word have no pair: their unigram marginals count.
     """

@@ -29,7 +29,7 @@ _FLOOR = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class WeightedTagger:
-    """Operators of tags, then of frequent pairs of word and tag; `pairs` holds word x n_tags + tag, sorted."""
+    """Operators of tags, then of frequent pairs: `pairs` holds word x n_tags + tag, sorted."""
 
     initial: Array
     operators: Array
@@ -106,7 +106,8 @@ class WeightedTagger:
 
 def _clipped(values: Array, starts: Longs) -> Array:
     """Negative entries to nothing, each run to sum one."""
-    positive = np.maximum(values, _FLOOR)
+    positive: Array = np.maximum(values, _FLOOR)
     sums = np.add.reduceat(np.append(positive, 0.0), starts[:-1]) if len(starts) > 1 else np.zeros(0)
     sizes = np.diff(starts)
-    return positive / np.repeat(np.where(sizes > 0, sums, 1.0), sizes)
+    divisors: Array = np.repeat(np.where(sizes > 0, sums, 1.0), sizes)
+    return positive / divisors

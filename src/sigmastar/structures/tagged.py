@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ class TaggedSentences:
     def cut(self, column: Sequence[str]) -> list[list[str]]:
         """A flat column as one list a sentence."""
         ends = self.offsets.tolist()
-        return [list(column[low:high]) for low, high in zip(ends[:-1], ends[1:], strict=True)]
+        return [list(column[low:high]) for low, high in pairwise(ends)]
 
 
 def require_tagged(sentences: TaggedSentences) -> TaggedSentences:
