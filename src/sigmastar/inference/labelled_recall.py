@@ -27,7 +27,9 @@ def _cell(i: int, j: int, n: int) -> int:
 
 
 @fast_kernel
-def merged(starts: Longs, items: Ints, posteriors: Array, base: Ints, least: float) -> tuple[Longs, Ints, Array]:
+def merged(
+    starts: Longs, items: Ints, posteriors: Array, base: Ints, least: float
+) -> tuple[Longs, Ints, Array]:
     """Posteriors of chains of labels: items of one cell that stand for the same chain, together."""
     new_starts, labels, values = np.zeros_like(starts), np.zeros(len(items), np.int32), np.zeros(len(items))
     count = 0
@@ -70,7 +72,9 @@ def add_merged(
 
 
 @fast_kernel
-def allowed_table(starts: Longs, labels: Ints, values: Array, least: float, n_labels: int) -> NDArray[np.uint8]:
+def allowed_table(
+    starts: Longs, labels: Ints, values: Array, least: float, n_labels: int
+) -> NDArray[np.uint8]:
     """[cell, label]: 1 where the chain was found with at least that value."""
     table = np.zeros((len(starts) - 1, n_labels), np.uint8)
     for c in range(len(starts) - 1):
@@ -82,10 +86,16 @@ def allowed_table(starts: Longs, labels: Ints, values: Array, least: float, n_la
 
 @fast_kernel
 def decode(
-    n: int, starts: Longs, labels: Ints, values: Array, chain_starts: Longs, chain_labels: Ints, n_names: int,
+    n: int,
+    starts: Longs,
+    labels: Ints,
+    values: Array,
+    chain_starts: Longs,
+    chain_labels: Ints,
+    n_names: int,
     threshold: float,
 ) -> tuple[Ints, Array]:
-    """Spans of the best tree in preorder, [begin, end, chain], and its score in words and labels."""  # fmt: skip
+    """Spans of the best tree in preorder, [begin, end, chain], and its score."""
     n_cells = n * (n + 1) // 2
     score, choice = np.zeros(n_cells), np.full(n_cells, -1, np.int32)
     best, split = np.zeros(n_cells), np.zeros(n_cells, np.int32)
@@ -94,7 +104,20 @@ def decode(
         is_leaf, is_root = c < n, c == n_cells - 1
         for at in range(starts[c], starts[c + 1]):
             _spread(labels[at], values[at], chain_starts, chain_labels, mass, is_leaf)
-        _choose(c, is_leaf, is_root, starts, labels, values, chain_starts, chain_labels, mass, threshold, score, choice)
+        _choose(
+            c,
+            is_leaf,
+            is_root,
+            starts,
+            labels,
+            values,
+            chain_starts,
+            chain_labels,
+            mass,
+            threshold,
+            score,
+            choice,
+        )
         for at in range(starts[c], starts[c + 1]):
             for k in range(chain_starts[labels[at]], chain_starts[labels[at] + 1]):
                 mass[chain_labels[k]] = 0.0
@@ -135,8 +158,18 @@ def _spread(
 
 @fast_kernel
 def _choose(
-    c: int, is_leaf: bool, is_root: bool, starts: Longs, labels: Ints, values: Array, chain_starts: Longs,
-    chain_labels: Ints, mass: Array, threshold: float, score: Array, choice: Ints,
+    c: int,
+    is_leaf: bool,
+    is_root: bool,
+    starts: Longs,
+    labels: Ints,
+    values: Array,
+    chain_starts: Longs,
+    chain_labels: Ints,
+    mass: Array,
+    threshold: float,
+    score: Array,
+    choice: Ints,
 ) -> None:
     """The best chain of a cell; leaves and the root must have one."""  # fmt: skip
     tag = -1

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 def add_posteriors(
     pairs: Longs, levels: Longs, offsets: Longs, vectors: Array, at: Longs, size: int
 ) -> Array:
-    """Sum the vectors of words over their pairs and all pairs above: `levels` [word pair, level], -1 for none."""
+    """Sum the vectors of words over their pairs and those above: `levels` [word pair, level], -1 for none."""
     values = np.zeros(size)
     for i in range(len(pairs)):
         for level in range(levels.shape[1]):

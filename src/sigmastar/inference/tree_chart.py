@@ -33,137 +33,161 @@ def _power(exponent: int) -> float:
 
 
 @fast_kernel
-def coarse_chart(
+def _grown(items: Ints, values: Array, size: int) -> tuple[Ints, Array]:
+    """Room for at least `size` items."""
+    if size > len(items):
+        wider, larger = np.zeros(2 * size, np.int32), np.zeros(2 * size)
+        wider[: len(items)], larger[: len(values)] = items, values
+        return wider, larger
+    return items, values
+
+
+@fast_kernel
+def _is_allowed(allowed: Bytes, cell: int, key: int) -> bool:
+    return allowed.shape[0] == 0 or key < 0 or allowed[cell, key] != 0
+
+
+@fast_kernel
+def coarse_inside(
     begin: Longs,
     leaf_symbols: Ints,
     leaf_scores: Array,
     pair_starts: Ints,
-    rule_parent: Ints,
-    rule_value: Array,
+    parent: Ints,
+    value: Array,
     prior: Array,
     beam: float,
-    base: Ints,
+    keys: Ints,
     allowed: Bytes,
-) -> tuple[Longs, Ints, Array, Longs, Ints]:
-    """Items (by cell), their values, exponents of cells, and edges [parent, left, right, rule].
+) -> tuple[Longs, Ints, Array, Longs]:
+    """Items by cell, their values, and the exponents of cells, for a grammar of one state.
 
-    `allowed` [cell, label] says which labels a cell may have; symbols without a label are free. Items below
-    `beam` of the best of their cell, by value times prior, are dropped.
+    `allowed` [cell, key] says which symbols a cell may have, by their keys; those with key -1 are free. Items
+    below `beam` of the best of their cell, by value times prior, are dropped.
     """
     n, n_symbols = len(begin) - 1, len(prior)
     n_cells = n * (n + 1) // 2
     starts, exponents = np.zeros(n_cells + 1, np.int64), np.zeros(n_cells, np.int64)
     items, values = np.zeros(1024, np.int32), np.zeros(1024)
-    edges, n_edges = np.zeros((4096, 4), np.int32), 0
-    total, touched, number = np.zeros(n_symbols), np.zeros(n_symbols, np.int32), np.full(n_symbols, -1, np.int32)
+    total, touched = np.zeros(n_symbols), np.zeros(n_symbols, np.int32)
     for i in range(n):  # leaves
-        low, high = begin[i], begin[i + 1]
         count, best = starts[i], 0.0
-        for at in range(low, high):
+        for at in range(begin[i], begin[i + 1]):
             best = max(best, leaf_scores[at])
         exponents[i] = 0 if best <= 0.0 else int(np.ceil(np.log2(best)))
-        if count + high - low > len(items):
-            items, values = np.append(items, np.zeros_like(items)), np.append(values, np.zeros_like(values))
-        for at in range(low, high):
+        items, values = _grown(items, values, count + begin[i + 1] - begin[i])
+        for at in range(begin[i], begin[i + 1]):
             a = leaf_symbols[at]
-            if allowed.shape[0] == 0 or allowed[i, base[a]]:
+            if _is_allowed(allowed, i, keys[a]):
                 items[count], values[count] = a, leaf_scores[at] / _power(exponents[i])
                 count += 1
         starts[i + 1] = count
     for width in range(2, n + 1):
         for i in range(n - width + 1):
             j, cell = i + width, cell_number(i, i + width, n)
-            scale, found = np.int64(-(1 << 60)), False
-            for k in range(i + 1, j):
-                l, r = cell_number(i, k, n), cell_number(k, j, n)
-                if starts[l + 1] > starts[l] and starts[r + 1] > starts[r]:
-                    scale, found = max(scale, exponents[l] + exponents[r]), True
+            scale, found = np.int64(-(1 << 60)), cell == n_cells - 1 or allowed.shape[0] == 0
+            if not found:
+                for key in range(allowed.shape[1]):
+                    found = found or allowed[cell, key] != 0
             starts[cell + 1] = starts[cell]
             if not found:
                 continue
-            n_touched, first_edge = 0, n_edges
             for k in range(i + 1, j):
-                l, r = cell_number(i, k, n), cell_number(k, j, n)
-                if exponents[l] + exponents[r] < scale - 60:
+                west, east = cell_number(i, k, n), cell_number(k, j, n)
+                if starts[west + 1] > starts[west] and starts[east + 1] > starts[east]:
+                    scale = max(scale, exponents[west] + exponents[east])
+            n_touched = 0
+            for k in range(i + 1, j):
+                west, east = cell_number(i, k, n), cell_number(k, j, n)
+                if starts[west + 1] == starts[west] or starts[east + 1] == starts[east]:
                     continue
-                weight = _power(exponents[l] + exponents[r] - scale)
-                for left in range(starts[l], starts[l + 1]):
+                if exponents[west] + exponents[east] < scale - 60:
+                    continue
+                weight = _power(exponents[west] + exponents[east] - scale)
+                for left in range(starts[west], starts[west + 1]):
                     row, left_value = np.int64(items[left]) * n_symbols, values[left] * weight
-                    for right in range(starts[r], starts[r + 1]):
+                    for right in range(starts[east], starts[east + 1]):
                         pair = row + items[right]
                         low, high = pair_starts[pair], pair_starts[pair + 1]
-                        if low == high:
-                            continue
-                        value = left_value * values[right]
-                        if n_edges + high - low > len(edges):
-                            edges = np.append(edges, np.zeros_like(edges)).reshape(-1, 4)
-                        for at in range(low, high):
-                            a = rule_parent[at]
-                            if allowed.shape[0] and base[a] >= 0 and not allowed[cell, base[a]]:
-                                continue
-                            if total[a] == 0.0:
-                                touched[n_touched] = a
-                                n_touched += 1
-                            total[a] += value * rule_value[at]
-                            edges[n_edges, 0] = a
-                            edges[n_edges, 1] = left
-                            edges[n_edges, 2] = right
-                            edges[n_edges, 3] = at
-                            n_edges += 1
+                        if low < high:
+                            both = left_value * values[right]
+                            for at in range(low, high):
+                                a = parent[at]
+                                if total[a] == 0.0:
+                                    touched[n_touched] = a
+                                    n_touched += 1
+                                total[a] += both * value[at]
             top, best = 0.0, 0.0
             for t in range(n_touched):
                 a = touched[t]
+                if not _is_allowed(allowed, cell, keys[a]):
+                    total[a] = 0.0
                 top, best = max(top, total[a]), max(best, total[a] * prior[a])
             step = 0 if top <= 0.0 else int(np.ceil(np.log2(top)))
             exponents[cell] = scale + step
             count, factor = starts[cell], 1.0 / _power(step)
-            if count + n_touched > len(items):
-                items, values = np.append(items, np.zeros_like(items)), np.append(values, np.zeros_like(values))
+            items, values = _grown(items, values, count + n_touched)
             for t in range(n_touched):
                 a = touched[t]
                 if total[a] > 0.0 and total[a] * prior[a] >= beam * best:
-                    number[a] = count
                     items[count], values[count] = a, total[a] * factor
                     count += 1
+                total[a] = 0.0
             starts[cell + 1] = count
-            kept = first_edge
-            for e in range(first_edge, n_edges):
-                p = number[edges[e, 0]]
-                if p >= 0:
-                    edges[kept, 0] = p
-                    edges[kept, 1] = edges[e, 1]
-                    edges[kept, 2] = edges[e, 2]
-                    edges[kept, 3] = edges[e, 3]
-                    kept += 1
-            n_edges = kept
-            for t in range(n_touched):
-                total[touched[t]] = 0.0
-                number[touched[t]] = -1
     size = starts[n_cells]
-    return starts, items[:size], values[:size], exponents, edges[:n_edges]
+    return starts, items[:size], values[:size], exponents
 
 
 @fast_kernel
 def coarse_posteriors(
-    starts: Longs, items: Ints, values: Array, exponents: Longs, edges: Ints, rule_value: Array, roots: Array
+    n: int,
+    starts: Longs,
+    items: Ints,
+    values: Array,
+    exponents: Longs,
+    pair_starts: Ints,
+    parent: Ints,
+    value: Array,
+    roots: Array,
 ) -> tuple[Array, float]:
     """The posterior of every item, and log2 of the total (-inf where there is no parse)."""
-    cell = _cells(starts)
-    outer, last = np.zeros(len(items)), len(exponents) - 1
-    total = 0.0
+    n_symbols, n_cells = len(roots), len(exponents)
+    outer, above = np.zeros(len(items)), np.zeros(n_symbols)
+    total, last = 0.0, n_cells - 1
     for at in range(starts[last], starts[last + 1]):
         total += roots[items[at]] * values[at]
     if not total > 0.0:
         return outer, -np.inf
     for at in range(starts[last], starts[last + 1]):
         outer[at] = roots[items[at]] / total
-    for e in range(len(edges) - 1, -1, -1):
-        p, l, r = edges[e, 0], edges[e, 1], edges[e, 2]
-        if outer[p] > 0.0:
-            shift = exponents[cell[l]] + exponents[cell[r]] - exponents[cell[p]]
-            flow = outer[p] * rule_value[edges[e, 3]] * _power(shift)
-            outer[l] += flow * values[r]
-            outer[r] += flow * values[l]
+    for width in range(n, 1, -1):
+        for i in range(n - width + 1):
+            j, cell = i + width, cell_number(i, i + width, n)
+            most = 0.0
+            for at in range(starts[cell], starts[cell + 1]):
+                above[items[at]] = outer[at]
+                most = max(most, outer[at] * values[at])
+            if most > 1e-12:
+                for k in range(i + 1, j):
+                    west, east = cell_number(i, k, n), cell_number(k, j, n)
+                    if starts[west + 1] == starts[west] or starts[east + 1] == starts[east]:
+                        continue
+                    weight = _power(exponents[west] + exponents[east] - exponents[cell])
+                    for left in range(starts[west], starts[west + 1]):
+                        row, back = np.int64(items[left]) * n_symbols, 0.0
+                        mine = values[left] * weight
+                        for right in range(starts[east], starts[east + 1]):
+                            pair = row + items[right]
+                            low, high = pair_starts[pair], pair_starts[pair + 1]
+                            if low < high:
+                                flow = 0.0
+                                for at in range(low, high):
+                                    flow += above[parent[at]] * value[at]
+                                outer[right] += flow * mine
+                                back += flow * values[right]
+                        outer[left] += back * weight
+            for at in range(starts[cell], starts[cell + 1]):
+                above[items[at]] = 0.0
     return outer * values, np.log2(total) + exponents[last]
 
 
@@ -176,28 +200,101 @@ def _cells(starts: Longs) -> Ints:
 
 
 @fast_kernel
+def allowed_keys(
+    starts: Longs, items: Ints, posteriors: Array, least: float, keys: Ints, n_keys: int
+) -> Bytes:
+    """[cell, key]: 1 where an item with that key has a posterior of `least` or more."""
+    table = np.zeros((len(starts) - 1, n_keys), np.uint8)
+    for c in range(len(starts) - 1):
+        for at in range(starts[c], starts[c + 1]):
+            if posteriors[at] >= least and keys[items[at]] >= 0:
+                table[c, keys[items[at]]] = 1
+    return table
+
+
+@fast_kernel
+def coarse_edges(
+    n: int,
+    starts: Longs,
+    items: Ints,
+    values: Array,
+    exponents: Longs,
+    posteriors: Array,
+    pair_starts: Ints,
+    parent: Ints,
+    value: Array,
+    n_symbols: int,
+    least: float,
+    least_edge: float,
+) -> tuple[Longs, Ints, Ints]:
+    """Items with a posterior of `least`, and edges [parent, left, right, rule] of `least_edge`, or more."""
+    new_starts, kept, before, count = np.zeros_like(starts), np.zeros_like(items), np.zeros_like(items), 0
+    for c in range(len(starts) - 1):
+        for at in range(starts[c], starts[c + 1]):
+            if posteriors[at] >= least:
+                kept[count], before[count] = items[at], at
+                count += 1
+        new_starts[c + 1] = count
+    edges, n_edges = np.zeros((1024, 4), np.int32), 0
+    number = np.full(n_symbols, -1, np.int32)
+    for width in range(2, n + 1):
+        for i in range(n - width + 1):
+            j, cell = i + width, cell_number(i, i + width, n)
+            if new_starts[cell] == new_starts[cell + 1]:
+                continue
+            for at in range(new_starts[cell], new_starts[cell + 1]):
+                number[kept[at]] = at
+            for k in range(i + 1, j):
+                west, east = cell_number(i, k, n), cell_number(k, j, n)
+                weight = _power(exponents[west] + exponents[east] - exponents[cell])
+                for left in range(new_starts[west], new_starts[west + 1]):
+                    row = np.int64(kept[left]) * n_symbols
+                    for right in range(new_starts[east], new_starts[east + 1]):
+                        pair = row + kept[right]
+                        for at in range(pair_starts[pair], pair_starts[pair + 1]):
+                            p = number[parent[at]]
+                            if p < 0:
+                                continue
+                            old = before[p]
+                            flow = posteriors[old] / values[old] * value[at] * weight
+                            if flow * values[before[left]] * values[before[right]] >= least_edge:
+                                if n_edges == len(edges):
+                                    wider = np.zeros((2 * n_edges, 4), np.int32)
+                                    wider[:n_edges] = edges
+                                    edges = wider
+                                edges[n_edges, 0] = p
+                                edges[n_edges, 1] = left
+                                edges[n_edges, 2] = right
+                                edges[n_edges, 3] = at
+                                n_edges += 1
+            for at in range(new_starts[cell], new_starts[cell + 1]):
+                number[kept[at]] = -1
+    return new_starts, kept[:count], edges[:n_edges]
+
+
+@fast_kernel
 def pruned(
     starts: Longs, items: Ints, edges: Ints, posteriors: Array, least: float
-) -> tuple[Longs, Ints, Ints, Longs]:
-    """Items with a posterior of `least` or more, edges between them, and where each item was before."""
+) -> tuple[Longs, Ints, Ints]:
+    """Items with a posterior of `least` or more, and the edges between them."""
     number = np.full(len(items), -1, np.int32)
-    new_starts, before = np.zeros_like(starts), np.zeros(len(items), np.int64)
+    new_starts, kept_item = np.zeros_like(starts), np.zeros_like(items)
     count = 0
     for c in range(len(starts) - 1):
         for at in range(starts[c], starts[c + 1]):
             if posteriors[at] >= least:
-                number[at], before[count] = count, at
+                number[at], kept_item[count] = count, items[at]
                 count += 1
         new_starts[c + 1] = count
     kept = 0
     new_edges = np.zeros((len(edges), 4), np.int32)
     for e in range(len(edges)):
-        p, l, r = number[edges[e, 0]], number[edges[e, 1]], number[edges[e, 2]]
-        if p >= 0 and l >= 0 and r >= 0:
-            new_edges[kept, 0], new_edges[kept, 1], new_edges[kept, 2] = p, l, r
+        p, west, east = number[edges[e, 0]], number[edges[e, 1]], number[edges[e, 2]]
+        if p >= 0 and west >= 0 and east >= 0:
+            new_edges[kept, 0], new_edges[kept, 1], new_edges[kept, 2] = p, west, east
             new_edges[kept, 3] = edges[e, 3]
             kept += 1
-    return new_starts, items[before[:count]], new_edges[:kept], before[:count]
+    return new_starts, kept_item[:count], new_edges[:kept]
 
 
 @fast_kernel
@@ -216,7 +313,7 @@ def fine_posteriors(
     roots: Array,
     root_at: Longs,
 ) -> tuple[Array, float]:
-    """Figure 3 of Cohen et al. (2012) on the edges of a chart; log2 of the total, nan where it is not positive."""
+    """Figure 3 of Cohen et al. (2012) on edges; and log2 of the total, nan where it is not positive."""
     n, cell = len(begin) - 1, _cells(starts)
     at = np.zeros(len(items) + 1, np.int64)
     for item in range(len(items)):
@@ -230,12 +327,12 @@ def fine_posteriors(
             for x in range(at[item + 1] - at[item]):
                 inner[at[item] + x] = factor * leaf_vectors[leaf_at[candidate] + x]
     for e in range(len(edges)):
-        p, l, r = edges[e, 0], edges[e, 1], edges[e, 2]
-        shift = _power(exponents[cell[l]] + exponents[cell[r]] - exponents[cell[p]])
+        p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
+        shift = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
         mine, low = inner[at[p] : at[p + 1]], offsets[edges[e, 3]]
         size = len(mine)
-        for y in range(at[l], at[l + 1]):
-            for z in range(at[r], at[r + 1]):
+        for y in range(at[west], at[west + 1]):
+            for z in range(at[east], at[east + 1]):
                 weight = inner[y] * inner[z] * shift
                 row = tensors[low : low + size]
                 for x in range(size):
@@ -252,12 +349,12 @@ def fine_posteriors(
         for x in range(at[item + 1] - at[item]):
             outer[at[item] + x] = roots[root_at[items[item]] + x] / total
     for e in range(len(edges) - 1, -1, -1):
-        p, l, r = edges[e, 0], edges[e, 1], edges[e, 2]
-        shift = _power(exponents[cell[l]] + exponents[cell[r]] - exponents[cell[p]])
+        p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
+        shift = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
         out, low = outer[at[p] : at[p + 1]], offsets[edges[e, 3]]
         size = len(out)
-        for y in range(at[l], at[l + 1]):
-            for z in range(at[r], at[r + 1]):
+        for y in range(at[west], at[west + 1]):
+            for z in range(at[east], at[east + 1]):
                 row, flow = tensors[low : low + size], 0.0
                 for x in range(size):
                     flow += row[x] * out[x]

@@ -66,9 +66,13 @@ def tree_insides(
     for node in range(low, high):
         mine = vectors[at[node] : at[node + 1]]
         if rule[node] >= 0:
-            l, r = left[node], right[node]
+            west, east = left[node], right[node]
             _inside_node(
-                tensors, offsets[rule[node]], vectors[at[l] : at[l + 1]], vectors[at[r] : at[r + 1]], mine
+                tensors,
+                offsets[rule[node]],
+                vectors[at[west] : at[west + 1]],
+                vectors[at[east] : at[east + 1]],
+                mine,
             )
         scales[node] = _normalised(mine)
         if scales[node] == 0.0:
@@ -141,9 +145,9 @@ def _outside_node(
     _normalised(out)
     if rule[node] < 0:
         return
-    l, r, n = left[node], right[node], len(out)
-    f, g = vectors[at[l] : at[l + 1]], vectors[at[r] : at[r + 1]]
-    f_out, g_out = outer[at[l] : at[l + 1]], outer[at[r] : at[r + 1]]
+    west, east, n = left[node], right[node], len(out)
+    f, g = vectors[at[west] : at[west + 1]], vectors[at[east] : at[east + 1]]
+    f_out, g_out = outer[at[west] : at[west + 1]], outer[at[east] : at[east + 1]]
     mine, value = vectors[at[node] : at[node + 1]], 0.0
     for x in range(n):
         value += mine[x] * out[x]
@@ -166,26 +170,40 @@ def _outside_node(
 
 @fast_kernel
 def hard_counts(
-    left: Ints, right: Ints, rule: Ints, state: Longs, symbol: Ints, n_states: Longs, offsets: Longs, size: int
+    left: Ints,
+    right: Ints,
+    rule: Ints,
+    state: Longs,
+    symbol: Ints,
+    n_states: Longs,
+    offsets: Longs,
+    size: int,
 ) -> Array:
     """Counts of rules where every node is in one known state."""
     counts = np.zeros(size)
     for node in range(len(rule)):
         if rule[node] >= 0:
-            l, r = left[node], right[node]
-            low = (state[l] * n_states[symbol[r]] + state[r]) * n_states[symbol[node]] + state[node]
+            west, east = left[node], right[node]
+            low = (state[west] * n_states[symbol[east]] + state[east]) * n_states[symbol[node]] + state[node]
             counts[offsets[rule[node]] + low] += 1.0
     return counts
 
 
 @fast_kernel
 def smoothed(
-    rules: Ints, n_states: Longs, offsets: Longs, counts: Array, shares: Array, share_at: Longs,
-    strength: float, backing: float,
+    rules: Ints,
+    n_states: Longs,
+    offsets: Longs,
+    counts: Array,
+    shares: Array,
+    share_at: Longs,
+    strength: float,
+    backing: float,
 ) -> Array:
     """Counts mixed with products of their margins, keeping the total of every rule.
 
-        l C + (1 - l) [l mean of pair x single products + (1 - l) triple product],  l = sqrt(n) / (strength + sqrt(n))
+        l C + (1 - l) [l mean of pair x single products + (1 - l) triple product]
+        l = sqrt(n) / (strength + sqrt(n))
 
     Margins are shrunk towards `shares`, the distribution of states of each symbol, by `backing` counts.
     """  # fmt: skip
@@ -236,7 +254,9 @@ def smoothed(
 
 
 @fast_kernel
-def conditional(rules: Ints, n_states: Longs, offsets: Longs, counts: Array, share_at: Longs) -> tuple[Array, Array]:
+def conditional(
+    rules: Ints, n_states: Longs, offsets: Longs, counts: Array, share_at: Longs
+) -> tuple[Array, Array]:
     """T_r[y, z, x] = P(rule r with y and z | parent in x), and how often each state is a parent."""
     totals = np.zeros(share_at[-1])
     tensors = np.zeros(len(counts))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.lexical import add_posteriors
-from sigmastar.operators.lexicon import LexicalForest, Lexicon
+from sigmastar.operators.lexicon import LexicalForest, Lexicon, flat_states
 from sigmastar.structures.binary_phrases import BinaryPhrases
 from sigmastar.structures.phrases import Ints, Longs
 from sigmastar.structures.word_shapes import signatures
@@ -44,7 +44,8 @@ def count_lexicon(bank: BinaryPhrases, rare: int = RARE, strength: float = 5.0) 
     levels, pairs = inverse[:-1].reshape(keys.shape) - 1, pairs[1:]
     used = levels >= 0
     amounts = np.broadcast_to(np.bincount(row)[:, None], levels.shape)
-    counts = np.bincount(levels[used], amounts[used], len(pairs))
+    counts: Array = np.bincount(levels[used], amounts[used], len(pairs))
+    totals: Array = np.bincount(pairs // n_symbols, counts, len(nodes.above))
     names, tags = _tags(bank)
     forest = LexicalForest(
         words={text: number for number, text in enumerate(bank.phrases.words)},
@@ -54,7 +55,7 @@ def count_lexicon(bank: BinaryPhrases, rare: int = RARE, strength: float = 5.0) 
         starts=np.searchsorted(pairs, np.arange(len(nodes.above) + 1) * n_symbols),
         symbols=(pairs % n_symbols).astype(np.int32),
         counts=counts,
-        totals=np.bincount(pairs // n_symbols, counts, len(nodes.above)),
+        totals=totals,
         tags=tags,
         strength=strength,
     )
@@ -114,7 +115,7 @@ def state_lexicon(
     offsets = np.concatenate([[0], np.cumsum(n_states[forest.symbols])])
     sums = add_posteriors(counts.pairs, counts.levels, offsets, posteriors, at, int(offsets[-1]))
     pair = np.repeat(np.arange(len(forest.symbols)), np.diff(offsets))
-    state = _flat_states(n_states, forest.symbols)
+    state = flat_states(n_states, forest.symbols)
     frequency = np.zeros(int(n_states.sum()))
     top = slice(offsets[forest.starts[-2]], None)
     frequency[state[top]] = sums[top] + 1e-9
@@ -123,11 +124,3 @@ def state_lexicon(
     )  # P(z | a)
     mixed = (1 - across) * sums + across * forest.counts[pair] * share[state]
     return Lexicon(forest, n_states, mixed * forest.totals[-1] / frequency[state])
-
-
-def _flat_states(n_states: Longs, symbols: Ints) -> Longs:
-    """The number of every value among the states of all leaf symbols."""
-    begin = (np.cumsum(n_states) - n_states)[symbols]
-    sizes = n_states[symbols]
-    inner = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.repeat(begin, sizes) + inner

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sigmastar.inference.clusters import cluster
 from sigmastar.learning.tree_embedding import Embedding
+from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.parallel import thread_map
 from sigmastar.structures.phrases import Ints, Longs
 
@@ -35,6 +36,55 @@ def cluster_states(
 
     thread_map(one, [a for a in range(len(n_states)) if n_states[a] > 1])
     return states
+
+
+def joined_states(grammar: LatentGrammar, n_groups: int) -> Longs:
+    """A group, from 0, for every state of every symbol: states that are rewritten alike come together.
+
+    A state is described by how probable each rule and each state of its children is from it.
+    """
+    groups = np.zeros(int(grammar.state_at[-1]), dtype=np.int64)
+    by_parent = np.argsort(grammar.rules[:, 0], kind="stable")
+    ends = np.searchsorted(grammar.rules[by_parent, 0], np.arange(grammar.n_symbols + 1))
+    for a in np.flatnonzero(grammar.n_states > 1).tolist():
+        rules = by_parent[ends[a] : ends[a + 1]]
+        mine = slice(grammar.state_at[a], grammar.state_at[a + 1])
+        if len(rules):
+            points = np.sqrt(np.concatenate([_summary(grammar, rule) for rule in rules.tolist()])).T
+        else:
+            points = np.log(grammar.frequencies[mine] + 1e-9)[:, None]
+        groups[mine] = _compact(_agglomerated(points, grammar.frequencies[mine], n_groups))
+    return groups
+
+
+def _summary(grammar: LatentGrammar, rule: int) -> Array:
+    """P(rule, state of the left child | x) and P(rule, state of the right child | x), a column a state x."""
+    tensor = grammar.tensor(rule)
+    return np.concatenate([tensor.sum(axis=1), tensor.sum(axis=0)])
+
+
+def _agglomerated(points: Array, weights: Array, n_groups: int) -> Longs:
+    """Join the two groups whose joining costs least (Ward), until `n_groups` are left."""
+    members = [[i] for i in range(len(points))]
+    means, sizes = [np.array(p) for p in points], [float(w) + 1e-12 for w in weights]
+    while len(members) > n_groups:
+        centres, mass = np.stack(means), np.array(sizes)
+        distance = ((centres[:, None] - centres[None]) ** 2).sum(axis=2)
+        cost = distance * mass[:, None] * mass / (mass[:, None] + mass)
+        np.fill_diagonal(cost, np.inf)
+        i, j = sorted(np.unravel_index(int(np.argmin(cost)), cost.shape))
+        means[i] = (means[i] * sizes[i] + means[j] * sizes[j]) / (sizes[i] + sizes[j])
+        sizes[i] += sizes[j]
+        members[i] += members[j]
+        del means[j], sizes[j], members[j]
+    groups = np.zeros(len(points), dtype=np.int64)
+    for number, group in enumerate(members):
+        groups[group] = number
+    return groups
+
+
+def _compact(groups: Longs) -> Longs:
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
 def _points(embedding: Embedding, rows: Longs, symbol: int, n_dimensions: int) -> Array:

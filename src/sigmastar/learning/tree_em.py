@@ -61,6 +61,22 @@ def from_states(bank: BinaryPhrases, n_states: Longs, states: Longs) -> Statisti
     return Statistics(counts, roots, posteriors)
 
 
+def random_statistics(
+    bank: BinaryPhrases, n_states: Longs, rng: np.random.Generator, noise: float = 0.5
+) -> Statistics:
+    """Counts of rules split evenly over states, up to noise: the start of plain EM."""
+    sizes = n_states[bank.rules].prod(axis=1)
+    counts = np.bincount(bank.rule[bank.rule >= 0], minlength=len(bank.rules))
+    rules = np.repeat(counts / sizes, sizes) * (1 + noise * rng.uniform(-1, 1, int(sizes.sum())))
+    state_at = np.concatenate([[0], np.cumsum(n_states)])
+    tops = np.bincount(bank.symbol[bank.roots], minlength=len(n_states))
+    roots = np.repeat(tops / n_states, n_states) * (1 + noise * rng.uniform(-1, 1, int(state_at[-1])))
+    at = _vector_starts(bank, n_states)
+    posteriors = 1 + noise * rng.uniform(-1, 1, int(at[-1]))
+    posteriors /= np.repeat(np.add.reduceat(posteriors, at[:-1]), np.diff(at))
+    return Statistics(rules, roots, posteriors)
+
+
 def maximised(
     bank: BinaryPhrases, lexical: LexicalCounts, n_states: Longs, found: Statistics, shrinkage: Shrinkage
 ) -> LatentFit:
@@ -68,16 +84,16 @@ def maximised(
     state_at = np.concatenate([[0], np.cumsum(n_states)])
     offsets = np.concatenate([[0], np.cumsum(n_states[bank.rules].prod(axis=1))])
     at = _vector_starts(bank, n_states)
-    totals = np.bincount(
-        _flat(at, state_at[bank.symbol]), found.posteriors, minlength=int(state_at[-1])
-    )
+    totals = np.bincount(_flat(at, state_at[bank.symbol]), found.posteriors, minlength=int(state_at[-1]))
     counts = np.bincount(bank.symbol, minlength=len(n_states))
     shares = totals / np.repeat(np.maximum(counts, 1), n_states)
     smooth = smoothed(
         bank.rules, n_states, offsets, found.rules, shares, state_at, shrinkage.strength, shrinkage.backing
     )
     tensors, _ = conditional(bank.rules, n_states, offsets, smooth, state_at)
-    roots = found.roots + 0.01 * shares * np.repeat(np.bincount(bank.symbol[bank.roots], minlength=len(counts)) > 0, n_states)
+    roots = found.roots + 0.01 * shares * np.repeat(
+        np.bincount(bank.symbol[bank.roots], minlength=len(counts)) > 0, n_states
+    )
     grammar = LatentGrammar(bank.rules, n_states, tensors, roots / roots.sum(), totals / len(bank))
     leaf_states = n_states[: bank.symbols.n_leaves]
     lexicon = state_lexicon(lexical, leaf_states, found.posteriors, at[lexical.leaves], shrinkage.across)
@@ -132,4 +148,5 @@ def _flat(at: Longs, base: Longs) -> Longs:
 def _ranges(begin: Longs, sizes: Longs) -> Longs:
     """begin[0], begin[0] + 1, .. begin[1], .."""
     ends = np.cumsum(sizes)
-    return np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begin - (ends - sizes), sizes)
+    found: Longs = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begin - (ends - sizes), sizes)
+    return found

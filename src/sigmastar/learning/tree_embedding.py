@@ -43,9 +43,10 @@ def embed(
     ends = np.searchsorted(symbol[order], np.arange(len(n_states) + 1))
     y, z = np.zeros((len(symbol), most)), np.zeros((len(symbol), most))
     values, found = np.zeros((len(n_states), most)), np.ones(len(n_states), dtype=np.int64)
-    starts = [rng.standard_normal((int(n), min(int(k) + _EXTRA, int(n)))) for n, k in zip(
-        outside.n_features, n_states, strict=True
-    )]
+    starts = [
+        rng.standard_normal((int(n), min(int(k) + _EXTRA, int(n))))
+        for n, k in zip(outside.n_features, n_states, strict=True)
+    ]
 
     def one(a: int) -> None:
         rows = order[ends[a] : ends[a + 1]]
@@ -64,12 +65,14 @@ def embed(
 Rows = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 
-def _factors(phi: Rows, psi: Rows, sizes: tuple[int, int], start: Array, k: int) -> tuple[Array, Array, Array]:
+def _factors(
+    phi: Rows, psi: Rows, sizes: tuple[int, int], start: Array, k: int
+) -> tuple[Array, Array, Array]:
     """Leading singular triples of Phi^T Psi / M."""
     right = start
     for _ in range(_STEPS):
-        left = linalg.qr(scattered(*phi, gathered(*psi, right), sizes[0]), mode="economic")[0]
-        right = linalg.qr(scattered(*psi, gathered(*phi, left), sizes[1]), mode="economic")[0]
+        left = _orthonormal(scattered(*phi, gathered(*psi, right), sizes[0]))
+        right = _orthonormal(scattered(*psi, gathered(*phi, left), sizes[1]))
     left, sigma, turn = linalg.svd(scattered(*phi, gathered(*psi, right), sizes[0]), full_matrices=False)
     kept = max(1, min(k, int((sigma > 1e-9 * sigma[0]).sum())))
     signs = np.where(turn[:kept, 0] < 0, -1.0, 1.0)
@@ -78,3 +81,8 @@ def _factors(phi: Rows, psi: Rows, sizes: tuple[int, int], start: Array, k: int)
         sigma[:kept] / len(phi[0]),
         np.ascontiguousarray(right @ turn[:kept].T * signs),
     )
+
+
+def _orthonormal(matrix: Array) -> Array:
+    basis: Array = np.linalg.qr(matrix)[0]
+    return basis

@@ -1,38 +1,134 @@
-"""Tree automata from trees by the spectral method: count, factorise, recover.
+"""The spectral algorithm for latent PCFGs: figure 4 of Cohen et al. (2012), from all nodes of all trees.
 
-The counts are of subtrees anywhere, so the recovered operators compute the expected number of occurrences.
-The function of whole trees has the same operators; its root is h . B^+ with h[i] the share of trees that are
-inside i. (`TreeAutomaton.of_subtrees` would get it from the operators alone, by the sum over all trees; on
-samples that was the worse of the two, and the sum may diverge.)
+    D_r      = sum over nodes with rule r of Y_left (x) Y_right (x) Z / M_a
+    T_r      = D_r Sigma_a^-1 on the last axis,   Sigma_a = E[Y Z^T | a]
+    leaf w   = (sum over leaves with word w of Z / M_a) Sigma_a^-1
+    root a   = sum over roots of symbol a of Y / number of trees
+
+Moments of rare rules are unreliable. With l = sqrt(n) / (strength + sqrt(n)) they are mixed,
+
+    l E[y y' z] + (1 - l) (l mean of the products of a pair and a single moment + (1 - l) E[y] E[y'] E[z])
+
+and single moments are shrunk towards those of the symbol. The product of three is the plain PCFG in tensor
+form, so backing off is exact: with no weight on the rest the plain PCFG is what comes out.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.operators.recover import factorize_blocks, recover
-from sigmastar.operators.tree_automaton import TreeAutomaton
-from sigmastar.statistics.blocks import Blocks
-from sigmastar.statistics.tree_bases import TreeBasis, frequent_trees
-from sigmastar.statistics.trees import count_trees
-from sigmastar.structures.ranked_trees import RankedTrees
+from sigmastar.inference.lexical import add_posteriors
+from sigmastar.learning.lexicon import LexicalCounts
+from sigmastar.learning.tree_em import LatentFit, Shrinkage
+from sigmastar.learning.tree_embedding import Embedding
+from sigmastar.operators.latent_grammar import LatentGrammar
+from sigmastar.operators.lexicon import Lexicon
+from sigmastar.structures.binary_phrases import BinaryPhrases
+from sigmastar.structures.phrases import Longs
 
 Array = NDArray[np.float64]
 
 
-def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | None = None) -> TreeAutomaton:
-    """The automaton of `n_states` states that fits the counts on `basis`, or on what is frequent."""
-    if len(trees) == 0:
-        raise ValueError("there are no trees to learn from")
-    counts = count_trees(trees, frequent_trees(trees) if basis is None else basis)
-    return tree_automaton(counts.blocks(), n_states, counts.whole_trees)
+def spectral_fit(
+    bank: BinaryPhrases,
+    lexical: LexicalCounts,
+    embedding: Embedding,
+    shrinkage: Shrinkage,
+    n_states: int | None = None,
+) -> LatentFit:
+    """The signed grammar and lexicon of the leading dimensions of an embedding."""
+    states = embedding.n_states if n_states is None else np.minimum(embedding.n_states, n_states)
+    moments = _Moments(bank, embedding, states)
+    tensors = [moments.tensor(rule, shrinkage).ravel() for rule in range(len(bank.rules))]
+    grammar = LatentGrammar(
+        bank.rules,
+        states,
+        np.concatenate(tensors) if tensors else np.zeros(0),
+        moments.roots(),
+        np.ones(int(states.sum())),
+    )
+    return LatentFit(grammar, moments.lexicon(lexical))
 
 
-def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Array) -> TreeAutomaton:
-    """Recover the operators of blocks, and the root from the share of trees that are each inside."""
-    factors = factorize_blocks(blocks, n_states)
-    found = TreeAutomaton.of_operators(recover(blocks, factors))
-    return replace(found, root=whole_trees @ factors["tree"].inside_inverse)
+class _Moments:
+    """Nodes by rule, means by symbol, and what undoes Sigma."""
+
+    def __init__(self, bank: BinaryPhrases, embedding: Embedding, n_states: Longs) -> None:
+        self.bank, self.n_states = bank, n_states
+        self.y, self.z = embedding.inside, embedding.outside
+        self.totals = np.bincount(bank.symbol, minlength=len(n_states)).astype(np.float64)
+        inner = np.flatnonzero(bank.rule >= 0)
+        self.order = inner[np.argsort(bank.rule[inner], kind="stable")]
+        self.ends = np.searchsorted(bank.rule[self.order], np.arange(len(bank.rules) + 1))
+        self.by_symbol = np.argsort(bank.symbol, kind="stable")
+        self.symbol_ends = np.searchsorted(bank.symbol[self.by_symbol], np.arange(len(n_states) + 1))
+        self.inverses = [self._inverse(a) for a in range(len(n_states))]
+        self.y_means = [self._rows(self.y, a).mean(axis=0) for a in range(len(n_states))]
+        self.z_means = [self._rows(self.z, a).mean(axis=0) for a in range(len(n_states))]
+
+    def _rows(self, vectors: Array, symbol: int) -> Array:
+        rows = self.by_symbol[self.symbol_ends[symbol] : self.symbol_ends[symbol + 1]]
+        return vectors[rows, : self.n_states[symbol]]
+
+    def _inverse(self, symbol: int) -> Array:
+        """Sigma_a^-1, from the axis of Z to that of Y."""
+        y, z = self._rows(self.y, symbol), self._rows(self.z, symbol)
+        inverse: Array = np.linalg.pinv(y.T @ z / len(y), rcond=1e-10)
+        return inverse
+
+    def tensor(self, rule: int, shrinkage: Shrinkage) -> Array:
+        """T_r with axes (left, right, parent)."""
+        a, b, c = self.bank.rules[rule].tolist()
+        nodes = self.order[self.ends[rule] : self.ends[rule + 1]]
+        n = len(nodes)
+        left = self.y[self.bank.left[nodes], : self.n_states[b]]
+        right = self.y[self.bank.right[nodes], : self.n_states[c]]
+        above = self.z[nodes, : self.n_states[a]]
+        full = np.einsum("ni,nj,nk->ijk", left, right, above, optimize=True) / n
+        mix = np.sqrt(n) / (shrinkage.strength + np.sqrt(n))
+        means = [
+            (n * part.mean(axis=0) + shrinkage.backing * mean) / (n + shrinkage.backing)
+            for part, mean in ((left, self.y_means[b]), (right, self.y_means[c]), (above, self.z_means[a]))
+        ]
+        moment = mix * full + (1 - mix) * _backed_off(left, right, above, means, mix)
+        result: Array = moment @ self.inverses[a] * (n / self.totals[a])
+        return result
+
+    def roots(self) -> Array:
+        at = np.concatenate([[0], np.cumsum(self.n_states)])
+        roots = np.zeros(int(at[-1]))
+        for node in self.bank.roots.tolist():
+            symbol = int(self.bank.symbol[node])
+            roots[at[symbol] : at[symbol + 1]] += self.y[node, : self.n_states[symbol]]
+        return roots / len(self.bank)
+
+    def lexicon(self, lexical: LexicalCounts) -> Lexicon:
+        """Sums of Z over the leaves of every pair of the forest, times Sigma^-1 / P(a)."""
+        states = self.n_states[: self.bank.symbols.n_leaves]
+        forest = lexical.forest
+        sizes = states[lexical.symbols]
+        at = np.concatenate([[0], np.cumsum(sizes)])
+        scores = np.zeros(int(at[-1]))
+        total = float(forest.totals[-1])
+        for a in range(len(states)):
+            mine = np.flatnonzero(lexical.symbols == a)
+            k = int(states[a])
+            vectors = self.z[lexical.leaves[mine], :k] @ self.inverses[a] * (total / self.totals[a])
+            scores[(at[mine][:, None] + np.arange(k)).ravel()] = vectors.ravel()
+        offsets = np.concatenate([[0], np.cumsum(states[forest.symbols])])
+        values = add_posteriors(lexical.pairs, lexical.levels, offsets, scores, at, int(offsets[-1]))
+        return Lexicon(forest, states, values)
+
+
+def _backed_off(left: Array, right: Array, above: Array, means: list[Array], mix: float) -> Array:
+    """Mixtures of products of pair and single moments, and of single ones alone."""
+    n = len(left)
+    y, w, z = means
+    pairs = (
+        np.einsum("ij,k->ijk", left.T @ right / n, z)
+        + np.einsum("ik,j->ijk", left.T @ above / n, w)
+        + np.einsum("jk,i->ijk", right.T @ above / n, y)
+    )
+    result: Array = mix * pairs / 3.0 + (1 - mix) * np.einsum("i,j,k->ijk", y, w, z)
+    return result

@@ -1,6 +1,6 @@
 """Tensors of a binarised grammar with a number of states for every symbol (Cohen et al. 2012, section 5).
 
-    T_r[y, z, x]   rule r: a -> b c, states y of b, z of c, x of a      (C of the paper, axes in another order)
+    T_r[y, z, x]   rule r: a -> b c, states y of b, z of c, x of a      (C of the paper, axes reordered)
     roots          a vector for each symbol                             (c^1)
 
 One state everywhere is a plain PCFG. Tensors may be signed: nothing here takes logarithms of them. Leaves are
@@ -29,7 +29,9 @@ class LatentGrammar:
     n_states: Longs  # of each symbol
     tensors: Array
     roots: Array
-    frequencies: Array  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
+    frequencies: (
+        Array  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
+    )
 
     def __post_init__(self) -> None:
         if len(self.tensors) != self.offsets[-1] or len(self.roots) != self.state_at[-1]:
@@ -71,9 +73,9 @@ class LatentGrammar:
         n_groups = np.maximum.reduceat(groups, self.state_at[:-1]) + 1
         at = np.concatenate([[0], np.cumsum(n_groups)])
         flat = np.repeat(at[:-1], self.n_states) + groups
-        totals = np.bincount(flat, self.frequencies, int(at[-1]))
+        totals: Array = np.bincount(flat, self.frequencies, int(at[-1]))
         share = self.frequencies / np.maximum(totals[flat], 1e-300)
-        roots = np.bincount(flat, self.roots, int(at[-1]))
+        roots: Array = np.bincount(flat, self.roots, int(at[-1]))
         tensors = [self._grouped(rule, groups, share, n_groups) for rule in range(len(self.rules))]
         return LatentGrammar(
             self.rules, n_groups, np.concatenate(tensors) if tensors else np.zeros(0), roots, totals

@@ -75,7 +75,7 @@ class LexicalForest:
         return result
 
     def log_frequency(self, word: str) -> float:
-        """log P(w); unknown words share what words seen once have together, over a vocabulary twice as large."""
+        """log P(w); unknown words share the probability of one word, over a vocabulary twice as large."""
         node = self.words.get(word)
         n = float(self.totals[-1]) + 1.0
         if node is not None:
@@ -172,3 +172,23 @@ class Lexicon:
             at,
         )
         return found, at
+
+    def grouped(self, groups: Longs, frequencies: Array, n_groups: Longs, totals: Array) -> Lexicon:
+        """The lexicon of a grammar whose states were joined, see `LatentGrammar.grouped`.
+
+        `frequencies` and `totals` are how often states and groups occur; leaf symbols come first in both.
+        """
+        symbols, sizes = self.forest.symbols, n_groups[: len(self.n_states)]
+        offsets = np.concatenate([[0], np.cumsum(sizes[symbols])])
+        state = flat_states(self.n_states, symbols)
+        pair = np.repeat(np.arange(len(symbols)), self.n_states[symbols])
+        sums = np.bincount(offsets[pair] + groups[state], self.values * frequencies[state], int(offsets[-1]))
+        return Lexicon(self.forest, sizes, sums / np.maximum(totals[flat_states(sizes, symbols)], 1e-300))
+
+
+def flat_states(n_states: Longs, symbols: Ints) -> Longs:
+    """For the states of each of `symbols`, one after the other, their numbers among the states of all."""
+    begin = (np.cumsum(n_states) - n_states)[symbols]
+    sizes = n_states[symbols]
+    inner = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(begin, sizes) + inner

@@ -1,12 +1,15 @@
 """One binarised grammar of a treebank parser: from words to marginals, coarse to fine.
 
-    1  a chart of the plain PCFG, with a beam in every cell; items of small posterior go
+    1  charts of plain PCFGs (`plain_levels`); items and edges of small posterior go
     2  a grammar of few states, made by joining states of the full one; more items go
     3  the full grammar on what is left
+
+The last stage whose total is positive decides. Non-negative grammars always are; of signed ones some are not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,37 +17,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tree_chart import coarse_chart, coarse_posteriors, fine_posteriors, pruned
+from sigmastar.inference.tree_chart import fine_posteriors, pruned
 from sigmastar.operators.latent_grammar import LatentGrammar
-from sigmastar.operators.lexicon import Leaves, LexicalForest, Lexicon
+from sigmastar.operators.lexicon import LexicalForest, Lexicon
+from sigmastar.operators.plain_levels import (
+    EVERYTHING,
+    Level,
+    PlainChart,
+    Pruning,
+    chart_edges,
+    levels,
+    plain_chart,
+    pruned_chart,
+)
 from sigmastar.structures.binary_phrases import Binarization, Symbols
 from sigmastar.structures.phrases import Ints, Longs
 
 Array = NDArray[np.float64]
-EVERYTHING = np.zeros((0, 0), dtype=np.uint8)
-
-
-@dataclass(frozen=True)
-class Pruning:
-    """What may be dropped on the way: shares of the best of a cell, and posteriors."""
-
-    beam: float = 1e-5
-    coarse: float = 1e-4
-    middle: float = 1e-3
-
-    def relaxed(self) -> Pruning:
-        """Nothing but what is next to impossible."""
-        return Pruning(0.0, min(self.coarse, 1e-9), min(self.middle, 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
-    """Posteriors of items: symbols over cells, cells by width. `log_total` is nan where it is not positive."""
+    """Posteriors of items: symbols over cells, cells by width; log of the total over that of the words."""
 
     starts: Longs
     items: Ints
     posteriors: Array
-    log_total: float
+    log_total: float  # -inf where there is no parse
+    is_full: bool  # whether the last stage gave it
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +61,7 @@ class Member:
 
     binarization: Binarization
     symbols: Symbols
+    labels: tuple[tuple[str, ...], ...]
     stages: tuple[Stage, ...]
 
     @property
@@ -68,74 +69,93 @@ class Member:
         return self.stages[0].lexicon.forest
 
     @property
-    def plain(self) -> LatentGrammar:
-        return self.stages[0].grammar
+    def grammar(self) -> LatentGrammar:
+        """That of the last stage."""
+        return self.stages[-1].grammar
 
     @cached_property
-    def pair_starts(self) -> Ints:
-        """Where the rules of each pair of children begin: rules are sorted by their children."""
-        n = len(self.symbols)
-        keys = self.plain.rules[:, 1].astype(np.int64) * n + self.plain.rules[:, 2]
-        return np.searchsorted(keys, np.arange(n * n + 1)).astype(np.int32)
-
-    @cached_property
-    def parents(self) -> Ints:
-        return np.ascontiguousarray(self.plain.rules[:, 0])
+    def levels(self) -> tuple[Level, ...]:
+        return levels(self.stages[0].grammar, self.symbols, self.labels)
 
     def marginals(
         self,
-        words: list[str],
-        tags: list[str] | None,
+        words: Sequence[str],
+        tags: Sequence[str] | None,
         pruning: Pruning,
         allowed: NDArray[np.uint8] = EVERYTHING,
-    ) -> tuple[Marginals, bool]:
-        """Posteriors under the last stage whose total is positive, and whether that is the last of all."""
+    ) -> Marginals:
+        """Posteriors of symbols over cells; `allowed` [cell, chain of labels] may rule some out."""
         leaves = self.stages[0].lexicon.leaves(words, tags)
-        starts, items, values, exponents, edges = coarse_chart(
-            leaves.begin,
-            leaves.symbols,
-            leaves.scores,
-            self.pair_starts,
-            self.parents,
-            self.plain.tensors,
-            self.plain.frequencies,
-            pruning.beam,
-            self.symbols.base,
-            allowed,
-        )
-        posteriors, log_total = coarse_posteriors(
-            starts, items, values, exponents, edges, self.plain.tensors, self.plain.roots
-        )
-        found = Marginals(starts, items, posteriors, log_total)
-        if np.isneginf(log_total):
-            return found, False
-        least = [pruning.coarse, *([pruning.middle] * (len(self.stages) - 2))]
-        for stage, bound in zip(self.stages[1:], least, strict=False):
-            starts, items, edges, _ = pruned(starts, items, edges, posteriors, bound)
-            fine = stage.lexicon.leaves(words, tags)
-            posteriors, log_total = _run(stage, starts, items, exponents, edges, fine)
-            if np.isnan(log_total):
-                return found, False
-            found = Marginals(starts, items, posteriors, log_total)
-        return found, True
+        if len(allowed):
+            chart = plain_chart(self.levels[-1], leaves, pruning.beam, self.symbols.base, allowed)
+        else:
+            chart = pruned_chart(self.levels, leaves, pruning)
+        if np.isneginf(chart.log2_total) or len(self.stages) == 1:
+            return _of_plain(chart, len(self.stages) == 1)
+        return self._with_states(chart, words, tags, pruning)
+
+    def _with_states(
+        self, chart: PlainChart, words: Sequence[str], tags: Sequence[str] | None, pruning: Pruning
+    ) -> Marginals:
+        starts, items, edges = chart_edges(self.levels[-1], chart, pruning)
+        found = _of_plain(chart, False)
+        for stage in self.stages[1:]:
+            leaves, grammar = stage.lexicon.leaves(words, tags), stage.grammar
+            posteriors, log2_total = fine_posteriors(
+                starts,
+                items,
+                chart.exponents,
+                edges,
+                leaves.begin,
+                leaves.symbols,
+                leaves.at,
+                leaves.vectors,
+                grammar.n_states,
+                grammar.tensors,
+                grammar.offsets,
+                grammar.roots,
+                grammar.state_at,
+            )
+            if np.isnan(log2_total):
+                return found
+            is_full = stage is self.stages[-1]
+            found = Marginals(starts, items, posteriors, log2_total * np.log(2.0), is_full)
+            if not is_full:
+                starts, items, edges = pruned(starts, items, edges, posteriors, pruning.middle)
+        return found
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        symbols, arrays = self.symbols, {}
+        for name in ("kind", "label", "parent", "siblings"):
+            arrays[f"symbols.{name}"] = getattr(symbols, name)
+        for number, stage in enumerate(self.stages):
+            for name, array in stage.grammar.to_parts().items():
+                arrays[f"{number}.{name}"] = array
+            arrays[f"{number}.lexicon"] = stage.lexicon.values.astype(np.float32)
+        how = self.binarization
+        header = {"binarization": [how.direction, how.horizontal, how.vertical], "n_stages": len(self.stages)}
+        return arrays, header
+
+    @classmethod
+    def from_parts(
+        cls,
+        arrays: dict[str, NDArray[Any]],
+        header: dict[str, Any],
+        labels: tuple[tuple[str, ...], ...],
+        forest: LexicalForest,
+    ) -> Member:
+        symbols = Symbols(*(arrays[f"symbols.{name}"] for name in ("kind", "label", "parent", "siblings")))
+        stages = []
+        for number in range(int(header["n_stages"])):
+            mine = f"{number}."
+            parts = {key.removeprefix(mine): array for key, array in arrays.items() if key.startswith(mine)}
+            grammar = LatentGrammar.from_parts(parts)
+            values = parts["lexicon"].astype(np.float64)
+            stages.append(Stage(grammar, Lexicon(forest, grammar.n_states[: symbols.n_leaves], values)))
+        return cls(Binarization(*header["binarization"]), symbols, labels, tuple(stages))
 
 
-def _run(
-    stage: Stage, starts: Longs, items: Ints, exponents: Longs, edges: Ints, leaves: Leaves
-) -> tuple[Array, float]:
-    grammar = stage.grammar
-    return fine_posteriors(
-        starts,
-        items,
-        exponents,
-        edges,
-        leaves.begin,
-        leaves.symbols,
-        leaves.at,
-        leaves.vectors,
-        grammar.n_states,
-        grammar.tensors,
-        grammar.offsets,
-        grammar.roots,
-        grammar.state_at,
+def _of_plain(chart: PlainChart, is_full: bool) -> Marginals:
+    return Marginals(
+        chart.starts, chart.items, chart.posteriors, chart.log2_total * float(np.log(2.0)), is_full
     )

@@ -71,7 +71,9 @@ class Nodes:
 
     @cached_property
     def is_right(self) -> Longs:
-        return (self.bank.right[np.maximum(self.bank.parent, 0)] == np.arange(len(self.symbol))).astype(np.int64)
+        right = self.bank.right[np.maximum(self.bank.parent, 0)]
+        found: Longs = (right == np.arange(len(right))).astype(np.int64)
+        return found
 
     @cached_property
     def sentence_tags(self) -> tuple[Longs, Longs, Longs]:
@@ -169,9 +171,7 @@ class Indicators:
     n_features: Longs  # of each symbol
 
 
-def indicators(
-    nodes: Nodes, templates: Mapping[str, Template], shrinkage: float = SHRINKAGE
-) -> Indicators:
+def indicators(nodes: Nodes, templates: Mapping[str, Template], shrinkage: float = SHRINKAGE) -> Indicators:
     """The features of every node, numbered within its symbol."""
     codes = np.stack([template(nodes) for template in templates.values()], axis=1)
     if codes.min() < -1 or codes.max() >= _CODES - 1:
@@ -195,6 +195,7 @@ def nodes_of(bank: BinaryPhrases) -> Nodes:
     table: dict[str, int] = {}
     labels, symbols = bank.phrases.labels, bank.symbols
     tags = [
-        table.setdefault(labels[label][-1], len(table)) for label in symbols.label[: symbols.n_leaves].tolist()
+        table.setdefault(labels[label][-1], len(table))
+        for label in symbols.label[: symbols.n_leaves].tolist()
     ]
     return Nodes(bank, np.array(tags, dtype=np.int32))
