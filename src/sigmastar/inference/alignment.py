@@ -204,7 +204,7 @@ def edge_places(xs: Integers, ys: Integers, shapes: Longs, radix: Longs, table: 
 
 @kernel
 def _is_known(codes: Integers, first: int, length: int) -> bool:
+    known = True
     for place in range(length):
-        if codes[first + place] < 0:
-            return False
-    return True
+        known = known and codes[first + place] >= 0
+    return known

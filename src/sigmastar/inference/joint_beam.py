@@ -98,6 +98,8 @@ def _fill(
 def joint_beam(
     x: Integers,
     x_ends: Longs,
+    beam: int,
+    n_best: int,
     input_codes: Integers,
     output_codes: Integers,
     input_lengths: Integers,
@@ -113,8 +115,6 @@ def joint_beam(
     own: Array,
     backoff: Array,
     row_next: Integers,
-    beam: int,
-    n_best: int,
 ) -> tuple[Integers, Longs, Longs, Array]:
     """The best paths of units for every input: their units in a row, ends, inputs and log-weights."""
     n_words, n_units, end = len(x_ends) - 1, len(input_lengths), len(input_lengths)
@@ -252,7 +252,7 @@ def joint_beam(
 
 @kernel
 def _reads(xs: Integers, i: int, codes: Integers, length: int) -> bool:
+    same = True
     for place in range(length):
-        if xs[i + place] != codes[place]:
-            return False
-    return True
+        same = same and xs[i + place] == codes[place]
+    return same

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.inference.alignment import NO_KEY, best_alignments, expected_counts, fill_keys
-from sigmastar.operators.aligner import Aligner, key_radix
+from sigmastar.operators.aligner import Aligner, LatticeCorpus, key_radix
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.string_pairs import StringPairs, require_pairs
 from sigmastar.structures.strings import require_known
@@ -64,7 +63,7 @@ def learn_aligner(
     return AlignerFit(_kept(pairs, corpus, table, theta), tuple(likelihoods))
 
 
-def _kept(pairs: StringPairs, corpus: tuple[Any, ...], table: Longs, theta: Array) -> Aligner:
+def _kept(pairs: StringPairs, corpus: LatticeCorpus, table: Longs, theta: Array) -> Aligner:
     """The aligner of those units that best alignments use."""
     with np.errstate(divide="ignore"):
         places, *_ = best_alignments(*corpus, table, np.log(theta), 1)
@@ -85,13 +84,13 @@ def _unit(key: int, radix: list[int], inputs: Alphabet, outputs: Alphabet) -> Un
     return inputs.decode(sides[0]), outputs.decode(sides[1])
 
 
-def _corpus(pairs: StringPairs, shapes: tuple[Shape, ...]) -> tuple[Any, ...]:
+def _corpus(pairs: StringPairs, shapes: tuple[Shape, ...]) -> LatticeCorpus:
     left, right = require_known(pairs.inputs), require_known(pairs.outputs)
     radix = key_radix(left.alphabet, right.alphabet, shapes)
     return left.codes, left.offsets, right.codes, right.offsets, np.array(shapes, dtype=np.int64), radix
 
 
-def _keys(corpus: tuple[Any, ...]) -> Longs:
+def _keys(corpus: LatticeCorpus) -> Longs:
     size = 1 << 12
     while True:
         table = np.full(size, NO_KEY, dtype=np.int64)

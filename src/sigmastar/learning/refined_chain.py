@@ -64,10 +64,8 @@ def _embeddings(strings: Strings, settings: Refinement) -> Array:
     future = (factors.right * values / np.sqrt(np.maximum(counts.future_counts, 1))[:, None])[:, 1:]
     scale = np.sqrt(counts.past_counts.sum())
     before = np.arange(strings.n_symbols) + np.repeat(np.arange(len(strings)), strings.lengths)
-    return (
-        np.hstack([past[pasts.classify(strings)[before + 1]], future[futures.classify(strings)[before]]])
-        * scale
-    )
+    after = past[pasts.classify(strings)[before + 1]]
+    return np.asarray(np.hstack([after, future[futures.classify(strings)[before]]]) * scale)
 
 
 def _clusters(
@@ -146,4 +144,4 @@ def _shrunk(chain: RefinedChain, counts: Array, settings: Refinement) -> Refined
     owner = np.repeat(np.arange(width), sizes)
     spare = settings.substate / (totals + settings.substate)
     spare = spare * settings.symbol / (symbol_totals[owner] + settings.symbol)
-    return chain.with_moves(blocks, spare, shares)
+    return chain.with_moves(blocks, np.asarray(spare, dtype=np.float64), shares)

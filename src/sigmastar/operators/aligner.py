@@ -24,6 +24,8 @@ from sigmastar.structures.units import Shape, Units
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
+LatticeCorpus = tuple[Integers, Longs, Integers, Longs, Longs, Longs]
+"""Codes and offsets of both sides, shapes, and the radix of keys."""
 
 _TILT = 8.0  # the inverse of a usual weight a symbol
 
@@ -111,7 +113,7 @@ class Aligner:
         expected_counts(*self._corpus(pairs), self.table.table, theta, _TILT, logs)
         return logs
 
-    def _corpus(self, pairs: StringPairs) -> tuple[Any, ...]:
+    def _corpus(self, pairs: StringPairs) -> LatticeCorpus:
         pairs = pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True)
         sides = (pairs.inputs.codes, pairs.inputs.offsets, pairs.outputs.codes, pairs.outputs.offsets)
         return (*sides, self.table.shapes, self.table.radix)

@@ -17,6 +17,8 @@ from sigmastar.structures.units import Units
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
+Integers = NDArray[np.int32]
+Tables = tuple[int, Array, Integers, Integers, Longs, Integers, Array, Array, Integers]
 
 BEAM = 40
 _PIECE = 64  # inputs decoded at a time by one thread
@@ -39,7 +41,7 @@ class JointNgram:
     model: NgramModel
 
     @cached_property
-    def tables(self) -> tuple[Any, ...]:
+    def tables(self) -> Tables:
         """The start, p(. | nothing) and what follows, the trie, its rows, and what follows each entry."""
         model, rows, contexts = self.model, self.model.rows, self.model.contexts
         end = len(self.units)
@@ -54,11 +56,11 @@ class JointNgram:
     def paths(self, inputs: Strings, beam: int = BEAM, n_best: int = BEAM) -> Paths:
         """The likeliest paths that read each input."""
         inputs = inputs.recoded(self.units.inputs, allow_unknown=True)
-        tables, arrays = self.tables, self.units.arrays  # made once, before threads ask
+        parts: tuple[Any, ...] = (*self.units.arrays, *self.tables)  # made once, before threads ask
 
         def decoded(low: int) -> tuple[NDArray[Any], ...]:
             ends = inputs.offsets[low : low + _PIECE + 1]
-            return joint_beam(inputs.codes, ends, *arrays, *tables, beam, n_best)
+            return joint_beam(inputs.codes, ends, beam, n_best, *parts)
 
         lows = range(0, len(inputs), _PIECE)
         parts = thread_map(decoded, lows)

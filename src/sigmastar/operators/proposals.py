@@ -82,4 +82,4 @@ def _hashes(strings: Strings) -> NDArray[np.uint64]:
     mixed = (strings.codes.astype(np.uint64) + np.uint64(1)) * (random[place] | np.uint64(1))
     mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    return sums[strings.offsets[1:]] - sums[strings.offsets[:-1]]
+    return np.asarray(sums[strings.offsets[1:]] - sums[strings.offsets[:-1]], dtype=np.uint64)

@@ -113,7 +113,7 @@ class RefinedChain:
             and bool((np.diff(self.firsts) >= 1).all())
             and len(self.pair_keys) > 0
             and bool((np.diff(self.pair_keys) > 0).all())
-            and 0 <= self.pair_keys[0]
+            and self.pair_keys[0] >= 0
             and self.pair_keys[-1] < width * width
             and len(self.blocks) == self.block_starts[-1]
             and self.spare.shape == self.shares.shape == (n,)

@@ -100,8 +100,9 @@ class WeightedTransducer:
         second = np.array([_product(outputs, codes) for codes in self.units.output_codes])
         first, size = self.automaton, self.n_states * outputs.n_states
         joint = np.einsum("uij,ukl->uikjl", first.transitions, second).reshape(-1, size, size)
-        ends = np.kron(first.initial, outputs.initial), np.kron(first.final, outputs.final)
-        automaton = WeightedAutomaton(self.units.alphabet, ends[0], joint, ends[1])
+        initial = np.outer(first.initial, outputs.initial).ravel()
+        final = np.outer(first.final, outputs.final).ravel()
+        automaton = WeightedAutomaton(self.units.alphabet, initial, joint, final)
         return WeightedTransducer(self.units, automaton)
 
     def sample(self, n_pairs: int, rng: np.random.Generator, max_length: int = 1000) -> StringPairs:

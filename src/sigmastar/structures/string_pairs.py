@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,10 +80,7 @@ class StringPairs:
         numbers: dict[bytes, int] = {}
         codes, offsets = self.inputs.codes, self.inputs.offsets.tolist()
         group = np.array(
-            [
-                numbers.setdefault(codes[low:high].tobytes(), len(numbers))
-                for low, high in zip(offsets, offsets[1:], strict=False)
-            ],
+            [numbers.setdefault(codes[low:high].tobytes(), len(numbers)) for low, high in pairwise(offsets)],
             dtype=np.int64,
         )
         if len(numbers) < 2:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,7 @@ from sigmastar.structures.string_pairs import StringPairs
 from sigmastar.structures.strings import Strings
 
 Codes = NDArray[np.int32]
+UnitArrays = tuple[Codes, Codes, Codes, Codes, NDArray[np.int64], Codes]
 Unit = tuple[tuple[Symbol, ...], tuple[Symbol, ...]]
 Shape = tuple[int, int]
 
@@ -60,11 +60,11 @@ class Units:
 
     @cached_property
     def input_lengths(self) -> Codes:
-        return (self.input_codes >= 0).sum(axis=1).astype(np.int32)
+        return np.asarray((self.input_codes >= 0).sum(axis=1), dtype=np.int32)
 
     @cached_property
     def output_lengths(self) -> Codes:
-        return (self.output_codes >= 0).sum(axis=1).astype(np.int32)
+        return np.asarray((self.output_codes >= 0).sum(axis=1), dtype=np.int32)
 
     @cached_property
     def by_first_input(self) -> tuple[NDArray[np.int64], Codes]:
@@ -74,7 +74,7 @@ class Units:
         return np.searchsorted(first[order], np.arange(len(self.inputs) + 2)), order
 
     @cached_property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> UnitArrays:
         """What kernels ask for: codes and lengths of both sides, and the units by first input."""
         lengths = (self.input_lengths, self.output_lengths)
         return (self.input_codes, self.output_codes, *lengths, *self.by_first_input)
