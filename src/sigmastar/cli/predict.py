@@ -17,6 +17,7 @@ from sigmastar.cli.options import (
     model_argument,
     output_option,
     quiet_option,
+    threads_option,
     unknown_option,
 )
 from sigmastar.cli.printing import to_json
@@ -36,6 +37,10 @@ Ranking = list[tuple[Symbol | None, float]]
 @model_argument
 @click.argument("file", metavar="FILE")
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Symbols to give.")
+@click.option("--tags", is_flag=True, help="Treebank parsers: FILE holds word_TAG, or trees with tags.")
+@threads_option
+@click.option("--nbest", type=click.IntRange(1), default=1, help="Of a transducer: outputs an input.")
+@click.option("--inverse", is_flag=True, help="Of a transducer: inputs for the outputs in FILE.")
 @data_options
 @unknown_option
 @json_option
@@ -45,6 +50,10 @@ def command(
     model: str,
     file: str,
     top: int,
+    nbest: int,
+    inverse: bool,
+    tags: bool,
+    threads: int,
     file_format: str | None,
     characters: bool | None,
     separator: str | None,

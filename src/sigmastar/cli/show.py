@@ -34,17 +34,31 @@ _DRAWN, _LONGEST = 200, 1000  # strings that the diagnosis is made on
     "--head", metavar="TAG", help="Of a dependency grammar: whose automaton --dot draws; * is the root."
 )
 @click.option("--direction", type=click.Choice(["left", "right"]), default="right", show_default=True)
+@click.option("--sentence", metavar="TEXT", help="Of a treebank parser: draw the tree of these words.")
+@click.option("--svg", is_flag=True, help="The tree as SVG.")
+@click.option("--pairs", metavar="FILE", help="Of a transducer: pairs whose alignments are drawn.")
 @json_option
 @output_option
 def command(
-    model: str, dot: bool, html: bool, head: str | None, direction: str, as_json: bool, output: str
+    model: str,
+    dot: bool,
+    html: bool,
+    head: str | None,
+    direction: str,
+    pairs: str | None,
+    sentence: str | None,
+    svg: bool,
+    as_json: bool,
+    output: str,
 ) -> None:
     """What MODEL is, how it was learned, and how far it is from a distribution."""
-    if dot + html + as_json > 1:
-        raise click.UsageError("give one of --dot, --html and --json")
+    if dot + html + svg + as_json > 1:
+        raise click.UsageError("give one of --dot, --html, --svg and --json")
     if handled("show", model):
         return
     loaded = load(model)
+    if svg or sentence is not None:
+        raise click.UsageError("--sentence and --svg are for treebank parsers")
     with atomic_write(output) as stream:
         if dot:
             write_dot(loaded.require_automaton(), stream)
