@@ -28,6 +28,9 @@ seed_option = click.option(
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 quiet_option = click.option("--quiet", "-q", is_flag=True, help="No progress bar, no messages.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Treebank parsers: to work with."
+)
 output_option = click.option(
     "--output", "-o", default="-", metavar="FILE", help="Where to write; standard output if left out."
 )
