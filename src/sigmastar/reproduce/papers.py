@@ -18,6 +18,7 @@ __all__ = ["PAPERS", "Paper", "Progress", "paper", "silent"]
 PAPERS: Mapping[str, str] = {
     "balle2014": "sigmastar.reproduce.balle2014",
     "luque2012": "sigmastar.reproduce.luque2012",
+    "cohen2012": "sigmastar.reproduce.cohen2012",
     "cohensmith2012": "sigmastar.reproduce.cohensmith2012",
     "madhyastha2014": "sigmastar.reproduce.madhyastha2014",
 }

@@ -1,0 +1,45 @@
+"""The reproduction of Cohen et al. 2012 on a small treebank of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigmastar.data.brackets import write_brackets
+from sigmastar.data.treebank_generators import make_treebank
+from sigmastar.errors import InputError
+from sigmastar.reproduce import cohen2012
+from sigmastar.reproduce.cohen2012_recovery import Recovery, mean_errors, slope
+
+
+def test_tables_figures_and_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cohen2012, "QUICK", cohen2012.Scale(1, (200, 800), None, None))
+    trees, rest = make_treebank(300, 0).trees, iter(((0, 200), (200, 250), (250, 300)))
+    (tmp_path / "ptb_sample").mkdir()
+    for part, (low, high) in zip(cohen2012.PARTS, rest, strict=True):
+        with (tmp_path / part).open("w", encoding="utf-8") as stream:
+            write_brackets(trees[low:high], stream)
+    result = cohen2012.run(tmp_path, tmp_path / "out", quick=True)
+    assert len(result.claims) == 4
+    written = json.loads((tmp_path / "out" / "figures.json").read_text())
+    assert len(written["recovery"]) == 6
+    assert {"PCFG", "three binarisations"} <= {row["grammar"] for row in written["treebank"]}
+    assert all(0.3 < row["dev_f1"] <= 1.0 for row in written["treebank"])
+    assert all(row["dev_log_likelihood"] < 0 for row in written["treebank"])
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_slopes_of_known_errors() -> None:
+    found = [
+        Recovery(g, "all nodes", n, (1 + g) / np.sqrt(n)) for g in range(2) for n in (100, 400, 1600, 6400)
+    ]
+    assert slope(found, "all nodes") == pytest.approx(-0.5)
+    np.testing.assert_allclose(mean_errors(found, "all nodes")[1][0], np.sqrt(2) / 10)
+
+
+def test_missing_data_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        cohen2012.run(tmp_path, tmp_path / "out")
