@@ -40,7 +40,7 @@ from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 
-_MOST_ROUNDS, _ROUND_GAIN = 10, 5e-4
+_MOST_ROUNDS, _ROUND_GAIN, _N_LEADERS = 20, 1e-4, 3
 _EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 20, 15, 8, 30
 _MEMBERSHIP_PRIOR = 10.0
 _BACKGROUND = 1e-3
@@ -79,10 +79,7 @@ def learn_convex(
         sizes = candidate_sizes(contexts) if n_states is None else [n_states]
         parts = map(contexts.leading, sizes)
         trials += [_trial(part, held_out, learn_anchor_model(part)) for part in parts]
-    leaders = sorted(trials, key=lambda trial: -trial.score)[:2]
-    best = max(
-        (_with_rounds(leader, kept, held_out, say) for leader in leaders), key=lambda trial: trial.score
-    )
+    best = _raced(trials, kept, held_out, say)
     say(f"final fit with {best.contexts.n_states} states")
     counts = best.contexts.counts
     if held is not strings:
@@ -119,9 +116,22 @@ def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Tr
     return _Trial(contexts, model, Steps.of(tuned, held_out).log_likelihood, tuned.mixing)
 
 
-def _with_rounds(trial: _Trial, kept: Strings, held_out: HeldOut, say: Progress) -> _Trial:
+def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> _Trial:
+    """One more round for the better half, all that pay for the leaders of it: first scores say little."""
+    better = _leading(trials, (len(trials) + 1) // 2)
+    leaders = _leading([_with_rounds(trial, kept, held_out, say, 1) for trial in better], _N_LEADERS)
+    return _leading([_with_rounds(leader, kept, held_out, say) for leader in leaders], 1)[0]
+
+
+def _leading(trials: list[_Trial], n_trials: int) -> list[_Trial]:
+    return sorted(trials, key=lambda trial: -trial.score)[:n_trials]
+
+
+def _with_rounds(
+    trial: _Trial, kept: Strings, held_out: HeldOut, say: Progress, most_rounds: int = _MOST_ROUNDS
+) -> _Trial:
     """Further rounds, as long as held-out data approve of them."""
-    for n_rounds in range(1, _MOST_ROUNDS + 1):
+    for n_rounds in range(1, most_rounds + 1):
         say(f"concave stages, round {n_rounds + 1}")
         following = _trial(trial.contexts, held_out, _again(trial.model, trial.contexts, kept))
         if following.score < trial.score + _ROUND_GAIN:
