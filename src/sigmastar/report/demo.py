@@ -20,6 +20,7 @@ from sigmastar.report.grammars import GrammarFamily
 from sigmastar.report.page import Section, Table, Text, render
 from sigmastar.report.provenance import Provenance, provenance
 from sigmastar.report.regression import RegressionFamily
+from sigmastar.report.treebanks import TreebankFamily
 
 FAMILIES: tuple[DemoFamily, ...] = (
     AutomataFamily(),
@@ -27,6 +28,7 @@ FAMILIES: tuple[DemoFamily, ...] = (
     GrammarFamily(),
     BilexicalFamily(),
     RegressionFamily(),
+    TreebankFamily(),
 )
 
 TITLE = "Sigmastar demo"
