@@ -130,7 +130,7 @@ def _shrunk(chain: RefinedChain, counts: Array, settings: Refinement) -> Refined
     within = np.arange(len(pair)) - chain.block_starts[pair]
     source = chain.firsts[before[pair]] + within // sizes[after[pair]]
     target = chain.firsts[after[pair]] + within % sizes[after[pair]]
-    shares = np.bincount(target, counts, chain.n_substates) + 0.1
+    shares = np.asarray(np.bincount(target, counts, chain.n_substates) + 0.1, dtype=np.float64)
     shares /= np.add.reduceat(shares, chain.firsts[:-1])[np.repeat(np.arange(width), sizes)]
     bigrams = chain.bigram.probabilities(chain._after[before], after.astype(np.int32))
     column = np.concatenate([[0], np.cumsum(sizes[after])])  # places of (pair, z')
@@ -142,6 +142,6 @@ def _shrunk(chain: RefinedChain, counts: Array, settings: Refinement) -> Refined
     coarse /= (symbol_totals[before] + settings.symbol)[pair]
     blocks = (counts + settings.substate * coarse) / (totals + settings.substate)[source]
     owner = np.repeat(np.arange(width), sizes)
-    spare = settings.substate / (totals + settings.substate)
+    spare = np.asarray(settings.substate / (totals + settings.substate), dtype=np.float64)
     spare = spare * settings.symbol / (symbol_totals[owner] + settings.symbol)
-    return chain.with_moves(blocks, np.asarray(spare, dtype=np.float64), shares)
+    return chain.with_moves(blocks, spare, shares)

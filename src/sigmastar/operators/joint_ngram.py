@@ -56,11 +56,11 @@ class JointNgram:
     def paths(self, inputs: Strings, beam: int = BEAM, n_best: int = BEAM) -> Paths:
         """The likeliest paths that read each input."""
         inputs = inputs.recoded(self.units.inputs, allow_unknown=True)
-        parts: tuple[Any, ...] = (*self.units.arrays, *self.tables)  # made once, before threads ask
+        machine: tuple[Any, ...] = (*self.units.arrays, *self.tables)  # made once, before threads ask
 
         def decoded(low: int) -> tuple[NDArray[Any], ...]:
             ends = inputs.offsets[low : low + _PIECE + 1]
-            return joint_beam(inputs.codes, ends, beam, n_best, *parts)
+            return joint_beam(inputs.codes, ends, beam, n_best, *machine)
 
         lows = range(0, len(inputs), _PIECE)
         parts = thread_map(decoded, lows)
