@@ -23,7 +23,7 @@ def draw_tree(tree: Tree, gold: Tree | None = None) -> str:
     bottom = _MARGIN + _STEP * height
     lines = [_line(drawing.parts[c], drawing.parts[p], height, wrong) for p, c, wrong in drawing.edges]
     texts = [_text(part, height) for part in drawing.parts]
-    size = f"{width:.0f} {bottom + 2 * _MARGIN:.0f}"
+    size = f"{width:.0f} {bottom + 0.8 * _MARGIN:.0f}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" width="{size.split()[0]}" '
         f'height="{size.split()[1]}" role="img" aria-label="Tree of: {escape(" ".join(words))}">'
