@@ -1,4 +1,4 @@
-"""Weighted context-free grammars: from brackets by the spectral method, from bare strings by completion or EM.
+"""Weighted context-free grammars: from brackets by the spectral method, from strings by completion or EM.
 
 X is a sequence of strings of any hashable symbols, a `Strings`, a sequence of `Tree`s or a `Bracketings`; the
 last two have brackets, which `SpectralGrammar` needs and the others may ignore.
@@ -46,7 +46,7 @@ def as_plain(X: Corpus, alphabet: Alphabet | None = None) -> Strings:
     brackets = as_bracketings(X)
     if brackets is not None:
         return brackets.strings.recoded(alphabet, allow_unknown=True)
-    return as_strings(X, None, alphabet, "error" if alphabet is None else "zero")  # type: ignore[arg-type]
+    return as_strings(X, None, alphabet, "error" if alphabet is None else "zero")
 
 
 class GrammarEstimator(Estimator):
@@ -85,7 +85,7 @@ class GrammarEstimator(Estimator):
         """Binary trees that hold the most expected constituents (MBR)."""
         self.check_fitted()
         plain = as_bracketings(X)
-        strings = plain.strings if plain is not None else as_strings(X)  # type: ignore[arg-type]
+        strings = plain.strings if plain is not None else as_strings(X)
         return self.grammar_.brackets(strings)
 
     def predict(self, X: Corpus) -> list[Tree]:

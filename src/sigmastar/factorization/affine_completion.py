@@ -66,7 +66,7 @@ class LowRank:
         return len(self.values)
 
     def dense(self) -> Array:
-        return (self.left * self.values) @ self.right.T  # type: ignore[no-any-return]
+        return (self.left * self.values) @ self.right.T
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,18 +197,20 @@ class _Sum:
         return cls(left, right, gradient, sparse.csr_array(gradient.T))
 
     def times(self, right: Array) -> Array:
-        return self.left @ (self.right.T @ right) - self.gradient @ right
+        product: Array = self.left @ (self.right.T @ right) - self.gradient @ right
+        return product
 
     def times_left(self, left: Array) -> Array:
-        return self.right @ (self.left.T @ left) - self.transposed @ left
+        product: Array = self.right @ (self.left.T @ left) - self.transposed @ left
+        return product
 
 
 def _thresholded(matrix: _Sum, basis: Array, penalty: float, max_rank: int) -> LowRank:
     """Singular triples above the penalty, by two passes of block subspace iteration."""
-    right = linalg.qr(basis, mode="economic", check_finite=False)[0]
+    right = np.linalg.qr(basis)[0]
     for _ in range(2):
-        left = linalg.qr(matrix.times(right), mode="economic", check_finite=False)[0]
-        right, upper = linalg.qr(matrix.times_left(left), mode="economic", check_finite=False)
+        left = np.linalg.qr(matrix.times(right))[0]
+        right, upper = np.linalg.qr(matrix.times_left(left))
     inner, values, outer = linalg.svd(upper.T, check_finite=False)
     kept = min(int((values > penalty).sum()), max_rank)
     return LowRank(

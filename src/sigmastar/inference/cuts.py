@@ -58,4 +58,5 @@ def outside_of_context(
                             chart[p, q, a] += (
                                 chart[p, k, r] * composition[r, a, b] * after[n_right - q, n_right - k, b]
                             )
-    return chart[n_left, n_right]
+    found: Array = chart[n_left, n_right]
+    return found

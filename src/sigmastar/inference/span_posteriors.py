@@ -55,7 +55,7 @@ def span_posteriors(
                 shift = exponents[left] + exponents[right] - exponents[node]
                 if shift < -1000:
                     continue
-                scale = math.ldexp(1.0, np.int32(shift))
+                scale = math.ldexp(1.0, int(shift))
                 for a in range(n):
                     for b in range(n):
                         value = scale * pulled[a, b]

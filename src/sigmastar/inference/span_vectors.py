@@ -115,7 +115,7 @@ def _rescale(vectors: Array, exponents: Integers, low: int, high: int) -> None:
         if largest > 0.0 and largest < np.inf:
             _, shift = math.frexp(largest)
             exponents[node] += shift
-            scale = math.ldexp(1.0, np.int32(-shift))
+            scale = math.ldexp(1.0, int(-shift))
             for i in range(vectors.shape[1]):
                 vectors[node, i] *= scale
 
@@ -161,7 +161,7 @@ def _pair_matrices(
             shift = exponents[left] + exponents[right] - exponents[node]
             if shift < -1000:
                 continue
-            scale = math.ldexp(1.0, np.int32(shift))
+            scale = math.ldexp(1.0, int(shift))
             for i in range(n):
                 value = vectors[left, i] * scale
                 if value != 0.0:
@@ -192,7 +192,7 @@ def _spread(
             shift = exponents[left] + exponents[right] - exponents[node]
             if shift < -1000:
                 continue
-            scale = math.ldexp(1.0, np.int32(shift))
+            scale = math.ldexp(1.0, int(shift))
             for i in range(n):
                 weight = vectors[left, i] * scale
                 total = 0.0

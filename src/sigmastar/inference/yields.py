@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,18 +29,17 @@ def draw_yields(
     A row of `rules` holds first the words and then the pairs of states that a state rewrites to. A string is
     cut when it has `max_length` symbols; its spans are left out then.
     """
-    *drawn, whole = _draw(n_strings, initial, rules, n_symbols, rng, max_length, _DEEPEST)
-    if not whole:
+    drawn = _draw(n_strings, initial, rules, n_symbols, rng, max_length, _DEEPEST)
+    if not drawn[-1]:
         raise ValueError(
             f"a derivation had more than {_DEEPEST} states waiting: the grammar's derivations need not end; "
             "give more probability to words"
         )
-    codes, offsets, begins, ends, span_offsets = drawn
-    return codes, offsets, begins, ends, span_offsets
+    return drawn[:-1]
 
 
 @kernel
-def _grown(array: Integers) -> Integers:
+def _grown(array: NDArray[Any]) -> NDArray[Any]:
     larger = np.empty(2 * len(array), dtype=array.dtype)
     larger[: len(array)] = array
     return larger

@@ -1,7 +1,7 @@
 """Weighted grammars from bare strings: complete the Hankel matrix, extract a grammar, refine it.
 
-Bailly et al. (2013), section 4, with yields solved exactly and the matrix held as low rank: the programme that
-the paper could run on 20,000 x 8,500 entries takes seconds at ten times that size.
+Bailly et al. (2013), section 4, with yields solved exactly and the matrix held as low rank: the programme
+that the paper could run on 20,000 x 8,500 entries takes seconds at ten times that size.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`em` for grammars: inside-outside from random, spectral or CCA starts, the best seed by held-out likelihood.
+"""`em` for grammars: inside-outside from random, spectral or CCA starts, the best seed by held-out strings.
 
 All strings are seen, whatever their length, unless `max_length` is given; the fit says what share of them
 was cut off.
@@ -21,6 +21,7 @@ Say = Callable[..., None]
 Start = Callable[[Strings, Array, int, np.random.Generator], WeightedGrammar]
 
 _LAST = 2
+PLAIN = RulePrior()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ def learn_grammar_em(
     n_iterations: int = 100,
     held_out: float = 0.0,
     patience: int = 3,
-    prior: RulePrior = RulePrior(),
+    prior: RulePrior = PLAIN,
     tolerance: float = 1e-5,
     max_length: int | None = None,
     say: Say | None = None,

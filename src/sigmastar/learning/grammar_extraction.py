@@ -2,10 +2,10 @@
 
 With H ~ P S on the outsides and insides where nothing is open,
 
-    initial = h S^+,   words[a] = P^+ h_a,   A = argmin sum over cuts |P^+ h_(y,z) - A (s_y (x) s_z)|^2 + ridge
+    initial = h S^+,  words[a] = P^+ h_a,  A = argmin sum over cuts |P^+ h_(y,z) - A (s_y (x) s_z)|^2 + ridge
 
-A pair (y, z) has a column only where y z occurs, so A is a regression and not a product of inverses; columns
-keep their sizes (dividing by them lets rare strings, which are noise, decide).
+A pair (y, z) has a column only where y z occurs, so A is a regression and not a product of inverses;
+columns keep their sizes (dividing by them lets rare strings, which are noise, decide).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _composition(hankel: ClosedHankel, insides: Array, cuts: Array, ridge: float
         target += pairs.T @ cuts[part]
     gram += ridge * max(float(np.trace(gram)) / (n * n), 1e-300) * np.eye(n * n)
     solved = linalg.solve(gram, target, assume_a="pos")
-    return solved.T.reshape(n, n, n)  # type: ignore[no-any-return]
+    return solved.T.reshape(n, n, n)
 
 
 def _product_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:

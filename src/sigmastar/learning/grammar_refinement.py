@@ -5,8 +5,8 @@
 
 Errors are weighed by the variance of a frequency, so the minimum is as good as one of maximum likelihood
 where strings are many. The second sum sees strings that did not occur: the mass of a length is the value of
-the string `any .. any`, where the vector of `any` is the sum of all word vectors. Not convex: it polishes what
-completion found.
+the string `any .. any`, where the vector of `any` is the sum of all word vectors. Not convex: it polishes
+what completion found.
 """
 
 from __future__ import annotations

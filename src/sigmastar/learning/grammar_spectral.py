@@ -1,4 +1,4 @@
-"""Weighted grammars from bracketed strings by the spectral method (Bailly et al. 2013, section 3.2, Lemma 1)."""
+"""Weighted grammars from bracketed strings by the spectral method (Bailly et al. 2013, section 3.2)."""
 
 from __future__ import annotations
 

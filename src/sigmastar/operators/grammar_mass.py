@@ -63,7 +63,7 @@ def length_masses(grammar: WeightedGrammar, max_length: int) -> Array:
     for length in range(2, max_length + 1):
         pairs = vectors[1:length].T @ vectors[length - 1 : 0 : -1]
         vectors[length] = operator @ pairs.ravel()
-    return vectors[1:] @ grammar.initial  # type: ignore[no-any-return]
+    return vectors[1:] @ grammar.initial
 
 
 def normalised(grammar: WeightedGrammar) -> WeightedGrammar:
@@ -86,4 +86,5 @@ def normalised(grammar: WeightedGrammar) -> WeightedGrammar:
 
 
 def _derivative(operator: Array, masses: Array) -> Array:
-    return operator @ masses + np.einsum("ijk,j->ik", operator, masses)
+    derivative: Array = operator @ masses + np.einsum("ijk,j->ik", operator, masses)
+    return derivative

@@ -62,7 +62,7 @@ def of_rules(grammar: Grammar, weights: Array | None = None) -> WeightedGrammar:
     values = _uniform(grammar) if weights is None else np.asarray(weights, dtype=float)
     if values.shape != (len(grammar.rules),):
         raise ValueError(f"{len(grammar.rules)} rules, but {values.shape} weights")
-    tables = _Tables(dict(grammar.codes), grammar.words)
+    tables = _Tables(dict(grammar.codes.items()), grammar.words)
     for rule, weight in zip(grammar.rules, values.tolist(), strict=True):
         tables.add(rule, weight)
     n = len(tables.states)

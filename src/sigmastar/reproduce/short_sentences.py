@@ -7,6 +7,7 @@ the English Web Treebank have none of this kind.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,8 +57,5 @@ def read_ewt(folder: Path, parts: Sequence[str] = ("train",), longest: int = LON
         treebank = read_conllu(folder / f"ud/en_ewt-{part}.conllu.gz")
         ends = treebank.sentence_offsets.tolist()
         tags = [mapping.get(tag, "X") for tag in treebank.xpos]
-        rows += [
-            [t for t in tags[low:high] if t != PUNCTUATION]
-            for low, high in zip(ends[:-1], ends[1:], strict=True)
-        ]
+        rows += [[t for t in tags[low:high] if t != PUNCTUATION] for low, high in pairwise(ends)]
     return Strings.of([row for row in rows if 1 <= len(row) <= longest], alphabet=TAGS)

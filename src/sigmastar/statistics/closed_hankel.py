@@ -2,8 +2,8 @@
 
 Rows are outsides <x; z> and those with an open operation, <x, x'; z> and <x; z', z>; columns are insides (y)
 and (y, y'); the sets are closed under cutting (Bailly et al. 2013, section 4.1). An entry determines its
-yield w and places in it, and the constraints (24)-(27) link only entries of one yield. With cuts i < k < l < j
-of a w of length m the entries of w are
+yield w and places in it, and the constraints (24)-(27) link only entries of one yield. With cuts
+i < k < l < j of a w of length m the entries of w are
 
     C(i, j)          one          H(<w[:i]; w[j:]>, (w[i:j]))
     D(i, k, j)       three        w[i:k] and w[k:j] combined: inside, around the right part, around the left
@@ -37,8 +37,7 @@ class YieldEntries:
 
     spans: Integers  # C: i, j
     triples: Integers  # D: i, k, j
-    right: Integers  # E_R: i, k, l, j
-    left: Integers  # E_L: i, l, k, j
+    quads: Integers  # E_R: i, k, l, j, and E_L: i, l, k, j
     range_basis: Array  # orthonormal columns: what the equations forbid
     null_basis: Array | None  # orthonormal columns: what they leave free, where that is smaller
     particular: Array  # the smallest entries with C(0, m) = 1
@@ -51,8 +50,8 @@ class YieldEntries:
         """How far entries (strings x entries) are from those that obey the equations."""
         gap = values - probabilities[:, None] * self.particular
         if self.null_basis is not None:
-            return gap - (gap @ self.null_basis) @ self.null_basis.T  # type: ignore[no-any-return]
-        return (gap @ self.range_basis) @ self.range_basis.T  # type: ignore[no-any-return]
+            return gap - (gap @ self.null_basis) @ self.null_basis.T
+        return (gap @ self.range_basis) @ self.range_basis.T
 
 
 @cache
@@ -67,8 +66,9 @@ def yield_entries(length: int) -> YieldEntries:
     particular = basis @ ((left[:, :rank].T @ right_side) / values[:rank])
     free = np.ascontiguousarray(forbidden[rank:].T) if 2 * rank > len(particular) else None
     return YieldEntries(
-        *(np.array(part, dtype=np.int64).reshape(-1, n) for part, n in ((spans, 2), (triples, 3))),
-        *(np.array(quads, dtype=np.int64).reshape(-1, 4),) * 2,
+        np.array(spans, dtype=np.int64).reshape(-1, 2),
+        np.array(triples, dtype=np.int64).reshape(-1, 3),
+        np.array(quads, dtype=np.int64).reshape(-1, 4),
         np.ascontiguousarray(basis),
         free,
         particular,
@@ -186,7 +186,7 @@ def _entries(
 
     def cut(a: Integers, k: Integers, b: Integers) -> Integers:
         """The column of (w[a:k], w[k:b])."""
-        return cut_starts[nodes[:, a, b]] + (k - a) - 1  # type: ignore[no-any-return]
+        return cut_starts[nodes[:, a, b]] + (k - a) - 1
 
     def around_right(a: Integers, k: Integers, b: Integers) -> Integers:
         return context(a, b) + size**2 * (nodes[:, a, k] + 1)
@@ -195,7 +195,7 @@ def _entries(
         return context(a, b) + size**2 * (size + nodes[:, k, b] + 1)
 
     (a, b), (p, q, s) = of_length.spans.T, of_length.triples.T
-    (ri, rk, rl, rj), (li, ll, lk, lj) = of_length.right.T, of_length.left.T
+    (ri, rk, rl, rj), (li, ll, lk, lj) = of_length.quads.T, of_length.quads.T
     rows = (
         context(a, b),
         context(p, s),

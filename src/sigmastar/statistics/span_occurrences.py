@@ -2,7 +2,7 @@
 
 A prior gives each span (i, j) of a string a table entry t(i, j). Trees are drawn from the top:
 
-    P(0, L) = 1,   P(i, k, j) = P(i, j) t(i, k) t(k, j) / sum over k',   P(i, k) += P(i, k, j), P(k, j) += same
+    P(0, L) = 1,   P(i, k, j) = P(i, j) t(i, k) t(k, j) / sum over k',   P(i, k) and P(k, j) += P(i, k, j)
 
     uniform   t = 1: every cut of a span is as probable as any other
     right     t = 1 for spans that reach the end of the string: right-branching trees

@@ -138,7 +138,8 @@ def _read(tree: Tree, leaf: Leaf) -> tuple[list[str], set[Span]]:
 def _binary(length: int, spans: Sequence[Span]) -> list[Span]:
     """Add to nested spans those that combine the first child of a node with the rest, from the left."""
     ordered = sorted({*spans, (0, length)}, key=lambda span: (span[0], -span[1]))
-    found, waiting = [], [(span, _children(span, ordered)) for span in ordered if span[1] - span[0] > 1]
+    found: list[Span] = []
+    waiting = [(span, _children(span, ordered)) for span in ordered if span[1] - span[0] > 1]
     for (_, end), children in waiting:
         found.extend((begin, end) for begin, _ in children[:-1])
     return sorted(set(found), key=lambda span: (span[0], -span[1]))
@@ -148,7 +149,8 @@ def _children(span: Span, ordered: Sequence[Span]) -> list[Span]:
     """The largest spans within one, and the single symbols between them."""
     begin, end = span
     inner = [s for s in ordered if begin <= s[0] and s[1] <= end and s != span]
-    children, at = [], begin
+    children: list[Span] = []
+    at = begin
     for low, high in inner:
         if low >= at:
             children.extend((k, k + 1) for k in range(at, low))

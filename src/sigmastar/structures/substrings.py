@@ -65,7 +65,8 @@ class Substrings:
 
     def at(self, positions: Integers, lengths: Integers) -> Integers:
         """The substrings of given lengths that begin at positions of the corpus."""
-        return self.numbers[self.rows[positions] + lengths - 1].astype(np.int64)
+        found: Integers = self.numbers[self.rows[positions] + lengths - 1].astype(np.int64)
+        return found
 
 
 def _number(
