@@ -1,10 +1,10 @@
 """Weights of models that judge the same proposals, from held-out inputs.
 
     p(y | x) = exp(w . s(x, y)) / sum over proposals y' of exp(w . s(x, y'))
-    max over w   sum over held-out x of log sum over right y of p(y | x)  -  ridge / 2 |w - w0|^2
+    max over w >= 0   sum over held-out x of log sum over right y of p(y | x)  -  ridge / 2 |w - w0|^2
 
 with s the log-scores of the models and w0 equal weights. Weights do not carry over between data sets:
-each corpus gives its own.
+each corpus gives its own. A model whose weight is next to nothing may be left out: `worth_keeping`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 RIDGE = 1.0
+LITTLE = 0.03  # of the weight
 
 
 def fit_weights(scores: Array, owner: Longs, right: NDArray[np.bool_], ridge: float = RIDGE) -> Array:
@@ -47,5 +48,14 @@ def fit_weights(scores: Array, owner: Longs, right: NDArray[np.bool_], ridge: fl
         away = weights - equal
         return float(np.log(totals / goods).sum() + ridge / 2 * away @ away), ridge * away - slope
 
-    found = optimize.minimize(loss, equal, jac=True, method="L-BFGS-B")
+    found = optimize.minimize(loss, equal, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * n_models)
     return np.asarray(found.x, dtype=np.float64)
+
+
+def worth_keeping(weights: Array) -> NDArray[np.bool_]:
+    """Models with more than a little of the weight.
+
+    >>> worth_keeping(np.array([0.5, 0.001, 0.3])).tolist()
+    [True, False, True]
+    """
+    return np.asarray(weights > LITTLE * weights.sum())

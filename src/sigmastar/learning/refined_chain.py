@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.vq import kmeans2, vq
+from scipy.cluster.vq import vq
 
 from sigmastar.factorization.svd import factorize_up_to
+from sigmastar.inference.clusters import cluster
 from sigmastar.learning.contexts import choose_classes
 from sigmastar.learning.ngram import learn_ngram
 from sigmastar.operators.refined_chain import RefinedChain, flat_with_edges
@@ -27,6 +28,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+_STEPS = 15  # of k-means
 _ENOUGH = 4000  # tokens of a symbol tell its clusters
 
 
@@ -84,9 +86,17 @@ def _clusters(
         distinct = len(np.unique(some, axis=0))
         if distinct < 2:
             continue
-        centres = kmeans2(some, min(k, distinct), iter=15, minit="++", seed=rng, missing="warn")[0]
+        centres = _centres(some, cluster(some, min(k, distinct), rng.random(k), _STEPS))
         found[order[low:high]] = _compact(vq(rows, centres)[0])
     return found
+
+
+def _centres(rows: Array, labels: Longs) -> Array:
+    """The mean of every cluster that is not empty."""
+    _, places, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(sizes), rows.shape[1]))
+    np.add.at(sums, places, rows)
+    return np.asarray(sums / sizes[:, None])
 
 
 def _compact(labels: Integers) -> Integers:

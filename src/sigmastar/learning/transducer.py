@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.learning.alignment import LONG_UNITS, learn_aligner
-from sigmastar.learning.combination import fit_weights
+from sigmastar.learning.combination import fit_weights, worth_keeping
 from sigmastar.learning.fast import learn_fast
 from sigmastar.learning.ngram import learn_ngram
 from sigmastar.learning.refined_chain import learn_refined
@@ -32,6 +32,9 @@ from sigmastar.structures.units import SHAPES, Shape
 Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 Learner = Callable[[Strings, int, np.random.Generator], Model]
+Judge = tuple[int, str]
+"""The number of an inventory, and the kind of a model over it."""
+OUTPUTS: Judge = (-1, "output")
 
 LEARNERS: Mapping[str, Learner] = MappingProxyType(
     {
@@ -55,6 +58,12 @@ class Panel:
     outputs: bool = True
     order: int | None = None
     long_units: float = LONG_UNITS
+
+    @property
+    def judges(self) -> list[Judge]:
+        """All of them, in the order of their weights."""
+        of_pairs = [(at, kind) for at in range(len(self.inventories)) for kind in self.kinds]
+        return [*of_pairs, OUTPUTS] if self.outputs else of_pairs
 
 
 NGRAM = Panel(inventories=(SHAPES,), kinds=("ngram",), outputs=False)
@@ -82,31 +91,33 @@ def learn_transducer(
     rng, say = rng or np.random.default_rng(0), progress or (lambda _: None)
     require_pairs(pairs)
     say("aligning")
-    aligners = [
-        learn_aligner(pairs, shapes, long_units=panel.long_units).aligner for shapes in panel.inventories
-    ]
-    aligned = [aligner.align(pairs) for aligner in aligners]
-    unaligned = np.unique(np.concatenate([one.unaligned for one in aligned]))
-    usable = np.setdiff1d(np.arange(len(pairs)), unaligned)
-    corpus = _Aligned(
-        pairs.select(usable), aligners, [_strings(one.best(), one.pair, usable) for one in aligned]
-    )
-    several = len(panel.inventories) * len(panel.kinds) + panel.outputs > 1
-    if len(set(corpus.pairs.inputs)) < 2 or (panel.order is not None and not several):
+    corpus, n_unaligned = _aligned(pairs, panel)
+    judges = panel.judges
+    if len(set(corpus.pairs.inputs)) < 2 or (panel.order is not None and len(judges) == 1):
         order = panel.order or min(ORDERS)
-        return TransducerFit(_learned(corpus, panel, order, rng, say), order, {}, None, len(unaligned))
+        return TransducerFit(_learned(corpus, judges, order, rng, say), order, {}, None, n_unaligned)
     kept, held = corpus.split(rng)
     say("choosing the order")
     errors = _order_errors(kept, held.pairs, panel)
     order = min(errors, key=errors.__getitem__)
-    if not several:
-        whole = _learned(corpus, panel, order, rng, say)
-        return TransducerFit(whole, order, errors, errors[order], len(unaligned))
-    judges = _learned(kept, panel, order, rng, say)
+    if len(judges) == 1:
+        whole = _learned(corpus, judges, order, rng, say)
+        return TransducerFit(whole, order, errors, errors[order], n_unaligned)
+    trial = _learned(kept, judges, order, rng, say)
     say("weighing the models")
-    weights, error = _weighed(judges, held.pairs)
-    whole = replace(_learned(corpus, panel, order, rng, say), weights=weights)
-    return TransducerFit(whole, order, errors, error, len(unaligned))
+    chosen, weights, error = _weighed(trial, judges, held.pairs)
+    whole = replace(_learned(corpus, chosen, order, rng, say), weights=weights)
+    return TransducerFit(whole, order, errors, error, n_unaligned)
+
+
+def _aligned(pairs: StringPairs, panel: Panel) -> tuple[_Aligned, int]:
+    """Pairs that every inventory can align, with their alignments, and how many were left out."""
+    fits = [learn_aligner(pairs, shapes, long_units=panel.long_units) for shapes in panel.inventories]
+    aligned = [fit.aligner.align(pairs) for fit in fits]
+    unaligned = np.unique(np.concatenate([one.unaligned for one in aligned]))
+    usable = np.setdiff1d(np.arange(len(pairs)), unaligned)
+    strings = [one.best().select(np.searchsorted(np.unique(one.pair), usable)) for one in aligned]
+    return _Aligned(pairs.select(usable), [fit.aligner for fit in fits], strings), len(unaligned)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,26 +137,23 @@ class _Aligned:
         return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
 
 
-def _strings(best: Strings, pair: NDArray[np.int64], usable: NDArray[np.int64]) -> Strings:
-    return best.select(np.searchsorted(np.unique(pair), usable))
-
-
 def _learned(
-    corpus: _Aligned, panel: Panel, order: int, rng: np.random.Generator, say: Progress
+    corpus: _Aligned, judges: Sequence[Judge], order: int, rng: np.random.Generator, say: Progress
 ) -> Transducer:
+    """The transducer of some judges, equally weighed; inventories without a judge are left out."""
     readings = []
-    for number, (aligner, strings) in enumerate(zip(corpus.aligners, corpus.strings, strict=True), 1):
+    for number, (aligner, strings) in enumerate(zip(corpus.aligners, corpus.strings, strict=True)):
         models = {}
-        for kind in panel.kinds:
-            say(f"learning: {kind} model of inventory {number}")
+        for kind in (kind for at, kind in judges if at == number):
+            say(f"learning: {kind} model of inventory {number + 1}")
             models[kind] = LEARNERS[kind](strings, order, rng)
-        readings.append(Reading(aligner, models))
+        if models:
+            readings.append(Reading(aligner, models))
     outputs: tuple[FilteredAutomaton, ...] = ()
-    if panel.outputs:
+    if OUTPUTS in judges:
         say("learning: model of outputs")
         outputs = (learn_fast(corpus.pairs.outputs, rng).model,)
-    n_models = len(readings) * len(panel.kinds) + len(outputs)
-    return Transducer(tuple(readings), outputs, np.full(n_models, 1.0 / n_models))
+    return Transducer(tuple(readings), outputs, np.full(len(judges), 1.0 / len(judges)))
 
 
 def _order_errors(kept: _Aligned, held: StringPairs, panel: Panel) -> dict[int, float]:
@@ -159,11 +167,18 @@ def _order_errors(kept: _Aligned, held: StringPairs, panel: Panel) -> dict[int, 
     return errors
 
 
-def _weighed(judges: Transducer, held: StringPairs) -> tuple[Array, float]:
-    proposals, right = _proposed(judges, held)
-    scores = judges.judge(proposals)
+def _weighed(
+    trial: Transducer, judges: Sequence[Judge], held: StringPairs
+) -> tuple[list[Judge], Array, float]:
+    """The judges worth keeping (the first proposes, and stays), their weights, and the error they leave."""
+    proposals, right = _proposed(trial, held)
+    scores = trial.judge(proposals)
+    kept = worth_keeping(fit_weights(scores, proposals.owner, right))
+    kept[0] = True
+    scores = scores[:, kept]
     weights = fit_weights(scores, proposals.owner, right)
-    return weights, _error(proposals, scores @ weights, right)
+    chosen = [judge for judge, stays in zip(judges, kept.tolist(), strict=True) if stays]
+    return chosen, weights, _error(proposals, scores @ weights, right)
 
 
 def _proposed(transducer: Transducer, held: StringPairs) -> tuple[Proposals, NDArray[np.bool_]]:
