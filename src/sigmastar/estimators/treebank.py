@@ -32,11 +32,12 @@ def as_sentence(sentence: Words) -> Sentence:
     if isinstance(sentence, str):
         raise InputError(f"{sentence!r} is one text; split it into words first, as in sentence.split()")
     if isinstance(sentence, tuple) and len(sentence) == 2 and not isinstance(sentence[0], str):
-        return list(sentence[0]), list(sentence[1])
-    words = [word for word in sentence if isinstance(word, str)]
-    if len(words) < len(sentence):
+        words, tags = sentence
+        return [str(word) for word in words], [str(tag) for tag in tags]
+    texts = [word for word in sentence if isinstance(word, str)]
+    if len(texts) < len(sentence):
         raise InputError("a sentence is a list of words, or a pair (words, tags)")
-    return words, None
+    return texts, None
 
 
 class TreebankEstimator(Estimator):

@@ -213,6 +213,38 @@ def allowed_keys(
 
 
 @fast_kernel
+def allowed_parts(n: int, table: Bytes, direction: int) -> Bytes:
+    """`table` [cell, label] of phrases, with columns for the symbols between them.
+
+    Of a phrase that was made binary to the right (0), the symbols between end where it ends; to the left (1),
+    they begin where it begins; from the head (2), they lie anywhere in it, and those that lack children on
+    the left alone, in the last columns, end where it ends.
+    """
+    n_labels = table.shape[1]
+    result = np.zeros((table.shape[0], 3 * n_labels), np.uint8)
+    result[:, :n_labels] = table
+    for width in range(n - 1, 1, -1):
+        for i in range(n - width + 1):
+            j, cell = i + width, cell_number(i, i + width, n)
+            if i > 0:
+                above = cell_number(i - 1, j, n)
+                for label in range(n_labels):
+                    ends = table[above, label] | result[above, 2 * n_labels + label]
+                    result[cell, 2 * n_labels + label] = ends
+                    if direction == 0:
+                        result[cell, n_labels + label] = ends
+                    elif direction == 2:
+                        result[cell, n_labels + label] |= (
+                            table[above, label] | result[above, n_labels + label]
+                        )
+            if j < n and direction > 0:
+                above = cell_number(i, j + 1, n)
+                for label in range(n_labels):
+                    result[cell, n_labels + label] |= table[above, label] | result[above, n_labels + label]
+    return result
+
+
+@fast_kernel
 def coarse_edges(
     n: int,
     starts: Longs,

@@ -44,8 +44,8 @@ def count_lexicon(bank: BinaryPhrases, rare: int = RARE, strength: float = 5.0) 
     levels, pairs = inverse[:-1].reshape(keys.shape) - 1, pairs[1:]
     used = levels >= 0
     amounts = np.broadcast_to(np.bincount(row)[:, None], levels.shape)
-    counts: Array = np.bincount(levels[used], amounts[used], len(pairs))
-    totals: Array = np.bincount(pairs // n_symbols, counts, len(nodes.above))
+    counts = np.asarray(np.bincount(levels[used], amounts[used], len(pairs)), dtype=np.float64)
+    totals = np.asarray(np.bincount(pairs // n_symbols, counts, len(nodes.above)), dtype=np.float64)
     names, tags = _tags(bank)
     forest = LexicalForest(
         words={text: number for number, text in enumerate(bank.phrases.words)},

@@ -74,8 +74,7 @@ class _Moments:
     def _inverse(self, symbol: int) -> Array:
         """Sigma_a^-1, from the axis of Z to that of Y."""
         y, z = self._rows(self.y, symbol), self._rows(self.z, symbol)
-        inverse: Array = np.linalg.pinv(y.T @ z / len(y), rcond=1e-10)
-        return inverse
+        return np.asarray(np.linalg.pinv(y.T @ z / len(y), rcond=1e-10), dtype=np.float64)
 
     def tensor(self, rule: int, shrinkage: Shrinkage) -> Array:
         """T_r with axes (left, right, parent)."""

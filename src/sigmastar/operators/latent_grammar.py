@@ -73,9 +73,9 @@ class LatentGrammar:
         n_groups = np.maximum.reduceat(groups, self.state_at[:-1]) + 1
         at = np.concatenate([[0], np.cumsum(n_groups)])
         flat = np.repeat(at[:-1], self.n_states) + groups
-        totals: Array = np.bincount(flat, self.frequencies, int(at[-1]))
+        totals = np.asarray(np.bincount(flat, self.frequencies, int(at[-1])), dtype=np.float64)
         share = self.frequencies / np.maximum(totals[flat], 1e-300)
-        roots: Array = np.bincount(flat, self.roots, int(at[-1]))
+        roots = np.asarray(np.bincount(flat, self.roots, int(at[-1])), dtype=np.float64)
         tensors = [self._grouped(rule, groups, share, n_groups) for rule in range(len(self.rules))]
         return LatentGrammar(
             self.rules, n_groups, np.concatenate(tensors) if tensors else np.zeros(0), roots, totals

@@ -109,13 +109,13 @@ def _level(grammar: LatentGrammar, groups: Ints, before: list[Level], n_leaves: 
 def _joined(grammar: LatentGrammar, groups: Ints) -> LatentGrammar:
     """The plain grammar of groups of symbols, weighted by how often each occurs."""
     n = int(groups.max()) + 1
-    frequencies: Array = np.bincount(groups, grammar.frequencies, n)
+    frequencies = np.asarray(np.bincount(groups, grammar.frequencies, n), dtype=np.float64)
     rules = groups[grammar.rules].astype(np.int64)
     weights = grammar.tensors * grammar.frequencies[grammar.rules[:, 0]]
     keys, inverse = np.unique((rules[:, 1] * n + rules[:, 2]) * n + rules[:, 0], return_inverse=True)
     joined = np.stack([keys % n, keys // n // n, keys // n % n], axis=1).astype(np.int32)
     values = np.bincount(inverse, weights, len(keys)) / np.maximum(frequencies[joined[:, 0]], 1e-300)
-    roots: Array = np.bincount(groups, grammar.roots, n)
+    roots = np.asarray(np.bincount(groups, grammar.roots, n), dtype=np.float64)
     return LatentGrammar(joined, np.ones(n, dtype=np.int64), values, roots, frequencies)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tree_chart import fine_posteriors, pruned
+from sigmastar.inference.tree_chart import allowed_parts, fine_posteriors, pruned
 from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.operators.lexicon import LexicalForest, Lexicon
 from sigmastar.operators.plain_levels import (
@@ -30,7 +30,7 @@ from sigmastar.operators.plain_levels import (
     plain_chart,
     pruned_chart,
 )
-from sigmastar.structures.binary_phrases import Binarization, Symbols
+from sigmastar.structures.binary_phrases import DIRECTIONS, PHRASE, Binarization, Symbols
 from sigmastar.structures.phrases import Ints, Longs
 
 Array = NDArray[np.float64]
@@ -77,6 +77,12 @@ class Member:
     def levels(self) -> tuple[Level, ...]:
         return levels(self.stages[0].grammar, self.symbols, self.labels)
 
+    @cached_property
+    def _part_keys(self) -> Ints:
+        """The column of each symbol in what `allowed_parts` makes."""
+        kind = np.maximum(self.symbols.kind, PHRASE) - PHRASE
+        return (kind * len(self.labels) + self.symbols.label).astype(np.int32)
+
     def marginals(
         self,
         words: Sequence[str],
@@ -87,7 +93,8 @@ class Member:
         """Posteriors of symbols over cells; `allowed` [cell, chain of labels] may rule some out."""
         leaves = self.stages[0].lexicon.leaves(words, tags)
         if len(allowed):
-            chart = plain_chart(self.levels[-1], leaves, pruning.beam, self.symbols.base, allowed)
+            parts = allowed_parts(len(words), allowed, DIRECTIONS.index(self.binarization.direction))
+            chart = plain_chart(self.levels[-1], leaves, pruning.beam, self._part_keys, parts)
         else:
             chart = pruned_chart(self.levels, leaves, pruning)
         if np.isneginf(chart.log2_total) or len(self.stages) == 1:

@@ -123,10 +123,10 @@ def binarize(
         heads,
         tops,
         bottoms,
-        np.int64(DIRECTIONS.index(binarization.direction)),
-        np.int64(binarization.horizontal),
-        np.int64(binarization.vertical),
-        np.int64(len(bank.labels) + 1),
+        DIRECTIONS.index(binarization.direction),
+        binarization.horizontal,
+        binarization.vertical,
+        len(bank.labels) + 1,
     )
     distinct, symbol = np.unique(keys, return_inverse=True)
     parent = np.full(len(keys), -1, dtype=np.int32)
@@ -209,9 +209,9 @@ def _fold(
         for row in range(tree_starts[tree], tree_starts[tree + 1]):
             n += word[row] >= 0
         for row in range(tree_starts[tree + 1] - 1, tree_starts[tree] - 1, -1):
-            above = np.int64(-1)
+            above = -1
             if vertical == 2 and parent[row] >= 0:
-                above = np.int64(bottoms[label[parent[row]]])
+                above = int(bottoms[label[parent[row]]])
             if word[row] >= 0:
                 n -= 1
                 keys[at] = _key(0, label[row], -1, -1, -1, radix)
@@ -245,11 +245,11 @@ def _fold(
                     if direction == 0 or (direction == 2 and hi == k - 1):
                         step, edge = -1, lo
                         kind = 3 if direction == 2 else 2
-                    first, second = np.int64(-1), np.int64(-1)
+                    first, second = -1, -1
                     if horizontal >= 1 and 0 <= edge + step < k:
-                        first = np.int64(tops[label[children[low + edge + step]]])
+                        first = int(tops[label[children[low + edge + step]]])
                     if horizontal >= 2 and 0 <= edge + 2 * step < k:
-                        second = np.int64(tops[label[children[low + edge + 2 * step]]])
+                        second = int(tops[label[children[low + edge + 2 * step]]])
                     keys[at] = _key(kind, label[row], above, first, second, radix)
                 current = at
                 at += 1

@@ -55,11 +55,11 @@ def _weights(bank: Phrases, owner: NDArray[np.intp], children: Ints) -> NDArray[
     )
     pairs, pair = np.unique(above.astype(np.int64) << 32 | below, return_inverse=True)
     upper = np.unique(pairs >> 32, return_inverse=True)[1]
-    posterior = np.ones(len(pair))
+    posterior: NDArray[np.float64] = np.ones(len(pair))
     for _ in range(_ROUNDS):
         total = np.bincount(owner, posterior, minlength=len(bank.label))
         posterior /= total[owner]
-        theta = np.bincount(pair, posterior, minlength=len(pairs))
+        theta = np.asarray(np.bincount(pair, posterior, minlength=len(pairs)), dtype=np.float64)
         theta /= np.bincount(upper, theta)[upper]
         posterior = theta[pair]
     return posterior
