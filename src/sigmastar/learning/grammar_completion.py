@@ -51,12 +51,17 @@ def learn_completion(
     penalty: float = 0.02,
     n_iterations: int = 60,
     n_refinements: int = 300,
+    n_strings: float | None = None,
     say: Say | None = None,
 ) -> CompletionFit:
-    """Complete, extract, and refine unless `n_refinements` is 0; `penalty` is relative to the largest one."""
+    """Complete, extract, and refine unless `n_refinements` is 0; `penalty` is relative to the largest one.
+
+    `n_strings` is the size of the corpus where its long strings were left out before.
+    """
     seen, heavy, cut_off = within_length(strings, weights, max_length)
     distinct, counts = distinct_strings(seen, heavy)
-    total = counts.sum() / (1.0 - cut_off)
+    total = n_strings or counts.sum() / (1.0 - cut_off)
+    cut_off = 1.0 - counts.sum() / total
     frequencies = counts / total
     hankel = closed_hankel(distinct, frequencies)
     completed = complete_hankel(hankel, n_states, penalty, n_iterations, say)

@@ -22,7 +22,7 @@ def values_up_to(automaton: WeightedAutomaton, max_length: int) -> tuple[Strings
     """Every string of at most `max_length` symbols, shorter ones first, and its value."""
     n_symbols = len(automaton.alphabet)
     levels = list(_levels(automaton, max_length))
-    codes = [_words(n_symbols, length) for length in range(len(levels))]
+    codes = [all_words(n_symbols, length) for length in range(len(levels))]
     lengths = np.repeat(np.arange(len(levels)), [len(values) for values in levels])
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
     flat = np.concatenate([words.ravel() for words in codes]).astype(np.int32)
@@ -36,11 +36,11 @@ def l1_up_to(first: WeightedAutomaton, second: WeightedAutomaton, max_length: in
 
 
 def _levels(automaton: WeightedAutomaton, max_length: int) -> Iterator[Array]:
-    """The values of all strings of length 0, 1, .., in the order of `_words`."""
+    """The values of all strings of length 0, 1, .., in the order of `all_words`."""
     n = len(automaton.alphabet)
     if max_length < 0:
         raise ValueError(f"max_length={max_length} must not be negative")
-    if _size_up_to(n, max_length, automaton.n_states) > MAX_SIZE:
+    if size_up_to(n, max_length, automaton.n_states) > MAX_SIZE:
         raise ValueError(
             f"too many strings over {n} symbols up to length {max_length}; use a smaller max_length"
         )
@@ -53,13 +53,13 @@ def _levels(automaton: WeightedAutomaton, max_length: int) -> Iterator[Array]:
         yield vectors @ automaton.final
 
 
-def _words(n_symbols: int, length: int) -> NDArray[np.int64]:
+def all_words(n_symbols: int, length: int) -> NDArray[np.int64]:
     """All words of one length, in the order of numbers to the base `n_symbols`."""
     powers = n_symbols ** np.arange(length - 1, -1, -1, dtype=np.int64)
     return np.arange(n_symbols**length)[:, None] // powers % n_symbols
 
 
-def _size_up_to(n_symbols: int, max_length: int, n_states: int) -> float:
+def size_up_to(n_symbols: int, max_length: int, n_states: int) -> float:
     total = 0.0
     for length in range(max_length + 1):
         total += max(length, n_states) * float(n_symbols) ** length

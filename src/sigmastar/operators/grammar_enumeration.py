@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.operators.enumeration import MAX_SIZE, _size_up_to, _words
+from sigmastar.operators.enumeration import MAX_SIZE, all_words, size_up_to
 from sigmastar.operators.wcfg import WeightedGrammar
 from sigmastar.structures.strings import Strings
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 def grammar_values_up_to(grammar: WeightedGrammar, max_length: int) -> tuple[Strings, Array]:
     """Every non-empty string of at most `max_length` symbols, shorter ones first, and its value."""
     levels = _levels(grammar, max_length)
-    words = [_words(len(grammar.alphabet), length) for length in range(1, max_length + 1)]
+    words = [all_words(len(grammar.alphabet), length) for length in range(1, max_length + 1)]
     lengths = np.repeat(np.arange(1, max_length + 1), [len(level) for level in levels])
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
     codes = np.concatenate([level.ravel() for level in words]).astype(np.int32)
@@ -30,7 +30,7 @@ def _levels(grammar: WeightedGrammar, max_length: int) -> list[Array]:
     n, n_symbols = grammar.n_states, len(grammar.alphabet)
     if max_length < 1:
         raise ValueError(f"max_length={max_length} must be 1 or more")
-    if _size_up_to(n_symbols, max_length, n) > MAX_SIZE:
+    if size_up_to(n_symbols, max_length, n) > MAX_SIZE:
         raise ValueError(
             f"too many strings over {n_symbols} symbols up to length {max_length}; use a smaller max_length"
         )
