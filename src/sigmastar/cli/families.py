@@ -18,6 +18,7 @@ HANDLERS: Mapping[str, str] = MappingProxyType(
         "dependency": "sigmastar.cli.dependency",
         "tagger": "sigmastar.cli.tagger",
         "pcfg": "sigmastar.cli.grammars",
+        "grammar": "sigmastar.cli.weighted_grammars",
         "bilexical": "sigmastar.cli.bilexical",
         "attachment": "sigmastar.cli.attachments",
         "transducer": "sigmastar.cli.transducer",

@@ -18,6 +18,9 @@ FAMILIES = {
     "transducer": Entry("sigmastar.cli.learn_transducer", "Strings to strings, from pairs of them."),
     "attachment": Entry("sigmastar.cli.learn_attachment", "Where prepositional phrases attach."),
     "treebank": Entry("sigmastar.cli.learn_treebank", "A phrase structure parser from trees in brackets."),
+    "grammar": Entry(
+        "sigmastar.cli.learn_grammar", "A weighted grammar from brackets, or from bare strings."
+    ),
     "pcfg": Entry("sigmastar.cli.learn_pcfg", "Probabilities of a grammar's rules, from trees or strings."),
 }
 
