@@ -68,6 +68,7 @@ def predict(parameters: Parameters) -> None:
     with watching("reading", quiet) as say:
         inputs = read_inputs(parameters["file"], parameters["tags"], parser.forest.words)
         full = [one for one in inputs if one.words]
+        _warn_of_tags(parser, full, quiet)
         parses = _parsed(parser, sentences_of(full), parameters, say)
     found = iter(parses)
     written = [_written(next(found), parameters["as_json"]) if one.words else "" for one in inputs]
@@ -205,6 +206,13 @@ def _parsed(
 def _fallbacks(parses: Sequence[Parse]) -> dict[str, Any]:
     kinds = Counter(parse.how for parse in parses if parse.how != FULL)
     return {"n_fallback": sum(kinds.values()), "fallbacks": dict(kinds)}
+
+
+def _warn_of_tags(parser: TreebankParser, inputs: Sequence[Input], quiet: bool) -> None:
+    strange = {tag for one in inputs for tag in one.tags or () if tag not in parser.forest.tag_codes}
+    if strange:
+        named = ", ".join(sorted(strange)[:5])
+        tell(f"the treebank has no tags {named}: words with them get the tags they would have", quiet)
 
 
 def _written(parse: Parse, as_json: bool) -> str:
