@@ -1,0 +1,147 @@
+"""Do transducers that combine n-grams and spectral models transcribe better than the best joint n-gram?
+
+The rival is the joint Kneser-Ney n-gram with the inventory of units, the dislike of long units and the
+order that do best on the development set, a corpus at a time. All others learn from the train set alone
+and choose on a held-out part of it. Every model is asked for the test set once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.corpora import require_folder
+from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar.data.transductions import read_transductions
+from sigmastar.evaluation.mcnemar import mcnemar
+from sigmastar.evaluation.transduction import TransductionScores, transduction_scores
+from sigmastar.learning.alignment import learn_aligner
+from sigmastar.learning.ngram import learn_ngram
+from sigmastar.learning.transducer import ORDERS, SINGLE, Panel, learn_transducer
+from sigmastar.operators.transducer import Reading, Transducer
+from sigmastar.statistics.backoff import kneser_ney
+from sigmastar.structures.string_pairs import StringPairs
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.units import SHAPES
+
+CORPORA = {"French": "g2p2021-fre", "Hungarian": "g2p2021-hun", "CMUdict": "cmudict"}
+RIVALS = ((SHAPES, 0.1), (SHAPES, 0.02), (SINGLE, 1.0), ((*SHAPES, (0, 1)), 0.02))
+"""Inventories of units, and the dislike of long ones, that the n-gram may choose from."""
+N_QUICK = 1000
+
+
+class Corpus(NamedTuple):
+    train: StringPairs
+    dev: StringPairs
+    test: StringPairs
+
+
+def files(unit: str, settings: Settings) -> list[Path]:
+    folder = require_folder(settings, "transduction")
+    return [next(folder.glob(f"{CORPORA[unit]}-{part}.tsv*")) for part in ("train", "dev", "test")]
+
+
+@cache
+def _corpus(paths: tuple[Path, ...], quick: bool) -> Corpus:
+    parts = [StringPairs.of(read_transductions(path)) for path in paths]
+    if quick:
+        parts = [part.select(np.arange(min(N_QUICK, len(part)))) for part in parts]
+    return Corpus(*parts)
+
+
+def best_ngram(corpus: Corpus) -> tuple[Transducer, Row]:
+    """The joint n-gram that errs least on the development set."""
+    best: tuple[float, Transducer, Row] | None = None
+    for shapes, long_units in RIVALS:
+        aligner = learn_aligner(corpus.train, shapes, long_units=long_units).aligner
+        strings = aligner.align(corpus.train).best()
+        for order in ORDERS:
+            model = learn_ngram(strings, order, kneser_ney)
+            found = Transducer((Reading(aligner, {"ngram": model}),), (), np.ones(1))
+            error = _judged(found, corpus.dev)[0].word_error_rate.value
+            if best is None or error < best[0]:
+                said = {"order": order, "units": " ".join(f"{p}-{q}" for p, q in shapes), "long": long_units}
+                best = (error, found, said)
+    assert best is not None
+    return best[1], best[2]
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    corpus = _corpus(tuple(files(unit, settings)), settings.quick)
+    rival, chosen = best_ngram(corpus)
+    theirs, row = _row("best n-gram", rival, corpus)
+    yield {**row, **chosen}
+    panels = {"n-grams combined": Panel(kinds=("ngram",), outputs=False), "combined": Panel()}
+    for name in settings.chosen(tuple(panels)):
+        fit, timing = timed(partial(learn_transducer, corpus.train, panels[name], settings.rng(0)))
+        ours, row = _row(name, fit.transducer, corpus)
+        paired = mcnemar(~ours.wrong, ~theirs.wrong)
+        yield {
+            **row,
+            "order": fit.order,
+            "better": paired.only_first,
+            "worse": paired.only_second,
+            "p": paired.p_value,
+            "seconds": timing.seconds,
+            "cpu_seconds": timing.cpu_seconds,
+            "weights": dict(zip(fit.transducer.names, fit.transducer.weights.round(3).tolist(), strict=True)),
+        }
+
+
+def _row(name: str, transducer: Transducer, corpus: Corpus) -> tuple[TransductionScores, Row]:
+    dev, _ = _judged(transducer, corpus.dev)
+    test, milliseconds = _judged(transducer, corpus.test)
+    words, symbols = test.word_error_rate, test.symbol_error_rate
+    return test, {
+        "method": name,
+        "dev": 100 * dev.word_error_rate.value,
+        "word": 100 * words.value,
+        "low": 100 * words.low,
+        "high": 100 * words.high,
+        "symbol": 100 * symbols.value,
+        "ms": milliseconds,
+    }
+
+
+def _judged(transducer: Transducer, pairs: StringPairs) -> tuple[TransductionScores, float]:
+    """Error rates, and milliseconds an input."""
+    references = pairs.references()
+    inputs = Strings.of(list(references))
+    transducer.predict(inputs.select(np.arange(min(len(inputs), 20))))  # compiles
+    rankings, timing = timed(partial(transducer.predict, inputs))
+    found = [ranking[0][0] if ranking else () for ranking in rankings]
+    scores = transduction_scores(found, list(references.values()), np.random.default_rng(0))
+    return scores, 1000 * timing.seconds / len(inputs)
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    """What the combination errs less than the best n-gram, and how long a word takes."""
+    findings, below = [], 0
+    rival = {row["unit"]: row for row in rows if row["method"] == "best n-gram"}
+    ours = [row for row in rows if row["method"] == "combined"]
+    for row in ours:
+        gap = row["word"] - rival[row["unit"]]["word"]
+        below += gap < 0
+        note = f"better on {row['better']} words, worse on {row['worse']}, p = {row['p']:.2g}"
+        findings.append(
+            Finding(f"{row['unit']}: word error above the n-gram's", gap, Target("<=", 0.0), note)
+        )
+        findings.append(Finding(f"{row['unit']}: milliseconds a word", row["ms"], Target("<=", 10.0)))
+    if len(ours) == len(CORPORA):
+        findings.append(Finding("corpora with fewer errors than the n-gram", below, Target(">=", 2)))
+    return findings
+
+
+QUESTION = Question(
+    "transduction",
+    "Letters to sounds: combined transducers against the best joint n-gram",
+    lambda settings: list(CORPORA)[: 1 if settings.quick else None],
+    measure,
+    conclude,
+    ("unit", "method", "dev", "word", "low", "high", "symbol", "ms", "better", "worse", "p", "seconds"),
+    files,
+)
