@@ -35,7 +35,7 @@ from sigmastar.operators.files import load_model, save_model
         (("evaluate", "m"), "give a FILE to measure on, or a --reference"),
         (("evaluate", "m", "--reference", "r", "--targets", "t"), "--targets need the FILE"),
         (("predict", "m", "f", "--top", "0"), "--top"),
-        (("show", "m", "--dot", "--html"), "one of --dot, --html and --json"),
+        (("show", "m", "--dot", "--html"), "one of --dot, --html, --svg and --json"),
         (("convert", "m", "--to", "poem"), "'poem' is not one of 'att'"),
         (("convert", "m", "--to", "dot", "--symbols", "s"), "--symbols is for --to att"),
         (("reproduce", "nothing2020"), "balle2014"),
