@@ -16,6 +16,7 @@ from benchmarks.run import ask
 QUESTIONS = (
     "startup",
     "readers",
+    "brackets",
     "scoring",
     "em_iteration",
     "grammar_em",

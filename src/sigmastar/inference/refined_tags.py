@@ -42,8 +42,12 @@ def refined_marginals(
     unigrams: Array,
     bigrams: Array,
     logs: Array,
+    least: float = 0.0,
 ) -> None:
-    """Fill the marginals of sentences low..high; `logs` gets the logarithm of each normaliser."""
+    """Fill the marginals of sentences low..high; `logs` gets the logarithm of each normaliser.
+
+    States whose share of alpha is at most `least` lead nowhere: most are far below any other.
+    """
     widest = 1
     for x in range(len(starts) - 1):
         width = 0
@@ -77,7 +81,7 @@ def refined_marginals(
                         w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
                         for h in range(wide):
                             value = alpha[i - 1 - first, before + h]
-                            if value > 0.0:
+                            if value > least:
                                 arrow = transitions[w0 + h, z0 : z0 + width]
                                 for j in range(width):
                                     row[at + j] += value * arrow[j]
@@ -133,7 +137,7 @@ def refined_marginals(
                         part[h] = 0.0
                     for j in range(width):
                         value = weighted[at + j]
-                        if value > 0.0:
+                        if row[at + j] > least:
                             arrow = backwards[z0 + j, w0 : w0 + wide]
                             for h in range(wide):
                                 part[h] += value * arrow[h]

@@ -24,6 +24,8 @@ def margin_scores(
     block_starts: Longs,
     feature_starts: Longs,
     features: Codes,
+    n_templates: int,
+    first_look: int,
     weights: NDArray[np.float32],
     moves: Array,
     classes: Codes,
@@ -32,7 +34,10 @@ def margin_scores(
     firsts: Array,
     arrows: Array,
 ) -> None:
-    """Fill `firsts` and `arrows` of sentences low..high; the edge is the last row and column of `moves`."""
+    """Fill `firsts` and `arrows` of sentences low..high; the edge is the last row and column of `moves`.
+
+    The first `n_templates` features of a token are those of templates, the others looks of its word.
+    """
     edge, rank = moves.shape[0] - 1, left.shape[1]
     for s in range(low, high):
         for i in range(offsets[s], offsets[s + 1]):
@@ -44,7 +49,8 @@ def margin_scores(
                     firsts[u + b] += moves[tag, edge]
             for k in range(feature_starts[i], feature_starts[i + 1]):
                 if features[k] >= 0:
-                    row = weights[features[k]]
+                    look = k >= feature_starts[i] + n_templates  # looks are numbered after the templates
+                    row = weights[features[k] + (first_look if look else 0)]
                     for b in range(n):
                         firsts[u + b] += row[tags[c0 + b]]
             if i == offsets[s]:

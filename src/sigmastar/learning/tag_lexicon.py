@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
-from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix
+from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix, guess, narrowest_classes
 from sigmastar.structures.tagged import TaggedSentences, require_tagged
 from sigmastar.structures.word_features import word_classes, word_features
 
@@ -37,8 +37,11 @@ def learn_lexicon(sentences: TaggedSentences, rare: int = RARE, shrinkage: float
     totals = np.bincount(codes, minlength=len(types))
     learners = np.flatnonzero(totals <= max(rare, int(totals.min())))
     features, weights = _learn_guess([types[i] for i in learners], counts[learners].toarray())
+    classes = frequent_classes(types, totals)
+    guessed = guess(types, features, weights).astype(np.float32).astype(float)  # as files keep it
+    class_of = narrowest_classes(types, classes)
     return TagLexicon(
-        tags, tuple(types), counts, features, weights, frequent_classes(types, totals), shrinkage, LEAST
+        tags, tuple(types), counts, features, weights, classes, guessed, class_of, shrinkage, LEAST
     )
 
 

@@ -19,11 +19,13 @@ from sigmastar.factorization.factored import triples_of_product
 from sigmastar.factorization.svd import factorize_up_to
 from sigmastar.inference.tag_chains import train_margin
 from sigmastar.learning.tag_refinement import TaggedCorpus
-from sigmastar.operators.margin_tags import MarginTags, hankel_classes, token_features, token_views
+from sigmastar.operators.margin_tags import MarginTags, hankel_classes, token_views, with_looks
+from sigmastar.operators.tag_lexicon import feature_matrix
 from sigmastar.statistics.tag_features import TemplateFeatures, frequent_names
 from sigmastar.structures.word_features import word_features
 
 Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 N_EPOCHS, RATE, COST, RANK, DECAY, DROPOUT = 5, 0.3, 1.0, 16, 1e-3, 0.3
@@ -43,10 +45,13 @@ def learn_margin(
 ) -> MarginTags:
     """Train in `n_epochs` passes over the sentences."""
     lexicon, sentences = corpus.lexicon, corpus.sentences
-    templates = TemplateFeatures.of(token_views(lexicon, sentences).templates())
-    names = frequent_names([list(word_features(word)) for word in sentences.types])
-    starts, features = token_features(templates, names, lexicon, sentences)
     lattice = lexicon.lattice(sentences, with_gold=True)
+    columns = token_views(lexicon, sentences, lattice).templates()
+    templates = TemplateFeatures.of(columns)
+    names = frequent_names([list(word_features(word)) for word in lexicon.words])
+    looks = feature_matrix(lexicon.words, names)
+    starts, features = with_looks(templates.codes(columns), looks, names, lexicon, sentences)
+    features = numbered_on(features, starts, len(columns), templates.n_features)
     classes = frequent_pairs(corpus)
     of_candidate = hankel_classes(classes, lexicon, sentences.types, lattice)
     left, right = spectral_factors(corpus, classes, rank)
@@ -61,8 +66,14 @@ def learn_margin(
             decay, dropped, weights, steps[0], arrows, steps[1], left, right, steps[2],
         )  # fmt: skip
         if watch is not None:
-            watch(MarginTags(templates, names, weights, arrows, classes, left, right), loss)
-    return MarginTags(templates, names, weights, arrows, classes, *_trimmed(left, right))
+            watch(MarginTags(templates, names, looks, weights, arrows, classes, left, right), loss)
+    return MarginTags(templates, names, looks, weights, arrows, classes, *_trimmed(left, right))
+
+
+def numbered_on(features: Codes, starts: Longs, n_templates: int, first_look: int) -> Codes:
+    """One numbering for both kinds of features: looks after those of templates."""
+    place = np.arange(len(features)) - np.repeat(starts[:-1], np.diff(starts))
+    return np.where(place >= n_templates, features + first_look, features).astype(np.int32)
 
 
 def frequent_pairs(corpus: TaggedCorpus, least: int = LEAST_PAIR) -> Longs:
@@ -84,6 +95,8 @@ def spectral_factors(corpus: TaggedCorpus, classes: Longs, rank: int) -> tuple[A
     inner = np.ones(len(of_token), dtype=bool)
     inner[corpus.sentences.offsets[:-1]] = False
     at = np.flatnonzero(inner)
+    if not len(at):  # all sentences have one word: no pair to learn from
+        return np.zeros((n, 0)), np.zeros((n, 0))
     counts = sparse.csr_array((np.ones(len(at)), (of_token[at - 1], of_token[at])), shape=(n, n))
     d_r, d_c = (np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1.0) for axis in (1, 0))
     scaled = (sparse.diags_array(d_r**-0.5) @ counts @ sparse.diags_array(d_c**-0.5)).tocsr()

@@ -17,7 +17,7 @@ from sigmastar.factorization.svd import factorize_up_to
 from sigmastar.learning.heads_em import clustered
 from sigmastar.learning.tag_refinement import RefinedCounts, TaggedCorpus, count_states
 from sigmastar.operators.refined_tags import Ratios, RefinedTags
-from sigmastar.statistics.tag_contexts import TagContexts
+from sigmastar.statistics.tag_contexts import LEAST_WORD, TagContexts
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -46,7 +46,7 @@ def embeddings(contexts: TagContexts, n_dimensions: int = DIMENSIONS) -> tuple[A
 def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
     """States are clusters of tokens in the spectral space, tag by tag."""
     sentences = corpus.sentences
-    contexts = TagContexts.of(sentences.type_codes, corpus.tags, sentences.offsets)
+    contexts = TagContexts.of(words_or_classes(corpus), corpus.tags, sentences.offsets)
     pasts, futures = embeddings(contexts)
     gaps = contexts.token_gaps
     keys, places, counts = np.unique(
@@ -66,6 +66,15 @@ def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator
             state_of_key[chosen] = clustered(points[chosen], counts[chosen].astype(float), n, rng)
             sizes[tag] = state_of_key[chosen].max() + 1
     return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of_key[places])
+
+
+def words_or_classes(corpus: TaggedCorpus, least: int = LEAST_WORD) -> NDArray[np.int32]:
+    """Of each token its word, or if that is rare its class of words."""
+    sentences = corpus.sentences
+    codes = sentences.type_codes
+    frequent = np.bincount(codes)[codes] >= least
+    classes = len(sentences.types) + corpus.lexicon.class_codes(sentences.types)[codes]
+    return np.where(frequent, codes, classes).astype(np.int32)
 
 
 def random_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:

@@ -6,7 +6,7 @@
     bigram, trigram    hidden Markov models of tags
     max-margin   a chain over features and a low-rank Hankel block
 
-All share one lexicon. Weights and sizes were chosen on development data.
+All share one lexicon. Sizes were chosen on development data; weights of a product are by held-out sentences.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from sigmastar.learning.tag_margin import learn_margin
 from sigmastar.learning.tag_operators import learn_operators
 from sigmastar.learning.tag_refinement import Shrinkage, TaggedCorpus, estimate, refine
 from sigmastar.learning.tag_starts import bigram_start, random_start, spectral_start, trigram_model
+from sigmastar.learning.tag_weights import choose_weights
 from sigmastar.operators.tagger import DECODINGS, Tagger, TagModel
 from sigmastar.structures.chunks import is_chunk_tagging
 from sigmastar.structures.tagged import TaggedSentences
 
 Say = Callable[[str, float], None]
 
-FEATURE_WEIGHT, REFINED_WEIGHT = 1.0, 0.7
 WORDS_A_STATE = 2500  # of operators: with fewer words, fewer states stand above the noise
 
 
@@ -62,15 +62,21 @@ Members = list[tuple[TagModel, float]]
 def _refined(task: _Task) -> Members:
     features = task.settings.features
     n = task.settings.n_members or (2 if features else 4)
-    weight = (REFINED_WEIGHT if features else 1.0) / n
-    members: Members = []
-    for number in range(n):
-        task.say(f"refining tags, {number + 1} of {n}", 0.1 + 0.4 * number / n)
-        start = spectral_start(task.corpus, task.n_states(32), task.rng)
-        members.append((refine(task.corpus, start, task.n_iterations(6), Shrinkage()), weight))
+    n_states, n_iterations = task.n_states(32), task.n_iterations(6)
+    refined_weight, feature_weight = 1.0, 0.0
     if features:
-        task.say("training features", 0.5)
-        members.append((learn_margin(task.corpus, task.rng), FEATURE_WEIGHT))
+        task.say("weighing on held-out sentences", 0.1)
+        sentences = task.corpus.sentences
+        refined_weight, feature_weight = choose_weights(sentences, n_states, n_iterations, task.rng)
+    members: Members = []
+    for number in range(n if refined_weight else 0):
+        task.say(f"refining tags, {number + 1} of {n}", 0.4 + 0.3 * number / n)
+        start = spectral_start(task.corpus, n_states, task.rng)
+        refined = refine(task.corpus, start, n_iterations, Shrinkage())
+        members.append((refined, refined_weight / n))
+    if features:
+        task.say("training features", 0.7)
+        members.append((learn_margin(task.corpus, task.rng), feature_weight))
     return members
 
 

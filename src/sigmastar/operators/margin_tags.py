@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from sigmastar.inference.tag_chains import chain_marginals
 from sigmastar.inference.tag_scores import margin_scores
@@ -34,6 +35,7 @@ class MarginTags:
 
     templates: TemplateFeatures
     names: tuple[str, ...]
+    looks: sparse.csr_array  # known words x names
     weights: NDArray[np.float32]
     arrows: Array
     classes: Longs  # sorted word x n_tags + tag of the frequent pairs; their rows of L, R follow the tags'
@@ -61,14 +63,17 @@ class MarginTags:
         self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice
     ) -> tuple[Array, Array]:
         """Scores of candidates and of pairs of them, flat."""
-        starts, features = token_features(self.templates, self.names, lexicon, sentences)
+        codes = self.templates.codes(token_views(lexicon, sentences, lattice).templates())
+        starts, features = with_looks(codes, self.looks, self.names, lexicon, sentences)
+        first_look = self.templates.n_features
         classes = self.candidate_classes(lexicon, sentences.types, lattice)
         firsts, arrows = np.zeros(int(lattice.token_starts[-1])), np.zeros(int(lattice.block_starts[-1]))
 
         def task(low: int, high: int) -> None:
             margin_scores(
                 lattice.offsets, low, high, lattice.types, lattice.starts, lattice.tags,
-                lattice.token_starts, lattice.block_starts, starts, features, self.weights, self.arrows,
+                lattice.token_starts, lattice.block_starts, starts, features, codes.shape[1],
+                first_look, self.weights, self.arrows,
                 classes, self.left, self.right, firsts, arrows,
             )  # fmt: skip
 
@@ -78,6 +83,8 @@ class MarginTags:
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays: dict[str, NDArray[Any]] = {
             "weights": self.weights,
+            "looks": self.looks.indices.astype(np.int32),
+            "look_starts": self.looks.indptr.astype(np.int64),
             "arrows": self.arrows,
             "classes": self.classes,
             "left": self.left,
@@ -93,29 +100,44 @@ class MarginTags:
         templates, names = TemplateFeatures(tuple(keys)), tuple(header["names"])
         if len(arrays["weights"]) != templates.n_features + len(names):
             raise ValueError("the weights of a tagger do not fit its features")
+        looks = looks_of(arrays["look_starts"], arrays["looks"], len(names))
         parts = (arrays[name] for name in ("weights", "arrows", "classes", "left", "right"))
-        return cls(templates, names, *parts)
+        return cls(templates, names, looks, *parts)
 
 
-def token_views(lexicon: TagLexicon, sentences: TaggedSentences) -> TokenViews:
-    """What templates look at; a word's own guess is that of its looks and counts."""
+def looks_of(starts: Longs, indices: Codes, n_names: int) -> sparse.csr_array:
+    """Which of the names each known word has."""
+    shape = (len(starts) - 1, n_names)
+    return sparse.csr_array((np.ones(len(indices)), indices, starts.astype(np.int32)), shape=shape)
+
+
+def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TokenViews:
+    """What templates look at; the guess of a word is its likeliest candidate."""
     types, codes = sentences.types, sentences.type_codes
-    guesses = lexicon.distributions(types).argmax(axis=1) if types else np.zeros(0, dtype=np.int64)
     return TokenViews(
         lexicon.codes(types).astype(np.int64)[codes],
         lexicon.class_codes(types).astype(np.int64)[codes],
-        guesses.astype(np.int64)[codes],
+        lattice.likeliest.astype(np.int64)[codes],
         sentences.offsets,
     )
 
 
-def token_features(
-    templates: TemplateFeatures, names: tuple[str, ...], lexicon: TagLexicon, sentences: TaggedSentences
+def with_looks(
+    codes: Codes,
+    looks: sparse.csr_array,
+    names: tuple[str, ...],
+    lexicon: TagLexicon,
+    sentences: TaggedSentences,
 ) -> tuple[Longs, Codes]:
-    """The features of every token: those of the templates, then those of the word's looks."""
-    looks = feature_matrix(sentences.types, names)
-    looks.indices += templates.n_features
-    return joined(templates.codes(token_views(lexicon, sentences).templates()), sentences.type_codes, looks)
+    """Features of tokens by templates, and by the looks of their words: kept ones of words that are known."""
+    known = lexicon.codes(sentences.types)
+    strange = np.flatnonzero(known < 0)
+    found = feature_matrix([sentences.types[i] for i in strange.tolist()], names)
+    rows = known.copy()
+    rows[strange] = looks.shape[0] + np.arange(len(strange))
+    indices = np.concatenate([looks.indices, found.indices])
+    starts = np.append(looks.indptr, looks.indptr[-1] + found.indptr[1:])
+    return joined(codes, rows[sentences.type_codes], starts, indices)
 
 
 def hankel_classes(classes: Longs, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Codes:

@@ -49,6 +49,7 @@ class RefinedTags:
     final: Array
     by_word: Ratios
     by_class: Ratios
+    least: float = 1e-5  # states below this share of the belief lead nowhere; 0 is exact, and slower
 
     @property
     def n_states(self) -> int:
@@ -81,7 +82,7 @@ class RefinedTags:
                 lattice.offsets, low, high, lattice.types, lattice.starts, lattice.tags,
                 lattice.token_starts, lattice.block_starts, emissions, self.states,
                 self.initial, self.transitions, backwards, self.final,
-                found.unigrams, found.bigrams, found.logs,
+                found.unigrams, found.bigrams, found.logs, self.least,
             )  # fmt: skip
 
         lattice.each_shard(task)

@@ -53,6 +53,16 @@ class TagLattice:
             self.starts[self.types] - self.token_starts[:-1], n
         )
 
+    @cached_property
+    def likeliest(self) -> Codes:
+        """Of each type the candidate of largest chance."""
+        if len(self.starts) == 1:
+            return np.zeros(0, dtype=np.int32)
+        top = np.maximum.reduceat(self.chances, self.starts[:-1])
+        hits = np.flatnonzero(self.chances == np.repeat(top, np.diff(self.starts)))
+        types = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))[hits]
+        return self.tags[hits[np.unique(types, return_index=True)[1]]]
+
     @property
     def token_of(self) -> Longs:
         """Of every token and candidate, the token."""

@@ -36,6 +36,8 @@ class TagLexicon:
     features: tuple[str, ...]
     weights: Array  # features + 1 (the constant) x tags
     classes: tuple[str, ...]
+    guessed: Array  # what looks say of each known word, words x tags
+    class_of: Codes  # of each known word
     shrinkage: float
     least: float  # candidates below this probability are dropped
 
@@ -59,18 +61,19 @@ class TagLexicon:
 
     def class_codes(self, types: Sequence[str]) -> Codes:
         """The narrowest class of each word."""
-        places = {name: code for code, name in enumerate(self.classes)}
-        return np.fromiter(
-            (next(places[s] for s in word_classes(word) if s in places) for word in types),
-            np.int32,
-            len(types),
-        )
+        codes = self.codes(types)
+        found = self.class_of[np.maximum(codes, 0)].copy()
+        strange = np.flatnonzero(codes < 0)
+        found[strange] = narrowest_classes([types[i] for i in strange.tolist()], self.classes)
+        return found
 
     def guesses(self, types: Sequence[str]) -> Array:
         """p'(t | x) from what each word looks like."""
-        indicators = feature_matrix(types, self.features)
-        scores = np.asarray(indicators @ self.weights[:-1]) + self.weights[-1]
-        return np.asarray(special.softmax(scores, axis=1))
+        codes = self.codes(types)
+        found = self.guessed[np.maximum(codes, 0)]
+        strange = np.flatnonzero(codes < 0)
+        found[strange] = guess([types[i] for i in strange.tolist()], self.features, self.weights)
+        return found
 
     def distributions(self, types: Sequence[str]) -> Array:
         """p(t | x) of each word."""
@@ -98,6 +101,8 @@ class TagLexicon:
             "lexicon.indices": self.counts.indices.astype(np.int32),
             "lexicon.indptr": self.counts.indptr.astype(np.int64),
             "lexicon.weights": self.weights.astype(np.float32),
+            "lexicon.guessed": self.guessed.astype(np.float32),
+            "lexicon.class_of": self.class_of,
         }
         return arrays, {
             "tags": list(self.tags),
@@ -129,9 +134,24 @@ class TagLexicon:
             tuple(header["features"]),
             weights,
             tuple(header["classes"]),
+            arrays["lexicon.guessed"].astype(float),
+            arrays["lexicon.class_of"],
             float(header["shrinkage"]),
             float(header["least"]),
         )
+
+
+def guess(types: Sequence[str], features: Sequence[str], weights: Array) -> Array:
+    """Softmax of the weights of what words look like; the last row of weights is the constant."""
+    scores = np.asarray(feature_matrix(types, features) @ weights[:-1]) + weights[-1]
+    return np.asarray(special.softmax(scores, axis=1)) if len(types) else scores
+
+
+def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Codes:
+    """The place among `classes` of the narrowest class of each word."""
+    places = {name: code for code, name in enumerate(classes)}
+    found = (next(places[name] for name in word_classes(word) if name in places) for word in types)
+    return np.fromiter(found, np.int32, len(types))
 
 
 def feature_matrix(types: Sequence[str], features: Sequence[str]) -> sparse.csr_array:

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 Longs = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -82,16 +81,16 @@ def frequent_names(rows: Sequence[Sequence[str]], least: int = LEAST) -> tuple[s
     return tuple(sorted(name for name, count in met.items() if count >= least))
 
 
-def joined(codes: Codes, types: Codes, type_features: sparse.csr_array) -> tuple[Longs, Codes]:
-    """Features of tokens by templates, then those of their types (coded after), as starts and codes."""
-    sizes = np.diff(type_features.indptr)[types].astype(np.int64)
+def joined(codes: Codes, rows: Codes, row_starts: Longs, looks: Codes) -> tuple[Longs, Codes]:
+    """Features of tokens by templates, then the looks of their rows, as starts and codes."""
+    sizes = np.diff(row_starts)[rows].astype(np.int64)
     width = codes.shape[1]
     starts = np.append(0, np.cumsum(sizes + width))
     flat = np.empty(int(starts[-1]), dtype=np.int32)
     flat[(starts[:-1, None] + np.arange(width)).ravel()] = codes.ravel()
     inner = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    flat[np.repeat(starts[:-1] + width, sizes) + inner] = type_features.indices[
-        np.repeat(type_features.indptr[:-1][types], sizes) + inner
+    flat[np.repeat(starts[:-1] + width, sizes) + inner] = looks[
+        np.repeat(row_starts[:-1][rows], sizes) + inner
     ]
     return starts, flat
 

@@ -1,0 +1,126 @@
+"""Which tag comes next? Automata on sequences of tags, beside n-grams and EM.
+
+Error of the next tag (the end of a sentence included), perplexity and training time, on the 12 universal tags
+of the WSJ sample and the 17 UPOS tags of EWT. n-grams are interpolated Kneser-Ney, of the order that errs
+least on the development part; EM has 60 states and a random start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.corpora import require_folder
+from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar.data.tagged import read_tagged
+from sigmastar.evaluation.intervals import bootstrap
+from sigmastar.evaluation.likelihood import log_likelihood
+from sigmastar.evaluation.prediction import next_symbol_error, next_symbol_errors
+from sigmastar.learning.auto import learn_auto
+from sigmastar.learning.convex import learn_convex
+from sigmastar.learning.em import learn_em
+from sigmastar.learning.fast import learn_fast
+from sigmastar.learning.ngram import learn_ngram
+from sigmastar.operators.sequence import SequenceModel
+from sigmastar.reproduce.tagged import read_tag_map, read_tags
+from sigmastar.statistics.backoff import kneser_ney
+from sigmastar.structures.strings import Strings
+
+UNITS = ("ptb", "ewt")
+KN, EM = "kneser-ney", "em-60"
+METHODS = (KN, "fast", "convex", "auto", EM)
+PARTS = ("train", "dev", "test")
+
+
+def units(settings: Settings) -> list[str]:
+    require_folder(settings, "ptb_sample")
+    return ["ptb"] if settings.quick else list(UNITS)
+
+
+def files(unit: str, settings: Settings) -> list[Path]:
+    if unit == "ewt":
+        return [require_folder(settings, "ud") / f"en_ewt-{part}.conllu.gz" for part in PARTS]
+    return [require_folder(settings, "ptb_sample") / f"wsj-{part}.dp" for part in PARTS]
+
+
+def read(unit: str, settings: Settings) -> list[Strings]:
+    paths = files(unit, settings)
+    if unit == "ptb":
+        mapping = read_tag_map(require_folder(settings, "universal_tagset") / "en-ptb.map")
+        return [read_tags(path, mapping) for path in paths]
+    parts = [read_tagged(path, "conllu", "upos") for path in paths]
+    first = Strings.of(parts[0].cut(parts[0].tags or []))
+    return [first, *(Strings.of(p.cut(p.tags or []), alphabet=first.alphabet) for p in parts[1:])]
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    train, dev, test = read(unit, settings)
+    rng = settings.rng(0)
+    learners: dict[str, Callable[[Strings], SequenceModel]] = {
+        KN: lambda strings: _best_ngram(strings, dev),
+        "fast": lambda strings: learn_fast(strings, rng).model,
+        "convex": lambda strings: learn_convex(strings, rng).model,
+        "auto": lambda strings: learn_auto(strings, rng).automaton,
+        EM: lambda strings: learn_em(strings, 60, rng).automaton,
+    }
+    for method in settings.chosen(METHODS):
+        learners[method](train.select(np.arange(100)))  # compiles
+        model, timing = timed(lambda method=method: learners[method](train))  # type: ignore[misc]
+        wrong = next_symbol_errors(model, test).astype(float)
+        error = bootstrap(wrong, settings.rng(1))
+        logs = log_likelihood(model, test)
+        yield {
+            "method": method,
+            "error": error.value,
+            "low": error.low,
+            "high": error.high,
+            "perplexity": float(np.exp(-logs.sum() / test.n_gaps)),
+            "seconds": timing.seconds,
+            "cpu_seconds": timing.cpu_seconds,
+        }
+
+
+def _best_ngram(strings: Strings, dev: Strings) -> SequenceModel:
+    models = [learn_ngram(strings, order, kneser_ney) for order in (2, 3, 4, 5)]
+    return min(models, key=lambda model: next_symbol_error(model, dev))
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    at = {(row["unit"], row["method"]): row for row in rows}
+    found = []
+    for unit in UNITS:
+        if (unit, KN) not in at or (unit, EM) not in at:
+            continue
+        ours = [at[unit, name] for name in ("fast", "convex", "auto") if (unit, name) in at]
+        kn, em = at[unit, KN], at[unit, EM]
+        least = min(ours, key=lambda row: row["error"])
+        found += [
+            Finding(
+                f"{unit}: error - Kneser-Ney's",
+                least["error"] - kn["error"],
+                Target("<=", 0),
+                least["method"],
+            ),
+            Finding(f"{unit}: error - EM's", least["error"] - em["error"], Target("<=", 0), least["method"]),
+        ]
+        sharp = min(ours, key=lambda row: row["perplexity"])
+        gain = sharp["perplexity"] - kn["perplexity"]
+        found.append(Finding(f"{unit}: perplexity - Kneser-Ney's", gain, Target("<=", 0), sharp["method"]))
+        quick = at.get((unit, "fast"))
+        if quick:
+            ratio = em["cpu_seconds"] / quick["cpu_seconds"]
+            found.append(Finding(f"{unit}: EM's time / fast's", ratio, Target(">=", 30)))
+    return found
+
+
+QUESTION = Question(
+    name="next_tags",
+    title="The next tag: automata beside n-grams and EM",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=("method", "error", "low", "high", "perplexity", "seconds", "cpu_seconds"),
+    files=files,
+)

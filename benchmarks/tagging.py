@@ -1,0 +1,227 @@
+"""How well and how fast do taggers tag?
+
+Test accuracy on all and on unknown words, F1 of chunks, training time and tokens a second, for every learner
+on UPOS of the English EWT treebank and on tags and chunks of CoNLL 2000; CRFsuite (c1 = c2 = 0.1, 100
+iterations) is the peer, on features of the same words and windows. Inputs are words alone, also for chunks.
+Sizes and weights are the defaults, which were chosen on EWT's development part and on the last tenth of the
+CoNLL 2000 training sentences. `start` is one refinement from spectral clusters with 6 EM iterations, `em` one
+of the same size from chance with 40: both with four seeds.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.corpora import require_folder
+from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar.data.tagged import TaggedLayout
+from sigmastar.evaluation.mcnemar import mcnemar
+from sigmastar.evaluation.tagging import chunk_counts, tagging_scores
+from sigmastar.learning.tagging import TaggerSettings, learn_tagger
+from sigmastar.operators.tagger import Tagger
+from sigmastar.operators.weighted_tagger import WeightedTagger
+from sigmastar.structures.tagged import TaggedSentences
+from sigmastar.structures.word_features import shape
+
+UNITS = {"ewt": "ud", "pos": "conll2000", "chunk": "conll2000"}
+LABELS = {"ewt": "upos", "pos": "2", "chunk": "3"}
+CRF = "crfsuite"
+SIZE = 32  # states of a tag where starts are compared
+SINGLE = TaggerSettings(n_states=SIZE, n_members=1, features=False)
+LEARNERS: dict[str, tuple[str, TaggerSettings]] = {
+    "bigram": ("bigram", TaggerSettings()),
+    "trigram": ("trigram", TaggerSettings()),
+    "spectral": ("spectral", TaggerSettings()),
+    "start": ("refined", SINGLE),
+    "em": ("em", TaggerSettings(n_states=SIZE, n_iterations=40)),
+    "product": ("refined", TaggerSettings(features=False)),
+    "max-margin": ("max-margin", TaggerSettings()),
+    "refined": ("refined", TaggerSettings()),
+}
+METHODS = (*LEARNERS, CRF)
+N_SEEDS = {"start": 4, "em": 4}
+N_WARM = 50
+
+
+def units(settings: Settings) -> list[str]:
+    require_folder(settings, "conll2000")
+    return ["ewt"] if settings.quick else list(UNITS)
+
+
+def files(unit: str, settings: Settings) -> list[Path]:
+    folder = require_folder(settings, UNITS[unit])
+    if unit == "ewt":
+        return [folder / f"en_ewt-{part}.conllu.gz" for part in ("train", "test")]
+    return [folder / f"{part}.txt.gz" for part in ("train", "test")]
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    layout = TaggedLayout("conllu" if unit == "ewt" else "columns", LABELS[unit])
+    train, test = (layout.read(path).sentences for path in files(unit, settings))
+    right: dict[str, np.ndarray] = {}
+    chunks: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    for method in settings.chosen(METHODS):
+        if method == CRF and importlib.util.find_spec("pycrfsuite") is None:
+            continue
+        for number in range(1 if settings.quick else N_SEEDS.get(method, 1)):
+            found, row = _peer(train, test) if method == CRF else _ours(method, train, test, settings, number)
+            scores = tagging_scores(test, found, set(train.types), settings.rng(1))
+            right[method] = np.array([a == b for a, b in zip(found, test.tags or [], strict=True)])
+            chunks[method] = chunk_counts(test, found) if scores.chunk_f1 else (np.zeros(1), np.ones(1))
+            yield {
+                "method": method,
+                "seed": number,
+                "accuracy": scores.accuracy.value,
+                "low": scores.accuracy.low,
+                "high": scores.accuracy.high,
+                "unknown": scores.unknown_accuracy.value if scores.unknown_accuracy else None,
+                "F1": scores.chunk_f1.value if scores.chunk_f1 else None,
+                "F1 low": scores.chunk_f1.low if scores.chunk_f1 else None,
+                "F1 high": scores.chunk_f1.high if scores.chunk_f1 else None,
+                **row,
+            }
+    if CRF in right and "refined" in right:
+        yield _against(right, chunks, settings)
+
+
+def _ours(
+    method: str, train: TaggedSentences, test: TaggedSentences, settings: Settings, number: int
+) -> tuple[list[str], Row]:
+    name, chosen = LEARNERS[method]
+
+    def learn(sentences: TaggedSentences) -> Callable[[], Tagger]:
+        return lambda: learn_tagger(sentences, name, chosen, settings.rng(number))
+
+    warm = learn(train.select(np.arange(N_WARM)))()  # compiles
+    warm.predict(test.select(np.arange(N_WARM)), 1)
+    tagger, training = timed(learn(train))
+    found, tagging = timed(lambda: tagger.predict(test, 1))
+    row: Row = {
+        "seconds": training.seconds,
+        "cpu_seconds": training.cpu_seconds,
+        "tokens/s": test.n_words / tagging.cpu_seconds,
+    }
+    signed = [member for member in tagger.members if isinstance(member, WeightedTagger)]
+    if signed:
+        lattice = tagger.lexicon.lattice(test)
+        logs = signed[0].raw_marginals(tagger.lexicon, test, lattice).logs
+        row["non-positive"] = float(np.isnan(logs).mean())
+    return found, row
+
+
+def _peer(train: TaggedSentences, test: TaggedSentences) -> tuple[list[str], Row]:
+    import pycrfsuite
+
+    sentences = [crf_features(words) for words in train.cut(train.words)]
+    trainer = pycrfsuite.Trainer(verbose=False)
+    for features, tags in zip(sentences, train.cut(train.tags or []), strict=True):
+        trainer.append(features, tags)
+    trainer.set_params({"c1": 0.1, "c2": 0.1, "max_iterations": 100})
+    with tempfile.TemporaryDirectory() as folder:
+        model = os.path.join(folder, "crf.model")
+        _, training = timed(lambda: trainer.train(model))
+        tagger = pycrfsuite.Tagger()
+        tagger.open(model)
+        found, tagging = timed(
+            lambda: [tag for words in test.cut(test.words) for tag in tagger.tag(crf_features(words))]
+        )
+    return found, {
+        "seconds": training.seconds,
+        "cpu_seconds": training.cpu_seconds,
+        "tokens/s": test.n_words / tagging.cpu_seconds,
+    }
+
+
+def crf_features(words: list[str]) -> list[list[str]]:
+    """Word, affixes, shape; two words to each side, shapes and endings of the next ones, pairs of words."""
+    small = ["<>", "<>", *(word.lower() for word in words), "<>", "<>"]
+    shapes = ["<>", *map(shape, words), "<>"]
+    rows = []
+    for i, word in enumerate(words):
+        w = small[i + 2]
+        row = ["bias", f"w={word}", f"l={w}", f"shape={shapes[i + 1]}"]
+        row += [f"s{k}={w[-k:]}" for k in range(1, 5)] + [f"p{k}={w[:k]}" for k in range(1, 5)]
+        row += [f"{d}w={small[i + 2 + d]}" for d in (-2, -1, 1, 2)]
+        for d in (-1, 1):
+            row += [f"{d}shape={shapes[i + 1 + d]}", f"{d}s3={small[i + 2 + d][-3:]}"]
+        row += [f"-1|0={small[i + 1]}|{w}", f"0|1={w}|{small[i + 3]}"]
+        rows.append(row)
+    return rows
+
+
+def _against(
+    right: dict[str, np.ndarray], chunks: dict[str, tuple[np.ndarray, np.ndarray]], settings: Settings
+) -> Row:
+    """The default tagger beside the peer, paired: McNemar on words, resampled sentences for F1."""
+    test = mcnemar(right["refined"], right[CRF])
+    row: Row = {
+        "method": "refined - crfsuite",
+        "accuracy": float(right["refined"].mean() - right[CRF].mean()),
+        "p": test.p_value,
+    }
+    ours, theirs = chunks["refined"], chunks[CRF]
+    if len(ours[0]) > 1:
+        n = len(ours[0])
+        drawn = settings.rng(2).multinomial(n, np.full(n, 1 / n), 2000)
+        gaps = (drawn @ ours[0]) / (drawn @ ours[1]) - (drawn @ theirs[0]) / (drawn @ theirs[1])
+        row["F1"] = float(ours[0].sum() / ours[1].sum() - theirs[0].sum() / theirs[1].sum())
+        row["F1 low"], row["F1 high"] = (float(v) for v in np.quantile(gaps, [0.025, 0.975]))
+    return row
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    def mean(unit: str, method: str, column: str) -> float:
+        values = [
+            r[column]
+            for r in rows
+            if (r["unit"], r["method"]) == (unit, method) and r.get(column) is not None
+        ]
+        return float(np.mean(values)) if values else float("nan")
+
+    found: list[Finding] = []
+
+    def say(label: str, value: float, target: Target) -> None:
+        if np.isfinite(value):
+            found.append(Finding(label, value, target))
+
+    crf = mean("ewt", CRF, "accuracy")
+    say("EWT, refined: accuracy", mean("ewt", "refined", "accuracy"), Target(">=", 0.952))
+    say("EWT, refined - CRFsuite", mean("ewt", "refined", "accuracy") - crf, Target(">=", 0.0))
+    gain = mean("ewt", "start", "accuracy") - mean("ewt", "trigram", "accuracy")
+    say("EWT, one refinement - trigram", gain, Target(">=", 0.016))
+    say("CoNLL 2000 tags, refined: accuracy", mean("pos", "refined", "accuracy"), Target(">=", 0.978))
+    say("CoNLL 2000 chunks, refined: F1", mean("chunk", "refined", "F1"), Target(">=", 0.929))
+    for unit, column in (("ewt", "accuracy"), ("pos", "accuracy"), ("chunk", "F1")):
+        peer = mean(unit, "refined", column) - mean(unit, CRF, column)
+        say(f"{unit}, refined - CRFsuite: {column}", peer, Target(">=", 0.0))
+        ratio = mean(unit, "refined", "cpu_seconds") / mean(unit, CRF, "cpu_seconds")
+        say(f"{unit}, training time / CRFsuite's", ratio, Target("<=", 0.5))
+        start = mean(unit, "start", column) - mean(unit, "em", column)
+        say(f"{unit}, spectral start - random start: {column}", start, Target(">=", 0.0))
+        faster = mean(unit, "start", "cpu_seconds") / mean(unit, "em", "cpu_seconds")
+        say(f"{unit}, spectral start: time / random start's", faster, Target("<=", 0.5))
+        operators = mean(unit, "spectral", column) - mean(unit, "bigram", column)
+        say(f"{unit}, operators - bigram: {column}", operators, Target(">=", 0.0))
+        say(f"{unit}, non-positive normalisers", mean(unit, "spectral", "non-positive"), Target("<", 0.01))
+        say(f"{unit}, refined: tokens/s", mean(unit, "refined", "tokens/s"), Target(">=", 100_000))
+    return found
+
+
+QUESTION = Question(
+    name="tagging",
+    title="Tagging: accuracy, chunks, training and tagging speed, beside CRFsuite",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=(
+        "method", "seed", "accuracy", "low", "high", "unknown", "F1", "F1 low", "F1 high", "p",
+        "seconds", "cpu_seconds", "tokens/s", "non-positive",
+    ),
+    files=files,
+)  # fmt: skip

@@ -1,0 +1,123 @@
+"""Every way of learning a tagger."""
+
+from __future__ import annotations
+
+from itertools import product as sequences
+
+import numpy as np
+import pytest
+
+from sigmastar.data.tagging_generators import make_tagged
+from sigmastar.errors import InputError
+from sigmastar.learning.tag_lexicon import learn_lexicon
+from sigmastar.learning.tag_operators import RAW, Taming, learn_operators, recover_operators
+from sigmastar.learning.tag_refinement import Shrinkage, TaggedCorpus, estimate, expectations, refine
+from sigmastar.learning.tag_starts import bigram_start, random_start, spectral_start, trigram_model
+from sigmastar.learning.tagging import METHODS, TaggerSettings, learn_tagger
+from sigmastar.structures.tagged import TaggedSentences
+
+
+@pytest.fixture(scope="module")
+def split() -> tuple[TaggedSentences, TaggedSentences]:
+    whole = make_tagged(np.random.default_rng(1), 2300)
+    return whole.select(np.arange(2000)), whole.select(np.arange(2000, 2300))
+
+
+@pytest.fixture(scope="module")
+def corpus(split: tuple[TaggedSentences, TaggedSentences]) -> TaggedCorpus:
+    return TaggedCorpus(learn_lexicon(split[0]), split[0])
+
+
+def accuracy(found: list[str], gold: TaggedSentences) -> float:
+    return float(np.mean([a == b for a, b in zip(found, gold.tags or [], strict=True)]))
+
+
+def test_methods_use_the_context(split: tuple[TaggedSentences, TaggedSentences]) -> None:
+    train, fresh = split
+    lexicon = learn_lexicon(train)
+    alone = accuracy([lexicon.tags[c] for c in lexicon.distributions(fresh.words).argmax(axis=1)], fresh)
+    found = {
+        method: accuracy(learn_tagger(train, method, TaggerSettings(n_iterations=5)).predict(fresh), fresh)
+        for method in METHODS
+    }
+    assert min(found.values()) > alone + 0.01, (alone, found)
+    assert found["refined"] > max(found["bigram"], found["trigram"]) + 0.01, found
+    assert found["spectral"] > found["bigram"], found
+
+
+def test_refined_moves_are_distributions(corpus: TaggedCorpus) -> None:
+    model = estimate(corpus, spectral_start(corpus, 4, np.random.default_rng(0)), Shrinkage())
+    np.testing.assert_allclose(model.transitions.sum(axis=1) + model.final, 1.0, atol=1e-12)
+    assert model.initial.sum() == pytest.approx(1.0, abs=1e-3)
+    trigram = trigram_model(corpus)
+    reached = trigram.transitions.any(axis=1)
+    np.testing.assert_allclose((trigram.transitions.sum(axis=1) + trigram.final)[reached], 1.0, atol=1e-9)
+
+
+def test_em_without_shrinkage_never_loses_likelihood(corpus: TaggedCorpus) -> None:
+    nothing = Shrinkage(1e-9, 1e-9, 1e-9, 1e-9, 1e-9)
+    logs: list[float] = []
+    start = random_start(corpus, 3, np.random.default_rng(0))
+    refine(corpus, start, 8, nothing, lambda model, log: logs.append(log))
+    # r(x, z) = p(z | x, t) / p(z | t): the likelihood of tags and words up to a constant
+    assert (np.diff(logs) > -1e-6 * abs(logs[0])).all(), logs
+
+
+def test_expected_counts_add_up(corpus: TaggedCorpus) -> None:
+    counts, _ = expectations(corpus, estimate(corpus, bigram_start(corpus), Shrinkage()))
+    n_words, n_sentences = corpus.sentences.n_words, len(corpus.sentences)
+    assert counts.memberships.sum() == pytest.approx(n_words)
+    assert counts.moves.sum() == pytest.approx(n_words + n_sentences)
+
+
+def test_exact_recovery_of_operators() -> None:
+    """Two-word sentences, a word a tag: classes are whole pasts and futures, so f is the frequency."""
+    rng = np.random.default_rng(0)
+    tags = ("A", "B", "C")
+    rows = [y for n in (1, 2) for y in sequences(tags, repeat=n) for _ in range(int(rng.integers(20, 60)))]
+    corpus = TaggedCorpus(
+        lexicon := learn_lexicon(TaggedSentences.of(rows, rows)), TaggedSentences.of(rows, rows)
+    )
+    found = recover_operators(corpus, corpus.tags.astype(np.int64), 3, 10).automaton
+    for y in {tuple(row) for row in rows}:
+        value = found.initial
+        for tag in y:
+            value = value @ found.transitions[lexicon.tags.index(tag)]
+        assert value @ found.final == pytest.approx(rows.count(y) / len(rows), abs=1e-9)
+
+
+def test_taming_leaves_fewer_sentences_without_a_normaliser(
+    corpus: TaggedCorpus, split: tuple[TaggedSentences, TaggedSentences]
+) -> None:
+    fresh = split[1]
+    lattice = corpus.lexicon.lattice(fresh)
+    bad = [
+        int(
+            np.isnan(
+                learn_operators(corpus, 40, taming=taming, least_pair=10)
+                .raw_marginals(corpus.lexicon, fresh, lattice)
+                .logs
+            ).sum()
+        )
+        for taming in (RAW, Taming())
+    ]
+    assert bad[1] < bad[0] or bad == [0, 0]
+    assert bad[1] <= 0.02 * len(fresh)
+
+
+def test_same_seed_same_tagger(split: tuple[TaggedSentences, TaggedSentences]) -> None:
+    few = split[0].select(np.arange(200))
+    a, b = (learn_tagger(few, "refined", rng=np.random.default_rng(5)) for _ in range(2))
+    np.testing.assert_array_equal(a.predict_proba(split[1]), b.predict_proba(split[1]))
+
+
+def test_tiny_and_bad_data() -> None:
+    one = TaggedSentences.of([["a"]], [["X"]])
+    for method in METHODS:
+        assert learn_tagger(one, method).predict(TaggedSentences.of([["b", "a"], []])) == ["X", "X"]
+    with pytest.raises(InputError, match="no tags"):
+        learn_tagger(TaggedSentences.of([["a"]]))
+    with pytest.raises(ValueError, match="must be one of 'refined'"):
+        learn_tagger(one, "magic")
+    with pytest.raises(ValueError, match="decoding='best'"):
+        learn_tagger(one, "bigram", TaggerSettings(decoding="best"))

@@ -1,0 +1,61 @@
+"""Brute-force twins for taggers: every tag sequence, every state sequence, one by one."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+
+def tag_sequences(candidates: list[list[int]]) -> list[tuple[int, ...]]:
+    return list(product(*candidates))
+
+
+def refined_value(tags, emissions, states, initial, transitions, final) -> float:
+    """Sum over all state sequences of the tags; `emissions[i][t]` are those of token i's states of t."""
+    total = 0.0
+    for path in product(*(range(states[t], states[t + 1]) for t in tags)):
+        value = initial[path[0]]
+        for i, z in enumerate(path):
+            value *= emissions[i][tags[i]][z - states[tags[i]]]
+            value *= transitions[path[i - 1], z] if i else 1.0
+        total += value * final[path[-1]]
+    return total
+
+
+def operator_value(tags, operators, initial, final) -> float:
+    """initial A_1 .. A_L final; `operators[i][t]` is that of token i with tag t."""
+    vector = np.asarray(initial)
+    for i, t in enumerate(tags):
+        vector = vector @ operators[i][t]
+    return float(vector @ final)
+
+
+def marginals_of(values: dict[tuple[int, ...], float], candidates: list[list[int]]) -> tuple[list, list]:
+    """Unigram tables, and pair tables of tokens 1 on, by summing over sequences."""
+    total = sum(values.values())
+    ones = [
+        [sum(v for y, v in values.items() if y[i] == a) / total for a in candidates[i]]
+        for i in range(len(candidates))
+    ]
+    twos = [
+        [
+            [sum(v for y, v in values.items() if (y[i - 1], y[i]) == (a, b)) / total for b in candidates[i]]
+            for a in candidates[i - 1]
+        ]
+        for i in range(1, len(candidates))
+    ]
+    return ones, twos
+
+
+def chunk_set(tags: list[str]) -> set[tuple[int, int, str]]:
+    """The chunks of one sentence, read from left to right as conlleval does."""
+    chunks, start, kind = set(), None, None
+    for i, tag in enumerate([*tags, "O"]):
+        mark, _, name = tag.partition("-")
+        if kind is not None and (mark != "I" or name != kind):
+            chunks.add((start, i, kind))
+            kind = None
+        if mark != "O" and kind is None:
+            start, kind = i, name
+    return chunks
