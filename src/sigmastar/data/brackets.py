@@ -104,8 +104,7 @@ def _built(
     for nodes in reversed(levels):
         level, counts = pieces[nodes], n_children[nodes]
         inner = np.flatnonzero(counts)
-        ends = np.cumsum(counts[inner])
-        children = map(below.__getitem__, map(slice, (ends - counts[inner]).tolist(), ends.tolist()))
+        children = map(islice, repeat(iter(below)), counts[inner].tolist())
         parts = zip(level[inner].tolist(), map(tuple, children), strict=True)
         level[inner] = np.fromiter(map(tuple.__new__, repeat(Tree), parts), np.dtype(object), len(inner))
         below = level.tolist()
