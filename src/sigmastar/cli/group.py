@@ -26,9 +26,9 @@ COMMANDS = {
     "learn": Entry("sigmastar.cli.learn", "Learn a model from data and write it to a file."),
     "vectors": Entry("sigmastar.cli.vectors", "Distributional word vectors from running text."),
     "evaluate": Entry("sigmastar.cli.evaluate", "Measure how good a model is on data."),
-    "score": Entry("sigmastar.cli.score", "The natural log-probability of each string, one a line."),
-    "predict": Entry("sigmastar.cli.predict", "The most likely next symbols after each prefix."),
-    "sample": Entry("sigmastar.cli.sample", "Draw strings from a model."),
+    "score": Entry("sigmastar.cli.score", "The natural log-probability of each string, pair or sentence."),
+    "predict": Entry("sigmastar.cli.predict", "Next symbols, tags, trees, arcs or outputs, by the model's kind."),
+    "sample": Entry("sigmastar.cli.sample", "Draw strings, pairs or trees from a model."),
     "show": Entry("sigmastar.cli.show", "What a model is and how it was learned; as a graph or a page too."),
     "convert": Entry("sigmastar.cli.convert", "Write a model in the format of other tools."),
     "bound": Entry("sigmastar.cli.bound", "How many samples the theory asks for."),
@@ -128,7 +128,7 @@ def _silence_output() -> None:
 )
 @click.version_option(__version__, prog_name="sigmastar")
 def command() -> None:
-    """Learn automata and other models of strings by linear algebra.
+    """Learn models of strings, pairs of strings, trees and sentences by linear algebra.
 
     Data comes from files, plain, gzip or zstandard, or from standard input (-). Results go to standard
     output, messages to standard error.

@@ -62,10 +62,12 @@ def command(
     output: str,
     quiet: bool,
 ) -> None:
-    """The most likely next symbols after each prefix in FILE, with their probabilities.
+    """What MODEL says of FILE: tags, trees, arcs, outputs, or the most likely next symbols.
 
-    A line a prefix: symbol, probability, symbol, probability .. separated by tabs, best first; <end> is
-    the end of the string. With --json an object a line, with null for the end.
+    An automaton writes a line a prefix: symbol, probability, symbol, probability .. separated by tabs,
+    best first; <end> is the end of the string. With --json an object a line, with null for the end. A
+    tagger writes a word and its tag a line, a treebank parser a tree in brackets a sentence, a
+    dependency parser CoNLL-U, a transducer the outputs of each input, a weighted grammar brackets.
     """
     if handled("predict", model):
         return
