@@ -20,10 +20,12 @@ from sigmastar.report.grammars import GrammarFamily
 from sigmastar.report.page import Section, Table, Text, render
 from sigmastar.report.provenance import Provenance, provenance
 from sigmastar.report.regression import RegressionFamily
+from sigmastar.report.tagger import TaggerFamily
 from sigmastar.report.treebanks import TreebankFamily
 
 FAMILIES: tuple[DemoFamily, ...] = (
     AutomataFamily(),
+    TaggerFamily(),
     DependencyFamily(),
     GrammarFamily(),
     BilexicalFamily(),
