@@ -136,7 +136,7 @@ def random_tree(rng: np.random.Generator, n_words: int, depth: int = 0) -> Tree:
 def best_labelling(
     n_words: int, values: dict[tuple[int, int], list[tuple[tuple[str, ...], float]]], threshold: float
 ) -> float:
-    """The best score of `labelled_recall.decode`, by trying every bracketing; `values` by span: chains, mu."""
+    """The best score of `decode`, by trying every bracketing; `values` by span: chains and their mu."""
 
     def cell(low: int, high: int) -> float:
         leaf, root = high - low == 1, high - low == n_words

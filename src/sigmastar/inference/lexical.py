@@ -49,7 +49,7 @@ def _total(
 
 
 @kernel
-def word_scores(
+def _shares(
     node: int,
     tag: int,
     strength: float,
@@ -59,15 +59,10 @@ def word_scores(
     counts: Array,
     totals: Array,
     tags: Ints,
-    offsets: Longs,
-    values: Array,
-    state_offsets: Longs,
     shares: Array,
-    states: Array,
-) -> None:
-    """Fill P(a | node) into `shares` and the mixed values into `states`, both over all leaf symbols."""
+) -> float:
+    """Fill P(a | node) for all leaf symbols; the largest of them."""
     shares[:] = 0.0
-    states[:] = 0.0
     weight, at = 1.0, node
     while at >= 0:
         total = _total(at, tag, starts, symbols, counts, totals, tags)
@@ -75,18 +70,15 @@ def word_scores(
         if total + k > 0.0:
             factor = weight / (total + k)
             for pair in range(starts[at], starts[at + 1]):
-                a = symbols[pair]
-                if tag < 0 or tags[a] == tag:
-                    shares[a] += factor * counts[pair]
-                    low, to = offsets[pair], state_offsets[a]
-                    for z in range(offsets[pair + 1] - low):
-                        states[to + z] += factor * values[low + z]
+                if tag < 0 or tags[symbols[pair]] == tag:
+                    shares[symbols[pair]] += factor * counts[pair]
             weight *= k / (total + k)
         at = above[at]
+    return float(shares.max())
 
 
 @kernel
-def sentence_leaves(
+def candidates(
     nodes: Longs,
     word_tags: Longs,
     strength: float,
@@ -97,38 +89,64 @@ def sentence_leaves(
     counts: Array,
     totals: Array,
     tags: Ints,
-    offsets: Longs,
-    values: Array,
-    state_offsets: Longs,
     frequencies: Array,
-) -> tuple[Longs, Ints, Array, Longs, Array]:
-    """Candidates of every word: where they begin, symbols, P(a | w) / P(a), where vectors begin, vectors."""
-    n_symbols, n = len(state_offsets) - 1, len(nodes)
-    shares, states = np.zeros(n_symbols), np.zeros(state_offsets[-1])
-    begin = np.zeros(n + 1, np.int64)
+) -> tuple[Longs, Ints, Array, Longs]:
+    """Candidates of every word: where they begin, symbols, P(a | w) / P(a); and the tag that was obeyed."""
+    n_symbols, n = len(frequencies), len(nodes)
+    shares, begin, obeyed = np.zeros(n_symbols), np.zeros(n + 1, np.int64), word_tags.copy()
     found, scores = np.zeros(n * n_symbols, np.int32), np.zeros(n * n_symbols)
-    at, vectors = np.zeros(n * n_symbols + 1, np.int64), np.zeros(n * state_offsets[-1])
     m = 0
     for i in range(n):
-        word_scores(
-            nodes[i], word_tags[i], strength, above, starts, symbols, counts, totals, tags, offsets, values,
-            state_offsets, shares, states,
-        )  # fmt: skip
-        if shares.max() <= 0.0:  # a tag that no word below this one ever had
-            word_scores(
-                nodes[i], -1, strength, above, starts, symbols, counts, totals, tags, offsets, values,
-                state_offsets, shares, states,
-            )  # fmt: skip
-        beam = least * shares.max()
+        most = _shares(nodes[i], obeyed[i], strength, above, starts, symbols, counts, totals, tags, shares)
+        if most <= 0.0:  # a tag that no word below this one ever had
+            obeyed[i] = -1
+            most = _shares(nodes[i], -1, strength, above, starts, symbols, counts, totals, tags, shares)
         for a in range(n_symbols):
-            if shares[a] > 0.0 and shares[a] >= beam:
+            if shares[a] > 0.0 and shares[a] >= least * most:
                 found[m], scores[m] = a, shares[a] / frequencies[a]
-                size = state_offsets[a + 1] - state_offsets[a]
-                vectors[at[m] : at[m] + size] = states[state_offsets[a] : state_offsets[a + 1]]
-                at[m + 1] = at[m] + size
                 m += 1
         begin[i + 1] = m
-    return begin, found[:m], scores[:m], at[: m + 1], vectors[: at[m]]
+    return begin, found[:m], scores[:m], obeyed
+
+
+@kernel
+def candidate_vectors(
+    nodes: Longs,
+    word_tags: Longs,
+    begin: Longs,
+    found: Ints,
+    strength: float,
+    above: Ints,
+    starts: Longs,
+    symbols: Ints,
+    counts: Array,
+    totals: Array,
+    tags: Ints,
+    offsets: Longs,
+    values: Array,
+    n_states: Longs,
+) -> tuple[Longs, Array]:
+    """Where the vector of every candidate begins, and the vectors."""
+    at = np.zeros(len(found) + 1, np.int64)
+    for m in range(len(found)):
+        at[m + 1] = at[m] + n_states[found[m]]
+    vectors = np.zeros(at[-1])
+    for i in range(len(nodes)):
+        node, weight = nodes[i], 1.0
+        while node >= 0:
+            total = _total(node, word_tags[i], starts, symbols, counts, totals, tags)
+            k = strength if above[node] >= 0 else 0.0
+            if total + k > 0.0:
+                factor, pair, high = weight / (total + k), starts[node], starts[node + 1]
+                for m in range(begin[i], begin[i + 1]):  # both are sorted by symbol
+                    while pair < high and symbols[pair] < found[m]:
+                        pair += 1
+                    if pair < high and symbols[pair] == found[m]:
+                        for z in range(at[m + 1] - at[m]):
+                            vectors[at[m] + z] += factor * values[offsets[pair] + z]
+                weight *= k / (total + k)
+            node = above[node]
+    return at, vectors
 
 
 @kernel

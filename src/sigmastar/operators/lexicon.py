@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.lexical import leaf_vectors, sentence_leaves
+from sigmastar.inference.lexical import candidate_vectors, candidates, leaf_vectors
 from sigmastar.structures.phrases import Ints, Longs
 from sigmastar.structures.word_shapes import signatures
 
@@ -26,13 +26,13 @@ LEAST = 3e-4
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
-    """Candidates of the words of one sentence: symbols, their scores, and a vector each."""
+    """Candidates of the words of one sentence: symbols and their scores."""
 
+    nodes: Longs  # of each word
+    tags: Longs  # of each word, -1 where none was given or none fits
     begin: Longs  # of each word, and the end
     symbols: Ints
     scores: Array  # P(a | w) / P(a)
-    at: Longs  # where the vector of each candidate begins, and the end
-    vectors: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,27 @@ class LexicalForest:
             return float(np.log(self.totals[node] / n))
         return float(-np.log(n * (len(self.words) + 1.0)))
 
+    def leaves(self, words: Sequence[str], tags: Sequence[str] | None = None, least: float = LEAST) -> Leaves:
+        """What the words of a sentence may be; with tags, within the tag of each where it is known."""
+        nodes = np.array([self.node(word) for word in words], dtype=np.int64)
+        codes = np.full(len(words), -1, dtype=np.int64)
+        if tags is not None:
+            codes[:] = [self.tag_codes.get(tag, -1) for tag in tags]
+        begin, symbols, scores, obeyed = candidates(
+            nodes,
+            codes,
+            self.strength,
+            least,
+            self.above,
+            self.starts,
+            self.symbols,
+            self.counts,
+            self.totals,
+            self.tags,
+            self.frequencies,
+        )
+        return Leaves(nodes, obeyed, begin, symbols, scores)
+
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays = {
             name: getattr(self, name) for name in ("above", "starts", "symbols", "counts", "totals", "tags")
@@ -129,30 +150,24 @@ class Lexicon:
     def state_offsets(self) -> Longs:
         return np.concatenate([[0], np.cumsum(self.n_states)])
 
-    def leaves(self, words: Sequence[str], tags: Sequence[str] | None = None, least: float = LEAST) -> Leaves:
-        """What the words of a sentence may be; with tags, within the tag of each where it is known."""
+    def candidate_vectors(self, leaves: Leaves) -> tuple[Longs, Array]:
+        """Where the vector of every candidate begins, and the vectors."""
         forest = self.forest
-        nodes = np.array([forest.node(word) for word in words], dtype=np.int64)
-        codes = np.full(len(words), -1, dtype=np.int64)
-        if tags is not None:
-            codes[:] = [forest.tag_codes.get(tag, -1) for tag in tags]
-        return Leaves(
-            *sentence_leaves(
-                nodes,
-                codes,
-                forest.strength,
-                least,
-                forest.above,
-                forest.starts,
-                forest.symbols,
-                forest.counts,
-                forest.totals,
-                forest.tags,
-                self.offsets,
-                self.values,
-                self.state_offsets,
-                forest.frequencies,
-            )
+        return candidate_vectors(
+            leaves.nodes,
+            leaves.tags,
+            leaves.begin,
+            leaves.symbols,
+            forest.strength,
+            forest.above,
+            forest.starts,
+            forest.symbols,
+            forest.counts,
+            forest.totals,
+            forest.tags,
+            self.offsets,
+            self.values,
+            self.n_states,
         )
 
     def vectors(self, nodes: Longs, symbols: Ints) -> tuple[Array, Longs]:

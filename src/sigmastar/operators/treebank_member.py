@@ -9,7 +9,6 @@ The last stage whose total is positive decides. Non-negative grammars always are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigmastar.inference.tree_chart import allowed_parts, fine_posteriors, pruned
 from sigmastar.operators.latent_grammar import LatentGrammar
-from sigmastar.operators.lexicon import LexicalForest, Lexicon
+from sigmastar.operators.lexicon import Leaves, LexicalForest, Lexicon
 from sigmastar.operators.plain_levels import (
     EVERYTHING,
     Level,
@@ -85,29 +84,25 @@ class Member:
 
     def marginals(
         self,
-        words: Sequence[str],
-        tags: Sequence[str] | None,
+        leaves: Leaves,
         pruning: Pruning,
         allowed: NDArray[np.uint8] = EVERYTHING,
     ) -> Marginals:
         """Posteriors of symbols over cells; `allowed` [cell, chain of labels] may rule some out."""
-        leaves = self.stages[0].lexicon.leaves(words, tags)
         if len(allowed):
-            parts = allowed_parts(len(words), allowed, DIRECTIONS.index(self.binarization.direction))
+            parts = allowed_parts(len(leaves.nodes), allowed, DIRECTIONS.index(self.binarization.direction))
             chart = plain_chart(self.levels[-1], leaves, pruning.beam, self._part_keys, parts)
         else:
             chart = pruned_chart(self.levels, leaves, pruning)
         if np.isneginf(chart.log2_total) or len(self.stages) == 1:
             return _of_plain(chart, len(self.stages) == 1)
-        return self._with_states(chart, words, tags, pruning)
+        return self._with_states(chart, leaves, pruning)
 
-    def _with_states(
-        self, chart: PlainChart, words: Sequence[str], tags: Sequence[str] | None, pruning: Pruning
-    ) -> Marginals:
+    def _with_states(self, chart: PlainChart, leaves: Leaves, pruning: Pruning) -> Marginals:
         starts, items, edges = chart_edges(self.levels[-1], chart, pruning)
         found = _of_plain(chart, False)
         for stage in self.stages[1:]:
-            leaves, grammar = stage.lexicon.leaves(words, tags), stage.grammar
+            grammar = stage.grammar
             posteriors, log2_total = fine_posteriors(
                 starts,
                 items,
@@ -115,8 +110,7 @@ class Member:
                 edges,
                 leaves.begin,
                 leaves.symbols,
-                leaves.at,
-                leaves.vectors,
+                *stage.lexicon.candidate_vectors(leaves),
                 grammar.n_states,
                 grammar.tensors,
                 grammar.offsets,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.inference.labelled_recall import add_merged, allowed_table, decode, merged
-from sigmastar.operators.lexicon import LexicalForest
+from sigmastar.operators.lexicon import Leaves, LexicalForest
 from sigmastar.operators.plain_levels import DEFAULT_PRUNING, Pruning
 from sigmastar.operators.tree_sampling import TreeSampler
 from sigmastar.operators.tree_scores import tree_log_probabilities
@@ -103,7 +103,8 @@ class TreebankParser:
     def chart(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Chart:
         """mu(chain, i, j), averaged over members."""
         _require(words, tags)
-        first = self._first(words, tags)
+        leaves = self.forest.leaves(words, tags)
+        first = self._first(leaves)
         n, base = len(words), self.members[0].symbols.base
         starts, labels, values = merged(first.starts, first.items, first.posteriors, base, 1e-4)
         if np.isneginf(first.log_total):
@@ -112,7 +113,7 @@ class TreebankParser:
         if len(self.members) > 1:
             allowed = allowed_table(starts, labels, values, self.pruning.labels, len(self.labels))
         for member in self.members[1:]:
-            other = member.marginals(words, tags, self.pruning, allowed)
+            other = member.marginals(leaves, self.pruning, allowed)
             if not np.isneginf(other.log_total):
                 add_merged(
                     starts, labels, values, other.starts, other.items, other.posteriors, member.symbols.base
@@ -140,7 +141,8 @@ class TreebankParser:
         """
         _require(words, tags)
         known = sum(self.forest.log_frequency(word) for word in words)
-        logs = [member.marginals(words, tags, self.pruning.relaxed()).log_total for member in self.members]
+        leaves, pruning = self.forest.leaves(words, tags), self.pruning.relaxed()
+        logs = [member.marginals(leaves, pruning).log_total for member in self.members]
         return float(np.logaddexp.reduce(logs)) - float(np.log(len(logs))) + known
 
     def tree_log_probabilities(self, bank: Phrases) -> Array:
@@ -154,12 +156,12 @@ class TreebankParser:
         samplers = [TreeSampler(member) for member in self.members]
         return [samplers[rng.integers(len(samplers))].sample(rng) for _ in range(n_samples)]
 
-    def _first(self, words: Sequence[str], tags: Sequence[str] | None) -> Marginals:
+    def _first(self, leaves: Leaves) -> Marginals:
         """Marginals of the first member, with less pruning where all was pruned away."""
         first = self.members[0]
-        found = first.marginals(words, tags, self.pruning)
+        found = first.marginals(leaves, self.pruning)
         if np.isneginf(found.log_total):
-            found = first.marginals(words, tags, self.pruning.relaxed())
+            found = first.marginals(leaves, self.pruning.relaxed())
         return found
 
     @cached_property
@@ -198,7 +200,7 @@ class TreebankParser:
     def _flat(self, words: Sequence[str], tags: Sequence[str] | None) -> Tree:
         """The most frequent root over the most probable tag of every word."""
         member = self.members[0]
-        leaves = member.stages[0].lexicon.leaves(words, tags)
+        leaves = self.forest.leaves(words, tags)
         best = [
             leaves.symbols[low + int(np.argmax((leaves.scores * self._shares(leaves.symbols))[low:high]))]
             for low, high in zip(leaves.begin[:-1], leaves.begin[1:], strict=True)
