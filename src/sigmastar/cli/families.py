@@ -24,6 +24,8 @@ HANDLERS: Mapping[str, str] = MappingProxyType(
         "transducer": "sigmastar.cli.transducer",
         "weighted-transducer": "sigmastar.cli.transducer",
         "treebank": "sigmastar.cli.treebanks",
+        "tree-automaton": "sigmastar.cli.tree_models",
+        "latent-pcfg": "sigmastar.cli.tree_models",
         "vectors": "sigmastar.cli.word_vectors",
     }
 )
