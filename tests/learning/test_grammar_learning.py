@@ -95,7 +95,7 @@ def test_refinement_beats_projections(truth: WeightedGrammar) -> None:
 def test_the_gradient_of_refinement_is_exact() -> None:
     rng = np.random.default_rng(2)
     strings = Strings.of(["ab", "a", "bab", "abba"])
-    objective = FrequencyObjective.of(strings, np.array([0.4, 0.2, 0.1, 0.1]), 100.0, 2)
+    objective = FrequencyObjective.of(strings, np.array([0.4, 0.2, 0.1, 0.1]), 2)
     at = rng.standard_normal(2 + 4 + 8) * 0.5
     cost, gradient = objective(at)
     for place in range(len(at)):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import fast_kernel, kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -135,7 +135,7 @@ def _top_exponent(
     return top if top > -(1 << 60) else any_top
 
 
-@kernel
+@fast_kernel
 def _pair_matrices(
     low: int,
     high: int,
@@ -169,7 +169,7 @@ def _pair_matrices(
                         target[i * n + j] += value * vectors[right, j]
 
 
-@kernel
+@fast_kernel
 def _spread(
     low: int,
     high: int,

@@ -48,9 +48,9 @@ def learn_completion(
     *,
     weights: Array | None = None,
     max_length: int = 10,
-    penalty: float = 0.02,
+    penalty: float = 0.005,
     n_iterations: int = 60,
-    n_refinements: int = 300,
+    n_refinements: int = 600,
     n_strings: float | None = None,
     say: Say | None = None,
 ) -> CompletionFit:
@@ -79,7 +79,7 @@ def learn_completion(
 
 
 def complete_hankel(
-    hankel: ClosedHankel, n_states: int, penalty: float = 0.02, n_iterations: int = 60, say: Say | None = None
+    hankel: ClosedHankel, n_states: int, penalty: float = 0.005, n_iterations: int = 60, say: Say | None = None
 ) -> Completed:
     """Solve the nuclear-norm programme, with smaller penalties until the rank allows the states."""
     entries = AffineEntries(hankel.shape, hankel.rows, hankel.columns, hankel.residual)

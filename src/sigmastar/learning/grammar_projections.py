@@ -67,7 +67,7 @@ def shrink(matrix: Array, n_states: int) -> Array:
     left, values, right = linalg.svd(matrix, full_matrices=False)
     threshold = values[n_states] if len(values) > n_states else 0.0
     kept = values[:n_states] - threshold
-    return (left[:, :n_states] * kept) @ right[:n_states]  # type: ignore[no-any-return]
+    return (left[:, :n_states] * kept) @ right[:n_states]
 
 
 def learn_by_projections(

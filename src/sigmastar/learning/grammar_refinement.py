@@ -1,14 +1,13 @@
 """The grammar itself against the frequencies: L-BFGS, one inside vector a distinct substring.
 
-    min over (initial, words, A)   1/2 sum over x of (f(x) - p(x))^2 / (p(x) + 1/N)
-                                 + 1/2 sum over l of (f(length l) - p(length l))^2 / (p(length l) + 1/N)
-                                 + 1/2 sum over short x that did not occur of min(f(x), 0)^2 N
+    min over (initial, words, A)   1/2 sum over x of w(x) (f(x) - p(x))^2
+                                 + 1/2 sum over lengths l of w(l) (f(length l) - p(length l))^2
 
-Errors are weighed by the variance of a frequency. The second sum sees strings that did not occur: the mass of
-a length is the value of the string `any .. any`, where the vector of `any` is the sum of all word vectors. The third forbids negative
-values where the strings of a length can be told. Where all that did not occur are told, a second round
-minimises KL(p || f) instead, sum of p log(p / f) + f, which weighs rare strings without bias. Not convex: it
-polishes what completion found.
+The first sum runs over the strings that occur and, where these are not too many, over all short ones that do
+not, with p = 0. The second sees all others: the mass of a length is the value of the string `any .. any`,
+where the vector of `any` is the sum of all word vectors. Weights are first one, which is easiest to descend,
+then 1 / (p + 1/N), the variance of a frequency, and at last 1 / (f + 0.3/N) with the f just found: frequencies
+that came out low by chance would else weigh too much. Not convex: it polishes what completion found.
 """
 
 from __future__ import annotations
@@ -44,16 +43,10 @@ class FrequencyObjective:
     targets: Array
     weights: Array
     n_states: int
-    n_seen: int  # the first targets: strings that occur; then come lengths, then strings that do not
-    n_unseen: int
-    is_whole: bool  # whether all strings up to the longest are among them
-    divergence: bool = False  # minimise KL instead of squares
 
     @classmethod
-    def of(
-        cls, strings: Strings, probabilities: Array, n_strings: float, n_states: int
-    ) -> FrequencyObjective:
-        """Distinct strings with their frequencies among `n_strings`."""
+    def of(cls, strings: Strings, probabilities: Array, n_states: int) -> FrequencyObjective:
+        """Distinct strings with their frequencies; all weights are one."""
         longest, n = int(strings.lengths.max()), len(strings.alphabet)
         wild = [np.full(length, n, dtype=np.int32) for length in range(1, longest + 1)]
         unseen = unseen_strings(strings)
@@ -66,30 +59,23 @@ class FrequencyObjective:
         by_length = np.bincount(strings.lengths, probabilities, minlength=longest + 1)[1:]
         targets = np.concatenate([probabilities, by_length, np.zeros(len(unseen))])
         table = Substrings.of(joined)
-        weights = 1.0 / (targets + 1.0 / n_strings)
-        spans, nodes = spans_of(table), table.string_node
-        whole = len(strings) + len(unseen) == sum(n**k for k in range(1, longest + 1))
-        sizes = (len(strings), len(unseen), whole)
-        return cls(strings.alphabet, spans, nodes, targets, weights, n_states, *sizes)
+        weights = np.ones(len(targets))
+        return cls(strings.alphabet, spans_of(table), table.string_node, targets, weights, n_states)
 
     def split(self, flat: Array) -> tuple[Array, Array, Array]:
         n, n_words = self.n_states, len(self.alphabet) * self.n_states
         return flat[:n], flat[n : n + n_words].reshape(-1, n), flat[n + n_words :].reshape(n, n, n)
 
-    def _cost(self, values: Array) -> tuple[float, Array]:
-        """The cost of the values of all targets, and its slopes."""
-        errors = values - self.targets
-        unseen = len(errors) - self.n_unseen
-        errors[unseen:] = np.minimum(errors[unseen:], 0.0)
-        if not self.divergence:
-            return 0.5 * float((self.weights * errors) @ errors), self.weights * errors
-        seen, slopes = self.targets[: self.n_seen], self.weights * errors
-        logs, log_slopes = _minus_log(values[: self.n_seen], 0.01 * seen)
-        slopes[: self.n_seen] = seen * log_slopes
-        slopes[self.n_seen : unseen] = 1.0  # the mass of all lengths
-        negative = 0.5 * float((self.weights * errors**2)[unseen:].sum())
-        cost = seen @ (logs + np.log(seen)) + errors[self.n_seen : unseen].sum() + negative
-        return float(cost), slopes
+    def values(self, flat: Array) -> Array:
+        """What a grammar gives every target."""
+        initial, words, composition = self.split(flat)
+        found = insides(self.spans, np.vstack([words, words.sum(axis=0)]), composition)
+        scale = np.exp2(found.exponents[self.nodes].astype(float))
+        return (found.vectors[self.nodes] @ initial) * scale  # type: ignore[no-any-return]
+
+    def weighted(self, expected: Array, least: float) -> FrequencyObjective:
+        """The same with the weights of frequencies whose expectations are known."""
+        return replace(self, weights=1.0 / (np.maximum(expected, 0.0) + least))
 
     def __call__(self, flat: Array) -> tuple[float, Array]:
         initial, words, composition = self.split(flat)
@@ -98,8 +84,9 @@ class FrequencyObjective:
             found = insides(self.spans, extended, composition)
             scale = np.exp2(found.exponents[self.nodes].astype(float))
             vectors = found.vectors[self.nodes]
-            cost, slopes = self._cost((vectors @ initial) * scale)
-            slopes *= scale
+            errors = (vectors @ initial) * scale - self.targets
+            cost = 0.5 * float((self.weights * errors) @ errors)
+            slopes = self.weights * errors * scale
             seeds = np.zeros_like(found.vectors)
             np.add.at(seeds, self.nodes, slopes[:, None] * initial)
             pulled = gradients(self.spans, found, seeds, composition, len(extended))
@@ -108,14 +95,6 @@ class FrequencyObjective:
         if not (np.isfinite(cost) and np.isfinite(gradient).all()):
             return TOO_LARGE, np.zeros_like(flat)
         return cost, gradient
-
-
-def _minus_log(values: Array, least: Array) -> tuple[Array, Array]:
-    """-log of values and its slopes, continued by a parabola below `least`."""
-    low = (values - least) / least
-    small = np.maximum(values, least)
-    cost = np.where(low < 0.0, -np.log(least) - low + 0.5 * low**2, -np.log(small))
-    return cost, np.where(low < 0.0, (low - 1.0) / least, -1.0 / small)
 
 
 def unseen_strings(strings: Strings, most: int = MOST_UNSEEN) -> Strings:
@@ -151,12 +130,14 @@ def refine_grammar(
     watch: Callable[[int, float], None] | None = None,
 ) -> WeightedGrammar:
     """Follow the gradient from a grammar until it is flat or the steps are spent."""
-    squares = FrequencyObjective.of(strings, probabilities, n_strings, grammar.n_states)
+    objective = FrequencyObjective.of(strings, probabilities, grammar.n_states)
     flat = np.concatenate([grammar.initial, grammar.words.ravel(), grammar.composition.ravel()])
-    rounds = [squares, replace(squares, divergence=True)] if squares.is_whole else [squares]
-    for objective in rounds:
-        flat = _minimised(objective, flat, n_iterations // len(rounds), watch)
-    return WeightedGrammar(grammar.alphabet, *squares.split(flat))
+    flat = _minimised(objective, flat, n_iterations // 3, watch)
+    flat = _minimised(objective.weighted(objective.targets, 1.0 / n_strings), flat, n_iterations // 3, watch)
+    for _ in range(2):
+        expected = objective.values(flat)
+        flat = _minimised(objective.weighted(expected, 0.3 / n_strings), flat, n_iterations // 6, watch)
+    return WeightedGrammar(grammar.alphabet, *objective.split(flat))
 
 
 def _minimised(
