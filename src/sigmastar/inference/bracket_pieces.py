@@ -19,6 +19,7 @@ Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
 
 _OPEN, _CLOSE = ord("("), ord(")")
+_SEED, _PRIME = np.uint64(14695981039346656037), np.uint64(1099511628211)
 
 
 class Scanned(NamedTuple):
@@ -37,10 +38,15 @@ def _is_blank(byte: int) -> bool:
 
 
 @kernel
-def _end_of_text(text: Bytes, at: int) -> int:
-    while at < len(text) and not _is_blank(text[at]) and text[at] != _OPEN and text[at] != _CLOSE:
+def _read(text: Bytes, at: int, code: np.uint64) -> tuple[int, np.uint64]:
+    """Where the label or word that begins here ends, and its hash after what came before."""
+    while at < len(text):
+        byte = text[at]
+        if byte <= 41 and (_is_blank(byte) or byte in (_OPEN, _CLOSE)):
+            break
+        code = (code ^ np.uint64(byte)) * _PRIME
         at += 1
-    return at
+    return at, (code ^ np.uint64(1)) * _PRIME
 
 
 @kernel
@@ -48,13 +54,6 @@ def _skip_blanks(text: Bytes, at: int) -> int:
     while at < len(text) and _is_blank(text[at]):
         at += 1
     return at
-
-
-@kernel
-def _hashed(text: Bytes, begin: int, end: int, seed: np.uint64) -> np.uint64:
-    for at in range(begin, end):
-        seed = (seed ^ np.uint64(text[at])) * np.uint64(1099511628211)
-    return (seed ^ np.uint64(1)) * np.uint64(1099511628211)
 
 
 @kernel
@@ -80,9 +79,9 @@ def _doubled(text: Bytes, places: Ints, slots: Ints) -> tuple[Ints, Ints]:
     more, wider = np.zeros((2 * len(places), 4), np.int64), np.full(2 * len(slots), -1, np.int64)
     more[: len(places)] = places
     for k in range(len(places)):
-        code = _hashed(text, places[k, 0], places[k, 1], np.uint64(14695981039346656037))
+        _, code = _read(text, places[k, 0], _SEED)
         if places[k, 2] >= 0:
-            code = _hashed(text, places[k, 2], places[k, 3], code)
+            _, code = _read(text, places[k, 2], code)
         slot = np.int64(code & np.uint64(len(wider) - 1))
         while wider[slot] >= 0:
             slot = (slot + 1) & (len(wider) - 1)
@@ -108,9 +107,9 @@ def scan_brackets(text: Bytes, n_nodes: int) -> Scanned:
         if text[at] != _OPEN:
             return Scanned(False, piece, depth, n_children, places)
         begin = _skip_blanks(text, at + 1)
-        end = _end_of_text(text, begin)
+        end, code = _read(text, begin, _SEED)
         word = _skip_blanks(text, end)
-        word_end = _end_of_text(text, word)
+        word_end, whole = _read(text, word, code)
         at = _skip_blanks(text, word_end)
         depth[node] = level
         if level:
@@ -119,13 +118,11 @@ def scan_brackets(text: Bytes, n_nodes: int) -> Scanned:
             if at >= len(text) or text[at] != _CLOSE:
                 return Scanned(False, piece, depth, n_children, places)
             at = _skip_blanks(text, at + 1)
+            code = whole
         else:
             word = word_end = -1
             open_nodes[level] = node
             level += 1
-        code = _hashed(text, begin, end, np.uint64(14695981039346656037))
-        if word >= 0:
-            code = _hashed(text, word, word_end, code)
         slot = np.int64(code & np.uint64(len(slots) - 1))
         while slots[slot] >= 0 and not _same_piece(text, places, slots[slot], begin, end, word, word_end):
             slot = (slot + 1) & (len(slots) - 1)
