@@ -10,7 +10,7 @@ from sigmastar.structures.trees import Tree
 
 def test_a_known_automaton_is_found():
     truth = make_tree_automaton(2, np.random.default_rng(0))
-    model = SpectralTreeAutomaton(2).fit(truth.sample(20_000, np.random.default_rng(1)))
+    model = SpectralTreeAutomaton(2).fit(truth.sample(8_000, np.random.default_rng(1)))
     asked = [Tree("f", (a, b)) for a in "abc" for b in "abc"]
     found, expected = np.exp(model.score_samples(asked)), truth.value(asked)
     assert np.abs(found - expected).sum() < 0.1 * expected.sum()

@@ -35,7 +35,7 @@ def test_more_trees_bring_the_automaton_nearer():
     truth = make_tree_automaton(2, np.random.default_rng(3))
     small = [Tree("f", (a, b)) for a in "abc" for b in "abc"]
     errors = []
-    for n in (1_000, 40_000):
+    for n in (1_000, 15_000):
         found = learn_tree_automaton(draw(truth, n, 5), 2)
         errors.append(float(np.abs(found.value(small) - truth.value(small)).sum()))
     assert errors[1] < errors[0] / 2

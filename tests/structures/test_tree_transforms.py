@@ -120,11 +120,11 @@ def test_rules_are_chosen_by_labels():
 
 def test_deep_trees_need_no_stack():
     tree = Tree("X", ("w",))
-    for _ in range(20_000):
+    for _ in range(5_000):
         tree = Tree("X", (tree, Tree("Y", ("v",)), Tree("Z", ("u",))))
     again = debinarise(binarise(tree, left, 1, 2))
-    assert sum(1 for _ in again.nodes()) == 60_001
-    assert fold(again, lambda node, below: sum(1 if isinstance(b, str) else b for b in below)) == 40_001
+    assert sum(1 for _ in again.nodes()) == 15_001
+    assert fold(again, lambda node, below: sum(1 if isinstance(b, str) else b for b in below)) == 10_001
 
 
 def test_the_real_treebank_comes_back(data_folder):
