@@ -85,7 +85,7 @@ def test_masses_and_expected_occurrences_of_a_stochastic_automaton():
     automaton = make_tree_automaton(3, np.random.default_rng(0))
     assert automaton.is_stochastic()
     assert automaton.total_mass() == pytest.approx(1.0, abs=1e-9)
-    drawn = automaton.sample(8_000, np.random.default_rng(1))
+    drawn = automaton.sample(20_000, np.random.default_rng(1))
     often = automaton.subtree_function()
     leaf = str(automaton.alphabet.leaves.symbols[0])
     name = str(automaton.alphabet.binary.symbols[0])
