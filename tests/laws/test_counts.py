@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from oracles_grammar import random_pcfg
 from sigmastar.data.tree_generators import make_tree_automaton
 from sigmastar.statistics.bases import PREFIX, STRING, SUBSTRING, Statistic, most_frequent
 from sigmastar.statistics.blocks import Blocks, SparseTensor
+from sigmastar.statistics.bracketings import BracketCounts, count_brackets, frequent_spans
 from sigmastar.statistics.strings import StringCounts, count_strings
 from sigmastar.statistics.tree_bases import frequent_trees
 from sigmastar.statistics.trees import TreeCounts, count_trees
+from sigmastar.structures.bracketings import Bracketings
 from sigmastar.structures.ranked_trees import RankedTrees
 from sigmastar.structures.strings import Strings
 
@@ -42,7 +45,18 @@ def _strings(name: str, symbols: list[Any], statistic: Statistic) -> Counter:
     return Counter(name, lambda rng: _random_strings(symbols, rng), count, StringCounts.blocks)
 
 
+def _brackets() -> Counter:
+    def draw(rng: np.random.Generator) -> Bracketings:
+        return random_pcfg(2, 2, rng, stop=0.7).sample_brackets(60, rng)
+
+    def count(part: Bracketings, whole: Bracketings) -> BracketCounts:
+        return count_brackets(part, frequent_spans(whole, 0.5))
+
+    return Counter("brackets", draw, count, BracketCounts.blocks)
+
+
 COUNTERS = [
+    _brackets(),
     _strings("strings", ["a", "b"], STRING),
     _strings("strings-prefix", ["a", "b"], PREFIX),
     _strings("strings-substring", ["a", "b"], SUBSTRING),

@@ -79,7 +79,11 @@ def learn_completion(
 
 
 def complete_hankel(
-    hankel: ClosedHankel, n_states: int, penalty: float = 0.005, n_iterations: int = 60, say: Say | None = None
+    hankel: ClosedHankel,
+    n_states: int,
+    penalty: float = 0.005,
+    n_iterations: int = 60,
+    say: Say | None = None,
 ) -> Completed:
     """Solve the nuclear-norm programme, with smaller penalties until the rank allows the states."""
     entries = AffineEntries(hankel.shape, hankel.rows, hankel.columns, hankel.residual)

@@ -1,0 +1,288 @@
+"""How large a Hankel matrix can be completed, what does a step cost, and how good is the grammar?
+
+Sizes: distinct strings of at most ten universal tags of the WSJ sample. `dense` is the same iteration with
+whole matrices. Quality: random PCFGs with 2 states and 2 symbols (weights from [0, 1], divided by their sums
+and by the partition function), KL on all strings up to length 10; EM sees strings of all lengths, and has 200
+iterations and five random starts. Dyck: L1 on all strings up to length 7 from 4,000 strings.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar import SpectralAutomaton
+from sigmastar.data.rules import parse_rules
+from sigmastar.factorization.affine_completion import (
+    AffineEntries,
+    complete,
+    complete_dense,
+    largest_penalty,
+)
+from sigmastar.learning.grammar_completion import learn_completion
+from sigmastar.learning.grammar_em import learn_grammar_em
+from sigmastar.learning.grammar_projections import learn_by_projections
+from sigmastar.learning.grammar_spectral import learn_spectral_grammar
+from sigmastar.operators.grammar_enumeration import grammar_values_up_to
+from sigmastar.operators.grammar_mass import expected_length, normalised
+from sigmastar.operators.grammar_rules import of_rules
+from sigmastar.operators.wcfg import WeightedGrammar
+from sigmastar.reproduce.short_sentences import read_wsj, wsj_files
+from sigmastar.statistics.bracketings import single_symbols
+from sigmastar.statistics.closed_hankel import closed_hankel
+from sigmastar.structures.alphabet import Alphabet
+from sigmastar.structures.strings import Strings
+from sigmastar.structures.substrings import distinct_strings
+
+PENALTY, N_STATES, LONGEST = 0.02, 8, 10
+STRINGS = (40, 80, 160, 320, 480)  # of the sizes whose cost is compared
+FOR_DENSE = 110  # strings: about 4,600 outsides
+DYCK = ("S -> S S 0.2", "S -> a S b 0.4", "S -> a b 0.4")
+
+
+def units(settings: Settings) -> list[str]:
+    sizes = [] if settings.data is None else ["step", "sizes", "largest"]
+    if settings.quick:
+        return [*sizes[:1], "Dyck"]
+    return [*sizes, "Dyck", "figure 1, 1e5", "figure 1, 1e6"]
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    if unit == "Dyck":
+        yield from _dyck(settings)
+    elif unit.startswith("figure"):
+        yield from _figure(int(float(unit.split(" ")[-1])), settings)
+    elif unit == "step":
+        yield _step(_frequent(settings, FOR_DENSE))
+    elif unit == "sizes":
+        yield from (_size(_frequent(settings, n)) for n in STRINGS)
+    else:
+        yield _largest(settings)
+
+
+def _frequent(settings: Settings, n_strings: int) -> tuple[Strings, np.ndarray]:
+    """The most frequent strings of the sample, with their relative frequencies."""
+    assert settings.data is not None
+    strings, counts = distinct_strings(read_wsj(settings.data).strings)
+    chosen = np.sort(np.argsort(-counts, kind="stable")[:n_strings])
+    return strings.select(chosen), counts[chosen] / counts.sum()
+
+
+def _entries(strings: Strings, frequencies: np.ndarray) -> AffineEntries:
+    hankel = closed_hankel(strings, frequencies)
+    return AffineEntries(hankel.shape, hankel.rows, hankel.columns, hankel.residual)
+
+
+def _step(corpus: tuple[Strings, np.ndarray]) -> Row:
+    entries = _entries(*corpus)
+    penalty = PENALTY * largest_penalty(entries)
+    complete(entries, penalty, 2)
+    thin = complete(entries, penalty, 30, tolerance=0.0)
+    few = 3  # whole decompositions take minutes
+    dense = complete_dense(entries, penalty, few, tolerance=0.0)
+    a, b = (found.steps[-1].cpu_seconds / found.steps[-1].iteration for found in (thin, dense))
+    gap = abs(thin.steps[few - 1].objective / dense.objective - 1.0)
+    rows, columns = entries.shape
+    return {
+        "rows": rows,
+        "columns": columns,
+        "cpu s a step": a,
+        "dense s a step": b,
+        "times": b / a,
+        "objective off by": gap,
+    }
+
+
+def _size(corpus: tuple[Strings, np.ndarray]) -> Row:
+    entries = _entries(*corpus)
+    found = complete(entries, PENALTY * largest_penalty(entries), 30, tolerance=0.0, max_rank=20)
+    last = found.steps[-1]
+    rows, columns = entries.shape
+    return {
+        "rows": rows,
+        "columns": columns,
+        "cpu s a step": last.cpu_seconds / last.iteration,
+        "rank": last.rank,
+    }
+
+
+def _largest(settings: Settings) -> Row:
+    strings, frequencies = _frequent(settings, STRINGS[-1])
+    fit, timing = timed(
+        lambda: learn_completion(strings, N_STATES, weights=frequencies * 555, penalty=PENALTY)
+    )
+    values = fit.grammar.value(strings)
+    return {
+        "rows": fit.hankel.shape[0],
+        "columns": fit.hankel.shape[1],
+        "strings": len(strings),
+        "rank": fit.completed.matrix.rank,
+        "seconds": timing.seconds,
+        "cpu seconds": timing.cpu_seconds,
+        "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        "mean L1": float(np.abs(values - frequencies).mean()),
+    }
+
+
+def random_target(rng: np.random.Generator, n_states: int = 2, n_symbols: int = 2) -> WeightedGrammar:
+    """A PCFG whose strings have a moderate expected length, so that EM can see all of them."""
+    while True:
+        pairs, words = rng.random((n_states, n_states, n_states)), rng.random((n_symbols, n_states))
+        totals, initial = pairs.sum(axis=(1, 2)) + words.sum(axis=0), rng.random(n_states)
+        found = normalised(
+            WeightedGrammar(
+                Alphabet("abcdef"[:n_symbols]),
+                initial / initial.sum(),
+                words / totals,
+                pairs / totals[:, None, None],
+            )
+        )
+        if expected_length(found) < 3.0:
+            return found
+
+
+def divergence(truth: WeightedGrammar, found: WeightedGrammar) -> float:
+    """KL on all strings up to a length, with the difference of the masses."""
+    strings, p = grammar_values_up_to(truth, LONGEST)
+    q = np.maximum(found.value(strings), 1e-30)
+    return float((p * np.log(p / q) + q - p).sum())
+
+
+def _figure(n_strings: int, settings: Settings) -> Iterator[Row]:
+    for number in range(3 if n_strings >= 10**6 else 8):
+        rng = settings.rng(4, number)
+        truth = random_target(rng)
+        sample = truth.sample_brackets(n_strings, rng)
+        strings, counts = distinct_strings(sample.strings)
+        fit, timing = timed(lambda s=strings, c=counts: learn_completion(s, 2, weights=c))  # type: ignore[misc]
+        em, em_timing = timed(
+            lambda s=strings, c=counts, r=rng: learn_grammar_em(  # type: ignore[misc]
+                s, 2, r, weights=c, n_seeds=5, n_iterations=200, tolerance=1e-9
+            )
+        )
+        spectral = learn_spectral_grammar(sample, 2, basis=single_symbols(truth.alphabet))
+        yield {
+            "strings": n_strings,
+            "past length 10": fit.cut_off,
+            "refined": divergence(truth, fit.grammar),
+            "nuclear norm": divergence(truth, fit.extracted),
+            "projections": divergence(truth, learn_by_projections(strings, 2, counts)),
+            "supervised": divergence(truth, spectral),
+            "EM": divergence(truth, em.grammar),
+            "cpu seconds": timing.cpu_seconds,
+            "EM cpu seconds": em_timing.cpu_seconds,
+        }
+
+
+def _dyck(settings: Settings) -> Iterator[Row]:
+    rules = parse_rules(DYCK)
+    truth = of_rules(rules.grammar, rules.weights)
+    every, p = grammar_values_up_to(truth, 7)
+    for number in range(1 if settings.quick else 5):
+        strings = truth.sample(4000, settings.rng(5, number))
+        distinct, counts = distinct_strings(strings)
+        seen = dict(zip(distinct, (counts / 4000).tolist(), strict=True))
+        fit, timing = timed(lambda s=strings: learn_completion(s, 4))  # type: ignore[misc]
+        automaton = SpectralAutomaton(n_states=4, method="spectral").fit(strings).automaton_
+        yield {
+            "strings": 4000,
+            "refined": float(np.abs(fit.grammar.value(every) - p).sum()),
+            "nuclear norm": float(np.abs(fit.extracted.value(every) - p).sum()),
+            "empirical": float(np.abs(np.array([seen.get(s, 0.0) for s in every]) - p).sum()),
+            "WFA": float(np.abs(automaton.value(every) - p).sum()),
+            "cpu seconds": timing.cpu_seconds,
+        }
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    of = {name: [row for row in rows if row["unit"] == name] for name in {row["unit"] for row in rows}}
+    findings = []
+    for row in of.get("largest", []):
+        findings += [
+            Finding("largest: completion and refinement, seconds", row["seconds"], Target("<=", 120.0)),
+            Finding("largest: GB", row["GB"], Target("<=", 2.0)),
+        ]
+    for row in of.get("step", []):
+        findings += [
+            Finding("a step, times cheaper than a dense one", row["times"], Target(">=", 100.0)),
+            Finding("objective off by", row["objective off by"], Target("<=", 1e-4)),
+        ]
+    if sizes := of.get("sizes"):
+        size = np.log([row["rows"] + row["columns"] for row in sizes])
+        slope = np.polyfit(size, np.log([row["cpu s a step"] for row in sizes]), 1)[0]
+        findings.append(Finding("exponent of the cost in rows + columns", float(slope), Target("<=", 1.2)))
+    if dyck := of.get("Dyck"):
+        refined = _mean(dyck, "refined")
+        findings += [
+            Finding("Dyck: L1 over the empirical one", refined / _mean(dyck, "empirical"), Target("<=", 1.1)),
+            Finding("Dyck: L1 over that of a WFA", refined / _mean(dyck, "WFA"), Target("<=", 0.125)),
+        ]
+    for name in ("figure 1, 1e5", "figure 1, 1e6"):
+        if found := of.get(name):
+            refined = _geometric(found, "refined")
+            findings += [
+                Finding(
+                    f"{name}: KL over that of projections",
+                    refined / _geometric(found, "projections"),
+                    Target("<=", 1 / 30),
+                ),
+                Finding(
+                    f"{name}: over supervised", refined / _geometric(found, "supervised"), Target("<", 1.0)
+                ),
+                Finding(
+                    f"{name}: over EM",
+                    refined / _geometric(found, "EM"),
+                    Target("<", 1.0) if name.endswith("6") else None,
+                ),
+            ]
+    return findings
+
+
+def _mean(rows: list[Row], key: str) -> float:
+    return float(np.mean([row[key] for row in rows]))
+
+
+def _geometric(rows: list[Row], key: str) -> float:
+    return float(np.exp(np.mean(np.log([row[key] for row in rows]))))
+
+
+def files(unit: str, settings: Settings) -> list[Path]:
+    if settings.data is None or unit == "Dyck" or unit.startswith("figure"):
+        return []
+    return [settings.data / name for name in wsj_files()]
+
+
+QUESTION = Question(
+    name="completion",
+    title="Completion of Hankel matrices of grammars",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=(
+        "rows",
+        "columns",
+        "rank",
+        "cpu s a step",
+        "dense s a step",
+        "times",
+        "objective off by",
+        "seconds",
+        "GB",
+        "strings",
+        "past length 10",
+        "refined",
+        "nuclear norm",
+        "projections",
+        "supervised",
+        "EM",
+        "empirical",
+        "WFA",
+        "cpu seconds",
+        "EM cpu seconds",
+    ),
+    files=files,
+)

@@ -1,0 +1,181 @@
+"""Do grammars learned from bare tag strings generalise, and where do they put brackets?
+
+Likelihood: five folds, strings of at most ten universal tags. Ours is EM from a CCA start; the rival is EM
+from random starts, the best of five by training likelihood. Both have the same prior and stop early by a
+tenth of their training strings. `at 20` is the held-out likelihood after 20 iterations on all training
+strings.
+Brackets: unlabelled F1 of MBR trees on the Penn Treebank's sentences, without whole strings and single words;
+learned from the tags of the same sentences (no brackets are seen), or from those of another corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target, timed
+from sigmastar.evaluation.brackets import baselines, bracket_score
+from sigmastar.learning.grammar_em import Start, learn_grammar_em
+from sigmastar.learning.grammar_moves import RulePrior
+from sigmastar.learning.grammar_starts import named_start
+from sigmastar.reproduce.short_sentences import ewt_files, read_ewt, read_wsj, wsj_files
+from sigmastar.structures.strings import Strings
+
+SIZES = (8, 12, 20)
+FOLDS, RANDOM_STARTS, ITERATIONS, EARLY = 5, 5, 60, 20
+PRIOR = RulePrior(0.1, 5.0)
+STARTS = {"cca": named_start("cca", "uniform"), "random": named_start("random")}
+BRACKETS = {"WSJ10": (12, 30, RulePrior(0.1, 20.0)), "EWT": (30, 40, PRIOR)}  # states, iterations, prior
+SEEDS = 4
+
+
+def folder(settings: Settings) -> Path:
+    if settings.data is None:
+        raise Skip("needs data: let SIGMASTAR_DATA name the folder")
+    return settings.data
+
+
+def units(settings: Settings) -> list[str]:
+    folder(settings)
+    names = ["WSJ10"] if settings.quick else ["WSJ10", "EWT"]
+    sizes = SIZES[:1] if settings.quick else SIZES
+    return [f"{name} n={n}" for name in names for n in sizes] + [f"{name} brackets" for name in names]
+
+
+def corpus(name: str, settings: Settings) -> Strings:
+    if name == "WSJ10":
+        return read_wsj(folder(settings)).strings
+    return read_ewt(folder(settings))
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    name, what = unit.split(" ")
+    if what == "brackets":
+        yield from _brackets(name, settings)
+    else:
+        yield _likelihood(corpus(name, settings), int(what[2:]), settings)
+
+
+def _likelihood(strings: Strings, n_states: int, settings: Settings) -> Row:
+    found: dict[str, list[np.ndarray]] = {}
+    order = settings.rng(1).permutation(len(strings))
+    folds = np.array_split(order, FOLDS)[: 2 if settings.quick else FOLDS]
+    for number, fold in enumerate(folds):
+        train, test = strings.select(np.setdiff1d(order, fold)), strings.select(fold)
+        for method, start in STARTS.items():
+            for early in (False, True):
+                logs = _held_out(train, test, n_states, method, start, early, settings.rng(2, number))
+                found.setdefault(method + (" at 20" if early else ""), []).append(logs)
+    logs = {key: np.concatenate(parts) for key, parts in found.items()}
+    gap, gap_early = logs["cca"] - logs["random"], logs["cca at 20"] - logs["random at 20"]
+    return {
+        "strings": len(strings),
+        **{key: float(values.mean()) for key, values in logs.items()},
+        "ahead": float(gap.mean()),
+        "standard error": float(gap.std(ddof=1) / np.sqrt(len(gap))),
+        "ahead at 20": float(gap_early.mean()),
+    }
+
+
+def _held_out(
+    train: Strings,
+    test: Strings,
+    n_states: int,
+    method: str,
+    start: Start,
+    early: bool,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """Log-probabilities of test strings after learning from the others."""
+    fits = [
+        learn_grammar_em(
+            train,
+            n_states,
+            rng,
+            start=start,
+            n_iterations=EARLY if early else ITERATIONS,
+            held_out=0.0 if early else 0.1,
+            prior=PRIOR,
+        )
+        for _ in range(RANDOM_STARTS if method == "random" else 1)
+    ]
+    best = max(fits, key=lambda fit: fit.log_likelihoods[-1])
+    return best.grammar.log_probability(test)
+
+
+def _brackets(name: str, settings: Settings) -> Iterator[Row]:
+    gold = read_wsj(folder(settings))
+    strings = corpus(name, settings)
+    n_states, n_iterations, prior = BRACKETS[name]
+    for seed in range(1 if settings.quick else SEEDS):
+        fit, timing = timed(
+            lambda seed=seed: learn_grammar_em(  # type: ignore[misc]
+                strings,
+                n_states,
+                settings.rng(3, seed),
+                start=named_start("cca", "right"),
+                n_iterations=n_iterations,
+                prior=prior,
+            )
+        )
+        score = bracket_score(fit.grammar.brackets(gold.strings), gold)
+        yield {
+            "strings": len(strings),
+            "F1": score.f1,
+            "right-branching": baselines(gold)["right-branching"].f1,
+            "left-branching": baselines(gold)["left-branching"].f1,
+            "cpu seconds": timing.cpu_seconds,
+        }
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    findings = []
+    for row in rows:
+        if "ahead" in row:
+            findings += [
+                Finding(f"{row['unit']}: held-out nats a string ahead", row["ahead"], Target(">=", 0.0)),
+                Finding(f"{row['unit']}: the same at 20 iterations", row["ahead at 20"], Target(">=", 1.0)),
+            ]
+    sure = [row["ahead"] / row["standard error"] for row in rows if "ahead" in row]
+    if sure:
+        findings.append(Finding("most standard errors ahead", max(sure), Target(">", 2.0)))
+    for name, wanted in (("WSJ10", 0.60), ("EWT", 0.66)):
+        scores = [row["F1"] for row in rows if row["unit"] == f"{name} brackets"]
+        if scores:
+            findings.append(
+                Finding(
+                    f"bracketing F1, from {name}, mean of seeds", float(np.mean(scores)), Target(">=", wanted)
+                )
+            )
+    return findings
+
+
+def files(unit: str, settings: Settings) -> list[Path]:
+    names = wsj_files() + (ewt_files() if unit.startswith("EWT") else [])
+    return [folder(settings) / name for name in names]
+
+
+QUESTION = Question(
+    name="grammar_induction",
+    title="Grammars from bare tag strings: held-out likelihood and brackets",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=(
+        "strings",
+        "cca",
+        "random",
+        "ahead",
+        "standard error",
+        "cca at 20",
+        "random at 20",
+        "ahead at 20",
+        "F1",
+        "right-branching",
+        "left-branching",
+        "cpu seconds",
+    ),
+    files=files,
+)
