@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles_grammar import bracketings, random_grammar, random_pcfg, slow_cut, slow_value, spans_of_tree
-from sigmastar.data.rules import parse_rules
+from sigmastar.data.rules import parse_rules, write_rules
 from sigmastar.errors import InputError, ModelFileError
 from sigmastar.operators.files import load_model, save_model
 from sigmastar.operators.grammar_enumeration import grammar_values_up_to
@@ -158,6 +159,20 @@ def test_the_classic_form_is_the_same_function(rng: np.random.Generator) -> None
     back = of_rules(*to_rules(grammar))
     strings = Strings.of(["ab", "aabb", "b"], alphabet=grammar.alphabet)
     np.testing.assert_allclose(back.value(strings), grammar.value(strings), rtol=1e-12)
+
+
+def test_signed_rules_come_back_from_text(rng: np.random.Generator) -> None:
+    grammar = random_grammar(2, 2, rng)
+    stream = io.StringIO()
+    classic, weights = to_rules(grammar)
+    write_rules(classic, stream, weights)
+    rules = parse_rules(stream.getvalue().splitlines(), signed=True)
+    strings = Strings.of(["ab", "bba"], alphabet=grammar.alphabet)
+    np.testing.assert_allclose(
+        of_rules(rules.grammar, rules.weights).value(strings), grammar.value(strings), rtol=1e-12
+    )
+    with pytest.raises(InputError, match=r"f.rules:\d+: the weight"):
+        parse_rules(stream.getvalue().splitlines(), file="f.rules")
 
 
 def test_model_files(rng: np.random.Generator, tmp_path: Path) -> None:

@@ -41,18 +41,25 @@ class _Line:
     weight: float | None
 
 
-def read_rules(path: TextPath, start: str | None = None) -> WeightedRules:
-    """Read a grammar; the left side of its first rule is the start symbol unless another is named."""
-    return parse_rules(open_text(path), start, display_name(path))
+def read_rules(path: TextPath, start: str | None = None, signed: bool = False) -> WeightedRules:
+    """Read a grammar; the left side of its first rule is the start symbol unless another is named.
+
+    Weights below zero, which learned grammars may have, are refused unless `signed`.
+    """
+    return parse_rules(open_text(path), start, display_name(path), signed)
 
 
-def parse_rules(lines: Iterable[str], start: str | None = None, file: str | None = None) -> WeightedRules:
+def parse_rules(
+    lines: Iterable[str], start: str | None = None, file: str | None = None, signed: bool = False
+) -> WeightedRules:
     """A grammar from lines of text.
 
     >>> parse_rules(["S -> a S 0.25", "S -> b 0.75"]).weights.tolist()
     [0.25, 0.75]
     """
-    found = [_parsed(line, number, file) for number, line in enumerate(lines, 1) if not _is_empty(line)]
+    found = [
+        _parsed(line, number, file, signed) for number, line in enumerate(lines, 1) if not _is_empty(line)
+    ]
     if not found:
         raise InputError("holds no rules; write one a line, as in S -> NP VP 0.8", file=file)
     rules = _named(found)
@@ -71,7 +78,7 @@ def _is_empty(line: str) -> bool:
     return not fields or (fields[0].startswith("#") and fields[1:2] != ["->"])
 
 
-def _parsed(line: str, number: int, file: str | None) -> _Line:
+def _parsed(line: str, number: int, file: str | None, signed: bool) -> _Line:
     fields = _FIELDS.findall(line)
     if len(fields) < 3 or fields[1] != "->":
         raise InputError(f"{line.strip()!r} is not a rule; write S -> NP VP 0.8", file=file, line=number)
@@ -79,7 +86,7 @@ def _parsed(line: str, number: int, file: str | None) -> _Line:
     weight = _number(right[-1]) if len(right) > 1 else None
     if weight is not None:
         right = right[:-1]
-        if not (math.isfinite(weight) and weight >= 0):
+        if not (math.isfinite(weight) and (signed or weight >= 0)):
             raise InputError(f"the weight {weight} must be a number from 0 on", file=file, line=number)
     return _Line(number, left, tuple(right), weight)
 
