@@ -38,7 +38,7 @@ class SpectralTransducer(Estimator):
                 inventories of alignment units, weighed on held-out inputs, the best; "ngram": a joint
                 Kneser-Ney n-gram alone; "spectral": operators of units, signed, as the tutorial has it;
                 "completion": without an aligner, by completing a Hankel matrix (small alphabets)
-    order       of n-grams, or "auto": by held-out inputs
+    order       of n-grams, or "auto": for "ngram" by held-out inputs, for "combined" 8
     n_states    for "spectral" and "completion": a number, or "auto"
     shapes      how many symbols of either side a unit may hold, as pairs such as (1, 1) or (1, 0)
     long_units  what the aligner multiplies units of more than two symbols by
@@ -132,7 +132,7 @@ class SpectralTransducer(Estimator):
 
     def _panel(self) -> Panel:
         panel, shapes = PANELS[self.method], tuple((int(p), int(q)) for p, q in self.shapes)
-        order = positive_or_auto(self.order, "order")
+        order = positive_or_auto(self.order, "order") or panel.order
         inventories = (shapes, *panel.inventories[1:])
         return replace(panel, inventories=inventories, order=order, long_units=self.long_units)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +45,11 @@ LEARNERS: Mapping[str, Learner] = MappingProxyType(
     }
 )
 ORDERS = (3, 4, 5, 6, 7, 8)
+LONGEST = ORDERS[-1]
 SINGLE: tuple[Shape, ...] = ((1, 1), (1, 0), (0, 1))
 """The second inventory: one symbol a side at most."""
-HELD_OUT, ENOUGH = 0.1, 3000
+HELD_OUT, ENOUGH, FOLDS = 0.1, 3000, 4
+_WORST = 10.0  # nats lost where no right output is proposed
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Panel:
     inventories: tuple[tuple[Shape, ...], ...] = (SHAPES, SINGLE)
     kinds: tuple[str, ...] = ("ngram", "spectral", "latent")
     outputs: bool = True
-    order: int | None = None
+    order: int | None = LONGEST  # with others to judge, the longest never loses; None: by held-out inputs
     long_units: float = LONG_UNITS
 
     @property
@@ -66,17 +69,24 @@ class Panel:
         return [*of_pairs, OUTPUTS] if self.outputs else of_pairs
 
 
-NGRAM = Panel(inventories=(SHAPES,), kinds=("ngram",), outputs=False)
+NGRAM = Panel(inventories=(SHAPES,), kinds=("ngram",), outputs=False, order=None)
 PANELS: Mapping[str, Panel] = MappingProxyType({"combined": Panel(), "ngram": NGRAM})
+
+
+class OrderLoss(NamedTuple):
+    """Mean -log of the share of right outputs, by which orders are chosen, and the share of wrong ones."""
+
+    loss: float
+    error: float
 
 
 @dataclass(frozen=True, eq=False)
 class TransducerFit:
-    """A transducer, and what held-out inputs said: the order, and error rates by order and of the whole."""
+    """A transducer, and what held-out inputs said: order, losses by order, the error of the whole."""
 
     transducer: Transducer
     order: int
-    order_errors: Mapping[int, float]
+    order_losses: Mapping[int, OrderLoss]
     held_out_error: float | None
     n_unaligned: int
 
@@ -96,18 +106,18 @@ def learn_transducer(
     if len(set(corpus.pairs.inputs)) < 2 or (panel.order is not None and len(judges) == 1):
         order = panel.order or min(ORDERS)
         return TransducerFit(_learned(corpus, judges, order, rng, say), order, {}, None, n_unaligned)
-    kept, held = corpus.split(rng)
+    splits = corpus.splits(rng)
     say("choosing the order")
-    errors = _order_errors(kept, held.pairs, panel)
-    order = min(errors, key=errors.__getitem__)
+    losses = _order_losses(splits, panel)
+    order = min(losses, key=losses.__getitem__)
     if len(judges) == 1:
         whole = _learned(corpus, judges, order, rng, say)
-        return TransducerFit(whole, order, errors, errors[order], n_unaligned)
-    trial = _learned(kept, judges, order, rng, say)
+        return TransducerFit(whole, order, losses, losses[order].error, n_unaligned)
+    trials = [(_learned(kept, judges, order, rng, say), held) for kept, held in splits]
     say("weighing the models")
-    chosen, weights, error = _weighed(trial, judges, held.pairs)
+    chosen, weights, error = _weighed(trials, judges)
     whole = replace(_learned(corpus, chosen, order, rng, say), weights=weights)
-    return TransducerFit(whole, order, errors, error, n_unaligned)
+    return TransducerFit(whole, order, losses, error, n_unaligned)
 
 
 def _aligned(pairs: StringPairs, panel: Panel) -> tuple[_Aligned, int]:
@@ -132,9 +142,14 @@ class _Aligned:
         strings = [one.select(indices) for one in self.strings]
         return _Aligned(self.pairs.select(indices), self.aligners, strings)
 
-    def split(self, rng: np.random.Generator) -> tuple[_Aligned, _Aligned]:
-        held = self.pairs.held_out(min(HELD_OUT, ENOUGH / len(self.pairs)), rng)
-        return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
+    def splits(self, rng: np.random.Generator) -> list[tuple[_Aligned, StringPairs]]:
+        """(kept, held out), several times for small corpora: weights need a few thousand inputs."""
+        share = min(HELD_OUT, ENOUGH / len(self.pairs))
+        n_folds = int(np.clip(ENOUGH / (share * len(self.pairs)), 1, FOLDS))
+        return [
+            (self.select(np.flatnonzero(~held)), self.pairs.select(np.flatnonzero(held)))
+            for held in self.pairs.folds(share, n_folds, rng)
+        ]
 
 
 def _learned(
@@ -156,29 +171,49 @@ def _learned(
     return Transducer(tuple(readings), outputs, np.full(len(judges), 1.0 / len(judges)))
 
 
-def _order_errors(kept: _Aligned, held: StringPairs, panel: Panel) -> dict[int, float]:
-    """The share of held-out inputs that the n-gram of each order gets wrong."""
-    errors = {}
+def _order_losses(splits: Sequence[tuple[_Aligned, StringPairs]], panel: Panel) -> dict[int, OrderLoss]:
+    """How the n-gram of each order does on held-out inputs."""
+    losses = {}
     for order in (panel.order,) if panel.order is not None else ORDERS:
-        model = learn_ngram(kept.strings[0], order, kneser_ney)
-        alone = Transducer((Reading(kept.aligners[0], {"ngram": model}),), (), np.ones(1))
-        proposals, right = _proposed(alone, held)
-        errors[order] = _error(proposals, proposals.log_weights, right)
-    return errors
+        found = []
+        for kept, held in splits:
+            model = learn_ngram(kept.strings[0], order, kneser_ney)
+            alone = Transducer((Reading(kept.aligners[0], {"ngram": model}),), (), np.ones(1))
+            proposals, right = _proposed(alone, held)
+            found.append(_losses(proposals, proposals.log_weights, right))
+        losses[order] = OrderLoss(*np.mean(found, axis=0).tolist())
+    return losses
+
+
+def _losses(proposals: Proposals, scores: Array, right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Mean -log of the share of right outputs among the proposed, and the share of inputs gone wrong."""
+    best = np.lexsort((-scores, proposals.owner))[proposals.starts]
+    totals = np.logaddexp.reduceat(scores, proposals.starts)
+    rights = np.logaddexp.reduceat(np.where(right, scores, -np.inf), proposals.starts)
+    missing = proposals.n_inputs - len(best)
+    loss = np.minimum(totals - rights, _WORST).sum() + _WORST * missing
+    return float(loss / proposals.n_inputs), 1.0 - float(right[best].sum()) / proposals.n_inputs
 
 
 def _weighed(
-    trial: Transducer, judges: Sequence[Judge], held: StringPairs
+    trials: Sequence[tuple[Transducer, StringPairs]], judges: Sequence[Judge]
 ) -> tuple[list[Judge], Array, float]:
     """The judges worth keeping (the first proposes, and stays), their weights, and the error they leave."""
-    proposals, right = _proposed(trial, held)
-    scores = trial.judge(proposals)
-    kept = worth_keeping(fit_weights(scores, proposals.owner, right))
+    proposed = [_proposed(transducer, held) for transducer, held in trials]
+    scores = [trial.judge(proposals) for (trial, _), (proposals, _) in zip(trials, proposed, strict=True)]
+    starts = np.cumsum([0, *(proposals.n_inputs for proposals, _ in proposed)])
+    owner = np.concatenate([one.owner + start for (one, _), start in zip(proposed, starts, strict=False)])
+    right = np.concatenate([right for _, right in proposed])
+    every = np.concatenate(scores)
+    kept = worth_keeping(fit_weights(every, owner, right))
     kept[0] = True
-    scores = scores[:, kept]
-    weights = fit_weights(scores, proposals.owner, right)
+    weights = fit_weights(every[:, kept], owner, right)
     chosen = [judge for judge, stays in zip(judges, kept.tolist(), strict=True) if stays]
-    return chosen, weights, _error(proposals, scores @ weights, right)
+    errors = [
+        _losses(proposals, part[:, kept] @ weights, good)[1]
+        for (proposals, good), part in zip(proposed, scores, strict=True)
+    ]
+    return chosen, weights, float(np.mean(errors))
 
 
 def _proposed(transducer: Transducer, held: StringPairs) -> tuple[Proposals, NDArray[np.bool_]]:
@@ -190,9 +225,3 @@ def _proposed(transducer: Transducer, held: StringPairs) -> tuple[Proposals, NDA
     owners = proposals.owner.tolist()
     right = [y in wanted[owner] for y, owner in zip(proposals.pairs.outputs, owners, strict=True)]
     return proposals, np.array(right, dtype=bool)
-
-
-def _error(proposals: Proposals, scores: Array, right: NDArray[np.bool_]) -> float:
-    order = np.lexsort((-scores, proposals.owner))
-    best = order[proposals.starts]
-    return 1.0 - float(right[best].sum()) / proposals.n_inputs

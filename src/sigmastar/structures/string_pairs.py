@@ -75,8 +75,8 @@ class StringPairs:
             found.setdefault(left, []).append(right)
         return found
 
-    def held_out(self, share: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-        """A random choice of pairs to hold out, by input: equal inputs are on one side."""
+    def folds(self, share: float, n_folds: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+        """Random choices of pairs to hold out, none twice, by input: equal inputs are on one side."""
         numbers: dict[bytes, int] = {}
         codes, offsets = self.inputs.codes, self.inputs.offsets.tolist()
         group = np.array(
@@ -86,13 +86,12 @@ class StringPairs:
         if len(numbers) < 2:
             raise InputError("at least two different inputs are needed to hold some out")
         size = min(max(round(share * len(numbers)), 1), len(numbers) - 1)
-        chosen = np.zeros(len(numbers), dtype=bool)
-        chosen[rng.permutation(len(numbers))[:size]] = True
-        return np.asarray(chosen[group])
+        place = rng.permutation(len(numbers))[group] // size
+        return [place == fold for fold in range(min(n_folds, len(numbers) // size))]
 
     def split(self, share: float, rng: np.random.Generator) -> tuple[StringPairs, StringPairs]:
         """A random split into (kept, held out) by input."""
-        held = self.held_out(share, rng)
+        (held,) = self.folds(share, 1, rng)
         return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
 
 
