@@ -287,17 +287,30 @@ def _crossed(heads: tuple[int, ...], word: int) -> bool:
     return False
 
 
+def siblings_of(heads, head, direction) -> list[int]:
+    """The modifiers of a head to one side, from the nearest on."""
+    words = [w for w in range(1, len(heads) + 1) if heads[w - 1] == head and (w > head) == direction]
+    return sorted(words, key=lambda w: abs(w - head))
+
+
+def ways_of(heads) -> list[tuple[int, int, int]]:
+    """Head, sibling next to it towards the head (0: none) and modifier, of every word."""
+    found = []
+    for head in range(len(heads) + 1):
+        for direction in (0, 1):
+            words = siblings_of(heads, head, direction)
+            found += [(head, before, word) for before, word in zip([0, *words], words, strict=False)]
+    return found
+
+
 def tree_weight(heads, codes, classes, automata, weights, stops) -> float:
     """The weight of one tree: every head's modifiers to both sides, one matrix after the other."""
     total = 1.0
     for head in range(len(heads) + 1):
         for direction in (0, 1) if head else (1,):
             sort = 2 * codes[head] + (direction if head else 0)
-            modifiers = [
-                w for w in range(1, len(heads) + 1) if heads[w - 1] == head and (w > head) == direction
-            ]
             vector, state = automata.initial[sort].copy(), 0
-            for modifier in sorted(modifiers, key=lambda w: abs(w - head)):
+            for modifier in siblings_of(heads, head, direction):
                 vector = vector @ automata.operators[sort, codes[modifier]] * weights[state, head, modifier]
                 state = classes[modifier]
             total *= vector @ automata.final[sort] * stops[state, direction, head]

@@ -75,7 +75,7 @@ def test_wrong_parameters_are_refused() -> None:
         DeterministicDependencyGrammar(decoding="best").fit(X, Y)
     with pytest.raises(ValueError, match="counted='words' must be None or one of 'lex'"):
         EMDependencyGrammar(counted="words").fit(X, Y)
-    with pytest.raises(ValueError, match="leave it out with counted"):
+    with pytest.raises(ValueError, match="no counted words"):
         DeterministicDependencyGrammar(counted="lex", decoding="viterbi").fit(X, Y)
     with pytest.raises(ValueError, match="counted='lex' does not go with trained arcs"):
         SpectralDependencyGrammar(counted="lex", arcs=True).fit(X, Y)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -16,11 +18,13 @@ from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.data.conllu import read_treebank
 from sigmastar.errors import InputError
+from sigmastar.learning.arc_factors import N_EPOCHS
 from sigmastar.learning.dependency import METHODS, learn_parser
 from sigmastar.learning.heads_lexical import STATES
-from sigmastar.operators.dependency_parser import DECODINGS
+from sigmastar.operators.dependency_parser import DECODINGS, DependencyParser
 from sigmastar.operators.files import save_model
 from sigmastar.parallel import one_blas_thread
+from sigmastar.structures.dependencies import DependencyTreebank
 from sigmastar.structures.heads import SYMBOLS
 
 LEXICAL = "lexical"
@@ -60,41 +64,23 @@ DETERMINISTIC = ("det", "det+f")
     type=click.Choice(STATES),
     help="Multiply this lexicalised grammar, of counted words, into the automata.",
 )
-@click.option("--epochs", type=click.IntRange(1), default=3, help="Of the training of arcs.")
+@click.option(
+    "--distances/--no-distances", default=True, help="Weigh arcs by how far they reach, as counted."
+)
+@click.option("--epochs", type=click.IntRange(1), default=N_EPOCHS, help="Of the training of arcs.")
 @seed_option
 @json_option
 @quiet_option
-def command(
-    file: str,
-    output: str,
-    method: str,
-    symbols: str,
-    states: int | str,
-    arcs: bool | None,
-    decoding: str,
-    counted: str | None,
-    epochs: int,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def command(file: str, output: str, quiet: bool, as_json: bool, **options: Any) -> None:
     """Learn a projective dependency parser from FILE, a treebank in CoNLL-U or `word TAG head` (.dp).
 
     det: one state a head and direction. det+f: another before the first modifier. bigram: the spectral method
     of Luque et al. 2012. spectral: the same with longer views. em: from a random start. spectral+em: EM from
-    spectral states, and trained arcs, which is slower and by far the best. lex, lex+f, lex+fcp: words and
-    tags counted with back-off, without hidden states.
+    spectral states; with it trained arcs and siblings decide, which is slower and by far the best. lex,
+    lex+f, lex+fcp: words and tags counted with back-off, without hidden states.
     """
-    lexical = symbols == LEXICAL and method not in STATES  # those have words of their own
-    trained = arcs if arcs is not None else lexical or method == "spectral+em"
-    if lexical and arcs is False:
-        raise click.UsageError("--symbols lexical puts words into the arcs: it cannot go without them")
-    if decoding == "viterbi" and method not in DETERMINISTIC:
-        raise click.UsageError(f"--decoding viterbi is for --method {' and '.join(DETERMINISTIC)} alone")
-    if counted and method in STATES:
-        raise click.UsageError(f"--method {method} is counted already: leave --counted out")
-    if counted and trained:
-        raise click.UsageError("--counted goes with --no-arcs: trained arcs know words better")
+    settings = Settings(**options)
+    settings.check()
     folder = os.path.dirname(output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
@@ -102,41 +88,79 @@ def command(
         treebank = read_treebank(file)
         say("learning")
         begin = time.perf_counter()
-        parser = learn_parser(
-            treebank,
-            method,
-            states,
-            "upos+xpos" if symbols == LEXICAL else symbols,
-            lexical=lexical,
-            arcs=trained,
-            rng=np.random.default_rng(seed),
-            n_epochs=epochs,
-            decoding=decoding,
-            counted=counted,
-        )
-    learned = {
-        "method": method,
-        "seed": seed,
-        "settings": {
-            "symbols": symbols,
-            "states": states,
-            "arcs": trained,
-            "decoding": decoding,
-            "counted": counted,
-            "epochs": epochs,
-        },
-        "data": {"files": [_described(file)], "n_sentences": len(treebank), "n_words": treebank.n_words},
-        "sigmastar": __version__,
-        "seconds": round(time.perf_counter() - begin, 3),
-    }
+        parser = settings.learn(treebank)
+    seconds = round(time.perf_counter() - begin, 3)
+    learned = settings.described(file, treebank, seconds)
     save_model(parser, output, learned)
     if as_json:
         print_figures(learned, as_json=True)
     tell(
-        f"{output}: {method}, from {len(treebank)} sentences over {len(parser.alphabet)} symbols "
-        f"in {learned['seconds']:.1f} s",
+        f"{output}: {settings.method}, from {len(treebank)} sentences over {len(parser.alphabet)} symbols "
+        f"in {seconds:.1f} s",
         quiet,
     )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to learn, as asked for by the options of the same names."""
+
+    method: str
+    symbols: str
+    states: int | str
+    arcs: bool | None
+    decoding: str
+    counted: str | None
+    distances: bool
+    epochs: int
+    seed: int
+
+    @property
+    def lexical(self) -> bool:
+        return self.symbols == LEXICAL and self.method not in STATES  # those have words of their own
+
+    @property
+    def trained(self) -> bool:
+        return self.arcs if self.arcs is not None else self.lexical or self.method == "spectral+em"
+
+    def check(self) -> None:
+        """Refuse what does not go together."""
+        if self.lexical and self.arcs is False:
+            raise click.UsageError("--symbols lexical puts words into the arcs: it cannot go without them")
+        if self.decoding == "viterbi" and (self.method not in DETERMINISTIC or self.trained):
+            methods = " and ".join(DETERMINISTIC)
+            raise click.UsageError(f"--decoding viterbi is for --method {methods} alone, without arcs")
+        if self.counted and self.method in STATES:
+            raise click.UsageError(f"--method {self.method} is counted already: leave --counted out")
+        if self.counted and self.trained:
+            raise click.UsageError("--counted goes with --no-arcs: trained arcs know words better")
+
+    def learn(self, treebank: DependencyTreebank) -> DependencyParser:
+        return learn_parser(
+            treebank,
+            self.method,
+            self.states,
+            "upos+xpos" if self.symbols == LEXICAL else self.symbols,
+            lexical=self.lexical,
+            arcs=self.trained,
+            rng=np.random.default_rng(self.seed),
+            n_epochs=self.epochs,
+            decoding=self.decoding,
+            counted=self.counted,
+            distances=self.distances,
+        )
+
+    def described(self, file: str, treebank: DependencyTreebank, seconds: float) -> dict[str, Any]:
+        """What a model remembers of how it was learnt."""
+        names = ("symbols", "states", "decoding", "counted", "distances", "epochs")
+        return {
+            "method": self.method,
+            "seed": self.seed,
+            "settings": {**{name: getattr(self, name) for name in names}, "arcs": self.trained},
+            "data": {"files": [_described(file)], "n_sentences": len(treebank), "n_words": treebank.n_words},
+            "sigmastar": __version__,
+            "seconds": seconds,
+        }
 
 
 def _described(path: str) -> dict[str, str]:

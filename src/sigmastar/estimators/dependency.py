@@ -6,6 +6,7 @@ tag alone; y holds the heads of each sentence, 0 for the root. Or X is a `Depend
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -57,7 +58,7 @@ def _require_heads(lengths: list[int], y: Sequence[Sequence[int]]) -> None:
             raise InputError(f"sentence {number}: {length} words need as many heads, from 0 to {length}")
 
 
-class DependencyEstimator(Estimator):
+class DependencyEstimator(Estimator, ABC):
     """What all dependency grammars share: `parser_` holds what `fit` found."""
 
     parser_: DependencyParser
@@ -66,11 +67,13 @@ class DependencyEstimator(Estimator):
     lexical: bool
     random_state: RandomState
     n_threads: int
+    distances: bool
     decoding: str = "mbr"
     counted: str | None = None
 
+    @abstractmethod
     def _method(self) -> tuple[str, int | str]:
-        raise NotImplementedError
+        """How to learn, and with how many states."""
 
     def fit(self, X: Sentences, y: Sequence[Sequence[int]] | None = None) -> DependencyEstimator:
         """Learn from sentences X and their heads y; trees that are not projective are lifted."""
@@ -93,6 +96,7 @@ class DependencyEstimator(Estimator):
                 rng=as_generator(self.random_state),
                 decoding=self.decoding,
                 counted=None if method in STATES else self.counted,
+                distances=self.distances,
             )
         self._replace_fitted(parser_=parser)
         return self
@@ -133,9 +137,10 @@ class SpectralDependencyGrammar(DependencyEstimator):
     n_states   of each automaton, at most; one for every 20 modifiers seen; "auto": by held-out likelihood
     symbols    what automata read: "upos", "xpos" or "upos+xpos"
     refine     follow with EM iterations from the spectral states: non-negative, often better
-    arcs       also train a log-linear factor of arcs over tags, distances and neighbours
+    arcs       let trained weights of arcs and siblings decide, over tags, distances and neighbours
     lexical    the same over words too
     counted    "lex", "lex+f" or "lex+fcp": multiply that lexicalised grammar in
+    distances  weigh arcs by how far they reach
 
     >>> sentences = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N"]] * 5
     >>> heads = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3]] * 5
@@ -151,6 +156,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
         arcs: bool = False,
         lexical: bool = False,
         counted: str | None = None,
+        distances: bool = True,
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -160,6 +166,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
         self.arcs = arcs
         self.lexical = lexical
         self.counted = counted
+        self.distances = distances
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -179,6 +186,7 @@ class EMDependencyGrammar(DependencyEstimator):
         arcs: bool = False,
         lexical: bool = False,
         counted: str | None = None,
+        distances: bool = True,
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -187,6 +195,7 @@ class EMDependencyGrammar(DependencyEstimator):
         self.arcs = arcs
         self.lexical = lexical
         self.counted = counted
+        self.distances = distances
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -208,6 +217,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         arcs: bool = False,
         lexical: bool = False,
         counted: str | None = None,
+        distances: bool = True,
         decoding: str = "mbr",
         random_state: RandomState = 0,
         n_threads: int = 1,
@@ -217,6 +227,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         self.arcs = arcs
         self.lexical = lexical
         self.counted = counted
+        self.distances = distances
         self.decoding = decoding
         self.random_state = random_state
         self.n_threads = n_threads

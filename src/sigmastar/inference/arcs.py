@@ -5,8 +5,10 @@
 Indicators are the first-order ones of McDonald, Crammer and Pereira (2005): tags and words of head and
 modifier, each with and without the distance; the tags beside both; the coarse tags between. An indicator
 is a 64-bit hash of its template and values, cut to the size of the table of theta: no dictionary.
-A row of `words` holds tag, coarse tag and word of a position (word -1: none); position 0 is the root, and
-its coarse tag is -1 where coarse tags are those of the first column again.
+Ways to come to a modifier, from the sibling next to it towards the head or from none, have weights too, over
+the tags and words of head, sibling and modifier: the second-order ones of McDonald and Pereira (2006).
+A row of `words` holds tag, coarse tag, word and ending of a position (word or ending -1: none); position 0 is
+the root, and its coarse tag is -1 where coarse tags are those of the first column again.
 """
 
 from __future__ import annotations
@@ -77,8 +79,8 @@ def arc_indicators(words: Codes, between: NDArray[np.int64], h: int, m: int, mas
     low, high = min(h, m), max(h, m)
     side = 1 if m > h else 0
     span = 2 * _distance_bin(high - low) + side
-    ht, hu, hw = words[h]
-    mt, mu, mw = words[m]
+    ht, hu, hw, hs = words[h]
+    mt, mu, mw, ms = words[m]
     n = 0
     n_columns = 2 if words[0, 1] >= 0 else 1  # fine tags, then coarse ones, in the same templates
     for column in range(n_columns):
@@ -98,6 +100,18 @@ def arc_indicators(words: Codes, between: NDArray[np.int64], h: int, m: int, mas
         n = _put(found, n, mask, 18, side, hw, ht, mw, mt)
         n = _put(found, n, mask, 19, side, hw, mw, mt, 0)
         n = _put(found, n, mask, 20, side, hw, ht, mw, 0)
+    if ms >= 0:
+        n = _put(found, n, mask, 25, side, ms, mt, ht, 0)
+        n = _put(found, n, mask, 26, span, ms, hu, 0, 0)
+    if hs >= 0:
+        n = _put(found, n, mask, 27, side, hs, ht, mt, 0)
+        n = _put(found, n, mask, 28, span, hs, mu, 0, 0)
+        if ms >= 0:
+            n = _put(found, n, mask, 29, side, hs, ms, 0, 0)
+        if mw >= 0:
+            n = _put(found, n, mask, 30, side, hs, mw, 0, 0)
+    if hw >= 0 and ms >= 0:
+        n = _put(found, n, mask, 31, side, hw, ms, 0, 0)
     tags = between[low, high]
     kind = 0
     while tags:
@@ -142,6 +156,16 @@ def multiply_arcs(words: Codes, starts: Longs, theta: Array, weights: Array, at:
 
 
 @kernel
+def _step(
+    place: int, slope: float, theta: Array, squares: Array, drift: Array, time: float, rate: float
+) -> None:
+    squares[place] += slope * slope
+    step = rate * slope / np.sqrt(squares[place])
+    theta[place] += step
+    drift[place] += time * step
+
+
+@kernel
 def ascend(
     words: Codes, starts: Longs, heads: Codes, marginals: Array, at: Longs, usable: NDArray[np.bool_],
     theta: Array, squares: Array, drift: Array, time: float, rate: float,
@@ -165,8 +189,82 @@ def ascend(
                 if abs(slope) < 1e-3:
                     continue
                 for k in range(arc_indicators(rows, between, h, m, mask, found)):
-                    place = found[k]
-                    squares[place] += slope * slope
-                    step = rate * slope / np.sqrt(squares[place])
-                    theta[place] += step
-                    drift[place] += time * step
+                    _step(found[k], slope, theta, squares, drift, time, rate)
+
+
+@kernel
+def _way_indicators(words: Codes, h: int, s: int, m: int, mask: int, found: Longs) -> int:
+    """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
+    side = 1 if m > h else 0
+    gap = 2 * _distance_bin(abs(m - s)) + side if s > 0 else side
+    ht, hu, hw, _ = words[h]
+    st, su, sw, _ = words[s]  # of the root where there is none
+    mt, mu, mw, _ = words[m]
+    n = 0
+    for near in (side, gap + 2):
+        n = _put(found, n, mask, 50, near, ht, st, mt, 0)
+        n = _put(found, n, mask, 51, near, hu, su, mu, 0)
+        n = _put(found, n, mask, 52, near, st, mt, 0, 0)
+        n = _put(found, n, mask, 53, near, su, mu, 0, 0)
+    if hw >= 0:
+        n = _put(found, n, mask, 54, side, hw, st, mt, 0)
+        n = _put(found, n, mask, 55, side, hw, su, mu, 0)
+    if sw >= 0:
+        n = _put(found, n, mask, 56, side, sw, mt, 0, 0)
+        n = _put(found, n, mask, 57, side, sw, hu, mt, 0)
+    if mw >= 0:
+        n = _put(found, n, mask, 58, side, mw, st, 0, 0)
+        n = _put(found, n, mask, 59, side, mw, hu, st, 0)
+        if sw >= 0:
+            n = _put(found, n, mask, 60, side, sw, mw, 0, 0)
+    return n
+
+
+@kernel
+def weigh_ways(words: Codes, starts: Longs, at: Longs, ways: Codes, theta: Array) -> Array:
+    """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
+    found, mask, weights = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1, np.empty(len(ways))
+    for q in range(len(starts) - 1):
+        rows = words[starts[q] : starts[q + 1]]
+        for w in range(at[q], at[q + 1]):
+            total = 0.0
+            for k in range(_way_indicators(rows, ways[w, 0], ways[w, 1], ways[w, 2], mask, found)):
+                total += theta[found[k]]
+            weights[w] = np.exp(min(max(total, -_LARGEST), _LARGEST))
+    return weights
+
+
+@kernel
+def _gold_siblings(heads: Codes) -> Codes:
+    """The modifier next to each word towards its head, or 0."""
+    siblings = np.zeros(len(heads), np.int32)
+    for m in range(1, len(heads)):
+        step = -1 if m > heads[m] else 1
+        k = m + step
+        while k != heads[m]:
+            if heads[k] == heads[m]:
+                siblings[m] = k
+                break
+            k += step
+    return siblings
+
+
+@kernel
+def ascend_ways(
+    words: Codes, starts: Longs, heads: Codes, at: Longs, ways: Codes, expected: Array,
+    usable: NDArray[np.bool_], theta: Array, squares: Array, drift: Array, time: float, rate: float,
+) -> None:  # fmt: skip
+    """The step of `ascend` for ways, of which `expected` are the marginals."""
+    found, mask = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1
+    for q in range(len(starts) - 1):
+        if not usable[q]:
+            continue
+        rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
+        siblings = _gold_siblings(tops)
+        for w in range(at[q], at[q + 1]):
+            h, sibling, m = ways[w]
+            slope = (1.0 if tops[m] == h and siblings[m] == sibling else 0.0) - expected[w]
+            if abs(slope) < 1e-3:
+                continue
+            for k in range(_way_indicators(rows, h, sibling, m, mask, found)):
+                _step(found[k], slope, theta, squares, drift, time, rate)

@@ -12,10 +12,11 @@ e. To the right, and mirrored to the left,
 These are equations 18 to 20 with the triangles put into the trapezoids: sums over the end of a half no longer
 carry states. A sentence of N words costs O(N^3) scalar and, for M arcs that are not ruled out by a weight of
 zero, n states and s siblings on the way, O(M (s n + n^2)). Z = t[0, N]; the outside pass is the derivative of
-Z, and the marginal of an arc is P[h, e] . dZ/dP[h, e] / Z.
+log Z, and the marginal of an arc is P[h, e] . d log Z / dP[h, e].
 
 A second, deterministic automaton may be multiplied in: its state is the class of the last modifier (0
 before the first), its weights are `weights[class, head, modifier]` and `stops[class, direction, head]`.
+Each term of the second equation, a way to come to e, may have a weight of its own (`Ways`).
 
 Scale: every word is a modifier once, so a factor for each word multiplies all trees alike. When values
 leave a safe range the factors are changed and the inside pass begins anew.
@@ -23,12 +24,13 @@ leave a safe range the factors are changed and the inside pass begins anew.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.inference.head_items import Automata, Items, Sentence, Siblings, Ways
 from sigmastar.jit import fast_kernel
+
+__all__ = ["Automata", "Ways", "all_marginals", "sentence_marginals"]
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -36,41 +38,6 @@ Longs = NDArray[np.int64]
 
 LEFT, RIGHT = 0, 1
 _MOST_RESTARTS = 30
-
-
-class Automata(NamedTuple):
-    """The arrays of all head automata, padded to the largest number of states."""
-
-    n_states: Codes  # sorts
-    initial: Array  # sorts x states
-    final: Array  # sorts x states
-    operators: Array  # sorts x symbols x states x states
-
-
-class Sentence(NamedTuple):
-    """What the passes read; position 0 is the root, codes[0] the number of symbols."""
-
-    codes: Codes
-    classes: Codes
-    weights: Array  # class, head, modifier
-    stops: Array  # class, direction, head
-
-
-class Items(NamedTuple):
-    """Values of items, or derivatives by them."""
-
-    states: Array  # P: head, end, state
-    ended: Array  # P . final: head, end
-    halves: Array  # t: direction, head, end
-    halves_by_end: Array  # direction, end, head
-    pairs: Array  # S: both ways round
-
-
-class Siblings(NamedTuple):
-    """The modifiers of each head and direction whose items are there, from the nearest on."""
-
-    words: Codes  # direction, head, number
-    counts: Codes  # direction, head
 
 
 @fast_kernel
@@ -116,11 +83,16 @@ def _fill_states(
     initial, operator = automata.initial[sort], automata.operators[sort, sentence.codes[end]]
     near = head + 1 if d == RIGHT else head - 1
     half = items.halves[1 - d, end, near] * sentence.weights[0, head, end] * scale
+    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
+    if trained:
+        half *= sentence.ways.weights[way + count]
     for s in range(m):
         mixed[s] = half * initial[s]
     for number in range(count):
         word = siblings.words[d, head, number]
         factor = items.pairs[end, word] * sentence.weights[sentence.classes[word], head, end] * scale
+        if trained:
+            factor *= sentence.ways.weights[way + number]
         before = items.states[head, word]
         for s in range(m):
             mixed[s] += factor * before[s]
@@ -170,9 +142,9 @@ def _inside(
 @fast_kernel
 def _spread_states(
     sentence: Sentence, automata: Automata, items: Items, slopes: Items, siblings: Siblings, scale: float,
-    d: int, head: int, end: int, lifted: Array,
+    d: int, head: int, end: int, lifted: Array, expected: Array,
 ) -> float:  # fmt: skip
-    """From dZ/dP[head, end] to the items that it was made of; returns P . dZ/dP."""
+    """From the derivative by P[head, end] to the items that it was made of; returns the arc's marginal."""
     sort = _sort(sentence.codes[head], head, d)
     m, count = automata.n_states[sort], siblings.counts[d, head] - 1
     siblings.counts[d, head] = count  # `end` was the last
@@ -183,30 +155,37 @@ def _spread_states(
     for s in range(m):
         lifted[s] = scale * _dot(operator[s, :m], slope[:m])
     near = head + 1 if d == RIGHT else head - 1
-    slopes.halves[1 - d, end, near] += sentence.weights[0, head, end] * _dot(
-        automata.initial[sort, :m], lifted[:m]
-    )
+    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
+    weight = sentence.weights[0, head, end] * (sentence.ways.weights[way + count] if trained else 1.0)
+    value = weight * _dot(automata.initial[sort, :m], lifted[:m])
+    slopes.halves[1 - d, end, near] += value
+    if trained:
+        expected[way + count] = value * items.halves[1 - d, end, near]
     for number in range(count):
         word = siblings.words[d, head, number]
         weight = sentence.weights[sentence.classes[word], head, end]
+        if trained:
+            weight *= sentence.ways.weights[way + number]
         factor, value = weight * items.pairs[end, word], 0.0
         before, rising = items.states[head, word], slopes.states[head, word]
         for s in range(m):
             rising[s] += factor * lifted[s]
             value += before[s] * lifted[s]
         slopes.pairs[max(end, word), min(end, word)] += weight * value
+        if trained:
+            expected[way + number] = factor * value
     return _dot(items.states[head, end, :m], slope[:m])
 
 
 @fast_kernel
 def _outside(
     sentence: Sentence, automata: Automata, scales: Array, items: Items, slopes: Items, siblings: Siblings,
-    lifted: Array, marginals: Array,
+    lifted: Array, marginals: Array, expected: Array,
 ) -> None:  # fmt: skip
-    """Derivatives of Z by all items, from wide to narrow, and P . dZ/dP of every arc, not yet over Z."""
+    """Derivatives of log Z by all items, from wide to narrow, and the marginals of arcs and ways."""
     n = len(sentence.codes) - 1
     halves, by_end = items.halves, items.halves_by_end
-    slopes.halves[RIGHT, 0, n] = 1.0
+    slopes.halves[RIGHT, 0, n] = 1.0 / halves[RIGHT, 0, n]
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
             j = i + width
@@ -221,7 +200,17 @@ def _outside(
                         outer[k] += slope * ended[k]
                 if _is_open(sentence.weights, head, end):
                     marginals[head, end] = _spread_states(
-                        sentence, automata, items, slopes, siblings, scales[end], d, head, end, lifted
+                        sentence,
+                        automata,
+                        items,
+                        slopes,
+                        siblings,
+                        scales[end],
+                        d,
+                        head,
+                        end,
+                        lifted,
+                        expected,
                     )
             slope = slopes.pairs[j, i]
             if slope != 0.0:
@@ -233,13 +222,12 @@ def _outside(
 
 
 @fast_kernel
-def sentence_marginals(
-    codes: Codes, classes: Codes, automata: Automata, weights: Array, stops: Array, start_scales: Array
-) -> tuple[float, float, Array]:
-    """Sign and logarithm of Z, and the marginals [head, modifier]; zeros where Z is zero."""
-    n, n_states = len(codes) - 1, automata.initial.shape[1]
-    sentence, scales = Sentence(codes, classes, weights, stops), start_scales.copy()
-    items, vector = _room(n, n_states), np.zeros(n_states)
+def _marginals(
+    sentence: Sentence, automata: Automata, start_scales: Array, marginals: Array, expected: Array
+) -> tuple[float, float]:
+    """Fill the marginals of arcs and of ways; sign and logarithm of Z."""
+    n, n_states = len(sentence.codes) - 1, automata.initial.shape[1]
+    items, vector, scales = _room(n, n_states), np.zeros(n_states), start_scales.copy()
     siblings = Siblings(np.empty((2, n + 1, n + 1), np.int32), np.zeros((2, n + 1), np.int32))
     for _ in range(_MOST_RESTARTS):
         width, size = _inside(sentence, automata, scales, items, siblings, vector)
@@ -247,43 +235,57 @@ def sentence_marginals(
             break
         scales *= size ** (-1.0 / width)
     total = items.halves[RIGHT, 0, n]
-    marginals = np.zeros((n + 1, n + 1))
     if width != 0 or total == 0.0 or not np.isfinite(total):
-        return 0.0, -np.inf, marginals
+        return 0.0, -np.inf
     slopes = _room(n, n_states)
-    _outside(sentence, automata, scales, items, slopes, siblings, vector, marginals)
-    marginals /= total
-    return np.sign(total), np.log(abs(total)) - np.log(scales[1:]).sum(), marginals
+    _outside(sentence, automata, scales, items, slopes, siblings, vector, marginals, expected)
+    return np.sign(total), np.log(abs(total)) - np.log(scales[1:]).sum()
+
+
+@fast_kernel
+def sentence_marginals(
+    codes: Codes, classes: Codes, automata: Automata, weights: Array, stops: Array, start_scales: Array
+) -> tuple[float, float, Array]:
+    """Sign and logarithm of Z, and the marginals [head, modifier]; zeros where Z is zero."""
+    size = len(codes)
+    marginals, nothing = np.zeros((size, size)), np.zeros(0)
+    sentence = Sentence(codes, classes, weights, stops, Ways(np.zeros((size, size), np.int64), nothing))
+    sign, log = _marginals(sentence, automata, start_scales, marginals, nothing)
+    return sign, log, marginals
 
 
 @fast_kernel
 def all_marginals(
-    codes: Codes, classes: Codes, offsets: Longs, automata: Automata,
-    weights: Array, weight_starts: Longs, stops: Array, scales: Array,
-) -> tuple[Array, Array, Array]:  # fmt: skip
-    """Signs and logarithms of Z, and the marginals of sentences, flat, each as [head, modifier].
+    codes: Codes, classes: Codes, offsets: Longs, automata: Automata, weights: Array, stops: Array,
+    scales: Array, ways: Ways,
+) -> tuple[Array, Array, Array, Array]:  # fmt: skip
+    """Signs and logarithms of Z, and the marginals of arcs, flat, each sentence as [head, modifier]; of ways.
 
-    `weights` lies flat too, sentence after sentence as [class, head, modifier], from `weight_starts` on;
-    `stops` is [class, direction, position] over all sentences, each with its root before its words.
+    `weights` and `ways.starts` lie flat too, sentence after sentence as [class, head, modifier] and [head,
+    modifier]; `stops` is [class, direction, position] over all sentences, each with its root before it.
     """
-    n_sentences = len(offsets) - 1
     n_classes, root = stops.shape[0], automata.operators.shape[1]
-    signs, logs = np.zeros(n_sentences), np.zeros(n_sentences)
-    found = np.empty(weight_starts[n_sentences] // n_classes)
-    at = 0
-    for q in range(n_sentences):
+    signs, logs = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
+    found, expected = np.zeros(len(weights) // n_classes), np.zeros(len(ways.weights))
+    low = 0
+    for q in range(len(offsets) - 1):
         start, end = offsets[q], offsets[q + 1]
         n = end - start
+        high = low + (n + 1) ** 2
         words, kinds, factors = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32), np.ones(n + 1)
         words[0] = root
         words[1:] = codes[start:end]
         kinds[1:] = classes[start:end]
         for i in range(n):
             factors[i + 1] = scales[codes[start + i]]
-        arcs = weights[weight_starts[q] : weight_starts[q + 1]].reshape((n_classes, n + 1, n + 1))
-        signs[q], logs[q], marginals = sentence_marginals(
-            words, kinds, automata, arcs, stops[:, :, start + q : end + q + 1], factors
+        shape = (n + 1, n + 1)
+        sentence = Sentence(
+            words,
+            kinds,
+            weights[low * n_classes : high * n_classes].reshape((n_classes, n + 1, n + 1)),
+            stops[:, :, start + q : end + q + 1],
+            Ways(ways.starts[low:high].reshape(shape), ways.weights),
         )
-        found[at : at + (n + 1) ** 2] = marginals.ravel()
-        at += (n + 1) ** 2
-    return signs, logs, found
+        signs[q], logs[q] = _marginals(sentence, automata, factors, found[low:high].reshape(shape), expected)
+        low = high
+    return signs, logs, found, expected

@@ -2,7 +2,7 @@
 
     P(label | arc) prop. to exp(sum of theta[f, label] over the indicators f of the arc)
 
-Rows of `words` are as in `arcs`: tag, coarse tag, word; position 0 of a sentence is its root.
+Rows of `words` are as in `arcs`: tag, coarse tag, word, ending; position 0 of a sentence is its root.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
-N_INDICATORS = 19
+N_INDICATORS = 32
 
 
 @kernel
@@ -32,21 +32,32 @@ def _place(template: int, a: int, b: int, c: int, mask: int) -> int:
 
 
 @kernel
-def _indicators(words: Codes, heads: Codes, m: int, mask: int, found: Longs) -> None:
-    h, last = heads[m], len(words) - 1
-    side = (1 if m > h else 0) + (2 if abs(m - h) == 1 else 0)
-    ht, hu, hw = words[h]
-    mt, mu, mw = words[m]
-    before = words[m - 1, 0]
-    after = words[m + 1, 0] if m < last else -2
-    first = last_one = 1
-    for k in range(1, len(words)):
-        if heads[k] == h and (k < h) == (m < h) and k != m:
+def _around(heads: Codes, m: int) -> tuple[int, int, int, int]:
+    """The first and the last modifier of m, and its siblings next to it: inwards and outwards; 0: none."""
+    h = heads[m]
+    first = last = inner = outer = 0
+    for k in range(1, len(heads)):
+        if heads[k] == m:
+            first = k if first == 0 else first
+            last = k
+        elif heads[k] == h and k != m and (k < h) == (m < h):
             if abs(k - h) < abs(m - h):
-                first = 0
+                inner = k if inner == 0 or abs(k - m) < abs(inner - m) else inner
             else:
-                last_one = 0
-    place = 2 * first + last_one
+                outer = k if outer == 0 or abs(k - m) < abs(outer - m) else outer
+    return first, last, inner, outer
+
+
+@kernel
+def _indicators(words: Codes, heads: Codes, m: int, mask: int, found: Longs) -> None:
+    h, end = heads[m], len(words) - 1
+    side = (1 if m > h else 0) + (2 if abs(m - h) == 1 else 0)
+    ht, hu, hw, hs = words[h]
+    mt, mu, mw, ms = words[m]
+    first, last, inner, outer = _around(heads, m)
+    before, after = words[m - 1, 0], words[m + 1, 0] if m < end else -2
+    place = 2 * (inner == 0) + (outer == 0)
+    grand = words[heads[h], 0] if h > 0 else -2
     found[0] = _place(0, side, ht, mt, mask)
     found[1] = _place(1, side, hu, mu, mask)
     found[2] = _place(2, side, mt, 0, mask)
@@ -62,18 +73,23 @@ def _indicators(words: Codes, heads: Codes, m: int, mask: int, found: Longs) -> 
     found[12] = _place(12, place, side, mu, mask)
     found[13] = _place(13, place, hw, mu, mask)
     found[14] = _place(14, before, mt, after, mask)
-    grand = words[heads[h], 0] if h > 0 else -2
     found[15] = _place(15, grand, ht, mt, mask)
     found[16] = _place(16, min(abs(m - h), 10), hu, mu, mask)
-    own_left = own_right = -1
-    for k in range(1, len(words)):
-        if heads[k] == m:
-            if k < m and own_left < 0:
-                own_left = words[k, 0]
-            elif k > m:
-                own_right = words[k, 0]
-    found[17] = _place(17, own_left, mt, ht, mask)
-    found[18] = _place(18, own_right, mt, ht, mask)
+    found[17] = _place(17, words[first, 0], mt, ht, mask)
+    found[18] = _place(18, words[last, 0], mt, ht, mask)
+    found[19] = _place(19, ms, mt, ht, mask)
+    found[20] = _place(20, words[first, 2], mt, hu, mask)  # a preposition or a conjunction, as a word
+    found[21] = _place(21, words[first, 2], hw, mu, mask)
+    found[22] = _place(22, words[last, 2], mt, hu, mask)
+    found[23] = _place(23, words[inner, 0], mt, ht, mask)
+    found[24] = _place(24, words[outer, 0], mt, ht, mask)
+    found[25] = _place(25, words[inner, 1], words[outer, 1], mu, mask)
+    found[26] = _place(26, hs, mt, side, mask)
+    found[27] = _place(27, hs, ms, side, mask)
+    found[28] = _place(28, words[m - 1, 2], mt, side, mask)
+    found[29] = _place(29, words[m + 1, 2] if m < end else -2, mt, side, mask)
+    found[30] = _place(30, mw, hu, words[first, 1], mask)
+    found[31] = _place(31, mw, before, after, mask)
 
 
 @kernel

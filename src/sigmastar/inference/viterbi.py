@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.eisner import Automata
+from sigmastar.inference.head_items import Automata
 from sigmastar.jit import kernel
 
 Array = NDArray[np.float64]

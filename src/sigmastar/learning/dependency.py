@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from sigmastar.errors import InputError
-from sigmastar.learning.arc_factors import learn_arcs, learn_labels
+from sigmastar.learning.arc_factors import N_EPOCHS, learn_arcs, learn_labels
 from sigmastar.learning.heads_counting import learn_deterministic
 from sigmastar.learning.heads_distances import learn_distances
 from sigmastar.learning.heads_em import learn_heads_em, random_start, spectral_start
@@ -53,7 +53,7 @@ def learn_parser(
     arcs: bool = False,
     labels: bool = True,
     rng: np.random.Generator,
-    n_epochs: int = 3,
+    n_epochs: int = N_EPOCHS,
     decoding: str = "mbr",
     counted: str | None = None,
     distances: bool = True,
@@ -124,7 +124,11 @@ def learn_vocabulary(treebank: DependencyTreebank, symbols: str, lexical: bool) 
         if name in known:
             likeness.setdefault(tag, name)
     coarse = [tag for tag, _ in Counter(treebank.upos).most_common(N_COARSE)]
-    words = [word for word, n in Counter(treebank.form).items() if n >= LEAST_COUNT] if lexical else []
+    words = (
+        [word for word, n in Counter(map(str.lower, treebank.form)).items() if n >= LEAST_COUNT]
+        if lexical
+        else []
+    )
     return Vocabulary(
         symbols,
         Alphabet(kept),

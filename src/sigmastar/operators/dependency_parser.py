@@ -1,13 +1,14 @@
 """A dependency parser: head automata over tags, with what turns sentences into their symbols and back.
 
-    weight(tree) = P_automata(tree) P_counted(tree) product over arcs of d(arc) exp(theta . indicators(arc))
+    weight(tree) = P_automata(tree) P_counted(tree) times d(arc) over arcs
+    weight(tree) = exp(theta . indicators(tree)) times d(arc) over arcs, where arcs were trained
 
-The second factor is a lexicalised grammar that was counted, the log-linear combination of section 5.2 of
-Luque et al. (2012); d is what distances weigh, theta is there where arcs were trained. Each may be left out.
-Heads come from the marginals of arcs by Eisner's algorithm, or for deterministic automata, if asked, from the
-one most probable tree. Where the weights of all trees of a sentence do not sum to something positive,
-deterministic automata decide, and the sentence is counted. They also rule arcs out beforehand: those whose
-marginals under them are below `pruning`, unless marginals are asked for.
+P_counted is a lexicalised grammar that was counted, the log-linear combination of section 5.2 of Luque et al.
+(2012); d is what distances weigh; both may be left out. Heads come from the marginals of arcs by Eisner's
+algorithm, or for deterministic automata, if asked, from the one most probable tree. Where the weights of all
+trees of a sentence do not sum to something positive, deterministic automata decide, and the sentence is
+counted. They also rule arcs out beforehand: those whose marginals under them are below `pruning`, unless
+marginals are asked for.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.arcs import multiply_arcs
-from sigmastar.inference.distances import multiply_distances
 from sigmastar.inference.eisner import all_marginals
 from sigmastar.inference.labels import predict_labels
 from sigmastar.inference.projective import best_trees
-from sigmastar.inference.pruning import prune
 from sigmastar.inference.viterbi import viterbi_sentences
+from sigmastar.operators.arc_scores import Pruner, base_weights, score_arcs
 from sigmastar.operators.head_automata import HeadAutomata
 from sigmastar.operators.lexical_heads import LexicalGrammar
 from sigmastar.operators.vocabulary import Encoded, Vocabulary, gathered, word_positions
@@ -75,8 +76,13 @@ class DependencyParser:
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
         if self.decoding == "viterbi" and not self.automata.is_deterministic:
             raise ValueError("decoding='viterbi' needs deterministic automata: use method='det' or 'det+f'")
-        if self.decoding == "viterbi" and self.counted is not None:
-            raise ValueError("decoding='viterbi' is for automata over tags: leave it out with counted words")
+        if self.decoding == "viterbi" and (self.counted is not None or self.arc_weights is not None):
+            raise ValueError("decoding='viterbi' is for automata alone: no counted words, no trained arcs")
+
+    @cached_property
+    def deciding(self) -> HeadAutomata:
+        """The automata that parse: none in effect where trained arcs do."""
+        return self.automata if self.arc_weights is None else HeadAutomata.neutral(self.alphabet)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -90,7 +96,7 @@ class DependencyParser:
         sentences = self.vocabulary.encode(treebank, rows=self.arc_weights is not None)
         if self.decoding == "viterbi" and not marginals:
             return self._best_trees(sentences, n_threads)
-        found = self._run(treebank, sentences, self.automata, n_threads, marginals)
+        found = self._run(treebank, sentences, self.deciding, n_threads, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))
         if not len(failed):
             return found
@@ -150,14 +156,15 @@ class DependencyParser:
 
         def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
             part = sentences.part(low, high)
-            weights, at = self.weights_of_arcs(part, self.arc_weights, 0.0 if keep else self.pruning)
-            stops = np.ones((1, 2, part.starts[-1]))
-            if self.counted is not None and automata is self.automata:
+            base = base_weights(part, self.distances, None if keep else self.pruner)
+            scores = score_arcs(part, base, self.arc_weights)
+            weights, stops = scores.weights, np.ones((1, 2, part.starts[-1]))
+            if self.counted is not None and automata is not self.fallback:
                 tables, stops = self.counted.tables(treebank, low, high)
-                weights, at = _multiplied(weights, tables)
+                weights = _multiplied(weights, tables)
             kinds = classes[sentences.offsets[low] : sentences.offsets[high]] * np.int32(len(stops) > 1)
-            signs, logs, marginals = all_marginals(
-                part.codes, kinds, part.offsets, automata.arrays, weights, at, stops, self.scales
+            signs, logs, marginals, _ = all_marginals(
+                part.codes, kinds, part.offsets, automata.arrays, weights, stops, self.scales, scores.ways
             )
             heads = best_trees(marginals, part.offsets, signs > 0, self.single_root)
             return heads, signs, logs, marginals if keep else marginals[:0]
@@ -176,9 +183,9 @@ class DependencyParser:
 
         def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
             part = sentences.part(low, high)
-            weights, at = self.weights_of_arcs(part, self.arc_weights)
+            weights = base_weights(part, self.distances, None)
             return viterbi_sentences(
-                part.codes, part.offsets, automata, np.log(weights), at, self.single_root
+                part.codes, part.offsets, automata, np.log(weights), part.squares, self.single_root
             )
 
         heads, weights = _in_pieces(parsed, len(sentences.offsets) - 1, n_threads)
@@ -189,26 +196,9 @@ class DependencyParser:
         """A factor for each symbol that keeps the weights of sentences near one."""
         return 1.0 / np.maximum(self.frequencies, 1e-4)
 
-    def weights_of_arcs(
-        self, sentences: Encoded, theta: Array | None, pruning: float = 0.0, spared: Longs | None = None
-    ) -> tuple[Array, Longs]:
-        """Weights of all arcs beside automata and counted words, flat, and where those of a sentence begin.
-
-        Arcs below `pruning` weigh nothing, but for those at the places `spared`.
-        """
-        at = sentences.squares
-        weights = np.ones(at[-1])
-        codes, offsets = sentences.codes, sentences.offsets
-        if self.distances is not None:
-            multiply_distances(codes, offsets, self.distances, weights, at)
-        if pruning > 0:
-            held = weights[spared] if spared is not None else weights[:0]
-            prune(codes, offsets, self.fallback.first_and_rest, weights, at, self.scales, pruning)
-            if spared is not None:
-                weights[spared] = held
-        if theta is not None and sentences.rows is not None:
-            multiply_arcs(sentences.rows, sentences.starts, theta, weights, at)
-        return weights, at
+    @property
+    def pruner(self) -> Pruner:
+        return Pruner(self.fallback.first_and_rest, self.scales, self.pruning)
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         parts: dict[str, NDArray[Any]] = {"frequencies": self.frequencies}
@@ -273,14 +263,14 @@ def _in_pieces(
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
-def _multiplied(weights: Array, tables: list[Array]) -> tuple[Array, Longs]:
-    """Weights of arcs times tables by class, flat, and where those of each sentence begin."""
+def _multiplied(weights: Array, tables: list[Array]) -> Array:
+    """Weights of arcs times tables by class, flat."""
     ends = np.cumsum([0, *(table[0].size for table in tables)]).tolist()
     parts = [
         (table * weights[low:high].reshape(table.shape[1:])).ravel()
-        for table, low, high in zip(tables, ends, ends[1:], strict=False)
+        for table, (low, high) in zip(tables, pairwise(ends), strict=True)
     ]
-    return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+    return np.concatenate(parts)
 
 
 def _tables(flat: Array, lengths: Longs) -> list[Array]:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.eisner import Automata
+from sigmastar.inference.head_items import Automata
 from sigmastar.inference.pruning import FirstAndRest
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.model import OperatorModel

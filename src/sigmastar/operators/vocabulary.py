@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ class Encoded:
 
     codes: Codes
     offsets: Longs
-    rows: Codes | None  # tag, coarse tag and word; each sentence has its root first
+    rows: Codes | None  # tag, coarse tag, word and ending; each sentence has its root first
 
     @property
     def starts(self) -> Longs:
@@ -91,15 +92,16 @@ class Vocabulary:
         return Encoded(codes, treebank.sentence_offsets, table)
 
     def rows(self, treebank: DependencyTreebank, codes: Codes) -> Codes:
-        """Tag, coarse tag and word of every position, each sentence with its root first."""
+        """Tag, coarse tag, word and ending of every position, each sentence with its root first."""
         n, n_sentences = treebank.n_words, len(treebank)
-        rows = np.empty((n + n_sentences, 3), dtype=np.int32)
-        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1)
+        rows = np.empty((n + n_sentences, 4), dtype=np.int32)
+        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1, -1)
         places = word_positions(treebank.sentence_offsets)
         rows[places, 0] = codes
         rows[places, 1] = [self.coarse.get(tag, N_COARSE) for tag in treebank.upos]
         if self.words:
-            rows[places, 2] = [self.words.get(word, -1) for word in treebank.form]
+            forms = {form: (self.words.get(form.lower(), -1), ending(form)) for form in set(treebank.form)}
+            rows[places, 2:] = [forms[form] for form in treebank.form]
         return rows
 
     def to_header(self) -> dict[str, Any]:
@@ -124,6 +126,11 @@ class Vocabulary:
             {tag: number for number, tag in enumerate(header["coarse"])},
             {word: number for number, word in enumerate(header["words"])},
         )
+
+
+def ending(form: str) -> int:
+    """A number for the last letters of a word, the same in all processes."""
+    return crc32(form.lower()[-3:].encode()) & 0x7FFFFFFF
 
 
 def word_positions(offsets: Longs) -> Longs:

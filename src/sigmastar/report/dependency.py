@@ -52,7 +52,8 @@ class DependencyFamily:
 
 
 def _learn(treebank: DependencyTreebank, method: str, seed: int) -> DependencyParser:
-    return learn_parser(treebank, method, N_STATES, "upos", rng=np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    return learn_parser(treebank, method, N_STATES, "upos", rng=rng, distances=False)  # it draws none
 
 
 def _with(parser: DependencyParser, automata: HeadAutomata) -> DependencyParser:
