@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Residual = Callable[[Array], Array]
 
-_SPARE = 8  # columns beside those that survived the last threshold
+_SPARE, _FRESH = 8, 4  # columns beside those above the last threshold: the next ones, and random ones
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def complete(
         following = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
         ahead = (momentum - 1.0) / following
         gradient = places.filled(entries.residual((1.0 + ahead) * at_now - ahead * at_before))
-        found = _thresholded(_Sum.of(now, before, ahead, gradient), basis, penalty, max_rank)
+        found, near = _thresholded(_Sum.of(now, before, ahead, gradient), basis, penalty, max_rank)
         at_found = product_entries(found.left * found.values, found.right, entries.rows, entries.columns)
         rest = entries.residual(at_found)
         objective = penalty * float(found.values.sum()) + 0.5 * float(rest @ rest)
@@ -127,8 +127,8 @@ def complete(
         if watch:
             watch(step)
         before, at_before, now, at_now, momentum = now, at_now, found, at_found, following
-        spare = np.random.default_rng(iteration).standard_normal((entries.shape[1], _SPARE))
-        basis = np.hstack([found.right, spare / math.sqrt(entries.shape[1])])
+        spare = np.random.default_rng(iteration).standard_normal((entries.shape[1], _FRESH))
+        basis = np.hstack([near, spare / math.sqrt(entries.shape[1])])
         if len(steps) > 5 and steps[-6].objective - objective <= tolerance * objective:
             break
     return Completed(now, tuple(steps))
@@ -205,17 +205,17 @@ class _Sum:
         return product
 
 
-def _thresholded(matrix: _Sum, basis: Array, penalty: float, max_rank: int) -> LowRank:
-    """Singular triples above the penalty, by two passes of block subspace iteration."""
+def _thresholded(matrix: _Sum, basis: Array, penalty: float, max_rank: int) -> tuple[LowRank, Array]:
+    """Singular triples above the penalty by two passes of subspace iteration, and a basis to go on from."""
     right = np.linalg.qr(basis)[0]
     for _ in range(2):
         left = np.linalg.qr(matrix.times(right))[0]
         right, upper = np.linalg.qr(matrix.times_left(left))
     inner, values, outer = linalg.svd(upper.T, check_finite=False)
     kept = min(int((values > penalty).sum()), max_rank)
-    return LowRank(
-        left @ inner[:, :kept], values[:kept] - penalty, np.ascontiguousarray(right @ outer[:kept].T)
-    )
+    turned = right @ outer[: kept + _SPARE].T
+    kept_right = np.ascontiguousarray(turned[:, :kept])
+    return LowRank(left @ inner[:, :kept], values[:kept] - penalty, kept_right), turned
 
 
 def _zero(shape: tuple[int, int]) -> LowRank:
