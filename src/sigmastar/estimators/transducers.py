@@ -15,7 +15,8 @@ from sigmastar.learning.completion_transducer import learn_completion_transducer
 from sigmastar.learning.spectral_transducer import learn_spectral_transducer
 from sigmastar.learning.transducer import PANELS, Panel, Progress, TransducerFit, learn_transducer
 from sigmastar.operators.aligner import AlignedPairs
-from sigmastar.operators.transducer import Ranking, Transducer
+from sigmastar.operators.proposals import Ranking
+from sigmastar.operators.transducer import Transducer
 from sigmastar.operators.transducer_decoding import TransducerDecoder
 from sigmastar.operators.weighted_transducer import WeightedTransducer
 from sigmastar.parallel import limited_threads

@@ -15,6 +15,8 @@ from sigmastar.structures.units import Units
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
+Ranking = list[tuple[tuple[Symbol, ...], float]]
+"""Outputs, best first, with their shares."""
 
 _BELOW = 5.0  # nats below the worst known score: where a model cannot score a proposal
 
@@ -59,9 +61,9 @@ class Proposals:
         return np.where(finite, scores, np.repeat(worst, sizes))
 
 
-def ranked(proposals: Proposals, scores: Array, n_best: int) -> list[list[tuple[tuple[Symbol, ...], float]]]:
+def ranked(proposals: Proposals, scores: Array, n_best: int) -> list[Ranking]:
     """The best outputs of each input, with their shares of the proposals' weight."""
-    rankings: list[list[tuple[tuple[Symbol, ...], float]]] = [[] for _ in range(proposals.n_inputs)]
+    rankings: list[Ranking] = [[] for _ in range(proposals.n_inputs)]
     if not len(scores):
         return rankings
     starts = proposals.starts

@@ -27,17 +27,15 @@ from sigmastar.operators.aligner import AlignedPairs, Aligner
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.joint_ngram import BEAM, JointNgram
 from sigmastar.operators.ngram import NgramModel
-from sigmastar.operators.proposals import Proposals, ranked
+from sigmastar.operators.proposals import Proposals, Ranking, ranked
 from sigmastar.operators.refined_chain import RefinedChain
-from sigmastar.structures.alphabet import Alphabet, Symbol
+from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.string_pairs import StringPairs
 from sigmastar.structures.strings import Strings
 from sigmastar.structures.units import Units
 
 Array = NDArray[np.float64]
 Model = NgramModel | FilteredAutomaton | RefinedChain
-Ranking = list[tuple[tuple[Symbol, ...], float]]
-"""Outputs, best first, with their shares."""
 
 KINDS: Mapping[str, type[Model]] = MappingProxyType(
     {"ngram": NgramModel, "spectral": FilteredAutomaton, "latent": RefinedChain}

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sigmastar.inference.edit_lattice import lattice_backward, lattice_forward
 from sigmastar.operators.aligner import UnitTable
+from sigmastar.operators.proposals import Ranking
 from sigmastar.operators.weighted_transducer import WeightedTransducer
 from sigmastar.structures.alphabet import Alphabet, Symbol
 from sigmastar.structures.strings import Strings
@@ -31,7 +32,6 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Output = tuple[int, ...]
-Ranking = list[tuple[tuple[Symbol, ...], float]]
 
 BEAM = 20
 _INSERTED = 2  # units without input in a row that the beam tries

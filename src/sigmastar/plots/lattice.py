@@ -11,7 +11,8 @@ from sigmastar.plots.style import FONT, INK, MUTED, PAPER, SERIES, css_colour
 _STEP, _EDGE = 44.0, 40.0
 EMPTY = "-"
 
-Units = Sequence[tuple[tuple[Any, ...], tuple[Any, ...]]]
+Units = Sequence[Any]
+"""Pairs of an input side and an output side, each a sequence of symbols."""
 
 
 def draw_alignment(units: Units) -> str:

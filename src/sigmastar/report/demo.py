@@ -21,11 +21,13 @@ from sigmastar.report.page import Section, Table, Text, render
 from sigmastar.report.provenance import Provenance, provenance
 from sigmastar.report.regression import RegressionFamily
 from sigmastar.report.tagger import TaggerFamily
+from sigmastar.report.transducers import TransducerFamily
 from sigmastar.report.treebanks import TreebankFamily
 
 FAMILIES: tuple[DemoFamily, ...] = (
     AutomataFamily(),
     TaggerFamily(),
+    TransducerFamily(),
     DependencyFamily(),
     GrammarFamily(),
     BilexicalFamily(),

@@ -29,6 +29,8 @@ from sigmastar.reproduce.balle2014_found import BIGRAM, EM, FILTERED, UNIGRAM, F
 from sigmastar.reproduce.balle2014_found import STRING as FROM_STRINGS
 from sigmastar.reproduce.balle2014_found import SUBSTRING as FROM_SUBSTRINGS
 from sigmastar.reproduce.balle2014_report import reproduction
+from sigmastar.reproduce.balle2014_tagging import with_tagging
+from sigmastar.reproduce.balle2014_transduction import with_transduction
 from sigmastar.reproduce.result import Reproduction
 from sigmastar.reproduce.sweeps import Sweep
 from sigmastar.reproduce.tagged import read_tag_map, read_tags, require_files
@@ -76,6 +78,9 @@ def run(
         found = experiment(split, QUICK if quick else FULL, seed, progress)
     origin = provenance(seed, hash_strings(split.train, split.dev, split.test))
     result = reproduction(NAME, found, origin, np.random.default_rng(seed))
+    with one_blas_thread():
+        result = with_tagging(result, data_folder, quick, seed, progress)
+        result = with_transduction(result, data_folder, quick, seed, progress)
     result.write(out)
     progress("done", 1.0)
     return result
