@@ -87,7 +87,9 @@ def _about(found: Results) -> list[str]:
         "state: a node of a large tree is drawn more rarely. With the size of the tree as weight they are.",
         f"On the WSJ sample, {found.n_train} trees train. F1 is of labelled brackets, on sentences of up to "
         f"40 words, from words alone; times are of training, on one core. Likelihood is of the "
-        f"{int(found.common().sum())} dev trees that every grammar gives a probability.",
+        f"{int(found.common().sum())} dev trees that every grammar gives a probability; "
+        "values of the spectral grammars are signed and need not sum to one, so theirs is not a likelihood in "
+        "the strict sense. A fallback is a sentence whose values sum to nothing positive.",
     ]
 
 
@@ -138,11 +140,11 @@ def _claims(found: Results) -> list[Claim]:
             last[UNIFORM] < 1.2 * last[ONE],
         ),
         Claim(
-            "the spectral method needs no EM, which has local optima",
+            "spectral beside EM on a treebank: the paper measures nothing",
             f"dev F1 {100 * spectral.dev_f1:.1f} in {spectral.seconds:.1f} s against {100 * em.dev_f1:.1f} "
             f"in {em.seconds:.1f} s; log p of a dev tree {found.log_likelihood(spectral):.1f} against "
             f"{found.log_likelihood(em):.1f}",
-            spectral.dev_f1 >= em.dev_f1,
+            None,
         ),
     ]
 
