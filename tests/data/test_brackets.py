@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sigmastar.data.brackets import (
     _parsed_by_pieces,
     _parsed_by_tokens,
+    _without_outer,
     parse_brackets,
     read_brackets,
     write_brackets,
@@ -57,6 +58,18 @@ def test_both_readers_agree(many, blank):
             parse_brackets(text)
     else:
         assert parse_brackets(text) == slow
+
+
+@given(st.text("(()) ab\n\té", max_size=30))
+def test_any_text_is_read_alike_or_refused(text):
+    try:
+        slow = _parsed_by_tokens(text, None)
+    except InputError as problem:
+        with pytest.raises(InputError) as found:
+            parse_brackets(text)
+        assert str(found.value) == str(problem)
+        return
+    assert parse_brackets(text) == [_without_outer(tree) for tree in slow]
 
 
 def test_many_different_pieces_and_blanks_inside_words():

@@ -88,8 +88,8 @@ def _about(found: Results) -> list[str]:
         f"On the WSJ sample, {found.n_train} trees train. F1 is of labelled brackets, on sentences of up to "
         f"40 words, from words alone; times are of training, on one core. Likelihood is of the "
         f"{int(found.common().sum())} dev trees that every grammar gives a probability; "
-        "values of the spectral grammars are signed and need not sum to one, so theirs is not a likelihood in "
-        "the strict sense. A fallback is a sentence whose values sum to nothing positive.",
+        "values of the spectral grammars are signed and need not sum to one, so theirs is not a likelihood "
+        "in the strict sense. A fallback is a sentence whose values sum to nothing positive.",
     ]
 
 
