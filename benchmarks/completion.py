@@ -48,7 +48,7 @@ def units(settings: Settings) -> list[str]:
     sizes = [] if settings.data is None else ["step", "sizes", "largest"]
     if settings.quick:
         return [*sizes[:1], "Dyck"]
-    return [*sizes, "Dyck", "figure 1, 1e5", "figure 1, 1e6"]
+    return [*sizes, "Dyck", "figure 1 at 1e5", "figure 1 at 1e6"]
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
@@ -218,7 +218,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
             Finding("Dyck: L1 over the empirical one", refined / _mean(dyck, "empirical"), Target("<=", 1.1)),
             Finding("Dyck: L1 over that of a WFA", refined / _mean(dyck, "WFA"), Target("<=", 0.125)),
         ]
-    for name in ("figure 1, 1e5", "figure 1, 1e6"):
+    for name in ("figure 1 at 1e5", "figure 1 at 1e6"):
         if found := of.get(name):
             refined = _geometric(found, "refined")
             findings += [
