@@ -88,7 +88,7 @@ def test_the_plain_chart_sums_over_all_trees(seed: int, n: int) -> None:
     chart = plain_chart(grammar, leaves, n)
     parents = np.ascontiguousarray(grammar.rules[:, 0])
     posteriors, log2 = coarse_posteriors(
-        n, *chart, pair_starts(grammar), parents, grammar.tensors, grammar.roots
+        n, *chart, pair_starts(grammar), parents, grammar.tensors, grammar.roots, 0.0
     )
     if total == 0.0:
         assert np.isneginf(log2)
@@ -115,7 +115,9 @@ def test_the_fine_chart_sums_over_all_trees_and_states(seed: int, n: int, signed
     )
     chart = plain_chart(plain, {key: np.ones(1) for key in leaves}, n)
     parents = np.ascontiguousarray(grammar.rules[:, 0])
-    posteriors, log2 = coarse_posteriors(n, *chart, pair_starts(plain), parents, plain.tensors, plain.roots)
+    posteriors, log2 = coarse_posteriors(
+        n, *chart, pair_starts(plain), parents, plain.tensors, plain.roots, 0.0
+    )
     if np.isneginf(log2):
         return
     starts, items, edges = coarse_edges(
@@ -258,7 +260,7 @@ def test_long_sentences_do_not_underflow() -> None:
     chart = plain_chart(grammar, leaves, n)
     parents = np.ascontiguousarray(rules[:, 0])
     posteriors, log2 = coarse_posteriors(
-        n, *chart, pair_starts(grammar), parents, grammar.tensors, grammar.roots
+        n, *chart, pair_starts(grammar), parents, grammar.tensors, grammar.roots, 0.0
     )
     np.testing.assert_allclose(log2, (n * np.log(1e-6) + (n - 1) * np.log(1e-9)) / np.log(2))
     np.testing.assert_allclose(posteriors.sum(), 2 * n - 1)

@@ -96,7 +96,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
     """Latent PCFGs whose states come from the spectral embedding of inside and outside trees.
 
     method       "best": several binarisations, averaged; "spectral+em", "cluster" or "spectral": one of them
-    n_states     of a symbol, at most
+    n_states     of a symbol, at most; None: 24 for "best", 16 for the others
     direction    of binarisation for a single grammar: "right", "left" or "head"
     horizontal   how many siblings intermediate symbols remember, vertical=2: phrases remember their parent
     n_rounds     of EM, where the method has some
@@ -112,7 +112,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
     def __init__(
         self,
         method: str = "best",
-        n_states: int = 16,
+        n_states: int | None = None,
         direction: str = "right",
         horizontal: int = 0,
         vertical: int = 1,
@@ -135,11 +135,11 @@ class SpectralTreebankGrammar(TreebankEstimator):
         methods = ("best", *(name for name in METHODS if name not in ("pcfg", "em")))
         if self.method not in methods:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
-        n_states = positive(self.n_states, "n_states")
+        n_states = None if self.n_states is None else positive(self.n_states, "n_states")
         if self.method == "best":
-            return tuple(replace(recipe, n_states=min(recipe.n_states, n_states)) for recipe in BEST)
+            return BEST if n_states is None else tuple(replace(r, n_states=n_states) for r in BEST)
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
-        return (Recipe(self.method, binarization, n_states, n_rounds=self.n_rounds),)
+        return (Recipe(self.method, binarization, n_states or Recipe.n_states, n_rounds=self.n_rounds),)
 
 
 class EMTreebankGrammar(TreebankEstimator):

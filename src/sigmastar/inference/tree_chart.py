@@ -149,8 +149,12 @@ def coarse_posteriors(
     parent: Ints,
     value: Array,
     roots: Array,
+    least: float,
 ) -> tuple[Array, float]:
-    """The posterior of every item, and log2 of the total (-inf where there is no parse)."""
+    """The posterior of every item, and log2 of the total (-inf where there is no parse).
+
+    What lies below cells without a posterior above `least` gets nothing from there.
+    """
     n_symbols, n_cells = len(roots), len(exponents)
     outer, above = np.zeros(len(items)), np.zeros(n_symbols)
     total, last = 0.0, n_cells - 1
@@ -167,7 +171,7 @@ def coarse_posteriors(
             for at in range(starts[cell], starts[cell + 1]):
                 above[items[at]] = outer[at]
                 most = max(most, outer[at] * values[at])
-            if most > 1e-12:
+            if most > least:
                 for k in range(i + 1, j):
                     west, east = cell_number(i, k, n), cell_number(k, j, n)
                     if starts[west + 1] == starts[west] or starts[east + 1] == starts[east]:
@@ -330,6 +334,21 @@ def pruned(
 
 
 @fast_kernel
+def _contract_left(
+    tensors: Array, low: int, left: Array, scale: float, table: Array, parent: Array, right: Array
+) -> None:
+    """table[z, x] = scale * sum over y of left[y] T[y, z, x]: long rows, which fill the vector registers."""
+    size = len(right) * len(parent)
+    for k in range(size):
+        table[k] = 0.0
+    for y in range(len(left)):
+        weight, row = left[y] * scale, tensors[low : low + size]
+        for k in range(size):
+            table[k] += weight * row[k]
+        low += size
+
+
+@fast_kernel
 def fine_posteriors(
     starts: Longs,
     items: Ints,
@@ -350,7 +369,9 @@ def fine_posteriors(
     at = np.zeros(len(items) + 1, np.int64)
     for item in range(len(items)):
         at[item + 1] = at[item] + n_states[items[item]]
-    inner, outer = np.zeros(at[-1]), np.zeros(at[-1])
+    inner, outer = np.zeros(at[-1], tensors.dtype), np.zeros(at[-1], tensors.dtype)
+    cast = np.zeros(2, tensors.dtype)  # numbers of the type of the tensors, so that products stay in it
+    table = np.zeros(n_states.max() ** 2, tensors.dtype)
     for i in range(n):
         candidate, factor = begin[i], _power(-exponents[i])
         for item in range(starts[i], starts[i + 1]):
@@ -360,16 +381,17 @@ def fine_posteriors(
                 inner[at[item] + x] = factor * leaf_vectors[leaf_at[candidate] + x]
     for e in range(len(edges)):
         p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
-        shift = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
-        mine, low = inner[at[p] : at[p + 1]], offsets[edges[e, 3]]
-        size = len(mine)
-        for y in range(at[west], at[west + 1]):
-            for z in range(at[east], at[east + 1]):
-                weight = inner[y] * inner[z] * shift
-                row = tensors[low : low + size]
-                for x in range(size):
-                    mine[x] += weight * row[x]
-                low += size
+        cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
+        mine, right = inner[at[p] : at[p + 1]], inner[at[east] : at[east + 1]]
+        _contract_left(
+            tensors, offsets[edges[e, 3]], inner[at[west] : at[west + 1]], cast[0], table, mine, right
+        )
+        place = 0
+        for z in range(len(right)):
+            weight, row = right[z], table[place : place + len(mine)]
+            for x in range(len(mine)):
+                mine[x] += weight * row[x]
+            place += len(mine)
     last, total = len(exponents) - 1, 0.0
     for item in range(starts[last], starts[last + 1]):
         for x in range(at[item + 1] - at[item]):
@@ -382,18 +404,24 @@ def fine_posteriors(
             outer[at[item] + x] = roots[root_at[items[item]] + x] / total
     for e in range(len(edges) - 1, -1, -1):
         p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
-        shift = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
-        out, low = outer[at[p] : at[p + 1]], offsets[edges[e, 3]]
-        size = len(out)
+        cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
+        out, right, low = outer[at[p] : at[p + 1]], inner[at[east] : at[east + 1]], offsets[edges[e, 3]]
+        _contract_left(tensors, low, inner[at[west] : at[west + 1]], cast[0], table, out, right)
+        place = 0
+        for z in range(len(right)):
+            flow, weight = cast[1], right[z] * cast[0]
+            row = table[place : place + len(out)]
+            for x in range(len(out)):
+                flow += row[x] * out[x]
+                row[x] = weight * out[x]
+            outer[at[east] + z] += flow
+            place += len(out)
         for y in range(at[west], at[west + 1]):
-            for z in range(at[east], at[east + 1]):
-                row, flow = tensors[low : low + size], 0.0
-                for x in range(size):
-                    flow += row[x] * out[x]
-                flow *= shift
-                outer[y] += flow * inner[z]
-                outer[z] += flow * inner[y]
-                low += size
+            flow, row = cast[1], tensors[low : low + place]
+            for k in range(place):
+                flow += row[k] * table[k]
+            outer[y] += flow
+            low += place
     for item in range(len(items)):
         value = 0.0
         for x in range(at[item], at[item + 1]):

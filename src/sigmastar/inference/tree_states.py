@@ -24,15 +24,17 @@ Array = NDArray[np.float64]
 @fast_kernel
 def _inside_node(tensors: Array, low: int, left: Array, right: Array, result: Array) -> None:
     n = len(result)
-    result[:] = 0.0
+    size = n * len(right)
+    sums = np.zeros(size)
     for y in range(len(left)):
-        for z in range(len(right)):
-            weight = left[y] * right[z]
-            if weight != 0.0:
-                row = tensors[low : low + n]
-                for x in range(n):
-                    result[x] += weight * row[x]
-            low += n
+        weight, row = left[y], tensors[low : low + size]
+        for k in range(size):
+            sums[k] += weight * row[k]
+        low += size
+    result[:] = 0.0
+    for z in range(len(right)):
+        for x in range(n):
+            result[x] += right[z] * sums[z * n + x]
 
 
 @fast_kernel
@@ -152,20 +154,25 @@ def _outside_node(
     for x in range(n):
         value += mine[x] * out[x]
     norm = 1.0 / (value * scales[node])
-    f_out[:] = 0.0
-    g_out[:] = 0.0
-    low = offsets[rule[node]]
+    size, low = n * len(g), offsets[rule[node]]
+    weights, sums = np.zeros(size), np.zeros(size)  # over (z, x): g out, and T contracted with f
+    for z in range(len(g)):
+        for x in range(n):
+            weights[z * n + x] = g[z] * out[x]
     for y in range(len(f)):
-        for z in range(len(g)):
-            row, count = tensors[low : low + n], counts[low : low + n]
-            weight, total = f[y] * g[z] * norm, 0.0
-            for x in range(n):
-                flow = row[x] * out[x]
-                total += flow
-                count[x] += weight * flow
-            f_out[y] += total * g[z]
-            g_out[z] += total * f[y]
-            low += n
+        row, count, share, total = tensors[low : low + size], counts[low : low + size], f[y] * norm, 0.0
+        for k in range(size):
+            flow = row[k] * weights[k]
+            total += flow
+            count[k] += share * flow
+            sums[k] += f[y] * row[k]
+        f_out[y] = total
+        low += size
+    for z in range(len(g)):
+        total = 0.0
+        for x in range(n):
+            total += sums[z * n + x] * out[x]
+        g_out[z] = total
 
 
 @fast_kernel

@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 class Shrinkage:
     """How counts are smoothed: see `inference.tree_states.smoothed` and `learning.lexicon`."""
 
-    strength: float = 30.0
+    strength: float = 8.0
     backing: float = 5.0
     across: float = 0.05
 

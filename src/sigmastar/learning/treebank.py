@@ -65,7 +65,7 @@ class Recipe:
 
 
 BEST: tuple[Recipe, ...] = tuple(
-    Recipe(binarization=Binarization(direction)) for direction in ("right", "left", "head")
+    Recipe(binarization=Binarization(direction), n_states=24) for direction in ("head", "right", "left")
 )
 """The members of the method "best"."""
 

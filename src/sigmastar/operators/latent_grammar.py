@@ -49,6 +49,11 @@ class LatentGrammar:
         """Where the states of each symbol begin, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_states)])
 
+    @cached_property
+    def single(self) -> NDArray[np.float32]:
+        """The tensors in single precision: charts keep their values near one, so nothing underflows."""
+        return self.tensors.astype(np.float32)
+
     @property
     def n_symbols(self) -> int:
         return len(self.n_states)

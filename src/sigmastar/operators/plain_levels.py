@@ -36,6 +36,11 @@ class Pruning:
     middle: float = 1e-3  # after a grammar of few states
     labels: float = 1e-3  # what the first of several grammars leaves to the others
 
+    @property
+    def ignored(self) -> float:
+        """Cells below this share of the probability send nothing down."""
+        return 1e-3 * self.coarse
+
     def relaxed(self) -> Pruning:
         """Nothing but what is next to impossible, for sentences where all else was dropped."""
         return Pruning(0.0, 0.0, 1e-9, 1e-12, 1e-9, 1e-9)
@@ -119,7 +124,9 @@ def _joined(grammar: LatentGrammar, groups: Ints) -> LatentGrammar:
     return LatentGrammar(joined, np.ones(n, dtype=np.int64), values, roots, frequencies)
 
 
-def plain_chart(level: Level, leaves: Leaves, beam: float, keys: Ints, allowed: Bytes) -> PlainChart:
+def plain_chart(
+    level: Level, leaves: Leaves, beam: float, least: float, keys: Ints, allowed: Bytes
+) -> PlainChart:
     """The chart of one level; symbols whose key a cell does not allow are left out."""
     grammar = level.grammar
     chart = coarse_inside(
@@ -135,7 +142,7 @@ def plain_chart(level: Level, leaves: Leaves, beam: float, keys: Ints, allowed: 
         allowed,
     )
     posteriors, log2_total = coarse_posteriors(
-        len(leaves.begin) - 1, *chart, level.pair_starts, level.parents, grammar.tensors, grammar.roots
+        len(leaves.begin) - 1, *chart, level.pair_starts, level.parents, grammar.tensors, grammar.roots, least
     )
     return PlainChart(*chart, posteriors, log2_total)
 
@@ -144,7 +151,7 @@ def pruned_chart(stack: tuple[Level, ...], leaves: Leaves, pruning: Pruning) -> 
     """The chart of the last level, after what those before it found improbable was left out."""
     allowed, last = EVERYTHING, len(stack) - 1
     for number, level in enumerate(stack if pruning.groups > 0 else stack[last:]):
-        chart = plain_chart(level, leaves, pruning.beam, level.keys, allowed)
+        chart = plain_chart(level, leaves, pruning.beam, pruning.ignored, level.keys, allowed)
         if number < last:
             allowed = allowed_keys(
                 chart.starts,

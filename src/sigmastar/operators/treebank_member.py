@@ -91,7 +91,8 @@ class Member:
         """Posteriors of symbols over cells; `allowed` [cell, chain of labels] may rule some out."""
         if len(allowed):
             parts = allowed_parts(len(leaves.nodes), allowed, DIRECTIONS.index(self.binarization.direction))
-            chart = plain_chart(self.levels[-1], leaves, pruning.beam, self._part_keys, parts)
+            keys = self._part_keys
+            chart = plain_chart(self.levels[-1], leaves, pruning.beam, pruning.ignored, keys, parts)
         else:
             chart = pruned_chart(self.levels, leaves, pruning)
         if np.isneginf(chart.log2_total) or len(self.stages) == 1:
@@ -112,7 +113,7 @@ class Member:
                 leaves.symbols,
                 *stage.lexicon.candidate_vectors(leaves),
                 grammar.n_states,
-                grammar.tensors,
+                grammar.single,
                 grammar.offsets,
                 grammar.roots,
                 grammar.state_at,
