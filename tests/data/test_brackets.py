@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sigmastar.data.brackets import (
     _parsed_by_pieces,
     _parsed_by_tokens,
-    _without_outer,
+    _parsed_quickly,
     parse_brackets,
     read_brackets,
     write_brackets,
@@ -51,27 +51,17 @@ def test_both_readers_agree(many, blank):
     text = blank.join(bracketed(tree).replace("((", "(X(").replace(" ", blank) for tree in many)
     if all("(" not in word for tree in many for word in tree.words()):
         assert _parsed_by_pieces(text.encode()) == many
-    try:
-        slow = _parsed_by_tokens(text, None)
-    except InputError:
-        with pytest.raises(InputError):
-            parse_brackets(text)
-    else:
-        assert parse_brackets(text) == slow
+    assert _told(_parsed_quickly, text) == _told(_parsed_by_tokens, text)
 
 
 @given(st.text("(()) ab\n\té", max_size=30))
 def test_any_text_is_read_alike_or_refused(text):
-    assert _told(parse_brackets, text) == _told(_slowly, text)
-
-
-def _slowly(text: str) -> list[Tree]:
-    return [_without_outer(tree) for tree in _parsed_by_tokens(text, None)]
+    assert _told(_parsed_quickly, text) == _told(_parsed_by_tokens, text)
 
 
 def _told(reader, text: str) -> object:
     try:
-        return reader(text)
+        return reader(text, None)
     except InputError as problem:
         return str(problem)
 
@@ -81,6 +71,7 @@ def test_many_different_pieces_and_blanks_inside_words():
         Tree("S", tuple(Tree(f"T{k % 7}", (f"w{k}\u00a0x",)) for k in range(n, n + 9))) for n in range(4000)
     ]
     assert _parsed_by_pieces("".join(map(bracketed, many)).encode()) == many
+    assert parse_brackets("".join(map(bracketed, many))) == many
     assert parse_brackets("") == []
 
 

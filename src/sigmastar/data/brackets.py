@@ -27,6 +27,7 @@ from sigmastar.inference.bracket_pieces import scan_brackets
 from sigmastar.structures.trees import Tree, bracketed
 
 _TOKENS = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
+_SMALL = 100_000  # characters: compiling, at the very first call, takes longer than reading these
 _BROKEN = re.compile(r"[\s()]", re.ASCII)
 
 
@@ -54,12 +55,16 @@ def parse_brackets(text: str, file: str | None = None) -> list[Tree]:
     >>> [str(tree) for tree in parse_brackets("( (S (NP she) (VP runs)) ) (X y)")]
     ['(S (NP she) (VP runs))', '(X y)']
     """
+    parsed = _parsed_by_tokens if len(text) < _SMALL else _parsed_quickly
     with _no_collection():
-        try:
-            trees = _parsed_by_pieces(text.encode())
-        except _Irregular:
-            trees = _parsed_by_tokens(text, file)
-    return [_without_outer(tree) for tree in trees]
+        return [_without_outer(tree) for tree in parsed(text, file)]
+
+
+def _parsed_quickly(text: str, file: str | None) -> list[Tree]:
+    try:
+        return _parsed_by_pieces(text.encode())
+    except _Irregular:
+        return _parsed_by_tokens(text, file)
 
 
 @contextmanager
