@@ -38,6 +38,12 @@ class Shrinkage:
     word: float = 5.0
     word_class: float = 20.0
 
+    def softer(self, times: float = 10.0) -> Shrinkage:
+        """Stronger, but for pairs of tags: these are known."""
+        return Shrinkage(
+            self.bigram, times * self.tag, times * self.state, times * self.word, times * self.word_class
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class TaggedCorpus:
@@ -194,8 +200,11 @@ def refine(
     shrinkage: Shrinkage,
     watch: Callable[[RefinedTags, float], None] | None = None,
 ) -> RefinedTags:
-    """EM from counts of states; `watch` sees each model with the likelihood of the one before."""
-    model = estimate(corpus, start, shrinkage)
+    """EM from counts of states; `watch` sees each model with the likelihood of the one before.
+
+    The counts of the start are of states that tokens have for sure: stronger shrinkage leaves EM a choice.
+    """
+    model = estimate(corpus, start, shrinkage.softer() if n_iterations else shrinkage)
     for _ in range(n_iterations):
         counts, log = expectations(corpus, model)
         model = estimate(corpus, counts, shrinkage)

@@ -2,9 +2,10 @@
 
 The blocks of gaps (`statistics.tag_contexts`) scaled to correlations, M ~ U S V^T, put every token at
 
-    [ sqrt(T) U S / sqrt(d_r) of the past after it,  sqrt(T) V S / sqrt(d_c) of the future before it ]
+    [ sqrt(T) U S / sqrt(d_r) of the past before it,  sqrt(T) V S / sqrt(d_c) of the future after it ]
 
-Tokens of one tag that stand close there have alike pasts and futures; k-means makes states of them.
+and beside this, at the mean of all tokens of its word and tag. Tokens of one tag that stand close there are
+used alike; k-means makes states of them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 TOKENS_A_STATE = 50
-DIMENSIONS = 40
+DIMENSIONS = 20
+TOKENS_A_CLUSTER = 300  # drawn for k-means
+PULL = 5.0  # tokens that the mean context of a class counts for
 
 
 def state_starts(corpus: TaggedCorpus, n_states: int, tokens_a_state: int = TOKENS_A_STATE) -> Longs:
@@ -40,32 +43,68 @@ def embeddings(contexts: TagContexts, n_dimensions: int = DIMENSIONS) -> tuple[A
     left, right = sparse.diags_array(1 / np.sqrt(d_r)), sparse.diags_array(1 / np.sqrt(d_c))
     factors = factorize_up_to((left @ matrix @ right).tocsr(), n_dimensions)
     scale = np.sqrt(d_r.sum()) * factors.singular_values
-    return factors.left * scale / np.sqrt(d_r)[:, None], factors.right * scale / np.sqrt(d_c)[:, None]
+    pasts, futures = (
+        factors.left * scale / np.sqrt(d_r)[:, None],
+        factors.right * scale / np.sqrt(d_c)[:, None],
+    )
+    return pasts[:, 1:], futures[:, 1:]  # the first is the same for all
 
 
 def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
     """States are clusters of tokens in the spectral space, tag by tag."""
-    sentences = corpus.sentences
-    contexts = TagContexts.of(words_or_classes(corpus), corpus.tags, sentences.offsets)
-    pasts, futures = embeddings(contexts)
-    gaps = contexts.token_gaps
-    keys, places, counts = np.unique(
-        contexts.past[gaps + 1] * contexts.shape[1] + contexts.future[gaps],
-        return_inverse=True,
-        return_counts=True,
-    )
-    r, c = np.divmod(keys, contexts.shape[1])
-    points = np.hstack([pasts[r], futures[c]])
-    tag_of = np.zeros(len(keys), dtype=np.int64)
+    points, places = token_points(corpus)
+    counts = np.bincount(places)
+    tag_of = np.zeros(len(points), dtype=np.int64)
     tag_of[places] = corpus.tags
     limits = np.diff(state_starts(corpus, n_states))
-    state_of_key, sizes = np.zeros(len(keys), dtype=np.int64), np.ones(len(limits), dtype=np.int64)
+    state_of, sizes = np.zeros(len(points), dtype=np.int64), np.ones(len(limits), dtype=np.int64)
     for tag, n in enumerate(limits.tolist()):
         chosen = np.flatnonzero(tag_of == tag)
         if n > 1:
-            state_of_key[chosen] = clustered(points[chosen], counts[chosen].astype(float), n, rng)
-            sizes[tag] = state_of_key[chosen].max() + 1
-    return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of_key[places])
+            state_of[chosen] = sampled_clusters(points[chosen], counts[chosen], n, rng)
+            sizes[tag] = state_of[chosen].max() + 1
+    return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of[places])
+
+
+def sampled_clusters(points: Array, counts: Longs, n: int, rng: np.random.Generator) -> Longs:
+    """k-means on a sample of the tokens, and the nearest centre for every point."""
+    n_drawn = min(TOKENS_A_CLUSTER * n, int(counts.sum()))
+    times = rng.multinomial(n_drawn, counts / counts.sum()).astype(float)
+    drawn = np.flatnonzero(times)
+    labels = clustered(points[drawn], times[drawn], n, rng)
+    members = sparse.csr_array((times[drawn], (labels, np.arange(len(drawn)))))
+    centres = np.asarray(members @ points[drawn]) / np.asarray(members.sum(axis=1))[:, None]
+    nearest = np.argmin((centres**2).sum(axis=1) - 2.0 * points @ centres.T, axis=1)
+    return np.unique(nearest, return_inverse=True)[1]
+
+
+def token_points(corpus: TaggedCorpus) -> tuple[Array, Longs]:
+    """Distinct points, and the point of each token: its own context, and that of its word and tag."""
+    contexts = TagContexts.of(words_or_classes(corpus), corpus.tags, corpus.sentences.offsets)
+    pasts, futures = embeddings(contexts)
+    gaps, width = contexts.token_gaps, contexts.shape[1]
+    around = contexts.past[gaps] * width + contexts.future[gaps + 1]
+    distinct, of_token = np.unique(around, return_inverse=True)
+    surroundings = np.hstack([pasts[distinct // width], futures[distinct % width]])
+    keys, places = np.unique(corpus.pairs.astype(np.int64) * len(distinct) + of_token, return_inverse=True)
+    of_pair, of_context = np.divmod(keys, len(distinct))
+    by_pair = pair_points(corpus, surroundings, of_pair, of_context, np.bincount(places))
+    return np.hstack([by_pair[of_pair], surroundings[of_context]]), places
+
+
+def pair_points(
+    corpus: TaggedCorpus, surroundings: Array, of_pair: Longs, of_context: Longs, counts: Longs
+) -> Array:
+    """The mean context of every pair of word and tag, pulled towards that of its class of words."""
+    shape = (len(corpus.pair_keys), len(surroundings))
+    met = sparse.csr_array((counts.astype(float), (of_pair, of_context)), shape=shape)
+    totals = np.asarray(met.sum(axis=1)).ravel()
+    _, class_of = np.unique(corpus.class_keys, return_inverse=True)
+    shape = (int(class_of.max()) + 1, len(totals))
+    classes = sparse.csr_array((np.ones(len(totals)), (class_of, np.arange(len(totals)))), shape=shape)
+    sums = np.asarray(met @ surroundings)
+    means = np.asarray(classes @ sums) / np.asarray(classes @ totals)[:, None]
+    return (sums + PULL * means[class_of]) / (totals + PULL)[:, None]
 
 
 def words_or_classes(corpus: TaggedCorpus, least: int = LEAST_WORD) -> NDArray[np.int32]:
