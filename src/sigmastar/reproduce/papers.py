@@ -20,6 +20,7 @@ PAPERS: Mapping[str, str] = {
     "luque2012": "sigmastar.reproduce.luque2012",
     "cohen2012": "sigmastar.reproduce.cohen2012",
     "cohensmith2012": "sigmastar.reproduce.cohensmith2012",
+    "bailly2013": "sigmastar.reproduce.bailly2013",
     "madhyastha2014": "sigmastar.reproduce.madhyastha2014",
 }
 

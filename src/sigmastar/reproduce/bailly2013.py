@@ -1,0 +1,89 @@
+"""Bailly, Carreras, Luque and Quattoni (2013), grammars as matrix completion: figures 1 to 3, tables 1, 2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sigmastar.report.family import Progress, silent
+from sigmastar.report.provenance import hash_strings, provenance
+from sigmastar.reproduce.bailly2013_corpus import BASES, Problem, corpora, held_out, problems
+from sigmastar.reproduce.bailly2013_dyck import dyck_points
+from sigmastar.reproduce.bailly2013_report import Findings, reproduction
+from sigmastar.reproduce.bailly2013_synthetic import FIGURES, LEARNERS, Plan, Point, points
+from sigmastar.reproduce.result import Reproduction
+from sigmastar.reproduce.short_sentences import wsj_files
+from sigmastar.reproduce.tagged import require_files
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much of everything to do."""
+
+    plans: tuple[Plan, Plan]
+    factors: tuple[float, ...]
+    n_samples: int
+    wsj: tuple[tuple[int, int], ...]
+    drawn: tuple[tuple[int, int], ...]
+    held_out: tuple[int, int] | None  # states, and symbols of the strings that completion sees
+
+
+def _plan(sizes: tuple[int, ...], n_targets: int, n_refined: int, n_em: int, em_strings: int) -> Plan:
+    each = dict.fromkeys(LEARNERS, n_targets)
+    each |= {"nuclear norm": n_targets, "nuclear norm, refined": n_refined, "EM": n_em}
+    return Plan(sizes, each, {"EM": em_strings})
+
+
+QUICK = Budget(
+    (
+        _plan((10**3, 10**5, 10**7), 4, 4, 1, 10**3),
+        _plan((10**4, 10**6, 10**8), 4, 0, 0, 0),
+    ),
+    (0.1,),
+    1,
+    BASES[:4:3],
+    BASES[:2],
+    (5, 7),
+)
+FULL = Budget(
+    (
+        _plan(tuple(10**k for k in range(3, 9)), 50, 50, 4, 10**5),
+        _plan(tuple(10**k for k in range(3, 10)), 50, 4, 0, 0),
+    ),
+    (0.05, 0.2, 1.0),
+    3,
+    BASES,
+    BASES,
+    (12, 10),
+)
+
+
+def run(
+    data_folder: Path, out: Path, quick: bool = False, seed: int = 0, progress: Progress = silent
+) -> Reproduction:
+    """Read tag strings from `data_folder`, write pictures, figures and a page into `out`."""
+    require_files(data_folder, wsj_files(), "bailly2013")
+    budget = QUICK if quick else FULL
+    found: list[Point] = []
+    for number, (shape, plan) in enumerate(zip(FIGURES, budget.plans, strict=True)):
+        found += points(shape, plan, seed, _within(progress, shape.figure, 0.3 * number, 0.3))
+    dyck = list(dyck_points(budget.factors, budget.n_samples, seed, _part(progress, 0.6, 0.1)))
+    wsj, drawn = corpora(data_folder, quick, seed)
+    rows: list[Problem] = list(problems(wsj, budget.wsj, not quick, _part(progress, 0.7, 0.1)))
+    rows += problems(drawn, budget.drawn, False, _part(progress, 0.8, 0.2))
+    others = tuple(held_out(data_folder, *budget.held_out, seed)) if budget.held_out else ()
+    digest = hash_strings(wsj.strings, drawn.strings)
+    findings = Findings(tuple(found), tuple(dyck), tuple(rows), others, (wsj.n_strings, drawn.n_strings))
+    result = reproduction(findings, provenance(seed, digest))
+    out.mkdir(parents=True, exist_ok=True)
+    result.write(out)
+    return result
+
+
+def _within(progress: Progress, message: str, start: float, share: float) -> Callable[[float], None]:
+    return lambda done: progress(message, start + share * done)
+
+
+def _part(progress: Progress, start: float, share: float) -> Progress:
+    return lambda message, done: progress(message, start + share * done)
