@@ -2,7 +2,8 @@
 
 Test UAS with and without punctuation, LAS, training seconds and sentences a second on one thread, for every
 learner on tags alone, and with trained arcs, on the WSJ sample and six UD treebanks with gold tags. Settings
-are the defaults; `en_ewt/8` trains on every eighth sentence of EWT, as UDPipe 1 did to reach UAS 82.95.
+are the defaults; `en_ewt/8` trains on every eighth sentence of EWT, as UDPipe 1 did to reach UAS 82.95 and LAS
+80.21.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ UD = ("en_ewt", "el_gdt", "id_gsd", "ko_gsd", "tr_imst", "vi_vtb")
 SUBSET = "en_ewt/8"
 METHODS = ("det", "det+f", "bigram", "spectral", "em", "spectral+em", "arcs", "lexical")
 N_STATES = 10
-UDPIPE_UAS, UDPIPE_SECONDS = 0.8295, 373.0
+UDPIPE_UAS, UDPIPE_LAS, UDPIPE_SECONDS = 0.8295, 0.8021, 373.0
 
 
 def units(settings: Settings) -> list[str]:
@@ -45,6 +46,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
                     data, learner, N_STATES, rng=settings.rng(0), labels=options["lexical"], **options
                 )
             )
+        parser.parse(test.select(np.arange(5)))  # loads what is compiled
         parse, parsing = timed(lambda parser=parser: parser.parse(test))  # type: ignore[misc]
         found = test.with_heads(parse.heads, parser.label(test, parse.heads))
         scores = attachment(test, found, settings.rng(1))
@@ -84,10 +86,21 @@ def conclude(rows: list[Row]) -> list[Finding]:
         *figure("EWT, tags, with arcs: UAS", "arcs", "en_ewt", "UAS", Target(">=", 0.78)),
         *figure("EWT, lexicalised: UAS", "lexical", "en_ewt", "UAS", Target(">=", 0.84)),
         *figure("EWT/8, lexicalised: UAS", "lexical", SUBSET, "UAS", Target(">", UDPIPE_UAS)),
+        *figure("EWT/8, lexicalised: LAS", "lexical", SUBSET, "LAS", Target(">", UDPIPE_LAS)),
         *figure("EWT/8, training seconds", "lexical", SUBSET, "seconds", Target("<=", UDPIPE_SECONDS / 20)),
         *figure("WSJ, spectral, training seconds", "spectral", "wsj", "seconds", Target("<=", 0.3)),
         *figure("WSJ, spectral: sentences a second", "spectral", "wsj", "sentences/s", Target(">=", 5000)),
         *figure("EWT, lexicalised: sentences/s", "lexical", "en_ewt", "sentences/s", Target(">=", 1000)),
+        *figure("WSJ, lexicalised: sentences/s", "lexical", "wsj", "sentences/s", Target(">=", 1000)),
+        *(
+            Finding(
+                f"{unit}, spectral+em above the lower end of EM: UAS",
+                at["spectral+em", unit]["UAS"] - at["em", unit]["low"],
+                Target(">=", 0.0),
+            )
+            for unit in ("wsj", "en_ewt")
+            if ("em", unit) in at and ("spectral+em", unit) in at
+        ),
         *([above] if both else []),
     ]
 

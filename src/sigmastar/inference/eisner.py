@@ -43,7 +43,7 @@ _MOST_RESTARTS = 30
 @fast_kernel
 def _room(n: int, n_states: int) -> Items:
     return Items(
-        np.zeros((n + 1, n + 1, n_states)),
+        np.empty((n + 1, n + 1, n_states)),  # where there are arcs they are set
         np.zeros((n + 1, n + 1)),
         np.zeros((2, n + 1, n + 1)),
         np.zeros((2, n + 1, n + 1)),
@@ -96,6 +96,7 @@ def _fill_states(
         before = items.states[head, word]
         for s in range(m):
             mixed[s] += factor * before[s]
+    result[:m] = 0.0
     for s in range(m):
         factor, row = mixed[s], operator[s]
         for t in range(m):
@@ -114,7 +115,6 @@ def _inside(
     n = len(sentence.codes) - 1
     halves, by_end = items.halves, items.halves_by_end
     siblings.counts[:] = 0
-    items.states[:] = 0.0
     items.ended[:] = 0.0
     for i in range(n + 1):
         for d in range(LEFT if i > 0 else RIGHT, 2):
@@ -185,6 +185,10 @@ def _outside(
     """Derivatives of log Z by all items, from wide to narrow, and the marginals of arcs and ways."""
     n = len(sentence.codes) - 1
     halves, by_end = items.halves, items.halves_by_end
+    for head in range(n + 1):
+        for d in range(2):
+            for word in siblings.words[d, head, : siblings.counts[d, head]]:
+                slopes.states[head, word] = 0.0
     slopes.halves[RIGHT, 0, n] = 1.0 / halves[RIGHT, 0, n]
     for width in range(n, 0, -1):
         for i in range(n - width + 1):

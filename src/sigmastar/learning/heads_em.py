@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.inference.modifiers import expected_moves
 from sigmastar.learning.heads_counting import count_moves, learn_deterministic
-from sigmastar.learning.heads_spectral import COUNTS_A_STATE, factorize_heads, state_limits
+from sigmastar.learning.heads_spectral import factorize_heads, state_limits
 from sigmastar.operators.head_automata import HeadAutomata
 from sigmastar.statistics.heads import Indicators, Views, count_heads, rich_views
 from sigmastar.structures.head_gaps import Array, Gaps, Integers
@@ -26,6 +26,7 @@ from sigmastar.structures.signature import Sort
 Start = Callable[[WeightedSequences, "int | Integers", np.random.Generator], HeadAutomata]
 
 BACK_OFF = 1.0
+COUNTS_A_STATE = 20.0  # fewer than recovered automata need: probabilities are smoothed
 _TINY = 1e-6
 
 

@@ -40,7 +40,7 @@ Longs = NDArray[np.int64]
 
 _PIECE = 256  # sentences parsed at a time by one thread
 DECODINGS = ("mbr", "viterbi")
-PRUNING = 1e-4
+PRUNING = 3e-4
 NO_LABELS = Alphabet([])
 
 
