@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_transducer import alignments, expected_unit_counts
 
+from oracles_transducer import alignments, expected_unit_counts
 from sigmastar.errors import InputError
 from sigmastar.learning.alignment import learn_aligner
 from sigmastar.operators.aligner import Aligner

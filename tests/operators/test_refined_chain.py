@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_transducer import chain_probability
 
+from oracles_transducer import chain_probability
 from sigmastar.data.generators import make_automaton
 from sigmastar.learning.ngram import learn_ngram
 from sigmastar.learning.refined_chain import Refinement, learn_refined
@@ -76,7 +76,7 @@ def test_substates_help_where_symbols_hide_a_state():
     rng = np.random.default_rng(0)
     made = [
         ("a" if flip else "b", *("c" * int(n)), "x" if flip else "y")
-        for flip, n in rng.integers(0, 2, (4000, 2)) + [0, 1]
+        for flip, n in (rng.integers(0, 2, (4000, 2)) + np.array([0, 1]))
     ]
     strings = Strings.of(made)
     refined = learn_refined(strings.select(np.arange(3000)), rng)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles_transducer import alignments, readings
 
+from oracles_transducer import alignments, readings
 from sigmastar.data.transducer_generators import make_transducer
 from sigmastar.learning.combination import fit_weights
 from sigmastar.learning.transducer import NGRAM, Panel, learn_transducer

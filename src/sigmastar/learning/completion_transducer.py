@@ -40,7 +40,7 @@ Word = tuple[int, ...]
 Observed = dict[tuple[tuple[Symbol, ...], tuple[Symbol, ...]], float]
 
 RHO = 1.0
-WEIGHTS = (0.1, 0.03, 0.01, 0.003)  # of the nuclear norm, as shares of the largest singular value
+WEIGHTS = (0.03, 0.01, 0.003, 0.001)  # of the nuclear norm, as shares of the largest singular value
 RANKS = (1, 2, 3, 4, 5, 6)
 _CELLS = 1_000_000
 
@@ -177,18 +177,15 @@ def learn_completion_transducer(
     require_pairs(pairs)
     units = all_units(pairs.inputs.alphabet, pairs.outputs.alphabet, shapes)
     hankel = PairHankel.of(units, length)
-    order = rng.permutation(len(pairs))
-    half = max(len(pairs) // 2, 1)
-    parts = (order[:half], order[half:] if half < len(pairs) else order)
-    first, second = (_frequencies(pairs.select(np.sort(part))) for part in parts)
     errors: dict[tuple[float, int], float] = {}
-    for weight in weights:
-        matrix = _completed(hankel, first, weight, n_iterations)
-        for rank in (n_states,) if n_states is not None else RANKS:
-            found = _recovered(hankel, matrix, rank)
-            if found is not None:
-                errors[weight, rank] = _distance(found, hankel, second)
-    if not errors:
+    for seen, held in _halves(pairs, rng):
+        for weight in weights:
+            matrix = _completed(hankel, seen, weight, n_iterations)
+            for rank in (n_states,) if n_states is not None else RANKS:
+                found = _recovered(hankel, matrix, rank)
+                error = np.inf if found is None else _distance(found, hankel, held)
+                errors[weight, rank] = errors.get((weight, rank), 0.0) + error
+    if not np.isfinite(min(errors.values())):
         raise InputError("the completed matrix has no rank to recover a transducer from; give more pairs")
     chosen = min(errors, key=errors.__getitem__)
     matrix = _completed(hankel, _frequencies(pairs), chosen[0], n_iterations)
@@ -204,6 +201,15 @@ def all_units(inputs: Alphabet, outputs: Alphabet, shapes: Sequence[Shape]) -> U
     """Every unit of the shapes over two alphabets."""
     sides = [(list(product(inputs, repeat=p)), list(product(outputs, repeat=q))) for p, q in shapes]
     return Units(Alphabet((x, y) for left, right in sides for x in left for y in right), inputs, outputs)
+
+
+def _halves(pairs: StringPairs, rng: np.random.Generator) -> list[tuple[Observed, Observed]]:
+    """Each half of the pairs to complete from, with the other to judge by; one pair is both."""
+    order = rng.permutation(len(pairs))
+    half = max(len(pairs) // 2, 1)
+    parts = [np.sort(order[:half]), np.sort(order[half:] if half < len(pairs) else order)]
+    first, second = (_frequencies(pairs.select(part)) for part in parts)
+    return [(first, second), (second, first)]
 
 
 def _frequencies(pairs: StringPairs) -> Observed:
@@ -231,12 +237,12 @@ def _recovered(hankel: PairHankel, matrix: Array, rank: int) -> WeightedTransduc
 
 
 def _distance(transducer: WeightedTransducer, hankel: PairHankel, observed: Observed) -> float:
-    """The sum over all pairs of the matrix of |g - frequency|."""
+    """The sum over all pairs of the matrix of (g - frequency)^2; that of sizes would reward shrinkage."""
     listed = hankel.pairs[0]
     corpus = StringPairs.of(listed, transducer.units.inputs, transducer.units.outputs)
     sign, log = transducer.log_value(corpus)
     target = np.array([observed.get(pair, 0.0) for pair in listed])
-    return float(np.abs(sign * np.exp(np.minimum(log, 50.0)) - target).sum())
+    return float(((sign * np.exp(np.minimum(log, 50.0)) - target) ** 2).sum())
 
 
 def _words(n_units: int, longest: int) -> list[Word]:

@@ -56,7 +56,7 @@ def with_transduction(
 ) -> Reproduction:
     """The same result with the transduction part added."""
     progress("transducers: completion", 0.95)
-    found = unaligned(2 if quick else 10, seed)
+    found = unaligned(1 if quick else 5, seed)
     tables, figures = [_distance_table(found)], {"unaligned": [vars(row) for row in found]}
     claims, about = [_completion_claim(found)], [_ABOUT]
     if all((folder / part).is_file() for part in SOUNDS):

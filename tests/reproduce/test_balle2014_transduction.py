@@ -1,0 +1,26 @@
+"""The transduction part of the tutorial, small."""
+
+from __future__ import annotations
+
+from sigmastar.reproduce import balle2014_transduction as part
+from sigmastar.reproduce.result import Reproduction
+
+
+def test_completion_learns_from_unaligned_pairs(monkeypatch, tmp_path):
+    monkeypatch.setattr(part, "SIZES", (400,))
+    empty = Reproduction("x", "x", [], [], [], {}, {}, None)
+    result = part.with_transduction(empty, tmp_path, True, 0, lambda message, done: None)
+    (row,) = result.figures["transduction"]["unaligned"]
+    assert row["completion"] < row["counted"]
+    assert len(result.tables) == len(result.claims) == 1  # without the data of sounds
+
+
+def test_sounds_of_words_where_the_data_are_there(monkeypatch, data_folder):
+    import pytest
+
+    if not (data_folder / part.SOUNDS[0]).is_file():
+        pytest.skip("no transduction in SIGMASTAR_DATA")
+    monkeypatch.setattr(part, "N_QUICK", 400)
+    scores = part.sounds(data_folder, True, 0)
+    assert set(scores) == {part.BEAM, part.RISK, "ngram"}
+    assert scores["ngram"].word_error_rate.value < 0.6
