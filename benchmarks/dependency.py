@@ -2,8 +2,8 @@
 
 Test UAS with and without punctuation, LAS, training seconds and sentences a second on one thread, for every
 learner on tags alone, and with trained arcs, on the WSJ sample and six UD treebanks with gold tags. Settings
-are the defaults; `en_ewt/8` trains on every eighth sentence of EWT, as UDPipe 1 did to reach UAS 82.95 and LAS
-80.21.
+are the defaults; `en_ewt/8` trains on every eighth sentence of EWT, as UDPipe 1 did to reach UAS 82.95 and
+LAS 80.21. Sentences a second are of processor time; so are training seconds where they are held to a target.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
                 )
             )
         parser.parse(test.select(np.arange(5)))  # loads what is compiled
-        parse, parsing = timed(lambda parser=parser: parser.parse(test))  # type: ignore[misc]
+        parse, parsing = timed(lambda parser=parser: parser.parse(test), n_runs=3)  # type: ignore[misc]
         found = test.with_heads(parse.heads, parser.label(test, parse.heads))
         scores = attachment(test, found, settings.rng(1))
         yield {
@@ -87,8 +87,10 @@ def conclude(rows: list[Row]) -> list[Finding]:
         *figure("EWT, lexicalised: UAS", "lexical", "en_ewt", "UAS", Target(">=", 0.84)),
         *figure("EWT/8, lexicalised: UAS", "lexical", SUBSET, "UAS", Target(">", UDPIPE_UAS)),
         *figure("EWT/8, lexicalised: LAS", "lexical", SUBSET, "LAS", Target(">", UDPIPE_LAS)),
-        *figure("EWT/8, training seconds", "lexical", SUBSET, "seconds", Target("<=", UDPIPE_SECONDS / 20)),
-        *figure("WSJ, spectral, training seconds", "spectral", "wsj", "seconds", Target("<=", 0.3)),
+        *figure(
+            "EWT/8, training seconds", "lexical", SUBSET, "cpu_seconds", Target("<=", UDPIPE_SECONDS / 20)
+        ),
+        *figure("WSJ, spectral, training seconds", "spectral", "wsj", "cpu_seconds", Target("<=", 0.3)),
         *figure("WSJ, spectral: sentences a second", "spectral", "wsj", "sentences/s", Target(">=", 5000)),
         *figure("EWT, lexicalised: sentences/s", "lexical", "en_ewt", "sentences/s", Target(">=", 1000)),
         *figure("WSJ, lexicalised: sentences/s", "lexical", "wsj", "sentences/s", Target(">=", 1000)),
