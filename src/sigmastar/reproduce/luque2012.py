@@ -79,7 +79,7 @@ def _lifted(parts: list[DependencyTreebank]) -> list[DependencyTreebank]:
 def experiment(
     parts: Sequence[DependencyTreebank], scale: Scale, seed: int, progress: Progress
 ) -> HeadResults:
-    """From the parts for training, development and test. Nothing but automata parses, and no arc is ruled out."""
+    """From the parts for training, development and test. Automata parse alone, and no arc is ruled out."""
     train, dev, test = parts
     parser = learn_parser(train, "det+f", symbols="xpos", rng=np.random.default_rng(seed), distances=False)
     parser = parser.with_parts(pruning=0.0)

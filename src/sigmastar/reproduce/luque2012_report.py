@@ -60,8 +60,8 @@ def reproduction(name: str, found: HeadResults, web: HeadResults | None, origin:
         pictures = {**pictures, **_pictures(web, "figure1-web", ", English Web Treebank")}
         figures["web"] = _figures(web)
         about.append(
-            f"The English Web Treebank is beside it, with its tags (xpos) and trees: {web.n_train} sentences for "
-            f"training, {web.n_dev} for development, {web.n_test} for the test. The paper has no figures for it."
+            f"The English Web Treebank is beside it, with its tags (xpos) and trees: {web.n_train} sentences "
+            f"for training, {web.n_dev} for development, {web.n_test} for the test. The paper has none of it."
         )
     return Reproduction(name, TITLE, about, tables, _claims(found), pictures, figures, origin)
 
@@ -76,7 +76,7 @@ def _figures(found: HeadResults) -> dict[str, Any]:
 
 def _about(found: HeadResults) -> list[str]:
     return [
-        "Automata stand alone here, as in the paper, without the weights of distances that parsers have else.",
+        "Automata stand alone here, as in the paper, without the weights of distances that parsers have.",
         f"The treebank is a sample of the paper's: {found.n_train} sentences for training where the paper "
         f"has about 39,800, {found.n_dev} for development, {found.n_test} for the test. Tags are given.",
         "Modifier sequences are counted once with their multiplicity and kernels are compiled, so EM is far "
