@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.structures.strings import Codes, Offsets, Strings
+from sigmastar.structures.trie import PrefixTrie
 
 Integers = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -94,6 +95,6 @@ def _number(
 
 def distinct_strings(strings: Strings, weights: Array | None = None) -> tuple[Strings, Array]:
     """Each string once, shorter ones first, with how often it occurs (or the sum of its weights)."""
-    table = Substrings.of(strings)
-    nodes, index = np.unique(table.string_node, return_index=True)
-    return strings.select(index), table.totals(weights)[nodes]
+    trie = PrefixTrie.of(strings)
+    nodes, index = np.unique(trie.string_node, return_index=True)
+    return strings.select(index), trie.end_counts(weights)[nodes]
