@@ -24,6 +24,7 @@ class Shrinkage:
     strength: float = 8.0
     backing: float = 5.0
     across: float = 0.05
+    words: float = 10.0  # of signed lexicons
 
 
 @dataclass(frozen=True, eq=False)

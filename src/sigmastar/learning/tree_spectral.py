@@ -23,7 +23,7 @@ from sigmastar.learning.lexicon import LexicalCounts
 from sigmastar.learning.tree_em import LatentFit, Shrinkage
 from sigmastar.learning.tree_embedding import Embedding
 from sigmastar.operators.latent_grammar import LatentGrammar
-from sigmastar.operators.lexicon import Lexicon
+from sigmastar.operators.lexicon import Lexicon, flat_states
 from sigmastar.structures.binary_phrases import BinaryPhrases
 from sigmastar.structures.phrases import Longs
 
@@ -48,7 +48,7 @@ def spectral_fit(
         moments.roots(),
         np.ones(int(states.sum())),
     )
-    return LatentFit(grammar, moments.lexicon(lexical))
+    return LatentFit(grammar, moments.lexicon(lexical, shrinkage.words))
 
 
 class _Moments:
@@ -102,8 +102,11 @@ class _Moments:
             roots[at[symbol] : at[symbol + 1]] += self.y[node, : self.n_states[symbol]]
         return roots / len(self.bank)
 
-    def lexicon(self, lexical: LexicalCounts) -> Lexicon:
-        """Sums of Z over the leaves of every pair of the forest, times Sigma^-1 / P(a)."""
+    def lexicon(self, lexical: LexicalCounts, strength: float) -> Lexicon:
+        """Sums of Z over the leaves of every pair of the forest, times Sigma^-1 / P(a).
+
+        The mean of n leaves is shrunk towards that of their symbol by `strength` / (n + `strength`).
+        """
         states = self.n_states[: self.bank.symbols.n_leaves]
         forest = lexical.forest
         sizes = states[lexical.symbols]
@@ -117,7 +120,13 @@ class _Moments:
             scores[(at[mine][:, None] + np.arange(k)).ravel()] = vectors.ravel()
         offsets = np.concatenate([[0], np.cumsum(states[forest.symbols])])
         values = add_posteriors(lexical.pairs, lexical.levels, offsets, scores, at, int(offsets[-1]))
-        return Lexicon(forest, states, values)
+        means = np.concatenate(
+            [self.z_means[a] @ self.inverses[a] * (total / self.totals[a]) for a in range(len(states))]
+        )
+        counts = np.repeat(forest.counts, states[forest.symbols])
+        kept = counts / (counts + strength)
+        common = counts * means[flat_states(states, forest.symbols)]
+        return Lexicon(forest, states, kept * values + (1 - kept) * common)
 
 
 def _backed_off(left: Array, right: Array, above: Array, means: list[Array], mix: float) -> Array:

@@ -35,6 +35,7 @@ from sigmastar.learning.tree_em import (
 from sigmastar.learning.tree_embedding import Embedding, embed
 from sigmastar.learning.tree_spectral import spectral_fit
 from sigmastar.operators.lexicon import Lexicon
+from sigmastar.operators.plain_levels import DEFAULT_PRUNING, THOROUGH
 from sigmastar.operators.treebank_member import Member, Stage
 from sigmastar.operators.treebank_parser import TreebankParser
 from sigmastar.statistics.tree_features import INSIDE, OUTSIDE, Template, indicators, nodes_of
@@ -45,6 +46,9 @@ from sigmastar.structures.trees import Tree
 
 Array = NDArray[np.float64]
 Watch = Callable[[int, int], None]
+
+SIGNED = Shrinkage(strength=60.0, backing=50.0, words=50.0)
+"""Signed tensors need more: with less the totals of more than one sentence in a hundred are not positive."""
 
 FEW = 4  # states of the grammar that prunes for the full one
 
@@ -59,13 +63,16 @@ class Recipe:
     occurrences: int = 30  # of a symbol for each of its states
     n_rounds: int = 4  # of EM
     n_dimensions: int = 12  # of the embedding that clusters are made in
-    shrinkage: Shrinkage = field(default_factory=Shrinkage)
+    shrinkage: Shrinkage | None = None  # None: what suits the method
     inside: Mapping[str, Template] = field(default_factory=lambda: INSIDE)
     outside: Mapping[str, Template] = field(default_factory=lambda: OUTSIDE)
 
 
-BEST: tuple[Recipe, ...] = tuple(
-    Recipe(binarization=Binarization(direction), n_states=24) for direction in ("head", "right", "left")
+BEST: tuple[Recipe, ...] = (
+    Recipe(binarization=Binarization("head"), n_states=24),
+    Recipe(binarization=Binarization("right"), n_states=24),
+    Recipe(binarization=Binarization("left"), n_states=24),
+    Recipe(binarization=Binarization("head", vertical=2), n_states=16),
 )
 """The members of the method "best"."""
 
@@ -77,6 +84,10 @@ class _Prepared:
     bank: BinaryPhrases
     recipe: Recipe
     rng: np.random.Generator
+
+    @property
+    def shrinkage(self) -> Shrinkage:
+        return self.recipe.shrinkage or (SIGNED if self.recipe.method == "spectral" else Shrinkage())
 
     @cached_property
     def lexical(self) -> LexicalCounts:
@@ -108,7 +119,7 @@ class _Prepared:
         )
 
     def fitted(self, found: Statistics) -> LatentFit:
-        return maximised(self.bank, self.lexical, self.n_states, found, self.recipe.shrinkage)
+        return maximised(self.bank, self.lexical, self.n_states, found, self.shrinkage)
 
     def plain(self) -> Stage:
         """Relative frequencies."""
@@ -125,7 +136,7 @@ def _pcfg(prepared: _Prepared) -> list[Stage]:
 def _spectral(prepared: _Prepared) -> list[Stage]:
     recipe = prepared.recipe
     few, full = (
-        spectral_fit(prepared.bank, prepared.lexical, prepared.embedding, recipe.shrinkage, n)
+        spectral_fit(prepared.bank, prepared.lexical, prepared.embedding, prepared.shrinkage, n)
         for n in (FEW, recipe.n_states)
     )
     return [Stage(fit.grammar, fit.lexicon) for fit in ([few, full] if recipe.n_states > FEW else [full])]
@@ -150,7 +161,7 @@ def _em(prepared: _Prepared) -> list[Stage]:
 
 
 def _refined(prepared: _Prepared, fit: LatentFit, n_rounds: int) -> LatentFit:
-    return refine(prepared.bank, prepared.lexical, fit, n_rounds, prepared.recipe.shrinkage)
+    return refine(prepared.bank, prepared.lexical, fit, n_rounds, prepared.shrinkage)
 
 
 def _two_stages(prepared: _Prepared, fit: LatentFit) -> list[Stage]:
@@ -210,4 +221,5 @@ def _sharing_words(labels: tuple[tuple[str, ...], ...], members: list[Member]) -
         )
         for member in members
     ]
-    return TreebankParser(labels, tuple(shared))
+    pruning = THOROUGH if len(shared) > 1 else DEFAULT_PRUNING
+    return TreebankParser(labels, tuple(shared), pruning=pruning)

@@ -21,7 +21,7 @@ from sigmastar.structures.phrases import Ints, Longs
 from sigmastar.structures.word_shapes import signatures
 
 Array = NDArray[np.float64]
-LEAST = 3e-4
+LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ EVERYTHING = np.zeros((0, 0), dtype=np.uint8)
 class Pruning:
     """What may be dropped: a share of the best of its cell (beams), or a posterior below a bound."""
 
-    beam: float = 3e-4
+    beam: float = 1e-3
     groups: float = 1e-3  # after the grammars of groups
     coarse: float = 1e-4  # after the plain grammar
     edges: float = 3e-5
@@ -47,6 +47,8 @@ class Pruning:
 
 
 DEFAULT_PRUNING = Pruning()
+THOROUGH = Pruning(beam=1e-4, groups=3e-4)
+"""For several grammars together: what the first one drops is lost for all."""
 
 
 @dataclass(frozen=True, eq=False)

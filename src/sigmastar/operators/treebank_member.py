@@ -118,8 +118,8 @@ class Member:
                 grammar.roots,
                 grammar.state_at,
             )
-            if np.isnan(log2_total):
-                return found
+            if np.isnan(log2_total):  # then it prunes nothing either
+                continue
             is_full = stage is self.stages[-1]
             found = Marginals(starts, items, posteriors, log2_total * np.log(2.0), is_full)
             if not is_full:
