@@ -28,9 +28,9 @@ from sigmastar.reproduce.result import PAGE
 def command(name: str, quick: bool, data: str | None, out: str | None, seed: int, quiet: bool) -> None:
     """Make the tables and figures of PAPER again, and set them beside the paper's.
 
-    PAPER: balle2014, next part-of-speech tags by spectral automata, n-grams and EM; cohen2012,
-    latent-variable PCFGs; cohensmith2012, empirical risk minimisation for grammars; luque2012, dependency
-    parsing; madhyastha2014, bilexical operators.
+    PAPER: bailly2013, grammars by matrix completion; balle2014, next part-of-speech tags by spectral
+    automata, n-grams and EM; cohen2012, latent-variable PCFGs; cohensmith2012, empirical risk minimisation
+    for grammars; luque2012, dependency parsing; madhyastha2014, bilexical operators.
     """
     if not data:
         raise click.UsageError(

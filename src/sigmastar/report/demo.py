@@ -23,6 +23,7 @@ from sigmastar.report.regression import RegressionFamily
 from sigmastar.report.tagger import TaggerFamily
 from sigmastar.report.transducers import TransducerFamily
 from sigmastar.report.treebanks import TreebankFamily
+from sigmastar.report.weighted_grammars import WeightedGrammarFamily
 
 FAMILIES: tuple[DemoFamily, ...] = (
     AutomataFamily(),
@@ -30,6 +31,7 @@ FAMILIES: tuple[DemoFamily, ...] = (
     TransducerFamily(),
     DependencyFamily(),
     GrammarFamily(),
+    WeightedGrammarFamily(),
     BilexicalFamily(),
     RegressionFamily(),
     TreebankFamily(),

@@ -48,15 +48,18 @@ class WeightedGrammarFamily:
 
     name: str = FAMILY
     n_strings: int = 4000
+    n_refinements: int = 2000
 
     def run(self, seed: int, progress: Progress) -> DemoResult:
         truth, rng = dyck(), np.random.default_rng(seed)
-        drawn = truth.sample_brackets(self.n_strings, rng, max_length=200)
+        drawn = truth.sample_brackets(self.n_strings, rng)
         learners: Mapping[str, Callable[[], GrammarEstimator]] = {
             "spectral, from brackets": lambda: SpectralGrammar(4, 0.1),
-            "completion, from strings": lambda: CompletionGrammar(4, max_length=8),
+            "completion, from strings": lambda: CompletionGrammar(
+                4, max_length=8, n_refinements=self.n_refinements
+            ),
             "EM, from strings": lambda: EMGrammar(
-                4, "random", n_iterations=40, word_prior=0, pair_prior=0, held_out=0, max_length=16
+                4, "random", n_iterations=40, word_prior=0.01, pair_prior=0.01, held_out=0, max_length=16
             ),
         }
         rows, fits = [], {}
