@@ -42,7 +42,6 @@ LEARNERS: dict[str, tuple[str, TaggerSettings]] = {
     "single": ("refined", SINGLE),
     "start": ("refined", START),
     "em": ("em", TaggerSettings(n_states=SIZE, n_iterations=40)),
-    "product": ("refined", TaggerSettings(features=False)),
     "max-margin": ("max-margin", TaggerSettings()),
     "refined": ("refined", TaggerSettings()),
 }

@@ -26,7 +26,7 @@ Longs = NDArray[np.int64]
 TOKENS_A_STATE = 50
 DIMENSIONS = 20
 TOKENS_A_CLUSTER = 300  # drawn for k-means
-PULL = 5.0  # tokens that the mean context of a class counts for
+PULL = 50.0  # tokens that the mean context of a class counts for
 
 
 def state_starts(corpus: TaggedCorpus, n_states: int, tokens_a_state: int = TOKENS_A_STATE) -> Longs:
