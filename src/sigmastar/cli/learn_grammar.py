@@ -44,7 +44,7 @@ METHODS = ("spectral", "completion", "em", "completion+em")
     help=f"Longer strings are left out.  [default: none for em, 10 for completion, at most {LONGEST}]",
 )
 @click.option(
-    "--penalty", type=click.FloatRange(0, 1, min_open=True), default=0.02, help="Of the nuclear norm."
+    "--penalty", type=click.FloatRange(0, 1, min_open=True), default=0.005, help="Of the nuclear norm."
 )
 @click.option("--iterations", type=click.IntRange(1), help="At most.  [default: 50 of em, 60 of completion]")
 @click.option("--seeds", type=click.IntRange(1), default=1, help="Starts of em; the best is kept.")
