@@ -40,6 +40,11 @@ class Corpus(NamedTuple):
     test: StringPairs
 
 
+def units(settings: Settings) -> list[str]:
+    require_folder(settings, "transduction")
+    return list(CORPORA)[: 1 if settings.quick else None]
+
+
 def files(unit: str, settings: Settings) -> list[Path]:
     folder = require_folder(settings, "transduction")
     return [next(folder.glob(f"{CORPORA[unit]}-{part}.tsv*")) for part in ("train", "dev", "test")]
@@ -139,7 +144,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
 QUESTION = Question(
     "transduction",
     "Letters to sounds: combined transducers against the best joint n-gram",
-    lambda settings: list(CORPORA)[: 1 if settings.quick else None],
+    units,
     measure,
     conclude,
     ("unit", "method", "dev", "word", "low", "high", "symbol", "ms", "better", "worse", "p", "seconds"),
