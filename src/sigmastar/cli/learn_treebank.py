@@ -31,8 +31,10 @@ METHODS = ("best", "pcfg", "spectral", "cluster", "em", "spectral+em")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True)
 @click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
 @click.option("--method", type=click.Choice(METHODS), default="best", help="How to learn.")
-@click.option("--states", type=click.IntRange(1), metavar="N", help="Of a symbol, at most; 16, em: 8.")
-@click.option("--binarisation", type=click.Choice(DIRECTIONS), help="Which way; right, best: all three.")
+@click.option(
+    "--states", type=click.IntRange(1), metavar="N", help="Of a symbol, at most; 16, best: 24, em: 8."
+)
+@click.option("--binarisation", type=click.Choice(DIRECTIONS), help="Which way; right, best: all.")
 @click.option("--horizontal", type=click.IntRange(0, 2), help="Siblings that binary symbols remember; 0.")
 @click.option("--vertical", type=click.IntRange(1, 2), help="2: phrases remember their parent; 1.")
 @click.option("--rounds", type=click.IntRange(0), metavar="N", help="Of EM; 4, em: 40.")
@@ -60,7 +62,7 @@ def command(
 
     pcfg: rules counted. spectral: hidden states by the method of Cohen et al. 2012. cluster: states are
     clusters in the spectral space. em: from a random start. spectral+em: clusters, then EM. best: spectral+em
-    for three binarisations, their marginals averaged: slower, and the most accurate.
+    for several binarisations, their marginals averaged: slower, and the most accurate.
     """
     given = {
         "n_states": states,

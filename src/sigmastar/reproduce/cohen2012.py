@@ -55,7 +55,7 @@ def learners(quick: bool, seed: int) -> dict[str, TreebankEstimator]:
         found[f"spectral clusters, EM (4), {n} states"] = SpectralTreebankGrammar(
             "spectral+em", n, random_state=seed
         )
-    found["three binarisations"] = SpectralTreebankGrammar("best", random_state=seed)
+    found["several binarisations"] = SpectralTreebankGrammar("best", random_state=seed)
     return found
 
 
