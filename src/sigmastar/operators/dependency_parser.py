@@ -17,7 +17,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -160,8 +159,7 @@ class DependencyParser:
             scores = score_arcs(part, base, self.arc_weights)
             weights, stops = scores.weights, np.ones((1, 2, part.starts[-1]))
             if self.counted is not None and automata is not self.fallback:
-                tables, stops = self.counted.tables(treebank, low, high)
-                weights = _multiplied(weights, tables)
+                weights, stops = self.counted.multiplied(treebank, low, high, weights)
             kinds = classes[sentences.offsets[low] : sentences.offsets[high]] * np.int32(len(stops) > 1)
             signs, logs, marginals, _ = all_marginals(
                 part.codes, kinds, part.offsets, automata.arrays, weights, stops, self.scales, scores.ways
@@ -261,16 +259,6 @@ def _in_pieces(
     else:
         parts = list(map(parsed, lows, highs))
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
-
-
-def _multiplied(weights: Array, tables: list[Array]) -> Array:
-    """Weights of arcs times tables by class, flat."""
-    ends = np.cumsum([0, *(table[0].size for table in tables)]).tolist()
-    parts = [
-        (table * weights[low:high].reshape(table.shape[1:])).ravel()
-        for table, (low, high) in zip(tables, pairwise(ends), strict=True)
-    ]
-    return np.concatenate(parts)
 
 
 def _tables(flat: Array, lengths: Longs) -> list[Array]:

@@ -165,14 +165,42 @@ class LexicalGrammar:
         stops[:, LEFT, 0] = 1.0
         return weights, stops, np.append(0, self.classes(tags)).astype(np.int32)
 
-    def tables(self, treebank: DependencyTreebank, low: int, high: int) -> tuple[list[Array], Array]:
-        """The weights of the sentences from low to high, and the stops of all their positions."""
-        ends = treebank.sentence_offsets.tolist()
-        parts = [
-            self.weights(treebank.form[ends[q] : ends[q + 1]], treebank.xpos[ends[q] : ends[q + 1]])
-            for q in range(low, high)
-        ]
-        return [part[0] for part in parts], np.concatenate([part[1] for part in parts], axis=2)
+    def multiplied(
+        self, treebank: DependencyTreebank, low: int, high: int, weights: Array
+    ) -> tuple[Array, Array]:
+        """Weights of arcs by class for the sentences from low to high, and the stops of all their positions.
+
+        `weights` holds what arcs weigh beside, flat, each sentence as [head, modifier]; what weighs nothing
+        stays so. The result lies flat too, each sentence as [class, head, modifier].
+        """
+        part = slice(*treebank.sentence_offsets[[low, high]])
+        lengths = treebank.lengths[low:high]
+        forms, kinds = self._with_roots(treebank.form[part], treebank.xpos[part], lengths)
+        begins = np.cumsum(lengths + 1) - lengths - 1  # of sentences, among positions
+        squares = np.concatenate([[0], np.cumsum((lengths + 1) ** 2)])
+        place = np.flatnonzero(weights)
+        sentence = np.searchsorted(squares, place, side="right") - 1
+        head, word = np.divmod(place - squares[sentence], lengths[sentence] + 1)
+        real = (word > 0) & (word != head)
+        place, sentence, head, word = place[real], sentence[real], head[real], word[real]
+        top, below = begins[sentence] + head, begins[sentence] + word
+        state = np.arange(self.n_classes)[:, None]
+        heads = self._contexts(forms[top], kinds[top], (word > head).astype(np.int64), state)
+        values = self.tag_model.probability(heads, kinds[below])
+        values *= self.word_model.probability(self._word_contexts(heads, kinds[below]), forms[below])
+        result, size = np.zeros(self.n_classes * len(weights)), (lengths[sentence] + 1) ** 2
+        start = squares[sentence] * (self.n_classes - 1) + place
+        result[start + state * size] = values * weights[place]
+        ends = self._contexts(forms, kinds, np.array([LEFT, RIGHT])[:, None], state[:, None])
+        stops = self.tag_model.probability(ends, np.array(self.stop))
+        stops[:, LEFT, begins] = 1.0
+        return result, stops
+
+    def _with_roots(self, words: list[str], tags: list[str], lengths: Integers) -> tuple[Integers, Integers]:
+        """Forms and tags of all positions, each sentence with its root first."""
+        forms, kinds = self.encode(words, tags)
+        root, at = self.tags.codes[ROOT], np.cumsum(lengths) - lengths
+        return np.insert(forms, at, len(self.words) + root), np.insert(kinds, at, root)
 
     def log_probability(self, treebank: DependencyTreebank) -> Array:
         """log P(tree and sentence)."""
