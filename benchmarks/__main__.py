@@ -29,6 +29,7 @@ QUESTIONS = (
     "transduction",
     "grammar_induction",
     "dependency",
+    "treebank",
     "bilexical",
     "splearn",
     "pautomac",

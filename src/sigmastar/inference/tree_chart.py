@@ -18,6 +18,7 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
+Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
 @fast_kernel
@@ -335,7 +336,7 @@ def pruned(
 
 @fast_kernel
 def _contract_left(
-    tensors: Array, low: int, left: Array, scale: float, table: Array, parent: Array, right: Array
+    tensors: Reals, low: int, left: Reals, scale: float, table: Reals, parent: Reals, right: Reals
 ) -> None:
     """table[z, x] = scale * sum over y of left[y] T[y, z, x]: long rows, which fill the vector registers."""
     size = len(right) * len(parent)
@@ -359,7 +360,7 @@ def fine_posteriors(
     leaf_at: Longs,
     leaf_vectors: Array,
     n_states: Longs,
-    tensors: Array,
+    tensors: Reals,
     offsets: Longs,
     roots: Array,
     root_at: Longs,

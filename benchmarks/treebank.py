@@ -1,0 +1,183 @@
+"""How well and how fast do latent PCFGs parse the WSJ sample, and is the Berkeley parser left behind?
+
+F1 by EVALB's conventions on sentences of up to 40 words, from words and with gold tags, with intervals from
+drawing sentences again; training and parsing on one thread, in processor seconds. Settings were chosen on the
+development set. The Berkeley parser 1.7, trained on the same trees, reaches 86.9 from words and 88.0 with
+gold tags on the test set after 4 split-merge cycles (about 145 s of training), and parses 16 to 21 sentences
+a second. The unit `nltk` runs inside and outside of the plain PCFG beside nltk's ViterbiParser on the same
+grammar.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.corpora import require_folder
+from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar.data.brackets import read_brackets
+from sigmastar.evaluation.evalb import BracketScores, score_brackets
+from sigmastar.learning.treebank import BEST, Recipe, learn_treebank
+from sigmastar.operators.plain_levels import EVERYTHING, plain_chart
+from sigmastar.operators.treebank_parser import FULL, Parse, TreebankParser
+from sigmastar.parallel import limited_threads
+from sigmastar.structures.binary_phrases import Binarization
+from sigmastar.structures.phrases import Phrases, phrases
+from sigmastar.structures.trees import Tree
+
+HEAD = Binarization("head")
+METHODS: dict[str, tuple[Recipe, ...]] = {
+    "pcfg": (Recipe("pcfg", Binarization("right"), 1),),
+    "em": (Recipe("em", HEAD, 8, n_rounds=40),),
+    "spectral": (Recipe("spectral", HEAD),),
+    "cluster": (Recipe("cluster", HEAD),),
+    "spectral+em": (Recipe("spectral+em", HEAD),),
+    "best": BEST,
+}
+LONGEST, N_QUICK, NLTK_LONGEST, NLTK_SENTENCES = 40, 40, 8, 5
+BERKELEY_SECONDS = 145.0
+
+
+def units(settings: Settings) -> list[str]:
+    require_folder(settings, "ptb_sample")
+    if settings.quick:
+        return ["dev"]
+    return ["dev", "test", *(["nltk"] if importlib.util.find_spec("nltk") else [])]
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    train, gold = (read_brackets(path) for path in files(unit, settings))
+    if unit == "nltk":
+        yield _beside_nltk(train, gold)
+        return
+    gold = gold[:N_QUICK] if settings.quick else gold
+    for method in settings.chosen(tuple(METHODS)):
+        with limited_threads(1):
+            yield {"method": method, **_measured(train, gold, METHODS[method], settings)}
+
+
+def _measured(train: list[Tree], gold: list[Tree], recipes: tuple[Recipe, ...], settings: Settings) -> Row:
+    learn_treebank(train[:50], recipes, settings.rng(0))  # compiles
+    parser, training = timed(lambda: learn_treebank(train, recipes, settings.rng(0)))
+    row: Row = {"seconds": training.seconds, "cpu_seconds": training.cpu_seconds}
+    for name, tagged in (("words", False), ("tags", True)):
+        parses, scores, speed = _parsed(parser, gold, tagged, settings)
+        row |= {f"F1 {name}": scores.f1.value, f"{name} low": scores.f1.low, f"{name} high": scores.f1.high}
+        row |= {f"exact {name}": scores.exact.value, f"{name}/s": speed}
+        row[f"not full {name}"] = float(np.mean([parse.how != FULL for parse in parses]))
+    return row
+
+
+def _parsed(
+    parser: TreebankParser, gold: list[Tree], tagged: bool, settings: Settings
+) -> tuple[list[Parse], BracketScores, float]:
+    bank = phrases(gold)
+    sentences = [(words, tags if tagged else None) for words, tags in _sentences(bank)]
+    parser.parse(sentences[:3])
+    parses, timing = timed(lambda: parser.parse(sentences), n_runs=3)
+    scores = score_brackets(gold, [parse.tree for parse in parses], settings.rng(1), max_length=LONGEST)
+    return parses, scores, len(sentences) / timing.cpu_seconds
+
+
+def _sentences(bank: Phrases) -> Iterator[tuple[list[str], list[str]]]:
+    """Words and tags of every tree."""
+    for low, high in zip(bank.starts[:-1].tolist(), bank.starts[1:].tolist(), strict=True):
+        rows = [row for row in range(low, high) if bank.word[row] >= 0]
+        yield [bank.words[bank.word[row]] for row in rows], [bank.labels[bank.label[row]][-1] for row in rows]
+
+
+def _beside_nltk(train: list[Tree], gold: list[Tree]) -> Row:
+    """Inside and outside without any pruning, against nltk's parser of the same grammar."""
+    import nltk  # type: ignore[import-not-found, unused-ignore]
+
+    parser = learn_treebank(train, METHODS["pcfg"])
+    member = parser.members[0]
+    grammar, level = member.grammar, member.levels[-1]
+    names = [f"s{number}" for number in range(grammar.n_symbols)]
+    rules = [
+        nltk.ProbabilisticProduction(
+            nltk.Nonterminal(names[a]),
+            [nltk.Nonterminal(names[b]), nltk.Nonterminal(names[c])],
+            prob=float(p),
+        )
+        for (a, b, c), p in zip(grammar.rules.tolist(), grammar.tensors, strict=True)
+    ]
+    rules += [
+        nltk.ProbabilisticProduction(nltk.Nonterminal(names[a]), [names[a]], prob=1.0)
+        for a in range(member.symbols.n_leaves)
+    ]
+    start = nltk.Nonterminal(names[int(np.argmax(grammar.roots))])
+    other = nltk.ViterbiParser(nltk.PCFG(start, rules))
+    sentences = [s for s in _sentences(phrases(gold)) if len(s[0]) <= NLTK_LONGEST][:NLTK_SENTENCES]
+    leaves = [parser.forest.leaves(words, tags, least=1.0) for words, tags in sentences]  # one symbol a word
+    tokens = [[names[a] for a in leaf.symbols[leaf.begin[:-1]]] for leaf in leaves]
+
+    def ours() -> None:
+        for leaf in leaves:
+            plain_chart(level, leaf, 0.0, 0.0, level.keys, EVERYTHING)
+
+    ours()
+    _, mine = timed(lambda: [ours() for _ in range(100)])
+    _, theirs = timed(lambda: [list(other.parse(words)) for words in tokens])
+    return {"method": "pcfg", "times nltk": theirs.cpu_seconds / (mine.cpu_seconds / 100)}
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    at = {(row["unit"], row["method"]): row for row in rows}
+
+    def figure(
+        label: str, unit: str, method: str, column: str, target: Target, note: str = ""
+    ) -> list[Finding]:
+        row = at.get((unit, method))
+        return [Finding(label, row[column], target, note)] if row and column in row else []
+
+    best = at.get(("test", "best"))
+    words, tags = (
+        f"interval {best[f'{name} low']:.4f} to {best[f'{name} high']:.4f}" if best else ""
+        for name in ("words", "tags")
+    )
+    return [
+        *figure("test, best, from words: F1", "test", "best", "F1 words", Target(">=", 0.875), words),
+        *figure("test, best, with gold tags: F1", "test", "best", "F1 tags", Target(">=", 0.89), tags),
+        *figure("dev, best, from words: F1", "dev", "best", "F1 words", Target(">=", 0.875)),
+        *figure("dev, best, with gold tags: F1", "dev", "best", "F1 tags", Target(">=", 0.89)),
+        *figure("best, training seconds", "test", "best", "cpu_seconds", Target("<=", BERKELEY_SECONDS / 5)),
+        *figure("single, training seconds", "test", "spectral+em", "cpu_seconds", Target("<=", 5.0)),
+        *figure("single, 16 states: sentences/s", "test", "spectral+em", "words/s", Target(">=", 300.0)),
+        *figure("best: sentences/s", "test", "best", "words/s", Target(">=", 60.0)),
+        *figure("spectral: totals not positive", "test", "spectral", "not full words", Target("<", 0.01)),
+        *figure("plain PCFG: times as fast as nltk", "nltk", "pcfg", "times nltk", Target(">=", 1000.0)),
+    ]
+
+
+def files(unit: str, settings: Settings) -> list[Path]:
+    folder = require_folder(settings, "ptb_sample")
+    return [folder / "wsj-train.mrg", folder / f"wsj-{'dev' if unit == 'nltk' else unit}.mrg"]
+
+
+QUESTION = Question(
+    name="treebank",
+    title="Treebank parsing: F1, training and parsing speed of latent PCFGs",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=(
+        "method",
+        "F1 words",
+        "words low",
+        "words high",
+        "F1 tags",
+        "tags low",
+        "tags high",
+        "exact words",
+        "cpu_seconds",
+        "words/s",
+        "tags/s",
+        "not full words",
+        "times nltk",
+    ),
+    files=files,
+)
