@@ -203,6 +203,11 @@ def _pairs() -> Signature:
     return string_signature(Alphabet([("a", "x"), ("a", "y"), ("b", None)]))
 
 
+def _units() -> Signature:
+    """Alignment units of a transducer, epsilon on either side."""
+    return string_signature(Alphabet([(("a",), ("x",)), (("a", "b"), ("x",)), (("b",), ()), ((), ("y",))]))
+
+
 def _grammar() -> Signature:
     """Rules a -> b c and a -> x of a small grammar whose every sort is recursive."""
     rules = [("S", "NP", "VP"), ("NP", "NP", "VP"), ("VP", "VP", "NP"), ("VP", "VP", "S")]
@@ -223,6 +228,7 @@ _HEADS = {
 FAMILIES = [
     Family("strings", string_signature(Alphabet("ab")), {"string": 4}, 15),
     Family("pairs", _pairs(), {"string": 3}, 13),
+    Family("units", _units(), {"string": 3}, 13),
     Family("trees", tree_signature(Alphabet("xy"), Alphabet("u"), Alphabet("fg")), {"tree": 3}, 12),
     Family("composition", composition_signature(Alphabet("abc")), {"span": 3}, 12),
     Family("heads", head_signature(_HEADS), dict(zip(_HEADS, (2, 4, 3), strict=True)), 15),

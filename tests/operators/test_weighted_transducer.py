@@ -175,3 +175,10 @@ def test_operators_go_through_the_generic_core():
     again = WeightedTransducer.of_operators(model.to_operators())
     pair = StringPairs.of([("abb", "YX")])
     assert again.log_value(pair).log[0] == pytest.approx(model.log_value(pair).log[0])
+
+
+def test_long_inputs_are_decoded():
+    model = make_transducer(2, "ab", "XY", np.random.default_rng(0))
+    (ranking,) = TransducerDecoder(model).predict(Strings.of(["ab" * 300]), beam=3)
+    assert len(ranking[0][0]) <= 600
+    assert 0.0 < ranking[0][1] < 1.0

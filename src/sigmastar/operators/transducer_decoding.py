@@ -162,26 +162,22 @@ class TransducerDecoder:
 
     def _beam(self, row: Integers, width: int) -> list[tuple[Output, float]]:
         xs = _known(row)
-        edges, _, (backward, _) = self._lattice(xs)
+        edges, _, (backward, down) = self._lattice(xs)
         table, members, _ = self._sides
-        automaton = self.transducer.automaton
+        automaton, rate = self.transducer.automaton, -float(down[0, 0]) / max(len(xs), 1)
         at_position: list[dict[Output, Array]] = [{} for _ in range(len(xs) + 1)]
         at_position[0][()] = automaton.initial
         for i in range(len(xs) + 1):
             kept = self._with_inserted(_best(at_position[i], backward[i, 0], width), backward[i, 0], width)
             at_position[i] = kept
             for shape in np.flatnonzero(edges[i, 0] >= 0).tolist():
-                numbers = members[edges[i, 0, shape]]
-                _extend(at_position[i + int(table.shapes[shape, 0])], kept, *self._moves(numbers))
+                moves, outputs = self._moves(members[edges[i, 0, shape]])
+                p = int(table.shapes[shape, 0])
+                _extend(at_position[i + p], kept, moves * 2.0 ** (rate * p), outputs)
+        total = float(automaton.initial @ backward[0, 0])  # the tilt, 2^(rate n), is what its exponent lacks
         weights = {output: float(vector @ automaton.final) for output, vector in at_position[-1].items()}
-        total = float(automaton.initial @ backward[0, 0])
-        scale = self._scale(xs)
-        shares = {output: weight / (total * scale) if total else 0.0 for output, weight in weights.items()}
+        shares = {output: weight / total if total else 0.0 for output, weight in weights.items()}
         return sorted(shares.items(), key=lambda item: -item[1])
-
-    def _scale(self, xs: Integers) -> float:
-        """What the mantissas of B(0) leave out."""
-        return float(2.0 ** np.clip(self._lattice(xs)[2][1][0, 0], -1000, 1000))
 
     def _with_inserted(self, kept: dict[Output, Array], ahead: Array, width: int) -> dict[Output, Array]:
         if not len(self._inserts):
