@@ -66,7 +66,7 @@ def coarse_inside(
     `allowed` [cell, key] says which symbols a cell may have, by their keys; those with key -1 are free. Items
     below `beam` of the best of their cell, by value times prior, are dropped.
     """
-    n, n_symbols = len(begin) - 1, len(prior)
+    n, n_symbols, stride = len(begin) - 1, len(prior), np.uintp(len(prior))
     n_cells = n * (n + 1) // 2
     starts, exponents = np.zeros(n_cells + 1, np.int64), np.zeros(n_cells, np.int64)
     items, values = np.zeros(1024, np.int32), np.zeros(1024)
@@ -106,10 +106,10 @@ def coarse_inside(
                     continue
                 weight = _power(exponents[west] + exponents[east] - scale)
                 for left in range(starts[west], starts[west + 1]):
-                    row, left_value = np.int64(items[left]) * n_symbols, values[left] * weight
+                    row, left_value = np.uintp(items[left]) * stride, values[left] * weight
                     for right in range(starts[east], starts[east + 1]):
-                        pair = row + items[right]
-                        low, high = pair_starts[pair], pair_starts[pair + 1]
+                        pair = row + np.uintp(items[right])
+                        low, high = pair_starts[pair], pair_starts[pair + np.uintp(1)]
                         if low < high:
                             both = left_value * values[right]
                             for at in range(low, high):
@@ -156,7 +156,7 @@ def coarse_posteriors(
 
     What lies below cells without a posterior above `least` gets nothing from there.
     """
-    n_symbols, n_cells = len(roots), len(exponents)
+    n_symbols, n_cells, stride = len(roots), len(exponents), np.uintp(len(roots))
     outer, above = np.zeros(len(items)), np.zeros(n_symbols)
     total, last = 0.0, n_cells - 1
     for at in range(starts[last], starts[last + 1]):
@@ -179,11 +179,11 @@ def coarse_posteriors(
                         continue
                     weight = _power(exponents[west] + exponents[east] - exponents[cell])
                     for left in range(starts[west], starts[west + 1]):
-                        row, back = np.int64(items[left]) * n_symbols, 0.0
+                        row, back = np.uintp(items[left]) * stride, 0.0
                         mine = values[left] * weight
                         for right in range(starts[east], starts[east + 1]):
-                            pair = row + items[right]
-                            low, high = pair_starts[pair], pair_starts[pair + 1]
+                            pair = row + np.uintp(items[right])
+                            low, high = pair_starts[pair], pair_starts[pair + np.uintp(1)]
                             if low < high:
                                 flow = 0.0
                                 for at in range(low, high):
