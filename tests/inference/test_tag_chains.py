@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from oracles_tagging import marginals_of, operator_value, refined_value, tag_sequences
 from sigmastar.inference.refined_tags import refined_marginals
-from sigmastar.inference.tag_chains import best_sequences, chain_marginals, train_margin
+from sigmastar.inference.tag_chains import best_sequences, chain_marginals
 from sigmastar.inference.tag_operators import signed_marginals
 from sigmastar.inference.tag_scores import margin_scores
+from sigmastar.inference.tag_training import train_margin
 from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
 
 N_TAGS = 3

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from sigmastar.factorization.factored import triples_of_product
 from sigmastar.factorization.svd import factorize_up_to
-from sigmastar.inference.tag_chains import train_margin
+from sigmastar.inference.tag_training import train_margin
 from sigmastar.learning.tag_refinement import TaggedCorpus
 from sigmastar.operators.margin_tags import MarginTags, hankel_classes, token_views, with_looks
 from sigmastar.operators.tag_lexicon import feature_matrix
