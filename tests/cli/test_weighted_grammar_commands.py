@@ -129,3 +129,11 @@ def test_strange_symbols_are_refused_or_have_no_probability(place: Path) -> None
     scores = succeed("score", place / "em.model", place / "strange.txt", "--unknown", "zero").splitlines()
     assert float(scores[0]) > -math.inf == float(scores[1]) * -1 * -1
     assert "(X a zebra)" in succeed("predict", place / "em.model", place / "strange.txt", "--unknown", "zero")
+
+
+def test_long_sentences_may_be_left_out_of_an_evaluation(place: Path) -> None:
+    whole = figures("evaluate", place / "em.model", place / "d.mrg")
+    short = figures("evaluate", place / "em.model", place / "d.mrg", "--max-length", "4")
+    assert 0 < short["n_strings"] < whole["n_strings"]
+    told = fail("evaluate", place / "em.model", place / "d.mrg", "--max-length", "1")
+    assert "no strings of up to 1 symbols" in told

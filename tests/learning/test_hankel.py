@@ -183,3 +183,20 @@ def test_large_matrices_hold_only_what_strings_reach() -> None:
     entries, completions = complete(seen, settings, rng)
     assert len(entries.rows) == 13 * len(strings)
     assert completions[0].triples.left.shape[0] == entries.shape[0]
+
+
+def test_values_of_long_strings_are_within_reach() -> None:
+    rng = np.random.default_rng(10)
+    words = ["".join(rng.choice(list("ab"), rng.integers(80, 120))) for _ in range(15)]
+    strings = Strings.of(sorted(set(words)), alphabet=Alphabet("ab"))
+    values = 0.99 ** strings.lengths.astype(float)
+    found = learn_hankel(
+        Observations.of(strings, values), 1, rng, HankelSettings(strengths=(0.1,), completion_iterations=10)
+    )
+    np.testing.assert_allclose(found.automaton.value(strings), values, rtol=1e-3)
+
+
+def test_a_start_without_weights_is_left() -> None:
+    strings = Strings.of(["a", "a", "b"])
+    found = learn_hankel(Observations.of(strings, np.array([1.0, 3.0, 2.0])), 1, np.random.default_rng(0))
+    np.testing.assert_allclose(found.automaton.value(Strings.of(["a", "b"])), [2.0, 2.0], atol=1e-4)

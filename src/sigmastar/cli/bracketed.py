@@ -40,6 +40,16 @@ class Sentences:
             result[line] = value
         return result
 
+    def up_to(self, longest: int | None) -> Sentences:
+        """Those of at most so many symbols."""
+        if longest is None:
+            return self
+        kept = np.flatnonzero(self.strings.lengths <= longest)
+        if not len(kept):
+            raise InputError(f"there are no strings of up to {longest} symbols; use a larger --max-length")
+        brackets = None if self.brackets is None else self.brackets.select(kept)
+        return Sentences(self.strings.select(kept), brackets)
+
     def __len__(self) -> int:
         return len(self.strings)
 

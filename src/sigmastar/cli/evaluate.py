@@ -53,7 +53,9 @@ Judge = Callable[[SequenceModel, Strings, str], Figures]
     "--samples", type=click.IntRange(2), default=20_000, show_default=True, help="Fresh strings for the kl."
 )
 @click.option("--gold-tags", is_flag=True, help="Treebank parsers: parse the tags of the trees too.")
-@click.option("--max-length", type=click.IntRange(1), metavar="N", help="Treebank parsers: words at most.")
+@click.option(
+    "--max-length", type=click.IntRange(1), metavar="N", help="Parsers and grammars: words at most."
+)
 @threads_option
 @seed_option
 @data_options

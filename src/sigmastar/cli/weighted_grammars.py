@@ -51,7 +51,7 @@ def evaluate(parameters: Parameters) -> None:
         raise InputError("a grammar is evaluated on a FILE or a --reference, without --targets")
     with watching("evaluating", parameters["quiet"]) as say:
         if parameters["file"] is not None:
-            figures |= _on_data(model, _read(parameters, model))
+            figures |= _on_data(model, _read(parameters, model).up_to(parameters["max_length"]))
         if parameters["reference"] is not None:
             say("comparing with the reference")
             longest = parameters["max_length"] or _ENUMERATED

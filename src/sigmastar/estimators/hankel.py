@@ -137,15 +137,15 @@ class HankelRegressor(HankelEstimator):
         strings, weights = self._strings(X, len(values)), _weights(sample_weight, len(values))
         loss = chosen(LOSSES, self.loss, "loss")
         seen = Observations.of(strings, values, loss, weights, statements)
-        scale = float(np.sqrt(np.mean(values**2))) if loss is SQUARED else 1.0
+        scale = (float(np.abs(values).max()) or 1.0) if loss is SQUARED else 1.0
         with limited_threads(self.n_threads):
-            fit = self._learn(seen.scaled(1.0 / (scale or 1.0)), as_generator(self.random_state))
-        automaton = fit.automaton * (scale or 1.0)
+            fit = self._learn(seen.scaled(1.0 / scale), as_generator(self.random_state))
+        automaton = fit.automaton * scale
         self._replace_fitted(
             automaton_=automaton,
             alphabet_=automaton.alphabet,
             n_states_=automaton.n_states,
-            cost_=fit.cost * (scale or 1.0) ** 2,
+            cost_=fit.cost * scale * scale,
             completions_=fit.completions,
             held_out_costs_=fit.held_out_costs or None,
         )

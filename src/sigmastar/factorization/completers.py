@@ -138,7 +138,8 @@ def frank_wolfe(loss: EntryLoss, settings: CompletionSettings, rng: np.random.Ge
         norm = float(linalg.svdvals(here.left).sum()) if here.left.shape[1] else 0.0
         if trace.done(objective, here.left, here.right):
             break
-    return _completion(triples_of_product(here.left, here.right), trace)
+    found = triples_of_product(here.left, here.right) if here.left.shape[1] else _nothing(loss.shape)
+    return _completion(found, trace)
 
 
 def _leading_pair(pattern: SparsePattern, values: Array, rng: np.random.Generator) -> Thresholded:

@@ -34,6 +34,10 @@ EXACT = 1e-18
 HELD_OUT = 0.2
 TOLERANCE = 1e-4
 """Of the completion, which is a start and no more."""
+LEAST = 0.05
+"""Of the weights of a start: where all are zero there is no way down."""
+FAR = 10.0
+"""A start whose values are this many powers of e from one, in the median, is brought closer."""
 DISTURBED = (0.3, 1.0)
 """Sizes of the noise on the weights of further starts, relative to them."""
 
@@ -141,7 +145,7 @@ def refined_best(
     settings: HankelSettings,
 ) -> Refined:
     """The best of several refinements; the first that fits without error ends the race."""
-    starts = _starts(entries, completions, n_states, rng)
+    starts = (_within_reach(one, observations) for one in _starts(entries, completions, n_states, rng))
     if settings.n_starts == 0:
         first = next(starts)
         return Refined(first, _cost(first, observations), 0)
@@ -163,17 +167,36 @@ def refined_best(
 def _starts(
     entries: HankelEntries, completions: Sequence[Completion], n_states: int, rng: np.random.Generator
 ) -> Iterator[WeightedAutomaton]:
-    """What the completions say, then disturbed copies of that, without end."""
+    """What the completions say, operators near one, then disturbed copies of the first, without end."""
     drawn = [automaton_of_factors(entries, one.triples, n_states, rng) for one in completions]
     yield from drawn
+    yield _near_identity(drawn[0], rng)  # under which long strings keep their values
     while True:
         for size in DISTURBED:
             yield from (_disturbed(one, size, rng) for one in drawn)
 
 
+def _within_reach(automaton: WeightedAutomaton, observations: Observations) -> WeightedAutomaton:
+    """Scale operators under which the values of long strings vanish or explode: neither leaves a slope."""
+    strings = observations.strings
+    logs = automaton.log_value(strings).log
+    seen = np.isfinite(logs) & (strings.lengths > 0)
+    if not seen.any() or abs(np.median(logs[seen])) < FAR:
+        return automaton
+    factor = float(np.exp(-np.median(logs[seen] / strings.lengths[seen])))
+    return replace(automaton, transitions=automaton.transitions * factor)
+
+
+def _near_identity(automaton: WeightedAutomaton, rng: np.random.Generator) -> WeightedAutomaton:
+    n, shape = automaton.n_states, automaton.transitions.shape
+    initial, final = rng.standard_normal((2, n)) / np.sqrt(n)
+    transitions = np.eye(n) + LEAST * rng.standard_normal(shape) / np.sqrt(n)
+    return WeightedAutomaton(automaton.alphabet, initial, transitions, final)
+
+
 def _disturbed(automaton: WeightedAutomaton, size: float, rng: np.random.Generator) -> WeightedAutomaton:
     def moved(weights: Array) -> Array:
-        scale = size * float(np.sqrt(np.mean(weights**2)))
+        scale = size * (float(np.sqrt(np.mean(weights**2))) + LEAST)
         return weights + scale * rng.standard_normal(weights.shape)
 
     parts = (automaton.initial, automaton.transitions, automaton.final)
