@@ -84,18 +84,27 @@ def _parsed_by_pieces(content: bytes) -> list[Tree]:
     nodes = scan_brackets(np.frombuffer(content, np.uint8), content.count(b"("))
     if not nodes.is_regular:
         raise _Irregular
-    order = np.argsort(nodes.depth, kind="stable")
+    depth = nodes.depth.astype(np.min_scalar_type(int(nodes.depth.max(initial=0))))  # few bits sort faster
+    order = np.argsort(depth, kind="stable")
     levels = np.split(order, np.cumsum(np.bincount(nodes.depth))[:-1])
     return _built(levels, _pieces(content, nodes.places)[nodes.piece], nodes.n_children)
 
 
 def _pieces(content: bytes, places: NDArray[np.int64]) -> NDArray[Any]:
     """The different pieces: labels, and whole preterminals."""
-    texts = (
-        (content[a:b].decode(), content[c:d].decode() if c >= 0 else None) for a, b, c, d in places.tolist()
-    )
-    found = (label if word is None else Tree(label, (word,)) for label, word in texts)
-    return np.fromiter(found, np.dtype(object), len(places))
+    text = content.decode("latin-1")  # a character a byte, so that places hold
+    plain, new = content.isascii(), tuple.__new__
+    found: list[Any] = []
+    for begin, end, word, word_end in places.tolist():
+        label, below = text[begin:end], text[word:word_end] if word >= 0 else None
+        if not plain:
+            label, below = _utf8(label), None if below is None else _utf8(below)
+        found.append(label if below is None else new(Tree, (label, (below,))))
+    return np.fromiter(found, np.dtype(object), len(found))
+
+
+def _utf8(text: str) -> str:
+    return text.encode("latin-1").decode()
 
 
 def _built(
