@@ -113,7 +113,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
         self,
         method: str = "best",
         n_states: int | None = None,
-        direction: str = "right",
+        direction: str = "head",
         horizontal: int = 0,
         vertical: int = 1,
         n_rounds: int = 4,
@@ -148,7 +148,7 @@ class EMTreebankGrammar(TreebankEstimator):
     def __init__(
         self,
         n_states: int = 8,
-        direction: str = "right",
+        direction: str = "head",
         horizontal: int = 0,
         vertical: int = 1,
         n_rounds: int = 40,
