@@ -18,6 +18,10 @@ from sigmastar.jit import kernel
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Buckets = tuple[Integers, Longs, Array, Integers, Integers, Longs]
+"""Candidates by bucket: context, hash of the output, log-weight, hypothesis before, unit; and how many."""
+Trie = tuple[Integers, Longs, Integers, Array, Array, Integers]
+"""Of contexts: parents; where rows start; their outcomes, own weights; back-off weights; what follows."""
 
 SKIP = -30.0  # log-weight of an input symbol that no unit reads: the last resort
 WORST = 14.0  # a hypothesis this far below the best of its position, in nats, is dropped
@@ -26,16 +30,15 @@ _ROOM = 4096  # candidates of a position, before the best are picked
 
 
 @kernel
-def _picked(
-    n: int, beam: int, contexts: Integers, hashes: Longs, logs: Array, backs: Integers, units: Integers
-) -> int:
+def _picked(bucket: int, beam: int, buckets: Buckets) -> int:
     """Add up candidates of one context and output, keep the best `beam`, best first; how many are left."""
+    contexts, hashes, logs = buckets[0][bucket], buckets[1][bucket], buckets[2][bucket]
+    backs, units, n = buckets[3][bucket], buckets[4][bucket], buckets[5][bucket]
     if n == 0:
         return 0
     keys = hashes[:n] ^ (contexts[:n].astype(np.int64) * 0x27D4EB2F165667C5)
     order, kept = np.argsort(keys), 0
-    to = np.empty(n, np.int64)  # the best candidate of each key
-    sums = np.empty(n)
+    to, sums = np.empty(n, np.int64), np.empty(n)  # the best candidate of each key, and the sum of all
     for place in range(n):
         at = order[place]
         if kept and keys[to[kept - 1]] == keys[at]:
@@ -47,39 +50,46 @@ def _picked(
             to[kept], sums[kept] = at, logs[at]
             kept += 1
     best = np.argsort(-sums[:kept])[:beam]
-    some = to[best]
-    new_contexts, new_hashes = contexts[some].copy(), hashes[some].copy()
-    new_backs, new_units = backs[some].copy(), units[some].copy()
-    floor, left = sums[best[0]] - WORST, 0
-    for place in range(len(best)):
-        if sums[best[place]] < floor:
-            break
-        contexts[place], hashes[place], logs[place] = (
-            new_contexts[place],
-            new_hashes[place],
-            sums[best[place]],
-        )
-        backs[place], units[place] = new_backs[place], new_units[place]
+    some, floor, left = to[best], sums[best[0]] - WORST, 0
+    while left < len(best) and sums[best[left]] >= floor:
         left += 1
+    contexts[:left], hashes[:left] = contexts[some[:left]], hashes[some[:left]]
+    backs[:left], units[:left], logs[:left] = backs[some[:left]], units[some[:left]], sums[best[:left]]
+    buckets[5][bucket] = left
     return left
 
 
 @kernel
+def _push(
+    bucket: int, context: int, code: int, log: float, back: int, unit: int, beam: int, buckets: Buckets
+) -> None:
+    """A candidate into a bucket; a full one is cut to its best first."""
+    contexts, hashes, logs, backs, units, sizes = buckets
+    at = sizes[bucket]
+    if at == contexts.shape[1]:
+        at = _picked(bucket, beam, buckets)
+    contexts[bucket, at], hashes[bucket, at], logs[bucket, at] = context, code, log
+    backs[bucket, at], units[bucket, at] = back, unit
+    sizes[bucket] = at + 1
+
+
+@kernel
+def _moved(source: int, target: int, buckets: Buckets) -> None:
+    """All candidates of a bucket into another, which is empty."""
+    contexts, hashes, logs, backs, units, sizes = buckets
+    n = sizes[source]
+    contexts[target, :n], hashes[target, :n] = contexts[source, :n], hashes[source, :n]
+    logs[target, :n], backs[target, :n] = logs[source, :n], backs[source, :n]
+    units[target, :n] = units[source, :n]
+    sizes[target], sizes[source] = n, 0
+
+
+@kernel
 def _fill(
-    node: int,
-    outcomes: Array,
-    following: Integers,
-    touched: Integers,
-    base: Array,
-    base_next: Integers,
-    parent: Integers,
-    row_starts: Longs,
-    row_outcomes: Integers,
-    own: Array,
-    backoff: Array,
-    row_next: Integers,
+    node: int, outcomes: Array, following: Integers, touched: Integers, trie: Trie
 ) -> tuple[int, float]:
     """p(. | node) less the share of the empty context: how many outcomes were touched, and that share."""
+    parent, row_starts, row_outcomes, own, backoff, row_next = trie
     n_touched, weight = 0, 1.0
     while node > 0:
         for at in range(row_starts[node], row_starts[node + 1]):
@@ -92,6 +102,36 @@ def _fill(
         weight *= backoff[node]
         node = parent[node]
     return n_touched, weight
+
+
+@kernel
+def _longer(code: int, symbols: Integers, length: int) -> int:
+    """The hash of an output with some symbols more."""
+    for place in range(length):
+        code = (code + symbols[place] + 1) * 0x5851F42D4C957F2D
+        code ^= code >> 29
+    return code
+
+
+@kernel
+def _reads(xs: Integers, i: int, codes: Integers, length: int) -> bool:
+    same = i + length <= len(xs)
+    for place in range(length):
+        same = same and xs[i + place] == codes[place]
+    return same
+
+
+@kernel
+def _buckets(n_buckets: int, room: int) -> Buckets:
+    shape = (n_buckets, room)
+    return (
+        np.empty(shape, np.int32),
+        np.empty(shape, np.int64),
+        np.empty(shape),
+        np.empty(shape, np.int32),
+        np.empty(shape, np.int32),
+        np.zeros(n_buckets, np.int64),
+    )
 
 
 @kernel
@@ -117,142 +157,68 @@ def joint_beam(
     row_next: Integers,
 ) -> tuple[Integers, Longs, Longs, Array]:
     """The best paths of units for every input: their units in a row, ends, inputs and log-weights."""
-    n_words, n_units, end = len(x_ends) - 1, len(input_lengths), len(input_lengths)
-    outcomes, following = np.zeros(n_units + 1), np.full(n_units + 1, -1, np.int32)
-    touched = np.empty(n_units + 1, np.int32)
-    n_inputs = len(first_starts) - 2
-    inserts = first_units[first_starts[n_inputs] : first_starts[n_inputs + 1]]
-    rounds = 1 + (N_INSERTED if len(inserts) else 0)
-    longest = 1
-    for unit in range(n_units):
-        longest = max(longest, input_lengths[unit])
-    room = max(_ROOM, 2 * beam + n_units + 1)
-
+    trie = (parent, row_starts, row_outcomes, own, backoff, row_next)
+    n_words, end, n_inputs = len(x_ends) - 1, len(input_lengths), len(first_starts) - 2
+    outcomes, following = np.zeros(end + 1), np.full(end + 1, -1, np.int32)
+    touched = np.empty(end + 1, np.int32)
+    rounds = 1 + (N_INSERTED if first_starts[n_inputs + 1] > first_starts[n_inputs] else 0)
+    cycle = max(1, input_lengths.max()) + 1  # buckets: positions in turn, and one for units without input
+    buckets, spare = _buckets(cycle + 1, max(_ROOM, 2 * beam + end + 1)), cycle
     paths, n_path = np.empty(1024, np.int32), 0
     ends, owners = np.zeros(n_words * n_best + 1, np.int64), np.empty(n_words * n_best, np.int64)
     weights, found = np.empty(n_words * n_best), 0
-    width = longest + 2  # buckets: positions i .. i + longest in turn, and one for units without input
-    c_context, c_hash = np.empty((width, room), np.int32), np.empty((width, room), np.int64)
-    c_log, c_back = np.empty((width, room)), np.empty((width, room), np.int32)
-    c_unit, c_size = np.empty((width, room), np.int32), np.zeros(width, np.int64)
     for word in range(n_words):
         xs = x[x_ends[word] : x_ends[word + 1]]
-        n = len(xs)
-        most = (n + 1) * rounds * beam
-        h_back, h_unit = np.empty(most, np.int32), np.empty(most, np.int32)
-        f_hyp, f_log = np.empty(rounds * beam, np.int64), np.empty(rounds * beam)
+        most = (len(xs) + 1) * rounds * beam
+        backs, units = np.empty(most, np.int32), np.empty(most, np.int32)
+        finals, final_logs = np.empty(rounds * beam, np.int64), np.empty(rounds * beam)
         n_hyps, n_final = 0, 0
-        c_size[:] = 0
-        c_context[0, 0], c_hash[0, 0], c_log[0, 0], c_back[0, 0], c_unit[0, 0] = start, 17, 0.0, -1, -1
-        c_size[0] = 1
-        for i in range(n + 1):
-            source = i % (longest + 1)
+        buckets[5][:] = 0
+        _push(0, start, 17, 0.0, -1, -1, beam, buckets)
+        for i in range(len(xs) + 1):
+            source = i % cycle
             for turn in range(rounds):
-                size = _picked(
-                    c_size[source],
-                    beam,
-                    c_context[source],
-                    c_hash[source],
-                    c_log[source],
-                    c_back[source],
-                    c_unit[source],
-                )
-                spare = longest + 1
-                c_size[spare] = 0
-                for hyp in range(size):
-                    name, log, hashed = n_hyps + hyp, c_log[source, hyp], c_hash[source, hyp]
-                    h_back[name], h_unit[name] = c_back[source, hyp], c_unit[source, hyp]
-                    n_touched, weight = _fill(
-                        c_context[source, hyp],
-                        outcomes,
-                        following,
-                        touched,
-                        base,
-                        base_next,
-                        parent,
-                        row_starts,
-                        row_outcomes,
-                        own,
-                        backoff,
-                        row_next,
-                    )
-                    if i == n:
-                        f_hyp[n_final] = name
-                        f_log[n_final] = log + np.log(outcomes[end] + weight * base[end])
+                for hyp in range(_picked(source, beam, buckets)):
+                    context, code = buckets[0][source, hyp], buckets[1][source, hyp]
+                    log = buckets[2][source, hyp]
+                    backs[n_hyps], units[n_hyps] = buckets[3][source, hyp], buckets[4][source, hyp]
+                    n_touched, weight = _fill(context, outcomes, following, touched, trie)
+                    if i == len(xs):
+                        finals[n_final] = n_hyps
+                        final_logs[n_final] = log + np.log(outcomes[end] + weight * base[end])
                         n_final += 1
-                    for kind in range(2):
-                        if kind == 0 and (i == n or xs[i] < 0):
+                    elif turn == 0:
+                        _push((i + 1) % cycle, context, code, log + SKIP, n_hyps, -1, beam, buckets)
+                    for symbol in (xs[i] if i < len(xs) else -1, n_inputs if turn + 1 < rounds else -1):
+                        if symbol < 0:
                             continue
-                        if kind == 1 and turn + 1 == rounds:
-                            continue
-                        symbol = xs[i] if kind == 0 else n_inputs
                         for place in range(first_starts[symbol], first_starts[symbol + 1]):
                             unit = first_units[place]
                             p = input_lengths[unit]
-                            if i + p > n or (p > 1 and not _reads(xs, i, input_codes[unit], p)):
+                            if not _reads(xs, i, input_codes[unit], p):
                                 continue
-                            target = spare if p == 0 else (i + p) % (longest + 1)
-                            at = c_size[target]
-                            if at == room:
-                                at = _picked(
-                                    at,
-                                    beam,
-                                    c_context[target],
-                                    c_hash[target],
-                                    c_log[target],
-                                    c_back[target],
-                                    c_unit[target],
-                                )
-                            c_context[target, at] = (
-                                following[unit] if following[unit] >= 0 else base_next[unit]
-                            )
-                            c_log[target, at] = log + np.log(outcomes[unit] + weight * base[unit])
-                            code = hashed
-                            for symbol_at in range(output_lengths[unit]):
-                                code = (code + output_codes[unit, symbol_at] + 1) * 0x5851F42D4C957F2D
-                                code ^= code >> 29
-                            c_hash[target, at] = code
-                            c_back[target, at], c_unit[target, at] = name, unit
-                            c_size[target] = at + 1
-                    if i < n and turn == 0:
-                        target = (i + 1) % (longest + 1)
-                        at = c_size[target]
-                        if at < room:
-                            c_context[target, at], c_hash[target, at] = c_context[source, hyp], hashed
-                            c_log[target, at], c_back[target, at] = log + SKIP, name
-                            c_unit[target, at], c_size[target] = -1, at + 1
+                            after = following[unit] if following[unit] >= 0 else base_next[unit]
+                            step = np.log(outcomes[unit] + weight * base[unit])
+                            longer = _longer(code, output_codes[unit], output_lengths[unit])
+                            bucket = (i + p) % cycle if p else spare
+                            _push(bucket, after, longer, log + step, n_hyps, unit, beam, buckets)
                     for place in range(n_touched):
                         outcomes[touched[place]], following[touched[place]] = 0.0, -1
-                n_hyps += size
-                c_size[source] = 0
-                if turn + 1 < rounds:  # what was inserted here is looked at next
-                    held = c_size[spare]
-                    c_context[source, :held], c_hash[source, :held] = (
-                        c_context[spare, :held],
-                        c_hash[spare, :held],
-                    )
-                    c_log[source, :held], c_back[source, :held] = c_log[spare, :held], c_back[spare, :held]
-                    c_unit[source, :held], c_size[source] = c_unit[spare, :held], held
-            c_size[source] = 0
-        for place in np.argsort(-f_log[:n_final])[:n_best]:
-            hyp, begin = f_hyp[place], n_path
+                    n_hyps += 1
+                buckets[5][source] = 0
+                _moved(spare, source, buckets)  # what was inserted here is looked at next
+            buckets[5][source] = 0
+        for place in np.argsort(-final_logs[:n_final])[:n_best]:
+            hyp, begin = finals[place], n_path
             while hyp >= 0:
-                if h_unit[hyp] >= 0:
+                if units[hyp] >= 0:
                     if n_path == len(paths):
                         paths = np.append(paths, np.empty(len(paths), np.int32))
-                    paths[n_path] = h_unit[hyp]
+                    paths[n_path] = units[hyp]
                     n_path += 1
-                hyp = h_back[hyp]
+                hyp = backs[hyp]
             paths[begin:n_path] = paths[begin:n_path][::-1].copy()
-            owners[found], weights[found] = word, f_log[place]
+            owners[found], weights[found] = word, final_logs[place]
             found += 1
             ends[found] = n_path
     return paths[:n_path], ends[: found + 1], owners[:found], weights[:found]
-
-
-@kernel
-def _reads(xs: Integers, i: int, codes: Integers, length: int) -> bool:
-    same = True
-    for place in range(length):
-        same = same and xs[i + place] == codes[place]
-    return same
