@@ -19,18 +19,22 @@ lowest_bit = cast(Callable[[int], int], trailing_zeros)
 """In kernels: the number of the lowest bit that is set."""
 
 
+_ANY_ORDER = frozenset({"reassoc", "nsz", "contract", "arcp"})
+
+
 def kernel(function: Function) -> Function:
     """Compile `function` at its first call, with a cache on disk where one can be written."""
-    try:
-        return cast(Function, njit(nogil=True, cache=True, error_model="numpy")(function))
-    except RuntimeError:  # numba: "cannot cache function: no locator available"
-        return cast(Function, njit(nogil=True, error_model="numpy")(function))
+    return _compiled(function, frozenset())
 
 
 def fast_kernel(function: Function) -> Function:
     """A kernel whose sums may be taken in any order, so that they fill the vector registers."""
-    options = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "nsz", "contract", "arcp"}}
+    return _compiled(function, _ANY_ORDER)
+
+
+def _compiled(function: Function, freedoms: frozenset[str]) -> Function:
+    fastmath = set(freedoms) if freedoms else False
     try:
-        return cast(Function, njit(cache=True, **options)(function))
-    except RuntimeError:
-        return cast(Function, njit(**options)(function))
+        return cast(Function, njit(nogil=True, cache=True, error_model="numpy", fastmath=fastmath)(function))
+    except RuntimeError:  # numba: "cannot cache function: no locator available"
+        return cast(Function, njit(nogil=True, error_model="numpy", fastmath=fastmath)(function))
