@@ -70,11 +70,11 @@ def _likelihood(strings: Strings, n_states: int, settings: Settings) -> Row:
             for early in (False, True):
                 logs = _held_out(train, test, n_states, method, start, early, settings.rng(2, number))
                 found.setdefault(method + (" at 20" if early else ""), []).append(logs)
-    logs = {key: np.concatenate(parts) for key, parts in found.items()}
-    gap, gap_early = logs["cca"] - logs["random"], logs["cca at 20"] - logs["random at 20"]
+    joined = {key: np.concatenate(parts) for key, parts in found.items()}
+    gap, gap_early = joined["cca"] - joined["random"], joined["cca at 20"] - joined["random at 20"]
     return {
         "strings": len(strings),
-        **{key: float(values.mean()) for key, values in logs.items()},
+        **{key: float(values.mean()) for key, values in joined.items()},
         "ahead": float(gap.mean()),
         "standard error": float(gap.std(ddof=1) / np.sqrt(len(gap))),
         "ahead at 20": float(gap_early.mean()),

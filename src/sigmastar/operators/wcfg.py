@@ -9,7 +9,7 @@ of i -> a, `composition[i, j, k]` of i -> j k (equations 13-15). Weights may hav
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -30,6 +30,7 @@ from sigmastar.structures.strings import Codes, Strings
 from sigmastar.structures.substrings import Substrings
 
 Array = NDArray[np.float64]
+Coded = Codes | Sequence[int]
 
 _PIECE = 2_000_000  # spans parsed at a time
 
@@ -95,7 +96,7 @@ class WeightedGrammar:
         """The inside vector of every distinct substring of a corpus over this alphabet."""
         return insides(spans_of(table), self.words, self.composition)
 
-    def inside(self, codes: Codes) -> Array:
+    def inside(self, codes: Coded) -> Array:
         """beta of one coded string; may underflow where `log_value` does not."""
         strings = Strings(self.alphabet, np.asarray(codes, dtype=np.int32), np.array([0, len(codes)]))
         table = Substrings.of(strings)
@@ -103,7 +104,7 @@ class WeightedGrammar:
         vector: Array = mantissas[table.string_node[0]] * np.exp2(float(exponents[table.string_node[0]]))
         return vector
 
-    def outside(self, left: Codes, right: Codes) -> Array:
+    def outside(self, left: Coded, right: Coded) -> Array:
         """alpha of the context <left; right> (equations 10 and 11)."""
         return outside_of_context(
             np.asarray(left, dtype=np.int64),
@@ -113,7 +114,7 @@ class WeightedGrammar:
             self.composition,
         )
 
-    def cut_value(self, left: Codes, middle: Codes, right: Codes) -> float:
+    def cut_value(self, left: Coded, middle: Coded, right: Coded) -> float:
         """The weight of `left middle right` with a cut around the middle (equation 12)."""
         return float(self.outside(left, right) @ self.inside(middle))
 
