@@ -38,7 +38,7 @@ class Taming:
     """How far operators are kept from leaving the hull of observed states; `RAW` leaves them alone."""
 
     restart: float = 0.3
-    background: float = 0.3
+    background: float = 0.4
     shrinkage: float = 500.0  # tokens that the operator of the tag counts for
 
 
