@@ -81,6 +81,14 @@ def test_the_contract(estimator: type[EMGrammar]) -> None:
         estimator(n_states=0).fit([Tree("X", ("a", "b"))])
 
 
+@pytest.mark.parametrize("strings", [["a"], ["ab", "a"], ["ab"] * 3, ["abc", "cab", "bca"]])
+@pytest.mark.parametrize("start", ["random", "cca", "spectral"])
+def test_tiny_corpora_are_enough(strings: list[str], start: str) -> None:
+    model = EMGrammar(n_states=3, start=start, n_iterations=3).fit(strings)
+    assert model.grammar_.is_probabilistic()
+    assert np.isfinite(model.score(strings))
+
+
 def test_what_is_wrong_is_told(sample: Bracketings) -> None:
     with pytest.raises(InputError, match="needs brackets"):
         SpectralGrammar().fit(["ab"])

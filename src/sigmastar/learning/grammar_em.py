@@ -21,6 +21,7 @@ Say = Callable[..., None]
 Start = Callable[[Strings, Array, int, np.random.Generator], WeightedGrammar]
 
 _LAST = 2
+ENOUGH = 10
 PLAIN = RulePrior()
 
 
@@ -86,7 +87,7 @@ def learn_grammar_em(
 def _split(
     strings: Strings, weights: Array, held_out: float, rng: np.random.Generator
 ) -> tuple[tuple[Strings, Array], GrammarCorpus | None]:
-    if not held_out or len(strings) < 2:
+    if not held_out or len(strings) < ENOUGH:  # too few to spare any
         return (strings, weights), None
     numbers = np.arange(len(strings))
     order = rng.permutation(numbers)

@@ -28,7 +28,7 @@ Integers = NDArray[np.int64]
 
 LENGTH_BINS = np.array([1, 2, 3, 4, 6, 9])
 _CELLS = 2_000_000
-FREQUENT = 5.0
+FREQUENT, FEW = 5.0, 200.0  # the least weight of an indicator; spans so few that every indicator counts
 
 
 def cca_start(
@@ -62,11 +62,11 @@ def span_points(strings: Strings, spans: SpanOccurrences, n_dimensions: int) -> 
 
 def _indicators(views: list[Integers], weights: Array) -> sparse.csr_array:
     """Columns of indicators, each divided by the square root of its weight; rare ones are left out."""
-    parts = []
+    parts, least = [], FREQUENT if weights.sum() > FEW else 0.0
     for view in views:
         values, inverse = np.unique(view, return_inverse=True)
         totals = np.bincount(inverse, weights)
-        scale = np.where((totals >= FREQUENT) & (values >= 0), 1.0 / np.sqrt(np.maximum(totals, 1e-300)), 0.0)
+        scale = np.where((totals >= least) & (values >= 0), 1.0 / np.sqrt(np.maximum(totals, 1e-300)), 0.0)
         parts.append(
             sparse.csr_array((scale[inverse], (np.arange(len(view)), inverse)), (len(view), len(values)))
         )
