@@ -1,8 +1,8 @@
 """Do transducers that combine n-grams and spectral models transcribe better than the best joint n-gram?
 
 The rival is the joint Kneser-Ney n-gram with the inventory of units, the dislike of long units and the
-order that do best on a thousand inputs of the development set, a corpus at a time. All others learn from the train set alone
-and choose on a held-out part of it. Every model is asked for the test set once.
+order that do best on a thousand inputs of the development set, a corpus at a time. All others learn from
+the train set alone and choose on a held-out part of it. Every model is asked for the test set once.
 """
 
 from __future__ import annotations
