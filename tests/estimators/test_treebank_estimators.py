@@ -33,6 +33,8 @@ METHODS: list[TreebankEstimator] = [
     SpectralTreebankGrammar("spectral+em", 6, direction="left"),
     SpectralTreebankGrammar("best", 3),
     EMTreebankGrammar(2, n_rounds=5),
+    SpectralTreebankGrammar("spectral+em", 3, decoding="rules"),
+    PCFG(decoding="rules"),
 ]
 
 
@@ -143,6 +145,7 @@ def test_latent_states_explain_more_than_one_state() -> None:
         (lambda: PCFG().fit([]), "no tree has a word"),
         (lambda: PCFG("up").fit(TREES), "direction='up' must be one of"),
         (lambda: SpectralTreebankGrammar("magic").fit(TREES), "method='magic' must be one of 'best'"),
+        (lambda: PCFG(decoding="magic").fit(TREES), "decoding='magic' must be one of"),
         (lambda: SpectralTreebankGrammar(n_states=0).fit(TREES), "n_states=0 must be"),
         (lambda: PCFG().fit(TREES).predict(["the dog"]), "split it into words"),
         (lambda: PCFG().fit(TREES).predict([[]]), "a sentence without words"),

@@ -15,8 +15,10 @@ from oracles_treebank import (
     inside,
     marginals,
     random_grammar,
+    spans,
 )
 from sigmastar.inference.labelled_recall import decode
+from sigmastar.inference.max_rule import best_rules
 from sigmastar.inference.tree_chart import (
     coarse_edges,
     coarse_inside,
@@ -124,7 +126,7 @@ def test_the_fine_chart_sums_over_all_trees_and_states(seed: int, n: int, signed
         n, *chart, posteriors, pair_starts(plain), parents, plain.tensors, plain.n_symbols, 1e-300, 0.0
     )
     begin, symbols, at, vectors = leaf_arrays(leaves, n)
-    fine, log2 = fine_posteriors(
+    fine, uses, log2 = fine_posteriors(
         starts, items, chart[3], edges, begin, symbols, at, vectors, grammar.n_states, grammar.tensors,
         grammar.offsets, grammar.roots, grammar.state_at,
     )  # fmt: skip
@@ -135,6 +137,42 @@ def test_the_fine_chart_sums_over_all_trees_and_states(seed: int, n: int, signed
     np.testing.assert_allclose(2.0**log2, total, rtol=1e-8)
     for span, value in by_span(starts, items, fine, n).items():
         np.testing.assert_allclose(value, expected.get(span, 0.0) / total, atol=1e-6)
+    into = np.bincount(edges[:, 0], uses, len(items))  # every use of an item above leaves is by one edge
+    above = np.arange(len(items)) >= starts[n]
+    np.testing.assert_allclose(into[above], fine[above], atol=1e-6)
+
+
+@given(seeds, st.integers(2, 5))
+@settings(max_examples=40, deadline=None)
+def test_the_tree_of_probable_rules_is_the_best_of_all_trees(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    grammar = random_grammar(rng, N_LEAVES, N_PHRASES, 12, 1)
+    leaves = random_leaves(rng, grammar, n)
+    chart = plain_chart(grammar, leaves, n)
+    parents = np.ascontiguousarray(grammar.rules[:, 0])
+    pairs, base = pair_starts(grammar), np.arange(grammar.n_symbols, dtype=np.int32)
+    posteriors, log2 = coarse_posteriors(n, *chart, pairs, parents, grammar.tensors, grammar.roots, 0.0)
+    if np.isneginf(log2):
+        return
+    starts, items, edges = coarse_edges(
+        n, *chart, posteriors, pairs, parents, grammar.tensors, grammar.n_symbols, 1e-300, 0.0
+    )
+    uses = rng.uniform(0.01, 1.0, len(edges))
+    weights = rng.uniform(0.01, 1.0, len(items))
+    _, score = best_rules(n, starts, items, weights, edges, uses, base)
+    values = by_span(starts, items, weights, n)
+    places = dict(enumerate(by_span(starts, items, np.arange(len(items)), n)))
+    worth = {tuple(places[k] for k in row[:3]): u for row, u in zip(edges.tolist(), uses, strict=True)}
+
+    def product(tree: Binary) -> float:
+        if len(tree) == 2:
+            return values[spans(tree)[0]]
+        key = spans(tree)[0], spans(tree[1])[0], spans(tree[2])[0]
+        return worth[key] * product(tree[1]) * product(tree[2])
+
+    trees = [t for a in range(grammar.n_symbols) for t in derivations(grammar, a, 0, n, leaves)]
+    good = [t for t in trees if all(span in values for span in spans(t))]
+    np.testing.assert_allclose(np.exp(score), max(values[spans(t)[0]] * product(t) for t in good))
 
 
 def test_pruning_keeps_edges_between_what_is_kept() -> None:

@@ -34,7 +34,7 @@ METHODS = ("best", "pcfg", "spectral", "cluster", "em", "spectral+em")
 @click.option(
     "--states", type=click.IntRange(1), metavar="N", help="Of a symbol, at most; 16, best: 24, em: 8."
 )
-@click.option("--binarisation", type=click.Choice(DIRECTIONS), help="Which way; head, best: all, pcfg: right.")
+@click.option("--binarisation", type=click.Choice(DIRECTIONS), help="Which way; head, pcfg: right.")
 @click.option("--horizontal", type=click.IntRange(0, 2), help="Siblings that binary symbols remember; 0.")
 @click.option("--vertical", type=click.IntRange(1, 2), help="2: phrases remember their parent; 1.")
 @click.option("--rounds", type=click.IntRange(0), metavar="N", help="Of EM; 4, em: 40.")

@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 from sigmastar.errors import InputError
 from sigmastar.estimators.base import Estimator, RandomState, as_generator, positive
 from sigmastar.learning.treebank import BEST, METHODS, Recipe, learn_treebank
-from sigmastar.operators.treebank_parser import Chart, Parse, Sentence, Span, TreebankParser
+from sigmastar.operators.treebank_parser import (
+    DECODINGS,
+    Chart,
+    Parse,
+    Sentence,
+    Span,
+    TreebankParser,
+)
 from sigmastar.parallel import limited_threads
 from sigmastar.structures.binary_phrases import Binarization
 from sigmastar.structures.phrases import Phrases, phrases
@@ -45,6 +52,7 @@ class TreebankEstimator(Estimator):
 
     parser_: TreebankParser
     threshold: float
+    decoding: str
     random_state: RandomState
     n_threads: int
 
@@ -55,9 +63,12 @@ class TreebankEstimator(Estimator):
     def fit(self, X: Iterable[Tree] | Phrases, y: None = None) -> TreebankEstimator:
         """Learn from trees."""
         recipes = self.recipes()
+        if self.decoding not in DECODINGS:
+            raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
         with limited_threads(self.n_threads):
             parser = learn_treebank(X, recipes, as_generator(self.random_state))
-        self._replace_fitted(parser_=replace(parser, threshold=float(self.threshold)))
+        chosen = replace(parser, threshold=float(self.threshold), decoding=self.decoding)
+        self._replace_fitted(parser_=chosen)
         return self
 
     def predict(self, X: Iterable[Words]) -> list[Tree]:
@@ -101,6 +112,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
     horizontal   how many siblings intermediate symbols remember, vertical=2: phrases remember their parent
     n_rounds     of EM, where the method has some
     threshold    labels below this marginal are left out of trees
+    decoding     "labels": trees of probable labels; "rules": of probable rules, under the first grammar alone
 
     >>> from sigmastar.data.brackets import parse_brackets
     >>> trees = parse_brackets("(S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))" * 20)
@@ -118,6 +130,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
         vertical: int = 1,
         n_rounds: int = 4,
         threshold: float = 0.4,
+        decoding: str = "labels",
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -128,6 +141,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
         self.vertical = vertical
         self.n_rounds = n_rounds
         self.threshold = threshold
+        self.decoding = decoding
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -153,6 +167,7 @@ class EMTreebankGrammar(TreebankEstimator):
         vertical: int = 1,
         n_rounds: int = 40,
         threshold: float = 0.4,
+        decoding: str = "labels",
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -162,6 +177,7 @@ class EMTreebankGrammar(TreebankEstimator):
         self.vertical = vertical
         self.n_rounds = n_rounds
         self.threshold = threshold
+        self.decoding = decoding
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -180,6 +196,7 @@ class PCFG(TreebankEstimator):
         horizontal: int = 0,
         vertical: int = 1,
         threshold: float = 0.4,
+        decoding: str = "labels",
         random_state: RandomState = 0,
         n_threads: int = 1,
     ) -> None:
@@ -187,6 +204,7 @@ class PCFG(TreebankEstimator):
         self.horizontal = horizontal
         self.vertical = vertical
         self.threshold = threshold
+        self.decoding = decoding
         self.random_state = random_state
         self.n_threads = n_threads
 

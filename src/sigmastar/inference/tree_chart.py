@@ -364,8 +364,11 @@ def fine_posteriors(
     offsets: Longs,
     roots: Array,
     root_at: Longs,
-) -> tuple[Array, float]:
-    """Figure 3 of Cohen et al. (2012) on edges; and log2 of the total, nan where it is not positive."""
+) -> tuple[Array, Array, float]:
+    """Figure 3 of Cohen et al. (2012) on edges: posteriors of items and of edges, all states together.
+
+    And log2 of the total, nan where it is not positive.
+    """
     n, cell = len(begin) - 1, _cells(starts)
     at = np.zeros(len(items) + 1, np.int64)
     for item in range(len(items)):
@@ -397,9 +400,9 @@ def fine_posteriors(
     for item in range(starts[last], starts[last + 1]):
         for x in range(at[item + 1] - at[item]):
             total += roots[root_at[items[item]] + x] * inner[at[item] + x]
-    posteriors = np.zeros(len(items))
+    posteriors, uses = np.zeros(len(items)), np.zeros(len(edges))
     if not total > 0.0:
-        return posteriors, np.nan
+        return posteriors, uses, np.nan
     for item in range(starts[last], starts[last + 1]):
         for x in range(at[item + 1] - at[item]):
             outer[at[item] + x] = roots[root_at[items[item]] + x] / total
@@ -416,6 +419,7 @@ def fine_posteriors(
                 flow += row[x] * out[x]
                 row[x] = weight * out[x]
             outer[at[east] + z] += flow
+            uses[e] += flow * right[z]
             place += len(out)
         for y in range(at[west], at[west + 1]):
             flow, row = cast[1], tensors[low : low + place]
@@ -428,4 +432,4 @@ def fine_posteriors(
         for x in range(at[item], at[item + 1]):
             value += inner[x] * outer[x]
         posteriors[item] = value
-    return posteriors, np.log2(total) + exponents[last]
+    return posteriors, uses, np.log2(total) + exponents[last]

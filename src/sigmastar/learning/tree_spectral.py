@@ -10,8 +10,7 @@ Moments of rare rules are unreliable. With l = sqrt(n) / (strength + sqrt(n)) th
     l E[y y' z] + (1 - l) (l mean of the products of a pair and a single moment + (1 - l) E[y] E[y'] E[z])
 
 and single moments are shrunk towards those of the symbol. The product of three is the plain PCFG in tensor
-form, but for what truncation takes from the constant feature (2 in 10,000 on the WSJ sample): backing off ends
-there.
+form, but for what truncation takes from the constant feature (2 in 10,000 on the WSJ sample).
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ class Marginals:
     posteriors: Array
     log_total: float  # -inf where there is no parse
     is_full: bool  # whether the last stage gave it
+    edges: Ints  # [parent, left, right, rule]; none where only the plain grammar was run
+    uses: Array  # the posterior of each edge
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +89,7 @@ class Member:
         leaves: Leaves,
         pruning: Pruning,
         allowed: NDArray[np.uint8] = EVERYTHING,
+        with_edges: bool = False,
     ) -> Marginals:
         """Posteriors of symbols over cells; `allowed` [cell, chain of labels] may rule some out."""
         if len(allowed):
@@ -95,16 +98,16 @@ class Member:
             chart = plain_chart(self.levels[-1], leaves, pruning.beam, pruning.ignored, keys, parts)
         else:
             chart = pruned_chart(self.levels, leaves, pruning)
-        if np.isneginf(chart.log2_total) or len(self.stages) == 1:
+        if np.isneginf(chart.log2_total) or (len(self.stages) == 1 and not with_edges):
             return _of_plain(chart, len(self.stages) == 1)
         return self._with_states(chart, leaves, pruning)
 
     def _with_states(self, chart: PlainChart, leaves: Leaves, pruning: Pruning) -> Marginals:
         starts, items, edges = chart_edges(self.levels[-1], chart, pruning)
         found = _of_plain(chart, False)
-        for stage in self.stages[1:]:
+        for stage in self.stages[1:] or self.stages:
             grammar = stage.grammar
-            posteriors, log2_total = fine_posteriors(
+            posteriors, uses, log2_total = fine_posteriors(
                 starts,
                 items,
                 chart.exponents,
@@ -121,7 +124,8 @@ class Member:
             if np.isnan(log2_total):  # then it prunes nothing either
                 continue
             is_full = stage is self.stages[-1]
-            found = Marginals(starts, items, posteriors, log2_total * np.log(2.0), is_full)
+            log_total = log2_total * float(np.log(2.0))
+            found = Marginals(starts, items, posteriors, log_total, is_full, edges, uses)
             if not is_full:
                 starts, items, edges = pruned(starts, items, edges, posteriors, pruning.middle)
         return found
@@ -158,6 +162,6 @@ class Member:
 
 
 def _of_plain(chart: PlainChart, is_full: bool) -> Marginals:
-    return Marginals(
-        chart.starts, chart.items, chart.posteriors, chart.log2_total * float(np.log(2.0)), is_full
-    )
+    log_total = chart.log2_total * float(np.log(2.0))
+    none = np.zeros((0, 4), dtype=np.int32)
+    return Marginals(chart.starts, chart.items, chart.posteriors, log_total, is_full, none, np.zeros(0))

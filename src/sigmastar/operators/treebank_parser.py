@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.inference.labelled_recall import add_merged, allowed_table, decode, merged
+from sigmastar.inference.max_rule import best_rules
 from sigmastar.operators.lexicon import Leaves, LexicalForest
 from sigmastar.operators.plain_levels import DEFAULT_PRUNING, Pruning
 from sigmastar.operators.tree_sampling import TreeSampler
@@ -33,6 +34,8 @@ Sentence = tuple[Sequence[str], Sequence[str] | None]
 Span = tuple[str, int, int]
 
 _PIECE = 16  # sentences a thread takes at a time
+DECODINGS = ("labels", "rules")
+"""Trees of labels that are probable one by one, averaged over members; or of probable rules of the first."""
 FULL, PARTLY, FLAT = "full", "pruned grammar", "flat"
 
 
@@ -71,6 +74,11 @@ class TreebankParser:
     members: tuple[Member, ...]
     threshold: float = 0.4
     pruning: Pruning = DEFAULT_PRUNING
+    decoding: str = DECODINGS[0]
+
+    def __post_init__(self) -> None:
+        if self.decoding not in DECODINGS:
+            raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
 
     @property
     def forest(self) -> LexicalForest:
@@ -85,6 +93,8 @@ class TreebankParser:
 
     def parse_one(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Parse:
         """The tree of one sentence."""
+        if self.decoding == "rules":
+            return self._by_rules(words, tags)
         chart = self.chart(words, tags)
         if chart.how == FLAT:
             return Parse(self._flat(words, tags), float("-inf"), FLAT)
@@ -99,6 +109,25 @@ class TreebankParser:
         )
         known = sum(self.forest.log_frequency(word) for word in words)
         return Parse(self._tree(spans.tolist(), words), chart.log_total + known, chart.how)
+
+    def _by_rules(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
+        """The tree of probable rules, under the first member alone."""
+        _require(words, tags)
+        first = self._first(self.forest.leaves(words, tags), with_edges=True)
+        spans, score = best_rules(
+            len(words),
+            first.starts,
+            first.items,
+            first.posteriors,
+            first.edges,
+            first.uses,
+            self.members[0].symbols.base,
+        )
+        if np.isneginf(score):
+            return Parse(self._flat(words, tags), float("-inf"), FLAT)
+        known = sum(self.forest.log_frequency(word) for word in words)
+        how = FULL if first.is_full else PARTLY
+        return Parse(self._tree(spans.tolist(), words), first.log_total + known, how)
 
     def chart(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Chart:
         """mu(chain, i, j), averaged over members."""
@@ -156,12 +185,12 @@ class TreebankParser:
         samplers = [TreeSampler(member) for member in self.members]
         return [samplers[rng.integers(len(samplers))].sample(rng) for _ in range(n_samples)]
 
-    def _first(self, leaves: Leaves) -> Marginals:
+    def _first(self, leaves: Leaves, with_edges: bool = False) -> Marginals:
         """Marginals of the first member, with less pruning where all was pruned away."""
         first = self.members[0]
-        found = first.marginals(leaves, self.pruning)
+        found = first.marginals(leaves, self.pruning, with_edges=with_edges)
         if np.isneginf(found.log_total):
-            found = first.marginals(leaves, self.pruning.relaxed())
+            found = first.marginals(leaves, self.pruning.relaxed(), with_edges=with_edges)
         return found
 
     @cached_property
@@ -234,6 +263,7 @@ class TreebankParser:
             "members": headers,
             "threshold": self.threshold,
             "pruning": pruning,
+            "decoding": self.decoding,
         }
 
     @classmethod
@@ -247,7 +277,8 @@ class TreebankParser:
             Member.from_parts(part(f"{number}."), mine, labels, forest)
             for number, mine in enumerate(header["members"])
         )
-        return cls(labels, members, float(header["threshold"]), Pruning(*header["pruning"]))
+        pruning = Pruning(*header["pruning"])
+        return cls(labels, members, float(header["threshold"]), pruning, header.get("decoding", DECODINGS[0]))
 
 
 def _require(words: Sequence[str], tags: Sequence[str] | None) -> None:
