@@ -88,7 +88,7 @@ def test_sample_and_its_seed(folder: Path) -> None:
 def test_show(folder: Path, tmp_path: Path) -> None:
     said = succeed("show", folder / "spectral+em")
     assert "spectral+em" in said
-    assert "right binarisation" in said
+    assert "head binarisation" in said
     assert figures("show", folder / "pcfg")["learned"]["data"]["n_trees"] == 36
     lines = succeed("show", folder / "pcfg", "--sentence", "the dog sees a cat .")
     assert lines.splitlines()[:3] == ["S", "├─ NP", "│  ├─ DT the"]

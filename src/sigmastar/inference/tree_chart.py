@@ -3,8 +3,8 @@
 An item is a symbol over a cell (i, j); an edge joins two items into a third by a rule. Cells come by width,
 so edges stand in the order in which they are needed, and the outside pass reads them backwards. Each cell has
 an exponent e: what is kept is value * 2^-e with the best value of the cell near one, so that sentences of any
-length fit, and an edge multiplies by 2^(e_left + e_right - e_parent). Later passes with more states run on
-the same items, edges and exponents.
+length fit, and an edge multiplies by 2^(e_left + e_right - e_parent). Passes with states, in `tree_fine`,
+run on the same items, edges and exponents.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
-Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
 @fast_kernel
@@ -197,14 +196,6 @@ def coarse_posteriors(
 
 
 @fast_kernel
-def _cells(starts: Longs) -> Ints:
-    cell = np.zeros(starts[-1], np.int32)
-    for c in range(len(starts) - 1):
-        cell[starts[c] : starts[c + 1]] = c
-    return cell
-
-
-@fast_kernel
 def allowed_keys(
     starts: Longs, items: Ints, posteriors: Array, least: float, keys: Ints, n_keys: int
 ) -> Bytes:
@@ -307,129 +298,3 @@ def coarse_edges(
             for at in range(new_starts[cell], new_starts[cell + 1]):
                 number[kept[at]] = -1
     return new_starts, kept[:count], edges[:n_edges]
-
-
-@fast_kernel
-def pruned(
-    starts: Longs, items: Ints, edges: Ints, posteriors: Array, least: float
-) -> tuple[Longs, Ints, Ints]:
-    """Items with a posterior of `least` or more, and the edges between them."""
-    number = np.full(len(items), -1, np.int32)
-    new_starts, kept_item = np.zeros_like(starts), np.zeros_like(items)
-    count = 0
-    for c in range(len(starts) - 1):
-        for at in range(starts[c], starts[c + 1]):
-            if posteriors[at] >= least:
-                number[at], kept_item[count] = count, items[at]
-                count += 1
-        new_starts[c + 1] = count
-    kept = 0
-    new_edges = np.zeros((len(edges), 4), np.int32)
-    for e in range(len(edges)):
-        p, west, east = number[edges[e, 0]], number[edges[e, 1]], number[edges[e, 2]]
-        if p >= 0 and west >= 0 and east >= 0:
-            new_edges[kept, 0], new_edges[kept, 1], new_edges[kept, 2] = p, west, east
-            new_edges[kept, 3] = edges[e, 3]
-            kept += 1
-    return new_starts, kept_item[:count], new_edges[:kept]
-
-
-@fast_kernel
-def _contract_left(
-    tensors: Reals, low: int, left: Reals, scale: float, table: Reals, parent: Reals, right: Reals
-) -> None:
-    """table[z, x] = scale * sum over y of left[y] T[y, z, x]: long rows, which fill the vector registers."""
-    size = len(right) * len(parent)
-    for k in range(size):
-        table[k] = 0.0
-    for y in range(len(left)):
-        weight, row = left[y] * scale, tensors[low : low + size]
-        for k in range(size):
-            table[k] += weight * row[k]
-        low += size
-
-
-@fast_kernel
-def fine_posteriors(
-    starts: Longs,
-    items: Ints,
-    exponents: Longs,
-    edges: Ints,
-    begin: Longs,
-    leaf_symbols: Ints,
-    leaf_at: Longs,
-    leaf_vectors: Array,
-    n_states: Longs,
-    tensors: Reals,
-    offsets: Longs,
-    roots: Array,
-    root_at: Longs,
-) -> tuple[Array, Array, float]:
-    """Figure 3 of Cohen et al. (2012) on edges: posteriors of items and of edges, all states together.
-
-    And log2 of the total, nan where it is not positive.
-    """
-    n, cell = len(begin) - 1, _cells(starts)
-    at = np.zeros(len(items) + 1, np.int64)
-    for item in range(len(items)):
-        at[item + 1] = at[item] + n_states[items[item]]
-    inner, outer = np.zeros(at[-1], tensors.dtype), np.zeros(at[-1], tensors.dtype)
-    cast = np.zeros(2, tensors.dtype)  # numbers of the type of the tensors, so that products stay in it
-    table = np.zeros(n_states.max() ** 2, tensors.dtype)
-    for i in range(n):
-        candidate, factor = begin[i], _power(-exponents[i])
-        for item in range(starts[i], starts[i + 1]):
-            while leaf_symbols[candidate] != items[item]:
-                candidate += 1
-            for x in range(at[item + 1] - at[item]):
-                inner[at[item] + x] = factor * leaf_vectors[leaf_at[candidate] + x]
-    for e in range(len(edges)):
-        p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
-        cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
-        mine, right = inner[at[p] : at[p + 1]], inner[at[east] : at[east + 1]]
-        _contract_left(
-            tensors, offsets[edges[e, 3]], inner[at[west] : at[west + 1]], cast[0], table, mine, right
-        )
-        place = 0
-        for z in range(len(right)):
-            weight, row = right[z], table[place : place + len(mine)]
-            for x in range(len(mine)):
-                mine[x] += weight * row[x]
-            place += len(mine)
-    last, total = len(exponents) - 1, 0.0
-    for item in range(starts[last], starts[last + 1]):
-        for x in range(at[item + 1] - at[item]):
-            total += roots[root_at[items[item]] + x] * inner[at[item] + x]
-    posteriors, uses = np.zeros(len(items)), np.zeros(len(edges))
-    if not total > 0.0:
-        return posteriors, uses, np.nan
-    for item in range(starts[last], starts[last + 1]):
-        for x in range(at[item + 1] - at[item]):
-            outer[at[item] + x] = roots[root_at[items[item]] + x] / total
-    for e in range(len(edges) - 1, -1, -1):
-        p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
-        cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
-        out, right, low = outer[at[p] : at[p + 1]], inner[at[east] : at[east + 1]], offsets[edges[e, 3]]
-        _contract_left(tensors, low, inner[at[west] : at[west + 1]], cast[0], table, out, right)
-        place = 0
-        for z in range(len(right)):
-            flow, weight = cast[1], right[z] * cast[0]
-            row = table[place : place + len(out)]
-            for x in range(len(out)):
-                flow += row[x] * out[x]
-                row[x] = weight * out[x]
-            outer[at[east] + z] += flow
-            uses[e] += flow * right[z]
-            place += len(out)
-        for y in range(at[west], at[west + 1]):
-            flow, row = cast[1], tensors[low : low + place]
-            for k in range(place):
-                flow += row[k] * table[k]
-            outer[y] += flow
-            low += place
-    for item in range(len(items)):
-        value = 0.0
-        for x in range(at[item], at[item + 1]):
-            value += inner[x] * outer[x]
-        posteriors[item] = value
-    return posteriors, uses, np.log2(total) + exponents[last]

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tree_chart import allowed_parts, fine_posteriors, pruned
+from sigmastar.inference.tree_chart import allowed_parts
+from sigmastar.inference.tree_fine import fine_posteriors, pruned
 from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.operators.lexicon import Leaves, LexicalForest, Lexicon
 from sigmastar.operators.plain_levels import (
