@@ -27,7 +27,7 @@ COMMANDS = {
     "vectors": Entry("sigmastar.cli.vectors", "Distributional word vectors from running text."),
     "evaluate": Entry("sigmastar.cli.evaluate", "Measure how good a model is on data."),
     "score": Entry("sigmastar.cli.score", "The natural log-probability of each string, pair or sentence."),
-    "predict": Entry("sigmastar.cli.predict", "Next symbols, tags, trees, arcs or outputs, by the model's kind."),
+    "predict": Entry("sigmastar.cli.predict", "Next symbols, tags, trees, arcs or outputs."),
     "sample": Entry("sigmastar.cli.sample", "Draw strings, pairs or trees from a model."),
     "show": Entry("sigmastar.cli.show", "What a model is and how it was learned; as a graph or a page too."),
     "convert": Entry("sigmastar.cli.convert", "Write a model in the format of other tools."),
