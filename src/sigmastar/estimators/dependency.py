@@ -134,7 +134,7 @@ class DependencyEstimator(Estimator, ABC):
 class SpectralDependencyGrammar(DependencyEstimator):
     """Head automata by the spectral method.
 
-    n_states   of each automaton, at most; one for every 100 modifiers seen (20 with EM); "auto": by held-out likelihood
+    n_states   of each automaton, at most; one for 100 modifiers (20 with EM); "auto": by held-out likelihood
     symbols    what automata read: "upos", "xpos" or "upos+xpos"
     refine     follow with EM iterations from the spectral states: non-negative, often better
     arcs       let trained weights of arcs and siblings decide, over tags, distances and neighbours
