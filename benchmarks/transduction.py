@@ -153,6 +153,6 @@ QUESTION = Question(
     units,
     measure,
     conclude,
-    ("unit", "method", "dev", "word", "low", "high", "symbol", "ms", "better", "worse", "p", "seconds"),
+    ("method", "dev", "word", "low", "high", "symbol", "ms", "better", "worse", "p", "seconds"),
     files,
 )
