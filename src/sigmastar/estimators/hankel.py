@@ -113,7 +113,8 @@ class HankelRegressor(HankelEstimator):
     alphabet      the symbols; without it those that `fit` meets
     unknown       what a symbol outside the alphabet is after `fit`: an "error", or of value "zero"
 
-    >>> strings = ["a" * n + "b" * m for n in range(5) for m in range(5)]
+    >>> from itertools import product
+    >>> strings = ["".join(letters) for n in range(5) for letters in product("ab", repeat=n)]
     >>> model = HankelRegressor(n_states=2).fit(strings, [x.count("a") for x in strings])
     >>> round(float(model.predict(["aababaaa"])[0]), 6)
     6.0
