@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import fast_kernel, kernel
 
 Array = NDArray[Any]
 Integers = NDArray[np.int32]
@@ -37,23 +37,37 @@ def _tile_end(symbol: Integers, first: int, level_end: int) -> int:
 
 
 @kernel
-def _gather(vectors: Array, parent: Integers, first: int, end: int, gathered: Array) -> None:
-    """The vectors of the parents of nodes first .. end - 1."""
+def _gather(vectors: Array, inverses: Array, parent: Integers, first: int, end: int, gathered: Array) -> None:
+    """The vectors of the parents of nodes first .. end - 1, made to sum to one."""
     n_states = vectors.shape[1]
     for row in range(end - first):
         above = parent[first + row]
+        factor = inverses[above]
         for state in range(n_states):
-            gathered[row, state] = vectors[above, state]
+            gathered[row, state] = factor * vectors[above, state]
 
 
 @kernel
-def _scatter(lifted: Array, parent: Integers, first: int, end: int, vectors: Array) -> None:
-    """Add a vector for each of nodes first .. end - 1 to that of its parent."""
+def _gather_over(
+    vectors: Array, inverses: Array, parent: Integers, first: int, end: int, gathered: Array
+) -> None:
+    """The same over the normalisers of nodes first .. end - 1."""
     n_states = vectors.shape[1]
     for row in range(end - first):
         above = parent[first + row]
+        factor = inverses[above] * inverses[first + row]
         for state in range(n_states):
-            vectors[above, state] += lifted[row, state]
+            gathered[row, state] = factor * vectors[above, state]
+
+
+@kernel
+def _scatter(lifted: Array, inverses: Array, parents: Integers, first: int, vectors: Array) -> None:
+    """Add each vector, over its normaliser, to that of its parent; these are numbered from `first` on."""
+    n_states = vectors.shape[1]
+    for row in range(len(parents)):
+        above, factor = parents[row] - first, inverses[row]
+        for state in range(n_states):
+            vectors[above, state] += factor * lifted[row, state]
 
 
 @kernel
@@ -87,25 +101,16 @@ def _add_products(left: Array, right: Array, product: Array, sums: Array) -> Non
                 sums[state, column] += weight * right[row, column]
 
 
-@kernel
-def _divide(vectors: Array, scales: Array, first: int, end: int) -> None:
-    """Divide the vectors of nodes first .. end - 1 by their scales; those without scale stay."""
-    for node in range(first, end):
-        if scales[node] > 0:
-            factor = 1 / scales[node]
-            for state in range(vectors.shape[1]):
-                vectors[node, state] *= factor
-
-
-@kernel
-def _normalise(vectors: Array, scales: Array, first: int, end: int) -> None:
-    """Make vectors sum to one and keep their sums; a vector of nothing stays."""
+@fast_kernel
+def _sum(vectors: Array, scales: Array, inverses: Array, first: int, end: int) -> None:
+    """What the vectors of nodes first .. end - 1 sum to, and the inverses; of nothing the inverse is 0."""
+    n_states = vectors.shape[1]
     for node in range(first, end):
         total = vectors[node, 0] * 0
-        for state in range(vectors.shape[1]):
+        for state in range(n_states):
             total += vectors[node, state]
         scales[node] = total
-    _divide(vectors, scales, first, end)
+        inverses[node] = 1 / total if total > 0 else total
 
 
 @kernel
@@ -117,23 +122,23 @@ def _forward(
     transitions: Array,
     vectors: Array,
     gathered: Array,
-) -> Array:
-    """Fill in the forward vectors; their normalisers."""
-    scales = np.ones(len(parent), initial.dtype)
+) -> tuple[Array, Array]:
+    """Fill in the forward vectors, each times its normaliser; the normalisers and their inverses."""
+    scales, inverses = np.ones(len(parent), initial.dtype), np.ones(len(parent), initial.dtype)
     vectors[0] = initial
     for level in range(1, len(level_starts) - 1):
         first = level_starts[level]
         while first < level_starts[level + 1]:
             end = _tile_end(symbol, first, level_starts[level + 1])
             rows = gathered[: end - first]
-            _gather(vectors, parent, first, end, rows)
+            _gather(vectors, inverses, parent, first, end, rows)
             if symbol[first] >= 0:
                 _multiply(rows, transitions[symbol[first]], vectors[first:end])
             else:
                 vectors[first:end] = 0
-            _normalise(vectors, scales, first, end)
+            _sum(vectors, scales, inverses, first, end)
             first = end
-    return scales
+    return scales, inverses
 
 
 @kernel
@@ -143,27 +148,40 @@ def forward_pass(
     """Normalised forward vectors of all nodes, and their normalisers."""
     vectors = np.empty((len(parent), len(initial)), initial.dtype)
     gathered = np.empty((_TILE, len(initial)), initial.dtype)
-    return vectors, _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
+    scales, inverses = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
+    for node in range(len(parent)):
+        for state in range(len(initial)):
+            vectors[node, state] *= inverses[node]
+    return vectors, scales
 
 
-@kernel
-def _stop(ends: Array, final: Array, vectors: Array, backward: Array) -> tuple[Array, Array]:
-    """Begin the backward vectors where strings end; the probabilities of ending, the expected stops."""
-    final_counts = np.zeros_like(final)
-    endings = np.ones(len(ends), final.dtype)
+@fast_kernel
+def _stop(
+    ends: Array,
+    final: Array,
+    vectors: Array,
+    inverses: Array,
+    backward: Array,
+    endings: Array,
+    final_counts: Array,
+) -> None:
+    """Begin the backward vectors of a level where strings end, and count the stops.
+
+    `endings` receives the probabilities of ending, where strings do.
+    """
+    n_states = len(final)
     for node in range(len(ends)):
-        for state in range(len(final)):
+        for state in range(n_states):
             backward[node, state] = 0
         if ends[node] > 0:
             total = final[0] * 0
-            for state in range(len(final)):
+            for state in range(n_states):
                 total += vectors[node, state] * final[state]
-            endings[node] = total
+            endings[node] = total = total * inverses[node]
             share = ends[node] / total if total > 0 else total  # without probability it counts for nothing
-            for state in range(len(final)):
+            for state in range(n_states):
                 backward[node, state] = share * final[state]
-                final_counts[state] += vectors[node, state] * backward[node, state]
-    return endings, final_counts
+                final_counts[state] += inverses[node] * vectors[node, state] * backward[node, state]
 
 
 @kernel
@@ -181,24 +199,31 @@ def expected_counts(
 
     that a string which reached a node's parent reaches the node, and that it ends in the node. The
     log-likelihood is the sum of their logarithms, as often as strings pass and end there. `room`, of
-    shape (2, nodes or more, states), is overwritten: fresh memory would cost as much as the work in it.
+    shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work in it.
+    Backward vectors are held for two levels at a time, which the cache can hold.
     """
-    n_states = len(initial)
-    vectors, backward = room[0, : len(parent)], room[1, : len(parent)]
-    gathered, lifted = np.empty((_TILE, n_states), initial.dtype), np.empty((_TILE, n_states), initial.dtype)
-    scales = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
-    endings, final_counts = _stop(ends, final, vectors, backward)
-    counts, product = np.zeros_like(transitions), np.empty((n_states, n_states), initial.dtype)
+    n_states, widest, kind = len(initial), np.diff(level_starts).max(), initial.dtype
+    vectors = room[: len(parent)]
+    gathered, lifted = np.empty((_TILE, n_states), kind), np.empty((_TILE, n_states), kind)
+    scales, inverses = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
+    endings, final_counts = np.ones(len(ends), kind), np.zeros_like(final)
+    counts, product = np.zeros_like(transitions), np.empty((n_states, n_states), kind)
     transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
+    backward, above = np.empty((widest, n_states), kind), np.empty((widest, n_states), kind)
+    last = slice(level_starts[-2], level_starts[-1])
+    _stop(ends[last], final, vectors[last], inverses[last], backward, endings[last], final_counts)
     for level in range(len(level_starts) - 2, 0, -1):
-        first = level_starts[level]
-        while first < level_starts[level + 1]:
-            end = _tile_end(symbol, first, level_starts[level + 1])
-            _divide(backward, scales, first, end)
-            rows, above = gathered[: end - first], lifted[: end - first]
-            _gather(vectors, parent, first, end, rows)
-            _add_products(rows, backward[first:end], product, counts[symbol[first]])
-            _multiply(backward[first:end], transposed[symbol[first]], above)
-            _scatter(above, parent, first, end, backward)
+        before, begin, close = level_starts[level - 1], level_starts[level], level_starts[level + 1]
+        here = slice(before, begin)
+        _stop(ends[here], final, vectors[here], inverses[here], above, endings[here], final_counts)
+        first = begin
+        while first < close:
+            end = _tile_end(symbol, first, close)
+            n_rows, below = end - first, backward[first - begin : end - begin]
+            _gather_over(vectors, inverses, parent, first, end, gathered)
+            _add_products(gathered[:n_rows], below, product, counts[symbol[first]])
+            _multiply(below, transposed[symbol[first]], lifted[:n_rows])
+            _scatter(lifted, inverses[first:end], parent[first:end], before, above)
             first = end
+        backward, above = above, backward
     return scales, endings, initial * backward[0], counts * transitions, final_counts

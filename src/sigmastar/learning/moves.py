@@ -59,7 +59,7 @@ class Shard:
         return cls(trie, trie.end_counts(weights).astype(dtype), trie.through_counts(weights))
 
     def expect(self, weights: Sequence[NDArray[Any]], room: NDArray[Any]) -> MoveCounts:
-        """Expected moves; `room` for two vectors a node and a state is overwritten."""
+        """Expected moves; `room`, for a vector a node, is overwritten."""
         trie, (initial, transitions, final) = self.trie, weights
         scales, endings, *counts = expected_counts(
             trie.parent, trie.symbol, trie.level_starts, self.ends, initial, transitions, final, room
@@ -94,10 +94,10 @@ class EMCorpus:
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = np.empty((2, 0, n_states), self.dtype)
-        if room.shape[2] == n_states and room.size:
+            room = np.empty((0, n_states), self.dtype)
+        if room.shape[1] == n_states and room.size:
             return room
-        return np.empty((2, max(shard.trie.n_nodes for shard in self.shards), n_states), self.dtype)
+        return np.empty((max(shard.trie.n_nodes for shard in self.shards), n_states), self.dtype)
 
 
 Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]

@@ -121,7 +121,7 @@ class HiddenMarkovModel:
             automaton.initial,
             automaton.transitions,
             automaton.final,
-            np.empty((2, trie.n_nodes, len(automaton.initial))),
+            np.empty((trie.n_nodes, len(automaton.initial))),
         )
         rows = moved[:, : self.n_states]
         return logs, np.concatenate([starts[:-1], rows.sum(axis=0).ravel(), rows.sum(axis=2).T.ravel()])
