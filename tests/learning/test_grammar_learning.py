@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from oracles_grammar import bracketings, random_pcfg, slow_value, spans_of_tree, tree_vector
+from sigmastar.data.generators import make_dyck
 from sigmastar.errors import InputError
 from sigmastar.learning.grammar_completion import learn_completion
 from sigmastar.learning.grammar_em import learn_grammar_em
@@ -175,3 +176,11 @@ def test_long_strings_are_seen_or_told(truth: WeightedGrammar) -> None:
 def test_bad_weights_are_refused() -> None:
     with pytest.raises(InputError, match="weights must be"):
         GrammarCorpus.of(Strings.of(["a", "b"]), np.array([1.0, -1.0]))
+
+
+def test_rules_that_die_out_leave_numbers_behind() -> None:
+    strings = make_dyck(500, np.random.default_rng(0))
+    strings = strings.select(np.flatnonzero((strings.lengths > 0) & (strings.lengths <= 10)))
+    fit = learn_grammar_em(strings, 4, np.random.default_rng(0), n_iterations=80, tolerance=0.0, patience=80)
+    assert np.isfinite(fit.log_likelihoods).all()
+    assert (np.diff(fit.log_likelihoods) > -1e-9).all()

@@ -25,6 +25,7 @@ from sigmastar.structures.substrings import Substrings
 Array = NDArray[np.float64]
 
 _LEAST = 1e-300
+_DEAD = 1e-60  # a rule less probable than this is dropped: smaller and smaller numbers would end in none
 
 
 @dataclass(frozen=True)
@@ -125,8 +126,12 @@ def maximize(alphabet: Alphabet, counts: RuleCounts, prior: RulePrior, unigram: 
     words[:, unused], totals[unused] = unigram[:, None], 1.0
     initial = counts.initial + 1e-12
     return WeightedGrammar(
-        alphabet, initial / initial.sum(), words / totals, composition / totals[:, None, None]
+        alphabet, initial / initial.sum(), _alive(words / totals), _alive(composition / totals[:, None, None])
     )
+
+
+def _alive(weights: Array) -> Array:
+    return np.where(weights > _DEAD, weights, 0.0)
 
 
 def em_steps(
