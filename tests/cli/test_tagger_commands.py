@@ -46,7 +46,30 @@ def test_predict_adds_a_column(folder: Path) -> None:
 
 def test_words_alone_are_tagged(folder: Path) -> None:
     (folder / "words.txt").write_text("bakalu\nkamie\n\nunheard\n")
-    assert len(succeed("predict", folder / "m", folder / "words.txt").splitlines()) == 5
+    options = ("--method", "bigram", "--observed", "none", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "alone")
+    assert len(succeed("predict", folder / "alone", folder / "words.txt").splitlines()) == 5
+
+
+def test_observed_columns_are_remembered_and_asked_for(folder: Path) -> None:
+    assert figures("show", folder / "m")["learned"]["layout"]["observed"] == ["2"]
+    (folder / "words.txt").write_text("bakalu\nkamie\n\nunheard\n")
+    said = fail("predict", folder / "m", folder / "words.txt", status=1)
+    assert "words.txt:1: expected 2 columns, found 1" in said
+    (folder / "given.txt").write_text("bakalu x\nkamie new\n\nunheard x\n")
+    assert succeed("predict", folder / "m", folder / "given.txt").splitlines()[0].startswith("bakalu x ")
+
+
+def test_an_observed_column_tells_what_words_do_not(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"w{rng.integers(30)} {'ab'[k]} {'XY'[k]}\n" for k in rng.integers(2, size=900)]
+    parts = ["".join(rows[i : i + 6]) for i in range(0, 900, 6)]
+    (folder / "told.txt").write_text("\n".join(parts[:100]))
+    (folder / "fresh.txt").write_text("\n".join(parts[100:]))
+    for observed, least, most in (("2", 0.999, 1.0), ("none", 0.4, 0.75)):
+        options = ("--method", "max-margin", "--observed", observed, "-q")
+        succeed("learn", "tagger", folder / "told.txt", *options, "-o", folder / "told")
+        assert least <= figures("evaluate", folder / "told", folder / "fresh.txt")["accuracy"] <= most
 
 
 def test_predict_in_json_ranks_sequences(folder: Path) -> None:
@@ -105,6 +128,8 @@ def test_chunks_and_conllu(folder: Path) -> None:
         (["learn", "tagger", "none.txt", "-o", "m"], 1, "none.txt"),
         (["learn", "tagger", "train.txt", "-o", "nowhere/m"], 1, "does not exist"),
         (["learn", "tagger", "train.txt", "--label", "9", "-o", "m2"], 1, "expected 9 columns"),
+        (["learn", "tagger", "train.txt", "--observed", "3", "-o", "m2"], 1, "--observed 3: this column is"),
+        (["learn", "tagger", "train.txt", "--observed", "pos", "-o", "m2"], 1, "counted from 1"),
     ],
 )
 def test_wrong_calls(

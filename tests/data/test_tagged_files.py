@@ -31,6 +31,23 @@ def test_columns(tmp_path: Path) -> None:
     assert read_tagged(path, "columns", "2").tags == ["DT", "NN", "PRP", "."]
 
 
+def test_columns_before_the_label_are_observed(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", COLUMNS)
+    file = TaggedLayout().read(path)
+    assert file.layout.observed == ("2",)
+    assert file.sentences.observed == (["DT", "NN", "PRP", "."],)
+    assert TaggedLayout("columns", "2").read(path).sentences.observed == ()
+    assert read_tagged(path, "columns", "2", ["3"]).observed == (["B-NP", "I-NP", "B-NP", "O"],)
+    words = write(tmp_path / "b.txt", "The DT\ndog NN\n")
+    assert file.layout.read(words, need_labels=False).sentences.observed == (["DT", "NN"],)
+
+
+def test_columns_of_conllu_are_observed_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.conllu", CONLLU)
+    assert TaggedLayout("conllu", "deprel").read(path).sentences.observed == ()
+    assert read_tagged(path, "conllu", "deprel", ["upos", "5"]).observed == (["ADP", "NOUN"], ["P", "N"])
+
+
 def test_tabs_leave_blanks_inside_words(tmp_path: Path) -> None:
     assert read_tagged(write(tmp_path / "a.tsv", "bon jour\tX\n")).words == ["bon jour"]
 
@@ -73,6 +90,9 @@ def test_words_alone_can_be_tagged(tmp_path: Path) -> None:
         ("a X\nb Y Z\n", TaggedLayout(), ":2: expected 2 columns, found 3"),
         ("a X\n", TaggedLayout("columns", "3"), ":1: expected 3 columns, found 2"),
         ("a X\n", TaggedLayout("columns", "1"), "counted from 1"),
+        ("a X\n", TaggedLayout("columns", "2", ("2",)), "--observed 2: this column is the label"),
+        ("a X\n", TaggedLayout("columns", "2", ("4",)), ":1: expected 4 columns, found 2"),
+        (CONLLU, TaggedLayout("conllu", "upos", ("upos",)), "--observed upos: this column is the label"),
         ("\n\n", TaggedLayout(), "no sentence"),
         (CONLLU, TaggedLayout("conllu", "feats"), "the column feats is empty"),
         (CONLLU, TaggedLayout("conllu", "head"), "not a column of labels"),

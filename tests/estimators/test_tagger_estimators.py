@@ -81,3 +81,12 @@ def test_bad_input() -> None:
         tagger.score(X)
     with pytest.raises(InputError, match="needs the tags"):
         tagger.score_samples(X)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_words_may_come_with_what_is_observed(name: str) -> None:
+    given = [[(word, tag[0]) for word, tag in zip(*row, strict=True)] for row in zip(X, Y, strict=True)]
+    tagger = MAKERS[name]().fit(given[:200], Y[:200])
+    assert tagger.score(given[200:], Y[200:]) > 0.9  # three of five tags are told by their first letter
+    with pytest.raises(InputError, match="1 observed columns beside the words; these sentences have 0"):
+        tagger.predict(X[200:])

@@ -11,7 +11,7 @@ from oracles_tagging import chunk_set
 from sigmastar.errors import InputError
 from sigmastar.structures.chunks import chunk_spans, is_chunk_tagging, kind_codes
 from sigmastar.structures.tagged import TaggedSentences, require_tagged
-from sigmastar.structures.word_features import shape, word_classes, word_features
+from sigmastar.structures.word_features import shape, word_classes, word_features, word_of
 
 
 def test_types_and_selection() -> None:
@@ -24,6 +24,15 @@ def test_types_and_selection() -> None:
     assert tagged.cut(tagged.words) == [["a", "b"], [], ["b", "c", "b"]]
 
 
+def test_a_word_and_what_is_observed_make_a_symbol() -> None:
+    tagged = TaggedSentences.of([[("a", "D"), ("b", "N")], [("a", "N"), ("a", "D")]])
+    assert [word_of(symbol) for symbol in tagged.types] == ["a", "b", "a"]
+    assert tagged.type_codes.tolist() == [0, 1, 2, 0]
+    assert tagged.select([1]).observed == (["N", "D"],)
+    assert {"1=D", "small=a"} <= set(word_features(tagged.types[0]))
+    assert word_classes(tagged.types[0])[-2:] == ("D", "")
+
+
 @pytest.mark.parametrize(
     ("words", "tags", "problem"),
     [
@@ -31,6 +40,9 @@ def test_types_and_selection() -> None:
         ([["a"]], [], "1 sentences, but tags of 0"),
         (["ab"], None, "not one string"),
         ([["a", 3]], None, "must be strings, not 3"),
+        ([[("a", "X"), "b"]], None, "sentence 1: expected tuples of a word and 1 observed strings"),
+        ([[("a", "X")], [("b", "X", "Y")]], None, "sentence 2: expected tuples"),
+        ([[("a", 3)]], None, "must be strings, not 3"),
     ],
 )
 def test_bad_sentences(words: list, tags: list | None, problem: str) -> None:

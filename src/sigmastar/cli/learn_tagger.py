@@ -32,6 +32,12 @@ from sigmastar.parallel import limited_threads
     metavar="COLUMN",
     help="What to learn: a name of CoNLL-U (upos), or a number from 1; the last column, or upos.",
 )
+@click.option(
+    "--observed",
+    metavar="COLUMNS",
+    help="Given beside the word, here and when tags are asked: numbers or names with commas between, or "
+    "none; columns between the word and the label if left out, none in CoNLL-U.",
+)
 @click.option("--method", type=click.Choice(list(METHODS)), default="refined", help="How to learn.")
 @click.option(
     "--states", type=auto_or_number, metavar="N", default="auto", help="Of a tag at most, or of operators."
@@ -55,6 +61,7 @@ def command(
     output: str,
     file_format: str | None,
     label: str | None,
+    observed: str | None,
     method: str,
     states: int | str,
     iterations: int | str,
@@ -75,10 +82,11 @@ def command(
     folder = os.path.dirname(output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
-    layout = TaggedLayout(file_format or format_of(file), label)
+    layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
     settings = TaggerSettings(_number(states), _number(iterations), _number(members), features, decoding)
     with watching("reading", quiet) as say, limited_threads(threads):
-        sentences = layout.read(file).sentences
+        read = layout.read(file)
+        sentences, layout = read.sentences, read.layout
         begin = time.perf_counter()
         tagger = learn_tagger(sentences, method, settings, np.random.default_rng(seed), say)
     learned = {
@@ -88,7 +96,9 @@ def command(
             "states": states, "iterations": iterations, "members": members,
             "features": features, "decoding": tagger.decoding,
         },
-        "layout": {"format": layout.format, "label": layout.label},
+        "layout": {
+            "format": layout.format, "label": layout.label, "observed": list(layout.observed or ()),
+        },
         "data": {
             "files": [_described(file)], "n_sentences": len(sentences), "n_words": sentences.n_words
         },
@@ -103,6 +113,12 @@ def command(
         f"in {learned['seconds']:.1f} s",
         quiet,
     )
+
+
+def _names(observed: str | None) -> tuple[str, ...] | None:
+    if observed is None:
+        return None
+    return () if observed == "none" else tuple(name.strip() for name in observed.split(","))
 
 
 def _number(value: int | str) -> int | None:

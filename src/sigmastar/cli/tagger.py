@@ -82,6 +82,7 @@ def show(parameters: Parameters) -> None:
         "file": parameters["model"],
         "family": "tagger",
         "tags": f"{len(tags)}: {' '.join(tags[:20])}{' ..' if len(tags) > 20 else ''}",
+        "observed": ", ".join(learned.get("layout", {}).get("observed", ())),
         "words": f"{len(tagger.lexicon.words)} known, in {len(tagger.lexicon.classes)} classes",
         "members": ", ".join(
             f"{_described(m)} (weight {w:g})" for m, w in zip(tagger.members, tagger.weights, strict=True)
@@ -158,7 +159,8 @@ def _read(parameters: Parameters, need_labels: bool) -> TaggedFile:
     chosen = parameters.get("file_format") or known.get("format")
     if chosen is not None and chosen not in FORMATS:
         raise click.UsageError(f"taggers read {' and '.join(FORMATS)}")
-    layout = TaggedLayout(chosen or format_of(parameters["file"]), known.get("label"))
+    observed = tuple(known.get("observed", ()))
+    layout = TaggedLayout(chosen or format_of(parameters["file"]), known.get("label"), observed)
     file = layout.read(parameters["file"], need_labels)
     if not file.sentences.n_words:
         raise InputError("there are no words in the file", file=parameters["file"])

@@ -5,6 +5,10 @@
     conllu    CoNLL-U: the word is FORM, the label a column by its name (upos, xpos, deprel, feats, lemma)
               or number; multiword tokens and empty nodes are passed over
 
+Other columns may be observed, that is given beside the words when tags are asked. In `columns` these are the
+ones between the word and the label unless others are named, as the shared tasks of CoNLL have it: tags are
+given where chunks are asked, but not the chunks where tags are. In CoNLL-U there are none unless named.
+
 Where a line holds a tab, columns stand between tabs alone, so that words may hold blanks.
 """
 
@@ -31,10 +35,14 @@ _LABELS = ("lemma", "upos", "xpos", "feats", "deprel")
 
 @dataclass(frozen=True)
 class TaggedLayout:
-    """How tagged text stands in a file: which format, which column is the label."""
+    """How tagged text stands in a file: which format, which column is the label, which ones are observed.
+
+    `observed` are names or numbers of columns; None: those between the word and the label, in CoNLL-U none.
+    """
 
     format: str = "columns"
     label: str | None = None
+    observed: tuple[str, ...] | None = None
 
     def read(self, path: TextPath, need_labels: bool = True) -> TaggedFile:
         """Read a file; without `need_labels` one that holds words alone will do."""
@@ -65,9 +73,15 @@ class TaggedFile:
                 yield ""
 
 
-def read_tagged(path: TextPath, file_format: str | None = None, label: str | None = None) -> TaggedSentences:
+def read_tagged(
+    path: TextPath,
+    file_format: str | None = None,
+    label: str | None = None,
+    observed: Sequence[str] | None = None,
+) -> TaggedSentences:
     """The tagged sentences of a file; without a format, by its name: `.conllu` files are CoNLL-U."""
-    return TaggedLayout(file_format or format_of(path), label).read(path).sentences
+    named = None if observed is None else tuple(observed)
+    return TaggedLayout(file_format or format_of(path), label, named).read(path).sentences
 
 
 def format_of(path: TextPath) -> str:
@@ -78,11 +92,15 @@ def format_of(path: TextPath) -> str:
 
 def conllu_label(label: str | None) -> str:
     """The name of a label column of CoNLL-U, given by name or by number from 1."""
-    name = "upos" if label is None else label.lower()
+    return _conllu_column("upos" if label is None else label, "--label")
+
+
+def _conllu_column(given: str, option: str) -> str:
+    name = given.lower()
     if name.isdecimal() and 1 <= int(name) <= len(CONLLU_COLUMNS):
         name = CONLLU_COLUMNS[int(name) - 1]
     if name not in _LABELS:
-        raise InputError(f"--label {label} is not a column of labels; CoNLL-U has {', '.join(_LABELS)}")
+        raise InputError(f"{option} {given} is not a column of labels; CoNLL-U has {', '.join(_LABELS)}")
     return name
 
 
@@ -92,29 +110,45 @@ def _read_conllu(path: TextPath, layout: TaggedLayout, need_labels: bool) -> Tag
     labels = getattr(treebank, name)
     if need_labels and (labels is None or labels.count("_") == len(labels)):
         raise InputError(f"the column {name} is empty; choose another with --label", file=display_name(path))
-    sentences = TaggedSentences(treebank.form, labels, treebank.sentence_offsets)
-    return TaggedFile(layout, sentences, [], treebank)
+    names = tuple(_conllu_column(given, "--observed") for given in layout.observed or ())
+    if name in names:
+        raise InputError(f"--observed {name}: this column is the label")
+    observed = tuple(getattr(treebank, column) or ["_"] * len(treebank.form) for column in names)
+    sentences = TaggedSentences(treebank.form, labels, treebank.sentence_offsets, observed)
+    return TaggedFile(replace(layout, observed=names), sentences, [], treebank)
 
 
 def _read_columns(path: TextPath, layout: TaggedLayout, need_labels: bool) -> TaggedFile:
     numbers, rows, offsets = _rows_of(path)
-    column = _column(layout.label)
-    if need_labels or layout.label is not None:
-        _require_columns(rows, numbers, path, column, need_labels)
+    column = None if layout.label is None else _column(layout.label, "--label")
+    observed = _observed_columns(layout.observed, len(rows[0]) if need_labels else 0, column)
+    if need_labels or layout.label is not None or observed:
+        _require_columns(rows, numbers, path, column, need_labels, observed)
     labelled = bool(rows) and all(len(row) >= (2 if column is None else column + 1) for row in rows)
     at = -1 if column is None else column
     tags = [row[at] for row in rows] if labelled else None
-    return TaggedFile(layout, TaggedSentences([row[0] for row in rows], tags, offsets), rows)
+    columns = tuple([row[k] for row in rows] for k in observed)
+    resolved = replace(layout, observed=tuple(str(k + 1) for k in observed))
+    return TaggedFile(resolved, TaggedSentences([row[0] for row in rows], tags, offsets, columns), rows)
 
 
-def _column(label: str | None) -> int | None:
-    if label is None:
-        return None
-    if not label.isdecimal() or int(label) < 2:
+def _column(given: str, option: str) -> int:
+    if not given.isdecimal() or int(given) < 2:
         raise InputError(
-            f"--label {label}: columns are counted from 1, the first is the word; give 2 or more"
+            f"{option} {given}: columns are counted from 1, the first is the word; give 2 or more"
         )
-    return int(label) - 1
+    return int(given) - 1
+
+
+def _observed_columns(named: tuple[str, ...] | None, width: int, label: int | None) -> list[int]:
+    """Places of the observed columns: those named, else what stands between the word and the label."""
+    last = width - 1 if label is None else label
+    if named is None:
+        return list(range(1, last))
+    found = [_column(given, "--observed") for given in named]
+    if last in found:
+        raise InputError(f"--observed {last + 1}: this column is the label")
+    return found
 
 
 def _rows_of(path: TextPath) -> tuple[list[int], list[list[str]], NDArray[np.int64]]:
@@ -133,16 +167,23 @@ def _cells(line: str) -> list[str]:
 
 
 def _require_columns(
-    rows: list[list[str]], numbers: list[int], path: TextPath, column: int | None, need_labels: bool
+    rows: list[list[str]],
+    numbers: list[int],
+    path: TextPath,
+    column: int | None,
+    need_labels: bool,
+    observed: Sequence[int],
 ) -> None:
     least = max(2, (column or 0) + 1) if need_labels else 1
+    least = max([least, *(k + 1 for k in observed)])
     width = len(rows[0])
     for number, row in zip(numbers, rows, strict=True):
         if len(row) < least or not row[0] or (need_labels and len(row) != width):
             wanted = width if len(row) >= least else least
             raise InputError(
                 f"expected {wanted} columns, found {len(row)}; the first is the word, the label is "
-                f"{'the last' if column is None else f'number {column + 1}'}",
+                f"{'the last' if column is None else f'number {column + 1}'}"
+                + (f", observed {', '.join(str(k + 1) for k in observed)}" if observed else ""),
                 file=display_name(path),
                 line=number,
             )

@@ -1,8 +1,12 @@
-"""Taggers: X holds sentences, each a sequence of words, y their tags; or X is tagged itself."""
+"""Taggers: X holds sentences, each a sequence of words, y their tags; or X is tagged itself.
+
+A word may be a tuple: the word, and what is observed with it, as its part of speech where chunks are asked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +16,9 @@ from sigmastar.estimators.base import Estimator, RandomState, as_generator, posi
 from sigmastar.learning.tagging import TaggerSettings, learn_tagger
 from sigmastar.operators.tagger import Tagger
 from sigmastar.parallel import limited_threads
-from sigmastar.structures.tagged import TaggedSentences
+from sigmastar.structures.tagged import TaggedSentences, Token
 
-Sentences = Sequence[Sequence[str]] | TaggedSentences
+Sentences = Sequence[Sequence[Token]] | TaggedSentences
 Tags = Sequence[Sequence[str]]
 Array = NDArray[np.float64]
 
@@ -24,7 +28,7 @@ SPECTRAL_METHODS = ("refined", "spectral", "max-margin")
 def as_sentences(X: Sentences, y: Tags | None = None) -> TaggedSentences:
     """Sentences, with tags where there are any."""
     if isinstance(X, TaggedSentences):
-        return X if y is None else TaggedSentences.of(X.cut(X.words), y)
+        return X if y is None else replace(TaggedSentences.of(X.cut(X.words), y), observed=X.observed)
     return TaggedSentences.of(X, y)
 
 
@@ -96,6 +100,10 @@ class SpectralTagger(TaggerEstimator):
     >>> tags = [["D", "N", "V"]] * 15
     >>> SpectralTagger().fit(sentences, tags).predict([["a", "dog", "sleeps"]])
     [['D', 'N', 'V']]
+    >>> chunks = [["B-NP", "I-NP", "B-VP"]] * 15
+    >>> given = [list(zip(*pair)) for pair in zip(sentences, tags)]
+    >>> SpectralTagger().fit(given, chunks).predict([[("a", "D"), ("mouse", "N"), ("sleeps", "V")]])
+    [['B-NP', 'I-NP', 'B-VP']]
     """
 
     def __init__(

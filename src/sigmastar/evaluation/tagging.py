@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sigmastar.evaluation.intervals import Estimate
 from sigmastar.structures.chunks import chunk_spans, is_chunk_tagging
 from sigmastar.structures.tagged import TaggedSentences
+from sigmastar.structures.word_features import word_of
 
 Array = NDArray[np.float64]
 
@@ -37,7 +38,8 @@ def tagging_scores(
 ) -> TaggingScores:
     """Compare found tags with true ones; `known` are the words that the tagger was taught."""
     right = np.array([a == b for a, b in zip(gold.tags or [], found, strict=True)], dtype=float)
-    strange = np.array([word not in known for word in gold.types], dtype=float)[gold.type_codes]
+    taught = set(map(word_of, known))
+    strange = np.array([word_of(kind) not in taught for kind in gold.types], dtype=float)[gold.type_codes]
     words = _by_sentence(np.ones(len(right)), gold)
     return TaggingScores(
         _ratio(_by_sentence(right, gold), words, rng),

@@ -115,10 +115,11 @@ def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLat
     """What templates look at; the guess of a word is its likeliest candidate."""
     types, codes = sentences.types, sentences.type_codes
     return TokenViews(
-        lexicon.codes(types).astype(np.int64)[codes],
+        lexicon.part_codes(types, 0)[codes],
         lexicon.class_codes(types).astype(np.int64)[codes],
         lattice.likeliest.astype(np.int64)[codes],
         sentences.offsets,
+        tuple(lexicon.part_codes(types, 1 + k)[codes] for k in range(lexicon.n_observed)),
     )
 
 

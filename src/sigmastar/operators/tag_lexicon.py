@@ -3,7 +3,8 @@
     p(t | x) = (count(x, t) + s p'(t | x)) / (count(x) + s)
 
 with p' log-linear in the affixes and the shape of the word: the only guide for words never met. Words also
-fall into classes by shape and ending, for models that back off from words to classes.
+fall into classes by shape and ending, for models that back off from words to classes. Where other columns are
+observed, x is the word with what stands in them, and so are its features and classes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
+from sigmastar.errors import InputError
 from sigmastar.operators.tag_lattice import TagLattice
 from sigmastar.structures.tagged import TaggedSentences
-from sigmastar.structures.word_features import word_classes, word_features
+from sigmastar.structures.word_features import SEPARATOR, word_classes, word_features
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -31,7 +33,7 @@ class TagLexicon:
     """Counts of known words, a log-linear guess for unknown ones."""
 
     tags: tuple[str, ...]
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # symbols, where other columns are observed
     counts: sparse.csr_array  # words x tags
     features: tuple[str, ...]
     weights: Array  # features + 1 (the constant) x tags
@@ -44,6 +46,24 @@ class TagLexicon:
     @property
     def n_tags(self) -> int:
         return len(self.tags)
+
+    @cached_property
+    def n_observed(self) -> int:
+        """Columns that are given beside the word."""
+        return self.words[0].count(SEPARATOR) if self.words else 0
+
+    @cached_property
+    def parts(self) -> tuple[dict[str, int], ...]:
+        """Codes of the words alone, and of what stands in each observed column."""
+        columns = zip(*(symbol.split(SEPARATOR) for symbol in self.words), strict=True)
+        return tuple({name: code for code, name in enumerate(dict.fromkeys(column))} for column in columns)
+
+    def part_codes(self, types: Sequence[str], number: int) -> Longs:
+        """Of each symbol the code of its word (0) or of an observed column (from 1), -1 if it is unknown."""
+        if not self.n_observed:
+            return self.codes(types).astype(np.int64)
+        found = (self.parts[number].get(symbol.split(SEPARATOR)[number], -1) for symbol in types)
+        return np.fromiter(found, np.int64, count=len(types))
 
     @cached_property
     def word_codes(self) -> dict[str, int]:
@@ -84,6 +104,11 @@ class TagLexicon:
 
     def lattice(self, sentences: TaggedSentences, with_gold: bool = False) -> TagLattice:
         """The candidates of every word of a corpus; `with_gold` the true tags are among them."""
+        if len(sentences.observed) != self.n_observed:
+            raise InputError(
+                f"the tagger was taught with {self.n_observed} observed columns beside the words; these "
+                f"sentences have {len(sentences.observed)}"
+            )
         chances = self.distributions(sentences.types) if sentences.n_words else np.zeros((0, self.n_tags))
         kept = chances >= self.least
         kept[np.arange(len(chances)), chances.argmax(axis=1)] = True

@@ -1,7 +1,8 @@
 """Features of tokens in their sentence, as codes: what the word looks like, and which words stand near it.
 
 A template gives a whole number to each token; a number that was met often enough is a feature. Templates see
-words by their codes (-1 for unknown ones) and by their classes, up to two places to each side.
+words by their codes (-1 for unknown ones), by their classes and by what is observed beside them, up to two
+places to each side.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ LEAST = 2
 
 @dataclass(frozen=True, eq=False)
 class TokenViews:
-    """What templates look at: the code, the class and the likeliest tag of each word, and sentence ends."""
+    """What templates look at: the code, the class and the likeliest tag of each word, and sentence ends;
+    codes of each column that is observed."""
 
     words: Longs
     classes: Longs
     guesses: Longs
     offsets: Longs
+    observed: tuple[Longs, ...] = ()
 
     def templates(self) -> list[Longs]:
         """A column a template; numbers are not negative."""
@@ -43,6 +46,19 @@ class TokenViews:
             guess[-1], guess[1], guess[2], guess[-2],
             guess[-1] * q + guess[1], guess[1] * q + guess[2], guess[-2] * q + guess[-1],
             (guess[-1] * q + guess[0]) * q + guess[1], word[0] * q + guess[1], word[0] * q + guess[-1],
+            *(column for observed in self.observed for column in self._observed_templates(observed, word)),
+        ]  # fmt: skip
+
+    def _observed_templates(self, observed: Longs, word: dict[int, Longs]) -> list[Longs]:
+        """What is observed, alone, in pairs and triples of neighbours, and with words."""
+        seen = {k: _shifted(observed, self.offsets, k) for k in (-2, -1, 0, 1, 2)}
+        q = 1 << 12
+        pairs = {k: seen[k] * q + seen[k + 1] for k in (-2, -1, 0, 1)}
+        return [
+            *seen.values(), *pairs.values(), seen[-1] * q + seen[1],
+            *(pairs[k] * q + seen[k + 2] for k in (-2, -1, 0)),
+            *(word[0] * q + seen[k] for k in (-1, 0, 1)), word[-1] * q + seen[0], word[1] * q + seen[0],
+            word[0] * q * q + pairs[-1], word[0] * q * q + pairs[0],
         ]  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """Tagged sentences: words in a row, and a tag for each.
 
-Columns are flat over all sentences; sentence i is `offsets[i]:offsets[i + 1]` of each. Words are coded by
-their place among the distinct words of the corpus (its types), so that whatever depends on a word alone is
-done once a type and not once a token.
+Columns are flat over all sentences; sentence i is `offsets[i]:offsets[i + 1]` of each. Beside the words other
+columns may be given (the part of speech of a word whose chunk is asked); a word and what is observed with it
+make a symbol. Symbols are coded by their place among the distinct ones of the corpus (its types), so that
+whatever depends on a symbol alone is done once a type and not once a token.
 """
 
 from __future__ import annotations
@@ -16,29 +17,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
+from sigmastar.structures.word_features import SEPARATOR
 
 Codes = NDArray[np.int32]
 Offsets = NDArray[np.int64]
+Token = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class TaggedSentences:
-    """Words in a row, with their tags where these are known."""
+    """Words in a row, with their tags where these are known, and other columns that are given."""
 
     words: list[str]
     tags: list[str] | None
     offsets: Offsets
+    observed: tuple[list[str], ...] = ()
 
     @classmethod
     def of(
-        cls, sentences: Iterable[Sequence[str]], tags: Iterable[Sequence[str]] | None = None
+        cls, sentences: Iterable[Sequence[Token]], tags: Iterable[Sequence[str]] | None = None
     ) -> TaggedSentences:
-        """From one sequence a sentence.
+        """From one sequence a sentence, of words or of tuples: the word, and what is observed with it.
 
         >>> TaggedSentences.of([["a", "dog"], ["runs"]], [["D", "N"], ["V"]]).tags
         ['D', 'N', 'V']
+        >>> TaggedSentences.of([[("a", "D"), ("dog", "N")]]).observed
+        (['D', 'N'],)
         """
-        rows = _rows(sentences, "words")
+        rows, observed = _split(sentences)
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         flat_tags = None
@@ -46,7 +52,7 @@ class TaggedSentences:
             tag_rows = _rows(tags, "tags")
             _require_alike(rows, tag_rows)
             flat_tags = [tag for row in tag_rows for tag in row]
-        return cls([word for row in rows for word in row], flat_tags, offsets)
+        return cls([word for row in rows for word in row], flat_tags, offsets, observed)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -60,15 +66,22 @@ class TaggedSentences:
         return np.diff(self.offsets)
 
     @cached_property
+    def symbols(self) -> list[str]:
+        """Words, with what is observed behind them."""
+        if not self.observed:
+            return self.words
+        return [SEPARATOR.join(cells) for cells in zip(self.words, *self.observed, strict=True)]
+
+    @cached_property
     def types(self) -> list[str]:
-        """The distinct words, in the order in which they are met."""
-        return list(dict.fromkeys(self.words))
+        """The distinct symbols, in the order in which they are met."""
+        return list(dict.fromkeys(self.symbols))
 
     @cached_property
     def type_codes(self) -> Codes:
-        """Of each word, its place in `types`."""
+        """Of each symbol, its place in `types`."""
         places = {word: code for code, word in enumerate(self.types)}
-        return np.fromiter(map(places.__getitem__, self.words), np.int32, count=len(self.words))
+        return np.fromiter(map(places.__getitem__, self.symbols), np.int32, count=len(self.words))
 
     def tag_codes(self, tags: Sequence[str]) -> Codes:
         """Of each word, the place of its tag among `tags`; -1 for tags that are not there."""
@@ -83,7 +96,8 @@ class TaggedSentences:
         np.cumsum(lengths, out=offsets[1:])
         at = (np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)).tolist()
         tags = None if self.tags is None else [self.tags[i] for i in at]
-        return TaggedSentences([self.words[i] for i in at], tags, offsets)
+        observed = tuple([column[i] for i in at] for column in self.observed)
+        return TaggedSentences([self.words[i] for i in at], tags, offsets, observed)
 
     def cut(self, column: Sequence[str]) -> list[list[str]]:
         """A flat column as one list a sentence."""
@@ -98,6 +112,24 @@ def require_tagged(sentences: TaggedSentences) -> TaggedSentences:
     if sentences.tags is None:
         raise InputError("the words have no tags; give those, as y or as a column of the file")
     return sentences
+
+
+def _split(sentences: Iterable[Sequence[Token]]) -> tuple[list[list[str]], tuple[list[str], ...]]:
+    """Words, a list a sentence, and what is observed, a flat list a column."""
+    given = [sentence if isinstance(sentence, str) else list(sentence) for sentence in sentences]
+    first = next((token for sentence in given for token in sentence), "")
+    if not isinstance(first, tuple):
+        return _rows(given, "words"), ()  # type: ignore[arg-type]  # refuses what is no string
+    for number, sentence in enumerate(given, 1):
+        for token in sentence:
+            if not isinstance(token, tuple) or len(token) != len(first) or len(token) < 2:
+                raise InputError(
+                    f"sentence {number}: expected tuples of a word and {max(len(first) - 1, 1)} observed "
+                    f"strings, as at the first word; found {token!r}"
+                )
+    columns = ([[token[k] for token in sentence] for sentence in given] for k in range(len(first)))
+    words, *others = (_rows(column, "words") for column in columns)
+    return words, tuple([cell for row in column for cell in row] for column in others)
 
 
 def _rows(sequences: Iterable[Sequence[str]], name: str) -> list[list[str]]:

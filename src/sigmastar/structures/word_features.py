@@ -2,6 +2,8 @@
 
 Characters are told apart by their Unicode category alone: capitals, small letters, letters without case,
 digits; others stand for themselves. Runs are written once, so `McDonald-1984` has the shape `XxXx-9`.
+
+A symbol is a word, or a word with what is observed beside it (its part of speech), behind separators.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from sigmastar.structures.word_shapes import signatures
 
 _MARKS = {"Lu": "X", "Lt": "X", "Ll": "x", "Lm": "o", "Lo": "o"}
 _MARKS |= {"Nd": "9", "Nl": "9", "No": "9", "Mn": "", "Mc": ""}
+SEPARATOR = "\x1f"
 LONGEST_SUFFIX, LONGEST_PREFIX = 5, 4
 
 
@@ -36,8 +39,25 @@ def shape(word: str) -> str:
     return "".join(marks)
 
 
-def word_features(word: str) -> Iterator[str]:
-    """Names of what a word has: its affixes, its shape, its parts."""
+def word_of(symbol: str) -> str:
+    """The word of a symbol."""
+    return symbol.partition(SEPARATOR)[0]
+
+
+def word_features(symbol: str) -> Iterator[str]:
+    """Names of what a word has: its affixes, its shape, its parts, what is observed."""
+    word, _, observed = symbol.partition(SEPARATOR)
+    yield from _looks(word)
+    if observed:
+        small = word.lower()
+        yield f"observed={observed}"
+        yield f"observed={observed} {small}"
+        yield f"observed={observed} -{small[-3:]}"
+        for number, value in enumerate(observed.split(SEPARATOR), 1):
+            yield f"{number}={value}"
+
+
+def _looks(word: str) -> Iterator[str]:
     small, look = word.lower(), shape(word)
     yield f"shape={look}"
     yield f"first={look[:2]}"
@@ -55,6 +75,9 @@ def word_features(word: str) -> Iterator[str]:
         yield f"after={small.rpartition('-')[2]}"
 
 
-def word_classes(word: str) -> tuple[str, ...]:
+def word_classes(symbol: str) -> tuple[str, ...]:
     """Classes of words like this one, narrow ones first; the last one, without a name, holds all words."""
-    return (*signatures(word), "")
+    word, _, observed = symbol.partition(SEPARATOR)
+    if not observed:
+        return (*signatures(word), "")
+    return (*(f"{observed} {name}" for name in signatures(word)), observed, "")
