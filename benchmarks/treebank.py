@@ -95,7 +95,7 @@ def _beside_nltk(train: list[Tree], gold: list[Tree]) -> Row:
 
     parser = learn_treebank(train, METHODS["pcfg"])
     member = parser.members[0]
-    grammar, level = member.grammar, member.levels[-1]
+    grammar, level = member.grammar, member.plain
     names = [f"s{number}" for number in range(grammar.n_symbols)]
     rules = [
         nltk.ProbabilisticProduction(
@@ -117,7 +117,7 @@ def _beside_nltk(train: list[Tree], gold: list[Tree]) -> Row:
 
     def ours(n_times: int) -> None:
         for leaf in leaves * n_times:
-            plain_chart(level, leaf, 0.0, 0.0, level.keys, EVERYTHING)
+            plain_chart(level, leaf, 0.0, 0.0, member.groups.keys, EVERYTHING)
 
     ours(1)
     _, mine = timed(lambda: ours(100))

@@ -19,7 +19,8 @@ from oracles_treebank import (
 )
 from sigmastar.inference.labelled_recall import decode
 from sigmastar.inference.max_rule import best_rules
-from sigmastar.inference.tree_chart import coarse_edges, coarse_inside, coarse_posteriors
+from sigmastar.inference.tree_chart import coarse_inside, coarse_posteriors
+from sigmastar.inference.tree_edges import coarse_edges
 from sigmastar.inference.tree_fine import fine_posteriors, pruned
 from sigmastar.inference.tree_states import conditional, expectations, smoothed
 from sigmastar.operators.latent_grammar import LatentGrammar

@@ -1,10 +1,8 @@
-"""Charts of a binarised grammar as lists of items and edges, for one state first and many afterwards.
+"""Charts of a plain binarised grammar as lists of items: inside and outside with one state a symbol.
 
-An item is a symbol over a cell (i, j); an edge joins two items into a third by a rule. Cells come by width,
-so edges stand in the order in which they are needed, and the outside pass reads them backwards. Each cell has
-an exponent e: what is kept is value * 2^-e with the best value of the cell near one, so that sentences of any
-length fit, and an edge multiplies by 2^(e_left + e_right - e_parent). Passes with states, in `tree_fine`,
-run on the same items, edges and exponents.
+An item is a symbol over a cell (i, j); cells come by width. Each cell has an exponent e: what is kept is
+value * 2^-e with the best value of the cell near one, so that sentences of any length fit, and joining two
+cells multiplies by 2^(e_left + e_right - e_parent). What is left goes on as edges, see `tree_edges`.
 """
 
 from __future__ import annotations
@@ -29,7 +27,9 @@ def cell_number(i: int, j: int, n: int) -> int:
 
 @fast_kernel
 def _power(exponent: int) -> float:
-    return 2.0 ** min(max(exponent, -1000), 1000)
+    """2^exponent, put together from its bits."""
+    bits = (min(max(exponent, -1000), 1000) + 1023) << 52
+    return np.int64(bits).view(np.float64)
 
 
 @fast_kernel
@@ -45,6 +45,76 @@ def _grown(items: Ints, values: Array, size: int) -> tuple[Ints, Array]:
 @fast_kernel
 def _is_allowed(allowed: Bytes, cell: int, key: int) -> bool:
     return allowed.shape[0] == 0 or key < 0 or allowed[cell, key] != 0
+
+
+@fast_kernel
+def _leaf_items(
+    begin: Longs, symbols: Ints, scores: Array, keys: Ints, allowed: Bytes, starts: Longs, exponents: Longs
+) -> tuple[Ints, Array]:
+    """Items over single words and their values, with room for more."""
+    items, values = np.zeros(1024 + len(symbols), np.int32), np.zeros(1024 + len(symbols))
+    for i in range(len(begin) - 1):
+        count, best = starts[i], 0.0
+        for at in range(begin[i], begin[i + 1]):
+            best = max(best, scores[at])
+        exponents[i] = 0 if best <= 0.0 else int(np.ceil(np.log2(best)))
+        for at in range(begin[i], begin[i + 1]):
+            if _is_allowed(allowed, i, keys[symbols[at]]):
+                items[count], values[count] = symbols[at], scores[at] * _power(-exponents[i])
+                count += 1
+        starts[i + 1] = count
+    return items, values
+
+
+@fast_kernel
+def _is_open(allowed: Bytes, cell: int) -> bool:
+    """Whether any symbol may stand over a cell; the last one is always open."""
+    if allowed.shape[0] == 0 or cell == allowed.shape[0] - 1:
+        return True
+    return bool(allowed[cell].max() != 0)
+
+
+@fast_kernel
+def _best_exponent(i: int, j: int, n: int, starts: Longs, exponents: Longs) -> int:
+    best = -(1 << 60)
+    for k in range(i + 1, j):
+        west, east = cell_number(i, k, n), cell_number(k, j, n)
+        if starts[west + 1] > starts[west] and starts[east + 1] > starts[east]:
+            best = max(best, exponents[west] + exponents[east])
+    return best
+
+
+@fast_kernel
+def _join(
+    left: Ints,
+    left_values: Array,
+    right: Ints,
+    right_values: Array,
+    weight: float,
+    pair_starts: Ints,
+    parent: Ints,
+    value: Array,
+    total: Array,
+    touched: Ints,
+    n_touched: int,
+) -> int:
+    """Add what items of two cells make to `total`; how many symbols have been touched, with those before."""
+    stride, one = np.uintp(len(total)), np.uintp(1)
+    for m in range(len(left)):
+        row, left_value = np.uintp(left[m]) * stride, left_values[m] * weight
+        for k in range(len(right)):
+            pair = row + np.uintp(right[k])
+            low, high = pair_starts[pair], pair_starts[pair + one]
+            if low < high:
+                both = left_value * right_values[k]
+                for at in range(np.uintp(low), np.uintp(high)):
+                    a = np.uintp(parent[at])
+                    before = total[a]
+                    if before == 0.0:
+                        touched[n_touched] = a
+                        n_touched += 1
+                    total[a] = before + both * value[at]
+    return n_touched
 
 
 @fast_kernel
@@ -65,70 +135,47 @@ def coarse_inside(
     `allowed` [cell, key] says which symbols a cell may have, by their keys; those with key -1 are free. Items
     below `beam` of the best of their cell, by value times prior, are dropped.
     """
-    n, n_symbols, stride = len(begin) - 1, len(prior), np.uintp(len(prior))
+    n = len(begin) - 1
     n_cells = n * (n + 1) // 2
     starts, exponents = np.zeros(n_cells + 1, np.int64), np.zeros(n_cells, np.int64)
-    items, values = np.zeros(1024, np.int32), np.zeros(1024)
-    total, touched = np.zeros(n_symbols), np.zeros(n_symbols, np.int32)
-    for i in range(n):  # leaves
-        count, best = starts[i], 0.0
-        for at in range(begin[i], begin[i + 1]):
-            best = max(best, leaf_scores[at])
-        exponents[i] = 0 if best <= 0.0 else int(np.ceil(np.log2(best)))
-        items, values = _grown(items, values, count + begin[i + 1] - begin[i])
-        for at in range(begin[i], begin[i + 1]):
-            a = leaf_symbols[at]
-            if _is_allowed(allowed, i, keys[a]):
-                items[count], values[count] = a, leaf_scores[at] / _power(exponents[i])
-                count += 1
-        starts[i + 1] = count
+    items, values = _leaf_items(begin, leaf_symbols, leaf_scores, keys, allowed, starts, exponents)
+    total, touched = np.zeros(len(prior)), np.zeros(len(prior), np.int32)
     for width in range(2, n + 1):
         for i in range(n - width + 1):
             j, cell = i + width, cell_number(i, i + width, n)
-            scale, found = np.int64(-(1 << 60)), cell == n_cells - 1 or allowed.shape[0] == 0
-            if not found:
-                for key in range(allowed.shape[1]):
-                    found = found or allowed[cell, key] != 0
             starts[cell + 1] = starts[cell]
-            if not found:
+            if not _is_open(allowed, cell):
                 continue
+            scale, n_touched = _best_exponent(i, j, n, starts, exponents), 0
             for k in range(i + 1, j):
                 west, east = cell_number(i, k, n), cell_number(k, j, n)
-                if starts[west + 1] > starts[west] and starts[east + 1] > starts[east]:
-                    scale = max(scale, exponents[west] + exponents[east])
-            n_touched = 0
-            for k in range(i + 1, j):
-                west, east = cell_number(i, k, n), cell_number(k, j, n)
-                if starts[west + 1] == starts[west] or starts[east + 1] == starts[east]:
-                    continue
-                if exponents[west] + exponents[east] < scale - 60:
-                    continue
-                weight = _power(exponents[west] + exponents[east] - scale)
-                for left in range(starts[west], starts[west + 1]):
-                    row, left_value = np.uintp(items[left]) * stride, values[left] * weight
-                    for right in range(starts[east], starts[east + 1]):
-                        pair = row + np.uintp(items[right])
-                        low, high = pair_starts[pair], pair_starts[pair + np.uintp(1)]
-                        if low < high:
-                            both = left_value * values[right]
-                            for at in range(low, high):
-                                a = parent[at]
-                                if total[a] == 0.0:
-                                    touched[n_touched] = a
-                                    n_touched += 1
-                                total[a] += both * value[at]
+                low, mid = starts[west], starts[east]
+                high, end = starts[west + 1], starts[east + 1]
+                exponent = exponents[west] + exponents[east] - scale
+                if low < high and mid < end and exponent >= -60:
+                    n_touched = _join(
+                        items[low:high],
+                        values[low:high],
+                        items[mid:end],
+                        values[mid:end],
+                        _power(exponent),
+                        pair_starts,
+                        parent,
+                        value,
+                        total,
+                        touched,
+                        n_touched,
+                    )
             top, best = 0.0, 0.0
-            for t in range(n_touched):
-                a = touched[t]
+            for a in touched[:n_touched]:
                 if not _is_allowed(allowed, cell, keys[a]):
                     total[a] = 0.0
                 top, best = max(top, total[a]), max(best, total[a] * prior[a])
             step = 0 if top <= 0.0 else int(np.ceil(np.log2(top)))
             exponents[cell] = scale + step
-            count, factor = starts[cell], 1.0 / _power(step)
+            count, factor = starts[cell], _power(-step)
             items, values = _grown(items, values, count + n_touched)
-            for t in range(n_touched):
-                a = touched[t]
+            for a in touched[:n_touched]:
                 if total[a] > 0.0 and total[a] * prior[a] >= beam * best:
                     items[count], values[count] = a, total[a] * factor
                     count += 1
@@ -136,6 +183,37 @@ def coarse_inside(
             starts[cell + 1] = count
     size = starts[n_cells]
     return starts, items[:size], values[:size], exponents
+
+
+@fast_kernel
+def _send_down(
+    left: Ints,
+    left_values: Array,
+    left_outer: Array,
+    right: Ints,
+    right_values: Array,
+    right_outer: Array,
+    weight: float,
+    pair_starts: Ints,
+    parent: Ints,
+    value: Array,
+    above: Array,
+) -> None:
+    """Outside values of the items of two cells, from `above`, those of the cell that they make up."""
+    stride, one = np.uintp(len(above)), np.uintp(1)
+    for m in range(len(left)):
+        row, back = np.uintp(left[m]) * stride, 0.0
+        mine = left_values[m] * weight
+        for k in range(len(right)):
+            pair = row + np.uintp(right[k])
+            low, high = pair_starts[pair], pair_starts[pair + one]
+            if low < high:
+                flow = 0.0
+                for at in range(np.uintp(low), np.uintp(high)):
+                    flow += above[np.uintp(parent[at])] * value[at]
+                right_outer[k] += flow * mine
+                back += flow * right_values[k]
+        left_outer[m] += back * weight
 
 
 @fast_kernel
@@ -155,9 +233,8 @@ def coarse_posteriors(
 
     What lies below cells without a posterior above `least` gets nothing from there.
     """
-    n_symbols, n_cells, stride = len(roots), len(exponents), np.uintp(len(roots))
-    outer, above = np.zeros(len(items)), np.zeros(n_symbols)
-    total, last = 0.0, n_cells - 1
+    outer, above = np.zeros(len(items)), np.zeros(len(roots))
+    total, last = 0.0, len(exponents) - 1
     for at in range(starts[last], starts[last + 1]):
         total += roots[items[at]] * values[at]
     if not total > 0.0:
@@ -166,135 +243,31 @@ def coarse_posteriors(
         outer[at] = roots[items[at]] / total
     for width in range(n, 1, -1):
         for i in range(n - width + 1):
-            j, cell = i + width, cell_number(i, i + width, n)
-            most = 0.0
+            j, cell, most = i + width, cell_number(i, i + width, n), 0.0
+            for at in range(starts[cell], starts[cell + 1]):
+                most = max(most, outer[at] * values[at])
+            if most <= least:
+                continue
             for at in range(starts[cell], starts[cell + 1]):
                 above[items[at]] = outer[at]
-                most = max(most, outer[at] * values[at])
-            if most > least:
-                for k in range(i + 1, j):
-                    west, east = cell_number(i, k, n), cell_number(k, j, n)
-                    if starts[west + 1] == starts[west] or starts[east + 1] == starts[east]:
-                        continue
-                    weight = _power(exponents[west] + exponents[east] - exponents[cell])
-                    for left in range(starts[west], starts[west + 1]):
-                        row, back = np.uintp(items[left]) * stride, 0.0
-                        mine = values[left] * weight
-                        for right in range(starts[east], starts[east + 1]):
-                            pair = row + np.uintp(items[right])
-                            low, high = pair_starts[pair], pair_starts[pair + np.uintp(1)]
-                            if low < high:
-                                flow = 0.0
-                                for at in range(low, high):
-                                    flow += above[parent[at]] * value[at]
-                                outer[right] += flow * mine
-                                back += flow * values[right]
-                        outer[left] += back * weight
+            for k in range(i + 1, j):
+                west, east = cell_number(i, k, n), cell_number(k, j, n)
+                low, mid = starts[west], starts[east]
+                high, end = starts[west + 1], starts[east + 1]
+                if low < high and mid < end:
+                    _send_down(
+                        items[low:high],
+                        values[low:high],
+                        outer[low:high],
+                        items[mid:end],
+                        values[mid:end],
+                        outer[mid:end],
+                        _power(exponents[west] + exponents[east] - exponents[cell]),
+                        pair_starts,
+                        parent,
+                        value,
+                        above,
+                    )
             for at in range(starts[cell], starts[cell + 1]):
                 above[items[at]] = 0.0
     return outer * values, np.log2(total) + exponents[last]
-
-
-@fast_kernel
-def allowed_keys(
-    starts: Longs, items: Ints, posteriors: Array, least: float, keys: Ints, n_keys: int
-) -> Bytes:
-    """[cell, key]: 1 where an item with that key has a posterior of `least` or more."""
-    table = np.zeros((len(starts) - 1, n_keys), np.uint8)
-    for c in range(len(starts) - 1):
-        for at in range(starts[c], starts[c + 1]):
-            if posteriors[at] >= least and keys[items[at]] >= 0:
-                table[c, keys[items[at]]] = 1
-    return table
-
-
-@fast_kernel
-def allowed_parts(n: int, table: Bytes, direction: int) -> Bytes:
-    """`table` [cell, label] of phrases, with columns for the symbols between them.
-
-    Of a phrase that was made binary to the right (0), the symbols between end where it ends; to the left (1),
-    they begin where it begins; from the head (2), they lie anywhere in it, and those that lack children on
-    the left alone, in the last columns, end where it ends.
-    """
-    n_labels = table.shape[1]
-    result = np.zeros((table.shape[0], 3 * n_labels), np.uint8)
-    result[:, :n_labels] = table
-    for width in range(n - 1, 1, -1):
-        for i in range(n - width + 1):
-            j, cell = i + width, cell_number(i, i + width, n)
-            if i > 0:
-                above = cell_number(i - 1, j, n)
-                for label in range(n_labels):
-                    ends = table[above, label] | result[above, 2 * n_labels + label]
-                    result[cell, 2 * n_labels + label] = ends
-                    if direction == 0:
-                        result[cell, n_labels + label] = ends
-                    elif direction == 2:
-                        result[cell, n_labels + label] |= (
-                            table[above, label] | result[above, n_labels + label]
-                        )
-            if j < n and direction > 0:
-                above = cell_number(i, j + 1, n)
-                for label in range(n_labels):
-                    result[cell, n_labels + label] |= table[above, label] | result[above, n_labels + label]
-    return result
-
-
-@fast_kernel
-def coarse_edges(
-    n: int,
-    starts: Longs,
-    items: Ints,
-    values: Array,
-    exponents: Longs,
-    posteriors: Array,
-    pair_starts: Ints,
-    parent: Ints,
-    value: Array,
-    n_symbols: int,
-    least: float,
-    least_edge: float,
-) -> tuple[Longs, Ints, Ints]:
-    """Items with a posterior of `least`, and edges [parent, left, right, rule] of `least_edge`, or more."""
-    new_starts, kept, before, count = np.zeros_like(starts), np.zeros_like(items), np.zeros_like(items), 0
-    for c in range(len(starts) - 1):
-        for at in range(starts[c], starts[c + 1]):
-            if posteriors[at] >= least:
-                kept[count], before[count] = items[at], at
-                count += 1
-        new_starts[c + 1] = count
-    edges, n_edges = np.zeros((1024, 4), np.int32), 0
-    number = np.full(n_symbols, -1, np.int32)
-    for width in range(2, n + 1):
-        for i in range(n - width + 1):
-            j, cell = i + width, cell_number(i, i + width, n)
-            if new_starts[cell] == new_starts[cell + 1]:
-                continue
-            for at in range(new_starts[cell], new_starts[cell + 1]):
-                number[kept[at]] = at
-            for k in range(i + 1, j):
-                west, east = cell_number(i, k, n), cell_number(k, j, n)
-                weight = _power(exponents[west] + exponents[east] - exponents[cell])
-                for left in range(new_starts[west], new_starts[west + 1]):
-                    row = np.int64(kept[left]) * n_symbols
-                    for right in range(new_starts[east], new_starts[east + 1]):
-                        pair = row + kept[right]
-                        for at in range(pair_starts[pair], pair_starts[pair + 1]):
-                            p = number[parent[at]]
-                            if p < 0:
-                                continue
-                            old = before[p]
-                            flow = posteriors[old] / values[old] * value[at] * weight
-                            if flow * values[before[left]] * values[before[right]] >= least_edge:
-                                if n_edges == len(edges):
-                                    wider = np.zeros((2 * n_edges, 4), np.int32)
-                                    wider[:n_edges] = edges
-                                    edges = wider
-                                edges[n_edges, 0] = p
-                                edges[n_edges, 1] = left
-                                edges[n_edges, 2] = right
-                                edges[n_edges, 3] = at
-                                n_edges += 1
-            for at in range(new_starts[cell], new_starts[cell + 1]):
-                number[kept[at]] = -1
-    return new_starts, kept[:count], edges[:n_edges]

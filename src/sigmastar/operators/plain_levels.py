@@ -1,8 +1,8 @@
-"""Plain PCFGs of one treebank from coarse to fine: what is pruned before any states are looked at.
+"""Plain PCFGs of one treebank, coarse and fine: what is pruned before any states are looked at.
 
-Symbols above words are joined into groups, first to two (phrases, and what stands between them), then by the
-first letter of their labels, then they stand for themselves. A grammar of groups has the mean probabilities
-of their members; items that it finds improbable are never built by the next one.
+Symbols above words are joined into four groups: phrases of the most frequent label, other phrases, and what
+stands between children of the one and the other. The grammar of groups has the mean probabilities of their
+members; symbols of groups that it finds improbable over some words are never built there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tree_chart import allowed_keys, coarse_edges, coarse_inside, coarse_posteriors
+from sigmastar.inference.tree_chart import coarse_inside, coarse_posteriors
+from sigmastar.inference.tree_edges import coarse_edges
+from sigmastar.inference.tree_groups import probable_groups
 from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.operators.lexicon import Leaves
 from sigmastar.structures.binary_phrases import PHRASE, Symbols
@@ -29,8 +31,8 @@ EVERYTHING = np.zeros((0, 0), dtype=np.uint8)
 class Pruning:
     """What may be dropped: a share of the best of its cell (beams), or a posterior below a bound."""
 
-    beam: float = 1e-3
-    groups: float = 1e-3  # after the grammars of groups
+    beam: float = 3e-3
+    groups: float = 1e-3  # after the grammar of groups
     coarse: float = 1e-4  # after the plain grammar
     edges: float = 3e-5
     middle: float = 1e-3  # after a grammar of few states
@@ -53,11 +55,9 @@ THOROUGH = Pruning(beam=1e-4, groups=3e-4)
 
 @dataclass(frozen=True, eq=False)
 class Level:
-    """A plain grammar over groups of symbols."""
+    """A plain grammar with its rules by their children."""
 
     grammar: LatentGrammar
-    groups: Ints  # of each symbol of the full grammar
-    keys: Ints  # of each of its own symbols: the group it was in one level before, -1 for leaves
 
     @cached_property
     def pair_starts(self) -> Ints:
@@ -70,10 +70,41 @@ class Level:
     def parents(self) -> Ints:
         return np.ascontiguousarray(self.grammar.rules[:, 0])
 
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A plain grammar whose symbols above words are groups."""
+
+    level: Level
+    keys: Ints  # of each symbol of the full grammar: its group, -1 for leaves
+    n_leaves: int
+
     @cached_property
-    def own(self) -> Ints:
-        """Every symbol its own key."""
-        return np.arange(self.grammar.n_symbols, dtype=np.int32)
+    def tensor(self) -> Array:
+        """Rules between groups, [left, right, parent]."""
+        grammar, n = self.level.grammar, self.level.grammar.n_symbols - self.n_leaves
+        result = np.zeros((n, n, n))
+        inner = grammar.rules.min(axis=1) >= self.n_leaves
+        a, b, c = (grammar.rules[inner] - self.n_leaves).T
+        result[b, c, a] = grammar.tensors[inner]
+        return result
+
+    def allowed(self, leaves: Leaves, least: float) -> Bytes:
+        """[cell, group]: where each has a posterior of `least`; empty where nothing is known."""
+        grammar = self.level.grammar
+        table, log2_total = probable_groups(
+            leaves.begin,
+            leaves.symbols,
+            leaves.scores,
+            self.n_leaves,
+            self.level.pair_starts,
+            self.level.parents,
+            grammar.tensors,
+            self.tensor,
+            grammar.roots,
+            least,
+        )
+        return EVERYTHING if np.isneginf(log2_total) else table
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,29 +119,18 @@ class PlainChart:
     log2_total: float
 
 
-def levels(
-    grammar: LatentGrammar, symbols: Symbols, labels: tuple[tuple[str, ...], ...]
-) -> tuple[Level, ...]:
-    """From two groups to the grammar itself."""
+def groups(grammar: LatentGrammar, symbols: Symbols, labels: tuple[tuple[str, ...], ...]) -> Groups:
+    """The most frequent label and all others, as phrases and as what stands between their children."""
     n, n_leaves = len(symbols), symbols.n_leaves
-    between = symbols.kind > PHRASE
-    letters = [labels[label][-1][:1] for label in symbols.label.tolist()]
-    found: list[Level] = []
-    for names in ([""] * n, letters):
-        table: dict[tuple[str, bool], int] = {}
-        groups = np.arange(n, dtype=np.int32)
-        for at in range(n_leaves, n):
-            groups[at] = n_leaves + table.setdefault((names[at], bool(between[at])), len(table))
-        found.append(_level(_joined(grammar, groups), groups, found, n_leaves))
-    return (*found, _level(grammar, np.arange(n, dtype=np.int32), found, n_leaves))
-
-
-def _level(grammar: LatentGrammar, groups: Ints, before: list[Level], n_leaves: int) -> Level:
-    keys = np.full(grammar.n_symbols, -1, dtype=np.int32)
-    if before:
-        keys[groups] = before[-1].groups
-        keys[:n_leaves] = -1
-    return Level(grammar, groups, keys)
+    above = np.arange(n_leaves, n)
+    names, name = np.unique([labels[label][-1] for label in symbols.label[above]], return_inverse=True)
+    between = symbols.kind[above] > PHRASE
+    counts = np.bincount(name, grammar.frequencies[above] * ~between, len(names))
+    is_common = name == np.argmax(counts) if len(above) else np.zeros(0, dtype=bool)
+    keys = np.full(n, -1, dtype=np.int32)
+    keys[above] = np.unique(2 * between + is_common, return_inverse=True)[1]
+    joined = np.where(keys < 0, np.arange(n), n_leaves + keys).astype(np.int32)
+    return Groups(Level(_joined(grammar, joined)), keys, n_leaves)
 
 
 def _joined(grammar: LatentGrammar, groups: Ints) -> LatentGrammar:
@@ -149,21 +169,10 @@ def plain_chart(
     return PlainChart(*chart, posteriors, log2_total)
 
 
-def pruned_chart(stack: tuple[Level, ...], leaves: Leaves, pruning: Pruning) -> PlainChart:
-    """The chart of the last level, after what those before it found improbable was left out."""
-    allowed, last = EVERYTHING, len(stack) - 1
-    for number, level in enumerate(stack if pruning.groups > 0 else stack[last:]):
-        chart = plain_chart(level, leaves, pruning.beam, pruning.ignored, level.keys, allowed)
-        if number < last:
-            allowed = allowed_keys(
-                chart.starts,
-                chart.items,
-                chart.posteriors,
-                pruning.groups,
-                level.own,
-                level.grammar.n_symbols,
-            )
-    return chart
+def pruned_chart(level: Level, groups: Groups, leaves: Leaves, pruning: Pruning) -> PlainChart:
+    """The chart of a plain grammar, without what that of its groups finds improbable."""
+    allowed = groups.allowed(leaves, pruning.groups) if pruning.groups > 0 else EVERYTHING
+    return plain_chart(level, leaves, pruning.beam, pruning.ignored, groups.keys, allowed)
 
 
 def chart_edges(level: Level, chart: PlainChart, pruning: Pruning) -> tuple[Longs, Ints, Ints]:

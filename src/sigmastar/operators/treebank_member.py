@@ -1,6 +1,6 @@
 """One binarised grammar of a treebank parser: from words to marginals, coarse to fine.
 
-    1  charts of plain PCFGs (`plain_levels`); items and edges of small posterior go
+    1  the chart of the plain PCFG (`plain_levels`); items and edges of small posterior go
     2  a grammar of few states, made by joining states of the full one; more items go
     3  the full grammar on what is left
 
@@ -16,17 +16,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tree_chart import allowed_parts
+from sigmastar.inference.tree_edges import allowed_parts
 from sigmastar.inference.tree_fine import fine_posteriors, pruned
 from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.operators.lexicon import Leaves, LexicalForest, Lexicon
 from sigmastar.operators.plain_levels import (
     EVERYTHING,
+    Groups,
     Level,
     PlainChart,
     Pruning,
     chart_edges,
-    levels,
+    groups,
     plain_chart,
     pruned_chart,
 )
@@ -76,8 +77,12 @@ class Member:
         return self.stages[-1].grammar
 
     @cached_property
-    def levels(self) -> tuple[Level, ...]:
-        return levels(self.stages[0].grammar, self.symbols, self.labels)
+    def plain(self) -> Level:
+        return Level(self.stages[0].grammar)
+
+    @cached_property
+    def groups(self) -> Groups:
+        return groups(self.stages[0].grammar, self.symbols, self.labels)
 
     @cached_property
     def _part_keys(self) -> Ints:
@@ -96,15 +101,15 @@ class Member:
         if len(allowed):
             parts = allowed_parts(len(leaves.nodes), allowed, DIRECTIONS.index(self.binarization.direction))
             keys = self._part_keys
-            chart = plain_chart(self.levels[-1], leaves, pruning.beam, pruning.ignored, keys, parts)
+            chart = plain_chart(self.plain, leaves, pruning.beam, pruning.ignored, keys, parts)
         else:
-            chart = pruned_chart(self.levels, leaves, pruning)
+            chart = pruned_chart(self.plain, self.groups, leaves, pruning)
         if np.isneginf(chart.log2_total) or (len(self.stages) == 1 and not with_edges):
             return _of_plain(chart, len(self.stages) == 1)
         return self._with_states(chart, leaves, pruning)
 
     def _with_states(self, chart: PlainChart, leaves: Leaves, pruning: Pruning) -> Marginals:
-        starts, items, edges = chart_edges(self.levels[-1], chart, pruning)
+        starts, items, edges = chart_edges(self.plain, chart, pruning)
         found = _of_plain(chart, False)
         for stage in self.stages[1:] or self.stages:
             grammar = stage.grammar
