@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracles_tagging import marginals_of, operator_value, refined_value, tag_sequences
 from sigmastar.inference.refined_tags import refined_marginals
-from sigmastar.inference.tag_chains import best_sequences, chain_marginals
+from sigmastar.inference.tag_chains import best_sequences, chain_marginals, pairs_within
 from sigmastar.inference.tag_operators import signed_marginals
 from sigmastar.inference.tag_scores import margin_scores
 from sigmastar.inference.tag_training import train_margin
@@ -55,8 +55,8 @@ def test_refined_marginals(seed: int, lengths: list[int]) -> None:
     found = lattice.empty()
     refined_marginals(
         lattice.offsets, 0, len(lengths), lattice.types, lattice.starts, lattice.tags, lattice.token_starts,
-        lattice.block_starts, emissions, states, initial, transitions, transitions.T.copy(), final,
-        found.unigrams, found.bigrams, found.logs,
+        lattice.block_starts, emissions, np.arange(len(emissions)), states, initial, transitions,
+        transitions.T.copy(), final, found.unigrams, found.bigrams, found.logs,
     )  # fmt: skip
     for s in range(len(lengths)):
         tokens = range(lattice.offsets[s], lattice.offsets[s + 1])
@@ -69,6 +69,22 @@ def test_refined_marginals(seed: int, lengths: list[int]) -> None:
             for y in tag_sequences(candidates_of(lattice, s))
         }
         check(lattice, found, s, values)
+
+
+@given(seed=st.integers(0, 10**6), lengths=st.lists(st.integers(0, 4), min_size=1, max_size=4))
+def test_pairs_within(seed: int, lengths: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    lattice = random_lattice(rng, lengths)
+    kept = rng.random(int(lattice.token_starts[-1])) < 0.6
+    wanted = []
+    for s in range(len(lengths)):
+        for i in range(lattice.offsets[s] + 1, lattice.offsets[s + 1]):
+            (v, u, end), at = lattice.token_starts[i - 1 : i + 2], lattice.block_starts[i]
+            pairs = [(a, b) for a in range(v, u) for b in range(u, end)]
+            wanted += [at + k for k, (a, b) in enumerate(pairs) if kept[a] and kept[b]]
+    found = np.full(len(wanted), -1, dtype=np.int64)
+    pairs_within(lattice.token_starts, lattice.block_starts, kept, found)
+    assert found.tolist() == wanted
 
 
 @given(seed=st.integers(0, 10**6), lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3))
@@ -166,8 +182,8 @@ def test_long_sentences_do_not_underflow(rng: np.random.Generator) -> None:
     moves = np.full((N_TAGS, N_TAGS), 1e-3)
     refined_marginals(
         lattice.offsets, 0, 1, lattice.types, lattice.starts, lattice.tags, lattice.token_starts,
-        lattice.block_starts, np.full((len(lattice.tags), 1), 1e-3), states, np.ones(N_TAGS), moves, moves,
-        np.ones(N_TAGS), found.unigrams, found.bigrams, found.logs,
+        lattice.block_starts, np.full((len(lattice.tags), 1), 1e-3), np.arange(len(lattice.tags)), states,
+        np.ones(N_TAGS), moves, moves, np.ones(N_TAGS), found.unigrams, found.bigrams, found.logs,
     )  # fmt: skip
     sums = np.add.reduceat(found.unigrams, lattice.token_starts[:-1])
     np.testing.assert_allclose(sums, 1.0, atol=1e-9)

@@ -12,6 +12,7 @@ from sigmastar.data.tagging_generators import make_tagged
 from sigmastar.errors import ModelFileError
 from sigmastar.learning.tagging import METHODS, TaggerSettings, learn_tagger, reweighted
 from sigmastar.operators.files import load_model, save_model
+from sigmastar.operators.tag_lattice import GuidedLattice
 from sigmastar.operators.tagger import Tagger, by_marginals, by_sequence, product
 from sigmastar.structures.tagged import TaggedSentences
 
@@ -38,6 +39,19 @@ def test_one_member_alone_is_its_own_product(tagger: Tagger, sentences: TaggedSe
     multiplied = product([own], [1.0])
     np.testing.assert_allclose(multiplied.unigrams, own.unigrams, atol=1e-8)
     np.testing.assert_allclose(multiplied.bigrams, own.bigrams, atol=1e-8)
+
+
+def test_a_guide_that_leaves_all_changes_nothing(tagger: Tagger, sentences: TaggedSentences) -> None:
+    exact, hardly = replace(tagger, least=0.0), replace(tagger, least=1e-150)
+    np.testing.assert_allclose(hardly.predict_proba(sentences), exact.predict_proba(sentences), atol=1e-12)
+
+
+def test_a_guide_leaves_out_what_hardly_counts(tagger: Tagger, sentences: TaggedSentences) -> None:
+    exact = replace(tagger, least=0.0)
+    np.testing.assert_allclose(tagger.predict_proba(sentences), exact.predict_proba(sentences), atol=0.05)
+    guide = tagger.members[-1].marginals(tagger.lexicon, sentences, tagger.lexicon.lattice(sentences))
+    narrow = GuidedLattice.of(guide, tagger.least ** (1 / tagger.weights[-1])).narrow
+    assert 1.0 <= narrow.n_candidates.mean() < guide.lattice.n_candidates.mean()
 
 
 def test_two_halves_of_a_member_are_the_member(tagger: Tagger, sentences: TaggedSentences) -> None:

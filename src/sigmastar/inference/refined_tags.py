@@ -7,7 +7,8 @@ stand from `token_starts[i]` on, the pairs (a before, b at i) from `block_starts
     alpha_i = (alpha_{i-1} P) o e(x_i),         beta_{i-1} = P (e(x_i) o beta_i)
     mu(i, a) = sum_{z in a} alpha beta,         mu(i, a, b) = sum_{z in a, z' in b} alpha P e beta
 
-Vectors are rescaled at every token and the scales carried as logarithms.
+What candidate c says of its states stands in row `rows[c]` of `emissions`. Vectors are rescaled at every
+token and the scales carried as logarithms.
 Tutorial of Balle, Carreras and Quattoni (2014), "Prediction with WFTaggers".
 """
 
@@ -16,14 +17,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import fast_kernel
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
-@kernel
+@fast_kernel
 def refined_marginals(
     offsets: Longs,
     low: int,
@@ -34,6 +35,7 @@ def refined_marginals(
     token_starts: Longs,
     block_starts: Longs,
     emissions: Array,
+    rows: Longs,
     states: Longs,
     initial: Array,
     transitions: Array,
@@ -48,114 +50,188 @@ def refined_marginals(
 
     States whose share of alpha is at most `least` lead nowhere: most are far below any other.
     """
-    widest = 1
-    for x in range(len(starts) - 1):
-        width = 0
-        for c in range(starts[x], starts[x + 1]):
-            width += states[tags[c] + 1] - states[tags[c]]
-        widest = max(widest, width)
-    longest = 1
+    widest, longest = 1, 1
     for s in range(low, high):
         longest = max(longest, offsets[s + 1] - offsets[s])
+        for i in range(offsets[s], offsets[s + 1]):
+            widest = max(widest, _n_states(types[i], starts, tags, states))
     alpha = np.zeros((longest, widest))
-    beta = np.zeros(widest)
-    weighted = np.zeros(widest)
-    part = np.zeros(widest)
+    beta, weighted, part = np.zeros(widest), np.zeros(widest), np.zeros(widest)
     for s in range(low, high):
         first, last = offsets[s], offsets[s + 1]
         if first == last:
             continue
         total = 0.0
         for i in range(first, last):
-            x, row, mass, at = types[i], alpha[i - first], 0.0, 0
-            for c in range(starts[x], starts[x + 1]):
-                z0, width = states[tags[c]], states[tags[c] + 1] - states[tags[c]]
-                if i == first:
-                    for j in range(width):
-                        row[at + j] = initial[z0 + j]
-                else:
-                    for j in range(width):
-                        row[at + j] = 0.0
-                    before, y = 0, types[i - 1]
-                    for d in range(starts[y], starts[y + 1]):
-                        w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
-                        for h in range(wide):
-                            value = alpha[i - 1 - first, before + h]
-                            if value > least:
-                                arrow = transitions[w0 + h, z0 : z0 + width]
-                                for j in range(width):
-                                    row[at + j] += value * arrow[j]
-                        before += wide
-                for j in range(width):
-                    row[at + j] *= emissions[c, j]
-                    mass += row[at + j]
-                at += width
-            if mass <= 0.0:  # nothing leads here: begin anew with what the word alone says
-                at = 0
-                for c in range(starts[x], starts[x + 1]):
-                    width = states[tags[c] + 1] - states[tags[c]]
-                    for j in range(width):
-                        row[at + j] = emissions[c, j] + 1e-300
-                        mass += row[at + j]
-                    at += width
-            for j in range(at):
-                row[j] /= mass
-            total += np.log(mass)
-        at = 0
-        for c in range(starts[types[last - 1]], starts[types[last - 1] + 1]):
-            for z in range(states[tags[c]], states[tags[c] + 1]):
-                beta[at] = final[z]
-                at += 1
-        for i in range(last - 1, first - 1, -1):
-            x, row = types[i], alpha[i - first]
-            mass, at = 0.0, 0
-            for c in range(starts[x], starts[x + 1]):
-                width = states[tags[c] + 1] - states[tags[c]]
-                mu = 0.0
-                for j in range(width):
-                    mu += row[at + j] * beta[at + j]
-                    weighted[at + j] = emissions[c, j] * beta[at + j]
-                unigrams[token_starts[i] + c - starts[x]] = mu
-                mass += mu
-                at += width
-            if i == last - 1:
-                total += np.log(max(mass, 1e-300))
-            for c in range(starts[x + 1] - starts[x]):
-                unigrams[token_starts[i] + c] /= max(mass, 1e-300)
+            row, x = alpha[i - first], types[i]
             if i == first:
-                break
-            y, n_here = types[i - 1], starts[x + 1] - starts[x]
-            top, pairs, before = 0.0, 0.0, 0
-            for d in range(starts[y], starts[y + 1]):
-                w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
-                for h in range(wide):
-                    beta[before + h] = 0.0
-                at = 0
-                for c in range(starts[x], starts[x + 1]):
-                    z0, width = states[tags[c]], states[tags[c] + 1] - states[tags[c]]
-                    for h in range(wide):
-                        part[h] = 0.0
-                    for j in range(width):
-                        value = weighted[at + j]
-                        if row[at + j] > least:
-                            arrow = backwards[z0 + j, w0 : w0 + wide]
-                            for h in range(wide):
-                                part[h] += value * arrow[h]
-                    mu = 0.0
-                    for h in range(wide):
-                        mu += alpha[i - 1 - first, before + h] * part[h]
-                        beta[before + h] += part[h]
-                    bigrams[block_starts[i] + (d - starts[y]) * n_here + c - starts[x]] = mu
-                    pairs += mu
-                    at += width
-                for h in range(wide):
-                    top = max(top, beta[before + h])
-                before += wide
-            for k in range((starts[y + 1] - starts[y]) * n_here):
-                bigrams[block_starts[i] + k] /= max(pairs, 1e-300)
-            if top <= 0.0:
-                beta[:before] = 1.0
-                top = 1.0
-            for h in range(before):
-                beta[h] /= top
+                _begin(row, x, starts, tags, states, initial)
+            else:
+                y = types[i - 1]
+                _move(alpha[i - 1 - first], row, y, x, starts, tags, states, transitions, least)
+            total += np.log(_meet(row, x, starts, tags, states, emissions, rows))
+        _begin(beta, types[last - 1], starts, tags, states, final)
+        for i in range(last - 1, first - 1, -1):
+            row, x, u = alpha[i - first], types[i], token_starts[i]
+            mass = _unigrams(row, beta, weighted, x, starts, tags, states, emissions, rows, unigrams[u:])
+            if i == last - 1:
+                total += np.log(mass)
+            if i > first:
+                y, before = types[i - 1], alpha[i - 1 - first]
+                _move_back(
+                    before, row, weighted, beta, part, y, x, starts, tags, states, backwards, least,
+                    bigrams[block_starts[i] :],
+                )  # fmt: skip
         logs[s] = total
+
+
+@fast_kernel
+def _n_states(x: int, starts: Longs, tags: Codes, states: Longs) -> int:
+    """Of all candidates of a type."""
+    count = 0
+    for c in range(starts[x], starts[x + 1]):
+        count += states[tags[c] + 1] - states[tags[c]]
+    return count
+
+
+@fast_kernel
+def _begin(row: Array, x: int, starts: Longs, tags: Codes, states: Longs, edge: Array) -> None:
+    """What the edge of a sentence says of the states of a type."""
+    at = 0
+    for c in range(starts[x], starts[x + 1]):
+        for z in range(states[tags[c]], states[tags[c] + 1]):
+            row[at] = edge[z]
+            at += 1
+
+
+@fast_kernel
+def _move(
+    before: Array,
+    row: Array,
+    y: int,
+    x: int,
+    starts: Longs,
+    tags: Codes,
+    states: Longs,
+    transitions: Array,
+    least: float,
+) -> None:
+    """row = before P, from the states of type y to those of type x."""
+    at = 0
+    for c in range(starts[x], starts[x + 1]):
+        z0, width = states[tags[c]], states[tags[c] + 1] - states[tags[c]]
+        here = row[at : at + width]
+        here[:] = 0.0
+        k = 0
+        for d in range(starts[y], starts[y + 1]):
+            for w in range(states[tags[d]], states[tags[d] + 1]):
+                value = before[k]
+                k += 1
+                if value > least:
+                    arrow = transitions[w, z0 : z0 + width]
+                    for j in range(width):
+                        here[j] += value * arrow[j]
+        at += width
+
+
+@fast_kernel
+def _meet(
+    row: Array, x: int, starts: Longs, tags: Codes, states: Longs, emissions: Array, rows: Longs
+) -> float:
+    """row o e(x), rescaled to sum to one; the sum it had."""
+    mass, at = 0.0, 0
+    for c in range(starts[x], starts[x + 1]):
+        width, says = states[tags[c] + 1] - states[tags[c]], emissions[rows[c]]
+        for j in range(width):
+            row[at + j] *= says[j]
+            mass += row[at + j]
+        at += width
+    if mass <= 0.0:  # nothing leads here: begin anew with what the word alone says
+        at = 0
+        for c in range(starts[x], starts[x + 1]):
+            for j in range(states[tags[c] + 1] - states[tags[c]]):
+                row[at] = emissions[rows[c], j] + 1e-300
+                mass += row[at]
+                at += 1
+    for j in range(at):
+        row[j] /= mass
+    return mass
+
+
+@fast_kernel
+def _unigrams(
+    row: Array,
+    beta: Array,
+    weighted: Array,
+    x: int,
+    starts: Longs,
+    tags: Codes,
+    states: Longs,
+    emissions: Array,
+    rows: Longs,
+    found: Array,
+) -> float:
+    """mu(i, a) of each candidate; `weighted` gets e(x) o beta. The mass of all is returned."""
+    mass, at = 0.0, 0
+    for c in range(starts[x], starts[x + 1]):
+        width, says = states[tags[c] + 1] - states[tags[c]], emissions[rows[c]]
+        mu = 0.0
+        for j in range(width):
+            mu += row[at + j] * beta[at + j]
+            weighted[at + j] = says[j] * beta[at + j]
+        found[c - starts[x]] = mu
+        mass += mu
+        at += width
+    mass = max(mass, 1e-300)
+    for c in range(starts[x + 1] - starts[x]):
+        found[c] /= mass
+    return mass
+
+
+@fast_kernel
+def _move_back(
+    before: Array,
+    row: Array,
+    weighted: Array,
+    beta: Array,
+    part: Array,
+    y: int,
+    x: int,
+    starts: Longs,
+    tags: Codes,
+    states: Longs,
+    backwards: Array,
+    least: float,
+    found: Array,
+) -> None:
+    """mu(i, a, b) of each pair of candidates; beta = P weighted, from type x to type y, its largest one."""
+    top, pairs, k, pair = 0.0, 0.0, 0, 0
+    for d in range(starts[y], starts[y + 1]):
+        w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
+        sums, at = beta[k : k + wide], 0
+        sums[:] = 0.0
+        for c in range(starts[x], starts[x + 1]):
+            part[:wide] = 0.0
+            for z in range(states[tags[c]], states[tags[c] + 1]):
+                if row[at] > least:
+                    value, arrow = weighted[at], backwards[z, w0 : w0 + wide]
+                    for h in range(wide):
+                        part[h] += value * arrow[h]
+                at += 1
+            mu = 0.0
+            for h in range(wide):
+                mu += before[k + h] * part[h]
+                sums[h] += part[h]
+            found[pair] = mu
+            pairs += mu
+            pair += 1
+        for h in range(wide):
+            top = max(top, sums[h])
+        k += wide
+    for p in range(pair):
+        found[p] /= max(pairs, 1e-300)
+    if top <= 0.0:
+        beta[:k] = 1.0
+        top = 1.0
+    for h in range(k):
+        beta[h] /= top

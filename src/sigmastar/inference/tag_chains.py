@@ -97,6 +97,20 @@ def chain_marginals(
 
 
 @kernel
+def pairs_within(token_starts: Longs, block_starts: Longs, is_kept: NDArray[np.bool_], found: Longs) -> None:
+    """The places of pairs whose both candidates are kept, in order."""
+    count = 0
+    for i in range(1, len(token_starts) - 1):
+        u, n = token_starts[i], token_starts[i + 1] - token_starts[i]
+        for a in range((block_starts[i + 1] - block_starts[i]) // n):
+            if is_kept[token_starts[i - 1] + a]:
+                for b in range(n):
+                    if is_kept[u + b]:
+                        found[count] = block_starts[i] + a * n + b
+                        count += 1
+
+
+@kernel
 def best_sequences(
     offsets: Longs,
     low: int,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, sparse, special
 
-from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix, guess, narrowest_classes
+from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix, guess, narrowest_classes, places_of
 from sigmastar.structures.tagged import TaggedSentences, require_tagged
 from sigmastar.structures.word_features import word_classes, word_features
 
@@ -38,7 +38,7 @@ def learn_lexicon(sentences: TaggedSentences, rare: int = RARE, shrinkage: float
     learners = np.flatnonzero(totals <= max(rare, int(totals.min())))
     features, weights = _learn_guess([types[i] for i in learners], counts[learners].toarray())
     classes = frequent_classes(types, totals)
-    guessed = guess(types, features, weights).astype(np.float32).astype(float)  # as files keep it
+    guessed = guess(types, places_of(features), weights).astype(np.float32).astype(float)  # as files keep it
     class_of = narrowest_classes(types, classes)
     return TagLexicon(
         tags, tuple(types), counts, features, weights, classes, guessed, class_of, shrinkage, LEAST
@@ -57,7 +57,7 @@ def frequent_classes(types: list[str], totals: NDArray[np.int64]) -> tuple[str, 
 def _learn_guess(types: list[str], counts: Array) -> tuple[tuple[str, ...], Array]:
     met = Counter(name for word in types for name in word_features(word))
     features = tuple(sorted(name for name, count in met.items() if count >= 2))
-    return features, fit_softmax(feature_matrix(types, features), counts, PENALTY)
+    return features, fit_softmax(feature_matrix(types, places_of(features)), counts, PENALTY)
 
 
 def fit_softmax(features: sparse.csr_array, counts: Array, penalty: float, n_iterations: int = 60) -> Array:

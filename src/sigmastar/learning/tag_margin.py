@@ -20,7 +20,7 @@ from sigmastar.factorization.svd import factorize_up_to
 from sigmastar.inference.tag_training import train_margin
 from sigmastar.learning.tag_refinement import TaggedCorpus
 from sigmastar.operators.margin_tags import MarginTags, hankel_classes, token_views, with_looks
-from sigmastar.operators.tag_lexicon import feature_matrix
+from sigmastar.operators.tag_lexicon import feature_matrix, places_of
 from sigmastar.statistics.tag_features import TemplateFeatures, frequent_names
 from sigmastar.structures.word_features import word_features
 
@@ -49,8 +49,8 @@ def learn_margin(
     columns = token_views(lexicon, sentences, lattice).templates()
     templates = TemplateFeatures.of(columns)
     names = frequent_names([list(word_features(word)) for word in lexicon.words])
-    looks = feature_matrix(lexicon.words, names)
-    starts, features = with_looks(templates.codes(columns), looks, names, lexicon, sentences)
+    looks = feature_matrix(lexicon.words, places_of(names))
+    starts, features = with_looks(templates.codes(columns), looks, places_of(names), lexicon, sentences)
     features = numbered_on(features, starts, len(columns), templates.n_features)
     classes = frequent_pairs(corpus)
     of_candidate = hankel_classes(classes, lexicon, sentences.types, lattice)

@@ -8,7 +8,9 @@ together, and the same behind the gap. Quattoni, Balle, Carreras and Globerson (
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,8 @@ from sigmastar.inference.tag_chains import chain_marginals
 from sigmastar.inference.tag_scores import margin_scores
 from sigmastar.operators.refined_tags import Ratios
 from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
-from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix
-from sigmastar.statistics.tag_features import TemplateFeatures, TokenViews, joined
+from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix, places_of
+from sigmastar.statistics.tag_features import TemplateFeatures, TokenViews, View, joined
 from sigmastar.structures.tagged import TaggedSentences
 
 Array = NDArray[np.float64]
@@ -41,6 +43,10 @@ class MarginTags:
     classes: Longs  # sorted word x n_tags + tag of the frequent pairs; their rows of L, R follow the tags'
     left: Array
     right: Array
+
+    @cached_property
+    def name_codes(self) -> dict[str, int]:
+        return places_of(self.names)
 
     def candidate_classes(self, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Codes:
         """The row of L and of R of every candidate of every type."""
@@ -64,7 +70,7 @@ class MarginTags:
     ) -> tuple[Array, Array]:
         """Scores of candidates and of pairs of them, flat."""
         codes = self.templates.codes(token_views(lexicon, sentences, lattice).templates())
-        starts, features = with_looks(codes, self.looks, self.names, lexicon, sentences)
+        starts, features = with_looks(codes, self.looks, self.name_codes, lexicon, sentences)
         first_look = self.templates.n_features
         classes = self.candidate_classes(lexicon, sentences.types, lattice)
         firsts, arrows = np.zeros(int(lattice.token_starts[-1])), np.zeros(int(lattice.block_starts[-1]))
@@ -113,27 +119,28 @@ def looks_of(starts: Longs, indices: Codes, n_names: int) -> sparse.csr_array:
 
 def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TokenViews:
     """What templates look at; the guess of a word is its likeliest candidate."""
-    types, codes = sentences.types, sentences.type_codes
-    return TokenViews(
-        lexicon.part_codes(types, 0)[codes],
-        lexicon.class_codes(types).astype(np.int64)[codes],
-        lattice.likeliest.astype(np.int64)[codes],
-        sentences.offsets,
-        tuple(lexicon.part_codes(types, 1 + k)[codes] for k in range(lexicon.n_observed)),
-    )
+    types = sentences.types
+    parts = [lexicon.part_codes(types, k) for k in range(1 + lexicon.n_observed)]
+
+    def view(of_types: NDArray[Any], size: int) -> View:
+        return View.of(of_types.astype(np.int64)[sentences.type_codes], size, sentences.offsets)
+
+    words, *observed = (view(codes, len(names)) for codes, names in zip(parts, lexicon.parts, strict=True))
+    classes = view(lexicon.class_codes(types), len(lexicon.classes))
+    return TokenViews(words, classes, view(lattice.likeliest, lexicon.n_tags), tuple(observed))
 
 
 def with_looks(
     codes: Codes,
     looks: sparse.csr_array,
-    names: tuple[str, ...],
+    places: Mapping[str, int],
     lexicon: TagLexicon,
     sentences: TaggedSentences,
 ) -> tuple[Longs, Codes]:
     """Features of tokens by templates, and by the looks of their words: kept ones of words that are known."""
     known = lexicon.codes(sentences.types)
     strange = np.flatnonzero(known < 0)
-    found = feature_matrix([sentences.types[i] for i in strange.tolist()], names)
+    found = feature_matrix([sentences.types[i] for i in strange.tolist()], places)
     rows = known.copy()
     rows[strange] = looks.shape[0] + np.arange(len(strange))
     indices = np.concatenate([looks.indices, found.indices])

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.refined_tags import refined_marginals
-from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
+from sigmastar.operators.tag_lattice import GuidedLattice, TagLattice, TagMarginals
 from sigmastar.operators.tag_lexicon import TagLexicon
 from sigmastar.structures.tagged import TaggedSentences
 
@@ -49,7 +49,7 @@ class RefinedTags:
     final: Array
     by_word: Ratios
     by_class: Ratios
-    least: float = 1e-5  # states below this share of the belief lead nowhere; 0 is exact, and slower
+    least: float = 1e-4  # states below this share of the belief lead nowhere; 0 is exact, and slower
 
     @property
     def n_states(self) -> int:
@@ -73,14 +73,24 @@ class RefinedTags:
         return table
 
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
-        found = lattice.empty()
         emissions = self.emissions(lexicon, sentences.types, lattice)
+        return self._marginals(lattice, emissions, np.arange(len(emissions)))
+
+    def marginals_within(
+        self, lexicon: TagLexicon, sentences: TaggedSentences, guide: GuidedLattice
+    ) -> TagMarginals:
+        """Marginals on the candidates that a guide leaves; the others keep the guide's."""
+        emissions = self.emissions(lexicon, sentences.types, guide.whole.lattice)
+        return guide.filled(self._marginals(guide.narrow, emissions, guide.rows))
+
+    def _marginals(self, lattice: TagLattice, emissions: Array, rows: Longs) -> TagMarginals:
+        found = lattice.empty()
         backwards = np.ascontiguousarray(self.transitions.T)
 
         def task(low: int, high: int) -> None:
             refined_marginals(
                 lattice.offsets, low, high, lattice.types, lattice.starts, lattice.tags,
-                lattice.token_starts, lattice.block_starts, emissions, self.states,
+                lattice.token_starts, lattice.block_starts, emissions, rows, self.states,
                 self.initial, self.transitions, backwards, self.final,
                 found.unigrams, found.bigrams, found.logs, self.least,
             )  # fmt: skip

@@ -1,4 +1,8 @@
-"""A corpus as a lattice: the candidate tags of every word, and tables of marginals over them."""
+"""A corpus as a lattice: the candidate tags of every word, and tables of marginals over them.
+
+A cheap model may guide a dear one: candidates to which it gives almost nothing are left out of the lattice of
+the other, token by token.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.inference.tag_chains import pairs_within
 from sigmastar.parallel import thread_map
 
 Array = NDArray[np.float64]
@@ -102,3 +107,40 @@ class TagMarginals:
         table = np.zeros((len(lattice.types), n_tags))
         table[lattice.token_of, lattice.tags[lattice.candidate_of]] = self.unigrams
         return table
+
+
+@dataclass(frozen=True, eq=False)
+class GuidedLattice:
+    """The candidates to which a guide gives at least some mass."""
+
+    whole: TagMarginals  # of the guide
+    kept: Longs  # flat over tokens and candidates, those that are left
+    narrow: TagLattice  # of these alone; every token is its own type
+    rows: Longs  # of each of them, the candidate of its type
+
+    @classmethod
+    def of(cls, guide: TagMarginals, least: float) -> GuidedLattice:
+        lattice = guide.lattice
+        kept = np.flatnonzero(guide.unigrams >= min(least, 1.0 / max(lattice.n_candidates.max(initial=1), 1)))
+        rows = lattice.candidate_of[kept]
+        starts = np.searchsorted(kept, lattice.token_starts)
+        types = np.arange(len(lattice.types), dtype=np.int32)
+        narrow = TagLattice(lattice.offsets, types, starts, lattice.tags[rows], lattice.chances[rows])
+        return cls(guide, kept, narrow, rows)
+
+    @cached_property
+    def pairs(self) -> Longs:
+        """Flat over pairs of candidates of neighbours, those with both ends left."""
+        lattice = self.whole.lattice
+        is_kept = np.zeros(len(self.whole.unigrams), dtype=bool)
+        is_kept[self.kept] = True
+        found = np.empty(int(self.narrow.block_starts[-1]), dtype=np.int64)
+        pairs_within(lattice.token_starts, lattice.block_starts, is_kept, found)
+        return found
+
+    def filled(self, found: TagMarginals) -> TagMarginals:
+        """Marginals on the narrow lattice as ones on the whole: what was left out keeps the guide's share."""
+        unigrams, bigrams = self.whole.unigrams.copy(), self.whole.bigrams.copy()
+        unigrams[self.kept] = found.unigrams
+        bigrams[self.pairs] = found.bigrams
+        return TagMarginals(self.whole.lattice, unigrams, bigrams, found.logs)

@@ -9,9 +9,10 @@ observed, x is the word with what stands in them, and so are its features and cl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -55,8 +56,10 @@ class TagLexicon:
     @cached_property
     def parts(self) -> tuple[dict[str, int], ...]:
         """Codes of the words alone, and of what stands in each observed column."""
+        if not self.n_observed:
+            return (self.word_codes,)
         columns = zip(*(symbol.split(SEPARATOR) for symbol in self.words), strict=True)
-        return tuple({name: code for code, name in enumerate(dict.fromkeys(column))} for column in columns)
+        return tuple(places_of(list(dict.fromkeys(column))) for column in columns)
 
     def part_codes(self, types: Sequence[str], number: int) -> Longs:
         """Of each symbol the code of its word (0) or of an observed column (from 1), -1 if it is unknown."""
@@ -67,7 +70,11 @@ class TagLexicon:
 
     @cached_property
     def word_codes(self) -> dict[str, int]:
-        return {word: code for code, word in enumerate(self.words)}
+        return places_of(self.words)
+
+    @cached_property
+    def feature_codes(self) -> dict[str, int]:
+        return places_of(self.features)
 
     @cached_property
     def prior(self) -> Array:
@@ -77,7 +84,7 @@ class TagLexicon:
 
     def codes(self, types: Sequence[str]) -> Codes:
         """The code of each word, -1 if it is unknown."""
-        return np.fromiter((self.word_codes.get(word, -1) for word in types), np.int32, count=len(types))
+        return np.fromiter(map(self.word_codes.get, types, repeat(-1)), np.int32, count=len(types))
 
     def class_codes(self, types: Sequence[str]) -> Codes:
         """The narrowest class of each word."""
@@ -92,7 +99,7 @@ class TagLexicon:
         codes = self.codes(types)
         found = self.guessed[np.maximum(codes, 0)]
         strange = np.flatnonzero(codes < 0)
-        found[strange] = guess([types[i] for i in strange.tolist()], self.features, self.weights)
+        found[strange] = guess([types[i] for i in strange.tolist()], self.feature_codes, self.weights)
         return found
 
     def distributions(self, types: Sequence[str]) -> Array:
@@ -166,24 +173,28 @@ class TagLexicon:
         )
 
 
-def guess(types: Sequence[str], features: Sequence[str], weights: Array) -> Array:
+def guess(types: Sequence[str], places: Mapping[str, int], weights: Array) -> Array:
     """Softmax of the weights of what words look like; the last row of weights is the constant."""
-    scores = np.asarray(feature_matrix(types, features) @ weights[:-1]) + weights[-1]
+    scores = np.asarray(feature_matrix(types, places) @ weights[:-1]) + weights[-1]
     return np.asarray(special.softmax(scores, axis=1)) if len(types) else scores
 
 
 def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Codes:
     """The place among `classes` of the narrowest class of each word."""
-    places = {name: code for code, name in enumerate(classes)}
+    places = places_of(classes)
     found = (next(places[name] for name in word_classes(word) if name in places) for word in types)
     return np.fromiter(found, np.int32, len(types))
 
 
-def feature_matrix(types: Sequence[str], features: Sequence[str]) -> sparse.csr_array:
-    """Which of the features each word has."""
-    places = {name: code for code, name in enumerate(features)}
+def places_of(names: Sequence[str]) -> dict[str, int]:
+    """Of each name, where it stands."""
+    return {name: code for code, name in enumerate(names)}
+
+
+def feature_matrix(types: Sequence[str], places: Mapping[str, int]) -> sparse.csr_array:
+    """Which of the features each word has; `places` are their columns."""
     rows = [[places[name] for name in word_features(word) if name in places] for word in types]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     indices = np.array([code for row in rows for code in row], dtype=np.int32)
     starts = np.append(0, np.cumsum(lengths))
-    return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(features)))
+    return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(places)))

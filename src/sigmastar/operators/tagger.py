@@ -4,6 +4,8 @@
 
 Every member gives its own marginals of tags and of pairs of tags; the conditionals that they imply are the
 potentials of a chain, whose marginals are those of the product. One member with weight one keeps its own.
+Where features and refinements are multiplied, features come first, being cheap: refinements pass over tags
+to which these give almost nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 
 from sigmastar.inference.tag_chains import best_sequences, chain_marginals
 from sigmastar.operators import margin_tags, refined_tags, weighted_tagger
-from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
+from sigmastar.operators.tag_lattice import GuidedLattice, TagLattice, TagMarginals
 from sigmastar.operators.tag_lexicon import TagLexicon
 from sigmastar.parallel import limited_threads
 from sigmastar.structures.tagged import TaggedSentences
@@ -54,6 +56,7 @@ class Tagger:
     members: tuple[TagModel, ...]
     weights: tuple[float, ...]
     decoding: str = "marginals"
+    least: float = 1e-2  # refinements pass over tags with less by the features, p^w; 0 is exact, and slower
 
     @property
     def tags(self) -> tuple[str, ...]:
@@ -63,8 +66,31 @@ class Tagger:
         """Marginals of tags and of pairs of neighbouring tags on the candidates of every word."""
         with limited_threads(n_threads):
             lattice = self.lexicon.lattice(sentences)
-            found = [member.marginals(self.lexicon, sentences, lattice) for member in self.members]
+            found = self._members_marginals(sentences, lattice)
             return found[0] if len(found) == 1 and self.weights == (1.0,) else product(found, self.weights)
+
+    def _members_marginals(self, sentences: TaggedSentences, lattice: TagLattice) -> list[TagMarginals]:
+        """Of every member; the first one of features guides refinements."""
+        own = {
+            number: member.marginals(self.lexicon, sentences, lattice)
+            for number, member in enumerate(self.members)
+            if not (self.guide and isinstance(member, refined_tags.RefinedTags))
+        }
+        guided = None
+        if self.guide:
+            number = self.guide[0]
+            guided = GuidedLattice.of(own[number], self.least ** (1.0 / max(self.weights[number], 1e-3)))
+        for number, member in enumerate(self.members):
+            if guided is not None and isinstance(member, refined_tags.RefinedTags):
+                own[number] = member.marginals_within(self.lexicon, sentences, guided)
+        return [own[number] for number in range(len(self.members))]
+
+    @property
+    def guide(self) -> list[int]:
+        """Members of features, where something may be left out."""
+        if not self.least:
+            return []
+        return [k for k, member in enumerate(self.members) if isinstance(member, margin_tags.MarginTags)]
 
     def predict_proba(self, sentences: TaggedSentences, n_threads: int | None = None) -> Array:
         """mu(i, a) as a table, words x tags."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,46 +20,61 @@ Longs = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
 LEAST = 2
+LARGEST_TABLE = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """Codes of tokens below `size`, -1 where they are unknown; and these up to two places away."""
+
+    size: int
+    near: dict[int, Longs]
+
+    @classmethod
+    def of(cls, codes: Longs, size: int, offsets: Longs) -> View:
+        return cls(size, {k: _shifted(codes, offsets, k) for k in (-2, -1, 0, 1, 2)})
+
+    def __getitem__(self, place: int) -> Longs:
+        return self.near[place]
+
+    def pair(self, place: int, other: View, there: int) -> Longs:
+        """One number for what stands at both places; it hangs on sizes, not on the sentences at hand."""
+        return self[place] * (other.size + 3) + other[there]
+
+    def triple(self, place: int) -> Longs:
+        """One number for three neighbours, from `place` on."""
+        return (self[place] * (self.size + 3) + self[place + 1]) * (self.size + 3) + self[place + 2]
 
 
 @dataclass(frozen=True, eq=False)
 class TokenViews:
-    """What templates look at: the code, the class and the likeliest tag of each word, and sentence ends;
-    codes of each column that is observed."""
+    """What templates look at: the code, class and likeliest tag of each word, and what is observed."""
 
-    words: Longs
-    classes: Longs
-    guesses: Longs
-    offsets: Longs
-    observed: tuple[Longs, ...] = ()
+    words: View
+    classes: View
+    guesses: View
+    observed: tuple[View, ...] = ()
 
     def templates(self) -> list[Longs]:
         """A column a template; numbers are not negative."""
-        word, kind, guess = (
-            {k: _shifted(column, self.offsets, k) for k in (-2, -1, 0, 1, 2)}
-            for column in (self.words, self.classes, self.guesses)
-        )
-        m, q = int(self.words.max(initial=0)) + 4, 1 << 12
+        word, kind, guess = self.words, self.classes, self.guesses
         return [
-            word[0], word[-1], word[1], word[-2], word[2],
-            word[-1] * m + word[0], word[0] * m + word[1],
-            kind[-1], kind[1], kind[-1] * q + kind[0], kind[0] * q + kind[1],
+            word[0], word[-1], word[1], word[-2], word[2], word.pair(-1, word, 0), word.pair(0, word, 1),
+            kind[-1], kind[1], kind.pair(-1, kind, 0), kind.pair(0, kind, 1),
             guess[-1], guess[1], guess[2], guess[-2],
-            guess[-1] * q + guess[1], guess[1] * q + guess[2], guess[-2] * q + guess[-1],
-            (guess[-1] * q + guess[0]) * q + guess[1], word[0] * q + guess[1], word[0] * q + guess[-1],
-            *(column for observed in self.observed for column in self._observed_templates(observed, word)),
+            guess.pair(-1, guess, 1), guess.pair(1, guess, 2), guess.pair(-2, guess, -1),
+            guess.triple(-1), word.pair(0, guess, 1), word.pair(0, guess, -1),
+            *(column for seen in self.observed for column in self._observed_templates(seen)),
         ]  # fmt: skip
 
-    def _observed_templates(self, observed: Longs, word: dict[int, Longs]) -> list[Longs]:
+    def _observed_templates(self, seen: View) -> list[Longs]:
         """What is observed, alone, in pairs and triples of neighbours, and with words."""
-        seen = {k: _shifted(observed, self.offsets, k) for k in (-2, -1, 0, 1, 2)}
-        q = 1 << 12
-        pairs = {k: seen[k] * q + seen[k + 1] for k in (-2, -1, 0, 1)}
+        word, q = self.words, seen.size + 3
         return [
-            *seen.values(), *pairs.values(), seen[-1] * q + seen[1],
-            *(pairs[k] * q + seen[k + 2] for k in (-2, -1, 0)),
-            *(word[0] * q + seen[k] for k in (-1, 0, 1)), word[-1] * q + seen[0], word[1] * q + seen[0],
-            word[0] * q * q + pairs[-1], word[0] * q * q + pairs[0],
+            *seen.near.values(), *(seen.pair(k, seen, k + 1) for k in (-2, -1, 0, 1)), seen.pair(-1, seen, 1),
+            *(seen.triple(k) for k in (-2, -1, 0)),
+            *(word.pair(0, seen, k) for k in (-1, 0, 1)), word.pair(-1, seen, 0), word.pair(1, seen, 0),
+            word.pair(0, seen, -1) * q + seen[0], word.pair(0, seen, 0) * q + seen[1],
         ]  # fmt: skip
 
 
@@ -83,12 +99,35 @@ class TemplateFeatures:
     def codes(self, columns: Sequence[Longs]) -> Codes:
         """The feature of each token in each template, -1 where its number is none; tokens x templates."""
         found, first = [], 0
-        for keys, column in zip(self.keys, columns, strict=True):
-            at = np.minimum(np.searchsorted(keys, column), max(len(keys) - 1, 0))
-            known = keys[at] == column if len(keys) else np.zeros(len(column), dtype=bool)
-            found.append(np.where(known, at + first, -1))
+        for keys, table, column in zip(self.keys, self.tables, columns, strict=True):
+            found.append(
+                _looked_up(table, column, first) if table is not None else _sought(keys, column, first)
+            )
             first += len(keys)
         return np.column_stack(found).astype(np.int32)
+
+    @cached_property
+    def tables(self) -> list[Codes | None]:
+        """Of templates with small numbers, the place of every number, -1 where it is no feature."""
+        tables: list[Codes | None] = []
+        for keys in self.keys:
+            small = len(keys) and keys[-1] < LARGEST_TABLE
+            table = np.full(int(keys[-1]) + 2, -1, dtype=np.int32) if small else None
+            if table is not None:
+                table[keys] = np.arange(len(keys))
+            tables.append(table)
+        return tables
+
+
+def _looked_up(table: Codes, column: Longs, first: int) -> Codes:
+    at = table[np.minimum(column, len(table) - 1)]
+    return np.where(at >= 0, at + np.int32(first), np.int32(-1))
+
+
+def _sought(keys: Longs, column: Longs, first: int) -> Longs:
+    at = np.minimum(np.searchsorted(keys, column), max(len(keys) - 1, 0))
+    known = keys[at] == column if len(keys) else np.zeros(len(column), dtype=bool)
+    return np.where(known, at + first, -1)
 
 
 def frequent_names(rows: Sequence[Sequence[str]], least: int = LEAST) -> tuple[str, ...]:

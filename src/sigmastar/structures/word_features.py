@@ -44,10 +44,14 @@ def word_of(symbol: str) -> str:
     return symbol.partition(SEPARATOR)[0]
 
 
-def word_features(symbol: str) -> Iterator[str]:
+@lru_cache(maxsize=8192)
+def word_features(symbol: str) -> tuple[str, ...]:
     """Names of what a word has: its affixes, its shape, its parts, what is observed."""
     word, _, observed = symbol.partition(SEPARATOR)
-    yield from _looks(word)
+    return (*_looks(word), *_beside(word, observed))
+
+
+def _beside(word: str, observed: str) -> Iterator[str]:
     if observed:
         small = word.lower()
         yield f"observed={observed}"
