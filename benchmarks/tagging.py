@@ -2,7 +2,8 @@
 
 Test accuracy on all and on unknown words, F1 of chunks, training time and tokens a second, for every learner
 on UPOS of the English EWT treebank and on tags and chunks of CoNLL 2000; CRFsuite (c1 = c2 = 0.1, 100
-iterations) is the peer, on features of the same words and windows. Inputs are words alone, also for chunks.
+iterations) is the peer, on features of the same words and windows. Chunks are found given the tags, as in the
+shared task, by all; unit `words` finds them from words alone.
 Sizes and weights are the defaults, which were chosen on EWT's development part and on the last tenth of the
 CoNLL 2000 training sentences. `single` is one refinement; `start` a smaller one from spectral clusters with 6
 EM iterations, `em` one of the same size from chance with 40: both with four seeds.
@@ -29,8 +30,13 @@ from sigmastar.operators.weighted_tagger import WeightedTagger
 from sigmastar.structures.tagged import TaggedSentences
 from sigmastar.structures.word_features import shape
 
-UNITS = {"ewt": "ud", "pos": "conll2000", "chunk": "conll2000"}
-LABELS = {"ewt": "upos", "pos": "2", "chunk": "3"}
+UNITS = {"ewt": "ud", "pos": "conll2000", "chunk": "conll2000", "words": "conll2000"}
+LAYOUTS = {
+    "ewt": TaggedLayout("conllu", "upos"),
+    "pos": TaggedLayout("columns", "2"),
+    "chunk": TaggedLayout("columns", "3"),
+    "words": TaggedLayout("columns", "3", ()),
+}
 CRF = "crfsuite"
 SIZE = 16  # states of a tag where starts are compared
 START = TaggerSettings(n_states=SIZE, n_members=1, features=False)
@@ -63,8 +69,7 @@ def files(unit: str, settings: Settings) -> list[Path]:
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
-    layout = TaggedLayout("conllu" if unit == "ewt" else "columns", LABELS[unit])
-    train, test = (layout.read(path).sentences for path in files(unit, settings))
+    train, test = (LAYOUTS[unit].read(path).sentences for path in files(unit, settings))
     right: dict[str, np.ndarray] = {}
     chunks: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for method in settings.chosen(METHODS):
@@ -119,7 +124,7 @@ def _ours(
 def _peer(train: TaggedSentences, test: TaggedSentences) -> tuple[list[str], Row]:
     import pycrfsuite
 
-    sentences = [crf_features(words) for words in train.cut(train.words)]
+    sentences = crf_sentences(train)
     trainer = pycrfsuite.Trainer(verbose=False)
     for features, tags in zip(sentences, train.cut(train.tags or []), strict=True):
         trainer.append(features, tags)
@@ -130,13 +135,36 @@ def _peer(train: TaggedSentences, test: TaggedSentences) -> tuple[list[str], Row
         tagger = pycrfsuite.Tagger()
         tagger.open(model)
         found, tagging = timed(
-            lambda: [tag for words in test.cut(test.words) for tag in tagger.tag(crf_features(words))]
+            lambda: [tag for features in crf_sentences(test) for tag in tagger.tag(features)]
         )
     return found, {
         "seconds": training.seconds,
         "cpu_seconds": training.cpu_seconds,
         "tokens/s": test.n_words / tagging.cpu_seconds,
     }
+
+
+def crf_sentences(sentences: TaggedSentences) -> list[list[list[str]]]:
+    """Features of every word of every sentence, of the word and of what is observed."""
+    rows = [crf_features(words) for words in sentences.cut(sentences.words)]
+    for column in sentences.observed:
+        for features, given in zip(rows, sentences.cut(column), strict=True):
+            for row, more in zip(features, crf_observed(given), strict=True):
+                row += more
+    return rows
+
+
+def crf_observed(given: list[str]) -> list[list[str]]:
+    """What is observed in a window of five, alone and in pairs and triples of neighbours."""
+    wide = ["<>", "<>", *given, "<>", "<>"]
+    return [
+        [
+            f"{low - 2}..{low + length - 3}={'|'.join(wide[i + low : i + low + length])}"
+            for length in (1, 2, 3)
+            for low in range(6 - length)
+        ]
+        for i in range(len(given))
+    ]
 
 
 def crf_features(words: list[str]) -> list[list[str]]:
@@ -197,8 +225,9 @@ def conclude(rows: list[Row]) -> list[Finding]:
     gain = mean("ewt", "single", "accuracy") - mean("ewt", "trigram", "accuracy")
     say("EWT, one refinement - trigram", gain, Target(">=", 0.016))
     say("CoNLL 2000 tags, refined: accuracy", mean("pos", "refined", "accuracy"), Target(">=", 0.978))
-    say("CoNLL 2000 chunks, refined: F1", mean("chunk", "refined", "F1"), Target(">=", 0.929))
-    for unit, column in (("ewt", "accuracy"), ("pos", "accuracy"), ("chunk", "F1")):
+    say("CoNLL 2000 chunks, refined: F1", mean("chunk", "refined", "F1"), Target(">=", 0.9377))
+    say("CoNLL 2000 chunks from words, refined: F1", mean("words", "refined", "F1"), Target(">=", 0.929))
+    for unit, column in (("ewt", "accuracy"), ("pos", "accuracy"), ("chunk", "F1"), ("words", "F1")):
         peer = mean(unit, "refined", column) - mean(unit, CRF, column)
         say(f"{unit}, refined - CRFsuite: {column}", peer, Target(">=", 0.0))
         ratio = mean(unit, "refined", "cpu_seconds") / mean(unit, CRF, "cpu_seconds")
