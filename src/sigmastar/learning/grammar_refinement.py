@@ -4,8 +4,8 @@
                                  + 1/2 sum over lengths l of w(l) (f(length l) - p(length l))^2
 
 The first sum runs over the strings that occur and, where these are not too many, over all short ones that
-do not, with p = 0. The second sees all others: the mass of a length is the value of the string `any ..
-any`, where the vector of `any` is the sum of all word vectors. Weights are first one, which is easiest to
+do not, with p = 0. The second sees all others: the mass of a length is the value of a string of as many
+symbols `any`, whose vector is the sum of all word vectors. Weights are first one, which is easiest to
 descend, then 1 / (p + 1/N), the variance of a frequency, and at last 1 / (f + 0.3/N) with the f just found:
 those frequencies that came out low by chance would else weigh too much. Not convex: it polishes what
 completion found.

@@ -42,14 +42,16 @@ RELATIONS: Mapping[str, Relation] = {
 """For prepositions the word above is asked for, given the noun below."""
 
 
-def text_vectors(data_folder: Path, window: int = 2, weighting: Weighting = ppmi) -> Vectors:
+def text_vectors(
+    data_folder: Path, window: int = 2, weighting: Weighting = ppmi, sided: bool = True
+) -> Vectors:
     """Vectors of the running text."""
     files = sorted((data_folder / "text").glob("*.txt.gz"))
     if not files:
         raise InputError(
             "there is no running text *.txt.gz; set SIGMASTAR_DATA", file=str(data_folder / "text")
         )
-    return learn_vectors(files, window, weighting=weighting)
+    return learn_vectors(files, window, weighting=weighting, sided=sided)
 
 
 def treebanks(data_folder: Path) -> list[DependencyTreebank]:
