@@ -27,7 +27,7 @@ from sigmastar.statistics.associations import WEIGHTINGS
     "--contexts", type=click.IntRange(1), default=2000, help="The most frequent words, as contexts."
 )
 @click.option(
-    "--sided/--unsided", default=True, help="Whether a context on the left differs from one on the right."
+    "--sided", is_flag=True, help="A context on the left is another than on the right: for bilexical."
 )
 @click.option("--weighting", type=click.Choice(list(WEIGHTINGS)), default="ppmi", help="Of the counts.")
 @click.option("--min-count", type=click.IntRange(1), default=2, help="Rarer words get no vector.")

@@ -21,12 +21,12 @@ def learn_vectors(
     min_count: int = 2,
     dimension: int | None = None,
     lower_case: bool = True,
-    sided: bool = True,
+    sided: bool = False,
 ) -> Vectors:
     """Vectors of all words met `min_count` times; contexts are the `n_contexts` most frequent words.
 
-    `sided` tells words on the left from words on the right: twice the coordinates, and a better judge of
-    what fits what.
+    `sided` tells words on the left from words on the right: twice the coordinates, a better judge of which
+    modifiers fit a head, and no better one of attachment.
 
     With `dimension` they are compressed to so many singular directions. The text passes twice: once for
     the frequencies, once for the counts, and is never held as a whole.

@@ -43,7 +43,7 @@ RELATIONS: Mapping[str, Relation] = {
 
 
 def text_vectors(
-    data_folder: Path, window: int = 2, weighting: Weighting = ppmi, sided: bool = True
+    data_folder: Path, window: int = 2, weighting: Weighting = ppmi, sided: bool = False
 ) -> Vectors:
     """Vectors of the running text."""
     files = sorted((data_folder / "text").glob("*.txt.gz"))
