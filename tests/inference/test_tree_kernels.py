@@ -123,7 +123,7 @@ def test_the_fine_chart_sums_over_all_trees_and_states(seed: int, n: int, signed
     )
     begin, symbols, at, vectors = leaf_arrays(leaves, n)
     fine, uses, log2 = fine_posteriors(
-        starts, items, chart[3], edges, begin, symbols, at, vectors, grammar.n_states, grammar.tensors,
+        starts, items, edges, begin, symbols, at, vectors, grammar.n_states, grammar.tensors,
         grammar.offsets, grammar.roots, grammar.state_at,
     )  # fmt: skip
     total, expected = marginals(grammar, n, leaves)

@@ -3,8 +3,9 @@
     inside   f_p += 2^e sum over y, z of T[y, z, x] f_l[y] f_r[z]        e = e_left + e_right - e_parent
     outside  g_l += 2^e sum over x, z of T[y, z, x] g_p[x] f_r[z],  and g_r alike
 
-Figure 3 of Cohen et al. (2012); exponents of cells as in `tree_chart`. Tensors are read along (z, x), one row
-for every y, in single or double precision. They may be signed.
+Figure 3 of Cohen et al. (2012). Cells have exponents as in `tree_chart`, but their own: over a long sentence
+a grammar with states may be 2^128 times as sure as the plain one. Tensors are read along (z, x), one row for
+every y, in single or double precision. They may be signed. Edges into one cell come together, cells by width.
 """
 
 from __future__ import annotations
@@ -76,62 +77,93 @@ def _contract_left(
 
 
 @fast_kernel
-def fine_posteriors(
+def _rescaled(vectors: Reals) -> int:
+    """Bring the largest entry of a cell near one; the power of two that was taken out."""
+    top = 0.0
+    for x in range(len(vectors)):
+        top = max(top, abs(vectors[x]))
+    if not top > 0.0:
+        return 0
+    step = int(np.ceil(np.log2(top)))
+    factor = _power(-step)
+    for x in range(len(vectors)):
+        vectors[x] *= factor
+    return step
+
+
+@fast_kernel
+def _leaf_insides(
     starts: Longs,
     items: Ints,
-    exponents: Longs,
-    edges: Ints,
+    at: Longs,
     begin: Longs,
     leaf_symbols: Ints,
     leaf_at: Longs,
     leaf_vectors: Array,
-    n_states: Longs,
-    tensors: Reals,
-    offsets: Longs,
-    roots: Array,
-    root_at: Longs,
-) -> tuple[Array, Array, float]:
-    """Figure 3 of Cohen et al. (2012) on edges: posteriors of items and of edges, all states together.
-
-    And log2 of the total, nan where it is not positive.
-    """
-    n, cell = len(begin) - 1, _cells(starts)
-    at = np.zeros(len(items) + 1, np.int64)
-    for item in range(len(items)):
-        at[item + 1] = at[item] + n_states[items[item]]
-    inner, outer = np.zeros(at[-1], tensors.dtype), np.zeros(at[-1], tensors.dtype)
-    cast = np.zeros(2, tensors.dtype)  # numbers of the type of the tensors, so that products stay in it
-    table = np.zeros(n_states.max() ** 2, tensors.dtype)
-    for i in range(n):
-        candidate, factor = begin[i], _power(-exponents[i])
+    inner: Reals,
+    exponents: Longs,
+) -> None:
+    for i in range(len(begin) - 1):
+        candidate = begin[i]
         for item in range(starts[i], starts[i + 1]):
             while leaf_symbols[candidate] != items[item]:
                 candidate += 1
             for x in range(at[item + 1] - at[item]):
-                inner[at[item] + x] = factor * leaf_vectors[leaf_at[candidate] + x]
-    for e in range(len(edges)):
-        p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
-        cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
-        mine, right = inner[at[p] : at[p + 1]], inner[at[east] : at[east + 1]]
-        _contract_left(
-            tensors, offsets[edges[e, 3]], inner[at[west] : at[west + 1]], cast[0], table, mine, right
-        )
-        place = 0
-        for z in range(len(right)):
-            weight, row = right[z], table[place : place + len(mine)]
-            for x in range(len(mine)):
-                mine[x] += weight * row[x]
-            place += len(mine)
-    last, total = len(exponents) - 1, 0.0
-    for item in range(starts[last], starts[last + 1]):
-        for x in range(at[item + 1] - at[item]):
-            total += roots[root_at[items[item]] + x] * inner[at[item] + x]
-    posteriors, uses = np.zeros(len(items)), np.zeros(len(edges))
-    if not total > 0.0:
-        return posteriors, uses, np.nan
-    for item in range(starts[last], starts[last + 1]):
-        for x in range(at[item + 1] - at[item]):
-            outer[at[item] + x] = roots[root_at[items[item]] + x] / total
+                inner[at[item] + x] = leaf_vectors[leaf_at[candidate] + x]
+        exponents[i] = _rescaled(inner[at[starts[i]] : at[starts[i + 1]]])
+
+
+@fast_kernel
+def _insides(
+    starts: Longs,
+    cell: Ints,
+    edges: Ints,
+    at: Longs,
+    tensors: Reals,
+    offsets: Longs,
+    inner: Reals,
+    exponents: Longs,
+    table: Reals,
+    cast: Reals,
+) -> None:
+    """Inside vectors and exponents of all cells above words."""
+    e = 0
+    while e < len(edges):
+        c, end, scale = cell[edges[e, 0]], e, np.int64(-(1 << 60))
+        while end < len(edges) and cell[edges[end, 0]] == c:
+            scale = max(scale, exponents[cell[edges[end, 1]]] + exponents[cell[edges[end, 2]]])
+            end += 1
+        while e < end:
+            p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
+            cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - scale)
+            mine, right = inner[at[p] : at[p + 1]], inner[at[east] : at[east + 1]]
+            low = offsets[edges[e, 3]]
+            _contract_left(tensors, low, inner[at[west] : at[west + 1]], cast[0], table, mine, right)
+            place = 0
+            for z in range(len(right)):
+                weight, row = right[z], table[place : place + len(mine)]
+                for x in range(len(mine)):
+                    mine[x] += weight * row[x]
+                place += len(mine)
+            e += 1
+        exponents[c] = scale + _rescaled(inner[at[starts[c]] : at[starts[c + 1]]])
+
+
+@fast_kernel
+def _outsides(
+    cell: Ints,
+    edges: Ints,
+    at: Longs,
+    tensors: Reals,
+    offsets: Longs,
+    inner: Reals,
+    outer: Reals,
+    exponents: Longs,
+    table: Reals,
+    cast: Reals,
+) -> Array:
+    """Fill the outside vectors; the posterior of every edge."""
+    uses = np.zeros(len(edges))
     for e in range(len(edges) - 1, -1, -1):
         p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
         cast[0] = _power(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
@@ -153,6 +185,47 @@ def fine_posteriors(
                 flow += row[k] * table[k]
             outer[y] += flow
             low += place
+    return uses
+
+
+@fast_kernel
+def fine_posteriors(
+    starts: Longs,
+    items: Ints,
+    edges: Ints,
+    begin: Longs,
+    leaf_symbols: Ints,
+    leaf_at: Longs,
+    leaf_vectors: Array,
+    n_states: Longs,
+    tensors: Reals,
+    offsets: Longs,
+    roots: Array,
+    root_at: Longs,
+) -> tuple[Array, Array, float]:
+    """Figure 3 of Cohen et al. (2012) on edges: posteriors of items and of edges, all states together.
+
+    And log2 of the total, nan where it is not positive.
+    """
+    cell, exponents = _cells(starts), np.zeros(len(starts) - 1, np.int64)
+    at = np.zeros(len(items) + 1, np.int64)
+    for item in range(len(items)):
+        at[item + 1] = at[item] + n_states[items[item]]
+    inner, outer = np.zeros(at[-1], tensors.dtype), np.zeros(at[-1], tensors.dtype)
+    cast = np.zeros(2, tensors.dtype)  # numbers of the type of the tensors, so that products stay in it
+    table = np.zeros(n_states.max() ** 2, tensors.dtype)
+    _leaf_insides(starts, items, at, begin, leaf_symbols, leaf_at, leaf_vectors, inner, exponents)
+    _insides(starts, cell, edges, at, tensors, offsets, inner, exponents, table, cast)
+    last, total, posteriors = len(exponents) - 1, 0.0, np.zeros(len(items))
+    for item in range(starts[last], starts[last + 1]):
+        for x in range(at[item + 1] - at[item]):
+            total += roots[root_at[items[item]] + x] * inner[at[item] + x]
+    if not total > 0.0:
+        return posteriors, np.zeros(len(edges)), np.nan
+    for item in range(starts[last], starts[last + 1]):
+        for x in range(at[item + 1] - at[item]):
+            outer[at[item] + x] = roots[root_at[items[item]] + x] / total
+    uses = _outsides(cell, edges, at, tensors, offsets, inner, outer, exponents, table, cast)
     for item in range(len(items)):
         value = 0.0
         for x in range(at[item], at[item + 1]):

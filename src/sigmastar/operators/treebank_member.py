@@ -116,7 +116,6 @@ class Member:
             posteriors, uses, log2_total = fine_posteriors(
                 starts,
                 items,
-                chart.exponents,
                 edges,
                 leaves.begin,
                 leaves.symbols,
