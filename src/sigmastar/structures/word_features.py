@@ -79,6 +79,7 @@ def _looks(word: str) -> Iterator[str]:
         yield f"after={small.rpartition('-')[2]}"
 
 
+@lru_cache(maxsize=8192)
 def word_classes(symbol: str) -> tuple[str, ...]:
     """Classes of words like this one, narrow ones first; the last one, without a name, holds all words."""
     word, _, observed = symbol.partition(SEPARATOR)
