@@ -47,7 +47,7 @@ from sigmastar.structures.trees import Tree
 Array = NDArray[np.float64]
 Watch = Callable[[int, int], None]
 
-SIGNED = Shrinkage(strength=60.0, backing=50.0, words=50.0)
+SIGNED = Shrinkage(strength=80.0, backing=50.0, words=80.0)
 """Signed tensors need more: with less the totals of more than one sentence in a hundred are not positive."""
 
 FEW = 4  # states of the grammar that prunes for the full one

@@ -33,8 +33,8 @@ class Pruning:
 
     beam: float = 3e-3
     groups: float = 1e-3  # after the grammar of groups
-    coarse: float = 1e-4  # after the plain grammar
-    edges: float = 3e-5
+    coarse: float = 3e-4  # after the plain grammar
+    edges: float = 1e-4
     middle: float = 1e-3  # after a grammar of few states
     labels: float = 1e-3  # what the first of several grammars leaves to the others
 
@@ -49,7 +49,7 @@ class Pruning:
 
 
 DEFAULT_PRUNING = Pruning()
-THOROUGH = Pruning(beam=1e-4, groups=3e-4)
+THOROUGH = Pruning(beam=1e-4, groups=3e-4, coarse=1e-4, edges=3e-5)
 """For several grammars together: what the first one drops is lost for all."""
 
 
