@@ -42,9 +42,9 @@ def _vectors(folder: Path, sided: bool) -> Vectors:
     return text_vectors(folder, sided=sided)
 
 
-def _pairs(name: str, settings: Settings, sided: bool = True) -> tuple[Pairs, Vectors]:
+def _pairs(name: str, settings: Settings) -> tuple[Pairs, Vectors]:
     folder = require_folder(settings, "ud").parent
-    vectors = _vectors(folder, sided)
+    vectors = _vectors(folder, True)
     return pairs_of(RELATIONS[name], treebanks(folder), vectors), vectors
 
 
@@ -68,8 +68,8 @@ def relation(name: str, settings: Settings) -> Iterator[Row]:
 
 
 def capacity(_: str, settings: Settings) -> Iterator[Row]:
-    """Accuracy of each penalty when cut to few operations a head; in 2,000 dimensions, for l1's sake."""
-    pairs, vectors = _pairs("adjectives given noun", settings, sided=False)
+    """Accuracy of each penalty when cut to few operations a head."""
+    pairs, vectors = _pairs("adjectives given noun", settings)
     rng = settings.rng(0)
     split = split_heads(pairs.heads, rng)
     test = pairs.select(split.test)
@@ -90,7 +90,9 @@ def capacity(_: str, settings: Settings) -> Iterator[Row]:
 
 def solvers(_: str, settings: Settings) -> Iterator[Row]:
     """Processor time to within 1e-3 of the objective that FISTA ends at, in 2,000 dimensions."""
-    pairs, vectors = _pairs("adjectives given noun", settings, sided=False)
+    folder = require_folder(settings, "ud").parent
+    vectors = _vectors(folder, False)
+    pairs = pairs_of(RELATIONS["adjectives given noun"], treebanks(folder), vectors)
     train = pairs.select(split_heads(pairs.heads, settings.rng(0)).train)
     loss = ConditionalLoss.of(train, vectors.compressed(300) if settings.quick else vectors)
     weight = 0.1 / np.sqrt(train.n_pairs)
