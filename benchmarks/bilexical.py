@@ -22,7 +22,7 @@ from sigmastar.learning.bilexical import BilexicalSettings, learn_bilexical, pop
 from sigmastar.learning.conditional import ConditionalLoss
 from sigmastar.operators.bilexical import BilexicalModel
 from sigmastar.operators.vectors import Vectors
-from sigmastar.reproduce.relations import RELATIONS, pairs_of, text_vectors, treebanks
+from sigmastar.reproduce.relations import RELATIONS, pairs_of, relation_vectors, text_vectors, treebanks
 from sigmastar.statistics.windows import WindowCounter
 from sigmastar.structures.pairs import Pairs, split_heads
 
@@ -39,7 +39,7 @@ FEW_OPERATIONS = 40_000
 @cache
 def _vectors(folder: Path, sided: bool) -> Vectors:
     """Sided for relations; attachment gains nothing by that."""
-    return text_vectors(folder, sided=sided)
+    return relation_vectors(folder) if sided else text_vectors(folder)
 
 
 def _pairs(name: str, settings: Settings) -> tuple[Pairs, Vectors]:

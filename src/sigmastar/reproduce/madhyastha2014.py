@@ -33,7 +33,7 @@ from sigmastar.plots.style import to_svg
 from sigmastar.report.family import Progress, silent
 from sigmastar.report.page import Cell, Picture, Table
 from sigmastar.report.provenance import hash_arrays, provenance
-from sigmastar.reproduce.relations import RELATIONS, pairs_of, text_vectors, treebanks
+from sigmastar.reproduce.relations import RELATIONS, pairs_of, relation_vectors, text_vectors, treebanks
 from sigmastar.reproduce.result import Claim, Reproduction
 from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 from sigmastar.structures.quadruples import Quadruples
@@ -65,7 +65,7 @@ def run(
     """Learn every relation under every penalty; with `quick` two relations and no l1 and l2."""
     progress("counting words", 0.0)
     with one_blas_thread():
-        vectors, parts = text_vectors(data_folder, sided=True), treebanks(data_folder)
+        vectors, parts = relation_vectors(data_folder), treebanks(data_folder)
         names = list(RELATIONS)[: 2 if quick else None]
         found, pairs_used = {}, []
         for number, name in enumerate(names):

@@ -43,7 +43,11 @@ RELATIONS: Mapping[str, Relation] = {
 
 
 def text_vectors(
-    data_folder: Path, window: int = 2, weighting: Weighting = ppmi, sided: bool = False
+    data_folder: Path,
+    window: int = 2,
+    weighting: Weighting = ppmi,
+    n_contexts: int = 2000,
+    sided: bool = False,
 ) -> Vectors:
     """Vectors of the running text."""
     files = sorted((data_folder / "text").glob("*.txt.gz"))
@@ -51,7 +55,12 @@ def text_vectors(
         raise InputError(
             "there is no running text *.txt.gz; set SIGMASTAR_DATA", file=str(data_folder / "text")
         )
-    return learn_vectors(files, window, weighting=weighting, sided=sided)
+    return learn_vectors(files, window, n_contexts, weighting, sided=sided)
+
+
+def relation_vectors(data_folder: Path) -> Vectors:
+    """Vectors that judge relations best, by validation heads: sided, with more contexts."""
+    return text_vectors(data_folder, n_contexts=3000, sided=True)
 
 
 def treebanks(data_folder: Path) -> list[DependencyTreebank]:
