@@ -94,7 +94,7 @@ def numerical_rank(matrix: Matrix) -> int:
 
 def choose_solver(matrix: Matrix, n_states: int) -> Solver:
     rows, columns = matrix.shape
-    small = min(rows, columns) <= 200 and max(rows, columns) <= 20_000
+    small = min(rows, columns) <= 256 and max(rows, columns) <= 20_000
     if small or 3 * n_states > min(rows, columns):
         return dense_svd
     return iterative_svd

@@ -21,6 +21,7 @@ from sigmastar.structures.string_pairs import StringPairs
 from sigmastar.structures.strings import Strings
 
 FAMILY = "transducer"
+N_WARM = 60
 INPUTS, OUTPUTS = "aeklrst", "AEKLRST"
 METHODS = ("spectral", "ngram", "combined")
 TRUTH = "the transducer itself"
@@ -46,6 +47,7 @@ class TransducerFamily:
         rows, models = [], dict[str, Model]()
         for number, method in enumerate(METHODS):
             progress(f"transducers: {method}", (1 + number) / (1 + len(METHODS)))
+            _learn(train.select(np.arange(min(N_WARM, len(train)))), method, seed)  # compiles, not timed
             begin = time.perf_counter()
             models[method] = _learn(train, method, seed)
             rows.append(_row(method, models[method], fresh, time.perf_counter() - begin))
