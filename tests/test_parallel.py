@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from sigmastar.parallel import map_reduce, one_blas_thread
+from sigmastar.parallel import limited_threads, map_reduce, one_blas_thread, thread_map
 
 
 class Flaky:
@@ -165,3 +165,17 @@ def test_one_blas_thread_holds_inside_and_ends_outside() -> None:
     with one_blas_thread():
         assert set(threads()) == {1}
     assert threads() == before
+
+
+def test_a_shard_that_fails_stops_the_others() -> None:
+    seen: list[int] = []
+
+    def task(shard: int) -> int:
+        seen.append(shard)
+        if shard == 1:
+            raise ValueError("shard 1 is broken")
+        return shard
+
+    with limited_threads(2), pytest.raises(ValueError, match="shard 1 is broken"):
+        thread_map(task, range(10_000))
+    assert len(seen) < 10_000

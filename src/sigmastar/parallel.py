@@ -9,6 +9,7 @@ the same on every executor. What is finished is kept in a ledger: only shards th
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -155,9 +156,27 @@ def limited_threads(n_threads: int | None) -> Iterator[None]:
 
 
 def thread_map(task: Callable[[Shard], Part], shards: Sequence[Shard]) -> list[Part]:
-    """The task on every shard, in order. For kernels that release the interpreter lock."""
+    """The task on every shard, in order. For kernels that release the interpreter lock.
+
+    The caller works too: a thread fewer to start, and a core that is awake already.
+    """
     n_threads = min(_n_threads.get() or os.cpu_count() or 1, len(shards))
     if n_threads <= 1:
         return [task(shard) for shard in shards]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(task, shards))
+    parts: dict[int, Part] = {}
+    waiting = iter(range(len(shards)))  # shared: whoever is free takes the next
+
+    def work() -> None:
+        try:
+            for number in waiting:
+                parts[number] = task(shards[number])
+        except BaseException:
+            deque(waiting, maxlen=0)  # the others need not go on
+            raise
+
+    with ThreadPoolExecutor(n_threads - 1) as pool:
+        others = [pool.submit(work) for _ in range(n_threads - 1)]
+        work()
+        for other in others:
+            other.result()
+    return [parts[number] for number in range(len(shards))]
