@@ -33,7 +33,7 @@ from sigmastar.plots.style import to_svg
 from sigmastar.report.family import Progress, silent
 from sigmastar.report.page import Cell, Picture, Table
 from sigmastar.report.provenance import hash_arrays, provenance
-from sigmastar.reproduce.relations import RELATIONS, pairs_of, relation_vectors, text_vectors, treebanks
+from sigmastar.reproduce.relations import RELATIONS, pairs_of, text_vectors, treebanks
 from sigmastar.reproduce.result import Claim, Reproduction
 from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 from sigmastar.structures.quadruples import Quadruples
@@ -65,7 +65,7 @@ def run(
     """Learn every relation under every penalty; with `quick` two relations and no l1 and l2."""
     progress("counting words", 0.0)
     with one_blas_thread():
-        vectors, parts = relation_vectors(data_folder), treebanks(data_folder)
+        vectors, parts = text_vectors(data_folder), treebanks(data_folder)
         names = list(RELATIONS)[: 2 if quick else None]
         found, pairs_used = {}, []
         for number, name in enumerate(names):
@@ -74,7 +74,7 @@ def run(
             pairs_used.append(pairs)
             found[name] = measure(pairs, vectors, np.random.default_rng([seed, number]), quick)
         progress("attachment", (len(names) + 1) / (len(names) + 3))
-        attached = attachment(data_folder, np.random.default_rng(seed), quick)
+        attached = attachment(data_folder, vectors, np.random.default_rng(seed), quick)
     origin = provenance(seed, hash_arrays(*(pairs.counts.data for pairs in pairs_used)))
     result = Reproduction(
         NAME,
@@ -118,10 +118,12 @@ def curve(model: BilexicalModel, test: Pairs, capacities: tuple[int, ...]) -> Cu
     return [one.n_operations for one in cut], [100 * pairwise_accuracy(one.scores, test).micro for one in cut]
 
 
-def attachment(data_folder: Path, rng: np.random.Generator, quick: bool) -> dict[str, dict[str, float]]:
+def attachment(
+    data_folder: Path, vectors: Vectors, rng: np.random.Generator, quick: bool
+) -> dict[str, dict[str, float]]:
     """Accuracy on the test set by preposition: linear, bilinear, and their interpolation (equation 7)."""
     train, dev, test = (read_quadruples(data_folder / "ppattach" / n) for n in ("training", "devset", "test"))
-    small = text_vectors(data_folder).compressed(100)
+    small = vectors.compressed(100)
     models = {
         penalty: learn_judges(train, small, rng, AttachmentSettings(penalty=penalty), _quiet)
         for penalty in (("nuclear",) if quick else ("nuclear", "l1", "l2"))
