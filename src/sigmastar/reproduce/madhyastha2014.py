@@ -63,6 +63,7 @@ def run(
     data_folder: Path, out: Path, quick: bool = False, seed: int = 0, progress: Progress = silent
 ) -> Reproduction:
     """Learn every relation under every penalty; with `quick` two relations and no l1 and l2."""
+    out.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is told at once
     progress("counting words", 0.0)
     with one_blas_thread():
         vectors, parts = text_vectors(data_folder), treebanks(data_folder)
