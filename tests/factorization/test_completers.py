@@ -57,8 +57,7 @@ def test_solvers_of_the_penalised_problem_agree_with_a_dense_one(loss: Squares, 
         CompletionSettings(weight, rank=20, n_iterations=300, tolerance=1e-9),
         np.random.default_rng(0),
     )
-    slack = 5e-2 if name == "frank-wolfe" else 1e-5  # conditional gradients are slow at the end
-    assert best * (1 - 1e-9) <= found.objectives[-1] <= best * (1 + slack)
+    assert best * (1 - 1e-9) <= found.objectives[-1] <= best * (1 + 1e-5)
 
 
 def test_a_small_penalty_completes_a_matrix_of_low_rank(loss: Squares) -> None:
@@ -69,10 +68,10 @@ def test_a_small_penalty_completes_a_matrix_of_low_rank(loss: Squares) -> None:
 
 
 def test_thresholding_of_multipliers_completes_it_too(loss: Squares) -> None:
-    settings = CompletionSettings(0.0, rank=10, n_iterations=800, tolerance=1e-8)
+    settings = CompletionSettings(0.0, rank=10, n_iterations=1200, tolerance=1e-8)
     found = COMPLETERS["svt"](loss, settings, np.random.default_rng(0))
     error = np.linalg.norm(found.triples.matrix - loss.truth) / np.linalg.norm(loss.truth)
-    assert error < 1e-2
+    assert error < 1e-3
 
 
 def test_sparse_plus_low_rank_is_shrunk_like_the_dense_sum() -> None:

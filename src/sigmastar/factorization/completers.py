@@ -2,7 +2,8 @@
 
     proximal      H <- SVT(Z - step grad(Z)) with momentum and restart     Beck and Teboulle (2009)
     frank-wolfe   H <- a H + b u v^T, u v^T the leading pair of -grad      Jaggi and Sulovsky (2010);
-                  with the best a, b >= 0                                  Harchaoui et al. (2015)
+                  with the best a, b >= 0, then the best core between      Harchaoui et al. (2015);
+                  the vectors there are                                    Zhang et al. (2012)
     svt           H = SVT(Y), Y <- Y - step grad(H), Y sparse              Cai, Candes and Shen (2010)
     factored      H = L R^T, L-BFGS over both                              Burer and Monteiro (2003)
     alternating   H = L R^T, each in turn against H - grad(H)              Jain et al. (2013);
@@ -31,7 +32,7 @@ from sigmastar.factorization.entry_loss import (
     shrunk_triples,
 )
 from sigmastar.factorization.factored import factored, triples_of_product
-from sigmastar.factorization.proximal import Thresholded
+from sigmastar.factorization.proximal import Thresholded, singular_value_threshold
 from sigmastar.factorization.solvers import Trace, Watch
 
 Array = NDArray[np.float64]
@@ -113,7 +114,7 @@ def singular_value_thresholding(
         moved = SparsePlusLowRank(pattern.matrix(multipliers), nothing)
         found, block = shrunk_triples(moved, threshold, block, rng, settings.rank)
         value, slopes = loss.value_and_gradient(LowRank.of(found).entries(loss.rows, loss.columns))
-        multipliers = multipliers - 1.2 * step * slopes
+        multipliers = multipliers - 1.9 * step * slopes  # below 2 it converges
         objective = value + settings.weight * float(found.singular_values.sum())
         if trace.done(objective, found.left, found.right):
             break
@@ -121,24 +122,20 @@ def singular_value_thresholding(
 
 
 def frank_wolfe(loss: EntryLoss, settings: CompletionSettings, rng: np.random.Generator) -> Completion:
-    """Conditional gradient: a pair of vectors a step, and the best mixture with what there is."""
+    """Conditional gradient: a pair of vectors a step, the best mixture, a small correction."""
     pattern = SparsePattern(loss.shape, loss.rows, loss.columns)
-    here, norm, trace = LowRank.zero(loss.shape), 0.0, settings.trace()
-    values = np.zeros(len(loss.rows))
+    found, trace = _nothing(loss.shape), settings.trace()
     for _ in range(settings.n_iterations):
+        here = LowRank.of(found)
+        values, norm = here.entries(loss.rows, loss.columns), float(found.singular_values.sum())
         _, slopes = loss.value_and_gradient(values)
         pair = _leading_pair(pattern, -slopes, rng)
-        atom = LowRank.of(pair)
-        keep, add, objective = _best_mixture(
-            loss, values, atom.entries(loss.rows, loss.columns), norm, settings.weight
-        )
-        left = np.hstack([keep * here.left, add * pair.left])
-        here = _compressed(LowRank(left, np.hstack([here.right, pair.right])), settings.rank)
-        values = here.entries(loss.rows, loss.columns)
-        norm = float(linalg.svdvals(here.left).sum()) if here.left.shape[1] else 0.0
-        if trace.done(objective, here.left, here.right):
+        new = LowRank.of(pair).entries(loss.rows, loss.columns)
+        keep, add = _best_mixture(loss, values, new, norm, settings.weight)
+        mixed = LowRank(np.hstack([keep * here.left, add * pair.left]), np.hstack([here.right, pair.right]))
+        found, objective = _corrected(loss, pattern, mixed, settings)
+        if trace.done(objective, found.left, found.right):
             break
-    found = triples_of_product(here.left, here.right) if here.left.shape[1] else _nothing(loss.shape)
     return _completion(found, trace)
 
 
@@ -150,7 +147,7 @@ def _leading_pair(pattern: SparsePattern, values: Array, rng: np.random.Generato
 
 def _best_mixture(
     loss: EntryLoss, values: Array, atom: Array, norm: float, weight: float
-) -> tuple[float, float, float]:
+) -> tuple[float, float]:
     """The a, b >= 0 that minimise loss(a H + b u v^T) + weight (a |H|_* + b)."""
 
     def objective(mixture: Array) -> tuple[float, Array]:
@@ -161,14 +158,24 @@ def _best_mixture(
     found = optimize.minimize(
         objective, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * 2
     )
-    return float(found.x[0]), float(found.x[1]), float(found.fun)
+    return float(found.x[0]), float(found.x[1])
 
 
-def _compressed(thin: LowRank, rank: int) -> LowRank:
-    """The same matrix with orthonormal right vectors, and at most `rank` of them."""
-    triples = triples_of_product(thin.left, thin.right, relative=1e-12)
-    cut = Thresholded(triples.left[:, :rank], triples.singular_values[:rank], triples.right[:, :rank])
-    return LowRank.of(cut)
+def _corrected(
+    loss: EntryLoss, pattern: SparsePattern, mixed: LowRank, settings: CompletionSettings, n_steps: int = 5
+) -> tuple[Thresholded, float]:
+    """A few proximal steps on the small core C of H = U C V^T; U and V stay."""
+    step, triples = 1.0 / loss.curvature, triples_of_product(mixed.left, mixed.right, relative=1e-12)
+    left, right, core = triples.left, triples.right, np.diag(triples.singular_values)
+    for _ in range(n_steps):
+        _, slopes = loss.value_and_gradient(LowRank(left @ core, right).entries(loss.rows, loss.columns))
+        moved = core - step * (left.T @ (pattern.matrix(slopes) @ right))
+        inner = singular_value_threshold(moved, step * settings.weight)
+        core = inner.matrix
+    cut = slice(settings.rank)
+    found = Thresholded(left @ inner.left[:, cut], inner.singular_values[cut], right @ inner.right[:, cut])
+    value = loss.value_and_gradient(LowRank.of(found).entries(loss.rows, loss.columns))[0]
+    return found, value + settings.weight * float(found.singular_values.sum())
 
 
 def by_factors(loss: EntryLoss, settings: CompletionSettings, rng: np.random.Generator) -> Completion:
