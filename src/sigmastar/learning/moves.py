@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,8 +24,8 @@ from sigmastar.structures.trie import PrefixTrie
 Array = NDArray[np.float64]
 
 _PSEUDO_COUNT = 0.5
-_SHARD_BYTES = 12_000_000  # of forward and backward vectors in one shard, about
-_SMALL = 1_000_000  # a corpus whose vectors take less is not worth a second thread
+_SHARD_BYTES = 6_000_000  # of the forward vectors of one shard, at most about
+_SMALL = 500_000  # a corpus whose vectors take less is not worth a second thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +191,10 @@ def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
 
 def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
     whole = PrefixTrie.of(strings)
-    n_bytes = whole.n_nodes * n_states * 2 * np.dtype(dtype).itemsize
+    n_bytes = whole.n_nodes * n_states * np.dtype(dtype).itemsize
     if n_bytes <= _SMALL:
         return [whole]
-    n_shards = 2 * max(round(n_bytes / _SHARD_BYTES / 2), 1)  # an even number keeps two cores busy to the end
+    n_shards = 2 * math.ceil(n_bytes / _SHARD_BYTES / 2)  # an even number keeps two cores busy to the end
     order = np.lexsort(
         [_symbols_at(strings, position) for position in (3, 2, 1, 0)]
     )  # neighbours share prefixes
