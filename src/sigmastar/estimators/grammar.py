@@ -6,6 +6,7 @@ last two have brackets, which `SpectralGrammar` needs and the others may ignore.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -49,15 +50,16 @@ def as_plain(X: Corpus, alphabet: Alphabet | None = None) -> Strings:
     return as_strings(X, None, alphabet, "error" if alphabet is None else "zero")
 
 
-class GrammarEstimator(Estimator):
+class GrammarEstimator(Estimator, ABC):
     """What all grammars share: `grammar_` holds what `fit` found."""
 
     grammar_: WeightedGrammar
     random_state: RandomState
     n_threads: int | None
 
+    @abstractmethod
     def _learn(self, X: Corpus, weights: Array | None, say: Any) -> dict[str, Any]:
-        raise NotImplementedError
+        """The fitted attributes, `grammar_` among them."""
 
     def fit(
         self: Self,

@@ -5,6 +5,7 @@ A word may be a tuple: the word, and what is observed with it, as its part of sp
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -32,7 +33,7 @@ def as_sentences(X: Sentences, y: Tags | None = None) -> TaggedSentences:
     return TaggedSentences.of(X, y)
 
 
-class TaggerEstimator(Estimator):
+class TaggerEstimator(Estimator, ABC):
     """What all taggers share: `tagger_` holds what `fit` found."""
 
     tagger_: Tagger
@@ -40,8 +41,9 @@ class TaggerEstimator(Estimator):
     random_state: RandomState
     n_threads: int | None
 
+    @abstractmethod
     def _method(self) -> tuple[str, TaggerSettings]:
-        raise NotImplementedError
+        """How to learn."""
 
     def fit(self, X: Sentences, y: Tags | None = None) -> TaggerEstimator:
         """Learn from sentences X and their tags y."""

@@ -6,6 +6,7 @@ left out. A sentence to parse is a sequence of words, or a pair (words, tags); a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -47,7 +48,7 @@ def as_sentence(sentence: Words) -> Sentence:
     return texts, None
 
 
-class TreebankEstimator(Estimator):
+class TreebankEstimator(Estimator, ABC):
     """What all treebank grammars share: `parser_` holds what `fit` found."""
 
     parser_: TreebankParser
@@ -56,9 +57,9 @@ class TreebankEstimator(Estimator):
     random_state: RandomState
     n_threads: int
 
+    @abstractmethod
     def recipes(self) -> tuple[Recipe, ...]:
         """How each member of the parser is learnt."""
-        raise NotImplementedError
 
     def fit(self, X: Iterable[Tree] | Phrases, y: None = None) -> TreebankEstimator:
         """Learn from trees."""
