@@ -121,7 +121,7 @@ def test_the_command_writes_a_page_figures_and_pictures(
     ]
     figures = json.loads((out / "figures.json").read_text(encoding="utf-8"))
     assert len(figures["provenance"]["data_hash"]) == 64
-    assert len(figures["claims"]) >= 8  # of sequences; those of taggers and transducers follow
+    assert len(figures["claims"]) == 11  # eight of sequences, three of taggers and transducers
     em = [trial for trial in figures["trials"] if trial["learner"] == EM]
     assert [(trial["states"], trial["start"]) for trial in em] == [(2, 0), (2, 1), (3, 0), (3, 1)]
     chosen = {row["learner"]: row for row in figures["chosen"]}

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.inference.tag_chains import chain_marginals
 from sigmastar.inference.tag_scores import margin_scores
 from sigmastar.operators.refined_tags import Ratios
 from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
@@ -53,17 +52,7 @@ class MarginTags:
         return hankel_classes(self.classes, lexicon, types, lattice)
 
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
-        found = lattice.empty()
-        firsts, arrows = self.potentials(lexicon, sentences, lattice)
-
-        def task(low: int, high: int) -> None:
-            chain_marginals(
-                lattice.offsets, low, high, lattice.token_starts, lattice.block_starts,
-                firsts, arrows, found.unigrams, found.bigrams, found.logs,
-            )  # fmt: skip
-
-        lattice.each_shard(task)
-        return found
+        return lattice.chain(*self.potentials(lexicon, sentences, lattice))
 
     def potentials(
         self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice

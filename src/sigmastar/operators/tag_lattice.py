@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tag_chains import pairs_within
+from sigmastar.inference.tag_chains import chain_marginals, pairs_within
 from sigmastar.parallel import thread_map
 
 Array = NDArray[np.float64]
@@ -90,6 +90,19 @@ class TagLattice:
     def each_shard(self, task: Callable[[int, int], None]) -> None:
         """Run a kernel that writes into shared tables on every shard, on all threads allowed."""
         thread_map(lambda shard: task(*shard), self.shards())
+
+    def chain(self, firsts: Array, arrows: Array) -> TagMarginals:
+        """Marginals of the chain whose log-weights are `firsts` at candidates and `arrows` between them."""
+        found = self.empty()
+
+        def task(low: int, high: int) -> None:
+            chain_marginals(
+                self.offsets, low, high, self.token_starts, self.block_starts,
+                firsts, arrows, found.unigrams, found.bigrams, found.logs,
+            )  # fmt: skip
+
+        self.each_shard(task)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tag_chains import best_sequences, chain_marginals
+from sigmastar.inference.tag_chains import best_sequences
 from sigmastar.operators import margin_tags, refined_tags, weighted_tagger
 from sigmastar.operators.tag_lattice import GuidedLattice, TagLattice, TagMarginals
 from sigmastar.operators.tag_lexicon import TagLexicon
@@ -161,16 +161,7 @@ def product(members: Sequence[TagMarginals], weights: Sequence[float]) -> TagMar
     for member, weight in zip(members, weights, strict=True):
         firsts += weight * np.where(at_first, np.log(np.maximum(member.unigrams, _FLOOR)), 0.0)
         arrows += weight * _log_conditionals(member)
-    found = lattice.empty()
-
-    def task(low: int, high: int) -> None:
-        chain_marginals(
-            lattice.offsets, low, high, lattice.token_starts, lattice.block_starts,
-            firsts, arrows, found.unigrams, found.bigrams, found.logs,
-        )  # fmt: skip
-
-    lattice.each_shard(task)
-    return found
+    return lattice.chain(firsts, arrows)
 
 
 def _log_conditionals(member: TagMarginals) -> Array:

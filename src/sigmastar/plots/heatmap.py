@@ -15,6 +15,7 @@ from sigmastar.structures.strings import Strings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.collections import QuadMesh
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
@@ -57,7 +58,7 @@ def _draw(table: Array, came: NDArray[np.intp], names: list[str], title: str) ->
     tidy(axes, title, "symbol that came", "", grid="")
     top = min(1.0, np.ceil(10 * table.max()) / 10)
     mesh = axes.pcolormesh(
-        np.clip(table, 0, 1), cmap=_shades(), vmin=0, vmax=top, edgecolors=GRID, linewidth=0.7
+        np.clip(table, 0, 1), cmap=shades(), vmin=0, vmax=top, edgecolors=GRID, linewidth=0.7
     )
     axes.scatter(
         np.arange(n_positions) + 0.5,
@@ -71,13 +72,7 @@ def _draw(table: Array, came: NDArray[np.intp], names: list[str], title: str) ->
     axes.set_yticks(np.arange(n_rows) + 0.5, names)
     axes.invert_yaxis()
     _label_positions(axes, [names[row] for row in came])
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.tick_params(length=0)
-    bar = figure.colorbar(mesh, ax=axes, pad=0.015, fraction=0.04, aspect=18)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=MUTED, labelcolor=MUTED, labelsize=8.5, length=0)
-    bar.set_label("probability", color=INK, fontsize=9.5)
+    finish_shades(axes, mesh)
     return figure
 
 
@@ -88,7 +83,18 @@ def _label_positions(axes: Axes, symbols: list[str]) -> None:
     axes.set_xticks(shown + 0.5, [symbols[position] for position in shown])
 
 
-def _shades(n_shades: int = 40) -> Colormap:
+def finish_shades(axes: Axes, mesh: QuadMesh) -> None:
+    """Take the frame off a map of probabilities, and put the bar of its shades beside it."""
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    bar = mesh.figure.colorbar(mesh, ax=axes, pad=0.015, fraction=0.04, aspect=18)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(colors=MUTED, labelcolor=MUTED, labelsize=8.5, length=0)
+    bar.set_label("probability", color=INK, fontsize=9.5)
+
+
+def shades(n_shades: int = 40) -> Colormap:
     """One hue from clear to full, so that the page's own background is the zero."""
     from matplotlib.colors import ListedColormap, to_rgb
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.plots.heatmap import _shades
-from sigmastar.plots.style import GRID, INK, MUTED, PAPER, new_figure, tidy
+from sigmastar.plots.heatmap import finish_shades, shades
+from sigmastar.plots.style import GRID, INK, PAPER, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +33,7 @@ def plot_tags(
     figure = new_figure(min(2.2 + 0.55 * len(words), 12.0), 1.3 + 0.27 * len(rows))
     axes = figure.subplots()
     tidy(axes, title, "", "", grid="")
-    mesh = axes.pcolormesh(table[:, rows].T, cmap=_shades(), vmin=0, vmax=1, edgecolors=GRID, linewidth=0.7)
+    mesh = axes.pcolormesh(table[:, rows].T, cmap=shades(), vmin=0, vmax=1, edgecolors=GRID, linewidth=0.7)
     names = [tags[row] for row in rows]
     if gold is not None:
         places = [(i + 0.5, names.index(tag) + 0.5) for i, tag in enumerate(gold) if tag in names]
@@ -42,11 +42,5 @@ def plot_tags(
     axes.set_yticks(np.arange(len(rows)) + 0.5, names)
     axes.set_xticks(np.arange(len(words)) + 0.5, list(words), rotation=40, ha="right")
     axes.invert_yaxis()
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-    axes.tick_params(length=0)
-    bar = figure.colorbar(mesh, ax=axes, pad=0.015, fraction=0.04, aspect=18)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(colors=MUTED, labelcolor=MUTED, labelsize=8.5, length=0)
-    bar.set_label("probability", color=INK, fontsize=9.5)
+    finish_shades(axes, mesh)
     return figure
