@@ -93,10 +93,12 @@ def test_refinement_beats_projections(truth: WeightedGrammar) -> None:
     assert fit.cut_off == pytest.approx((strings.lengths > 8).mean())
 
 
-def test_the_gradient_of_refinement_is_exact() -> None:
+@pytest.mark.parametrize("loss", ["squares", "weighted squares", "likelihood"])
+def test_the_gradient_of_refinement_is_exact(loss: str) -> None:
     rng = np.random.default_rng(2)
     strings = Strings.of(["ab", "a", "bab", "abba"])
-    objective = FrequencyObjective.of(strings, np.array([0.4, 0.2, 0.1, 0.1]), 2)
+    plain = FrequencyObjective.of(strings, np.array([0.4, 0.2, 0.1, 0.1]), 2)
+    objective = {"squares": plain, "weighted squares": plain.weighted(0.01)}.get(loss, plain.likelihood(0.01))
     at = rng.standard_normal(2 + 4 + 8) * 0.5
     cost, gradient = objective(at)
     for place in range(len(at)):

@@ -6,9 +6,12 @@
 The first sum runs over the strings that occur and, where these are not too many, over all short ones that
 do not, with p = 0. The second sees all others: the mass of a length is the value of a string of as many
 symbols `any`, whose vector is the sum of all word vectors. Weights are first one, which is easiest to
-descend, then 1 / (p + 1/N), the variance of a frequency, and at last 1 / (f + 0.3/N) with the f just found:
-those frequencies that came out low by chance would else weigh too much. Not convex: it polishes what
-completion found.
+descend, then 1 / (p + 1/N), the variance of a frequency. At last the likelihood itself is climbed,
+
+    min over (initial, words, A)   sum over lengths l of f(length l) - sum over x of p(x) log f(x)
+
+whose optimum is off the truth by as many times 1/2N nats as there are parameters, and no estimate by less.
+Not convex: it polishes what completion found.
 """
 
 from __future__ import annotations
@@ -32,6 +35,48 @@ Integers = NDArray[np.int64]
 
 TOO_LARGE = 1e100
 MOST_UNSEEN = 5000
+Loss = Callable[[Array], tuple[float, Array]]
+"""Of the values of all targets: the cost, and its slope at each."""
+
+
+@dataclass(frozen=True, eq=False)
+class SquaredLoss:
+    """1/2 sum of w (f - p)^2."""
+
+    targets: Array
+    weights: Array
+
+    def __call__(self, values: Array) -> tuple[float, Array]:
+        errors = values - self.targets
+        slopes = self.weights * errors
+        return 0.5 * float(slopes @ errors), slopes
+
+
+@dataclass(frozen=True, eq=False)
+class LikelihoodLoss:
+    """Mass less log-likelihood; below `least` the logarithm goes on as a parabola, for signed values.
+
+    Values of strings that do not occur are paid for by the mass; they are pushed up where they are negative.
+    """
+
+    probabilities: Array  # of the strings that occur, which come first
+    n_lengths: int
+    least: float
+
+    def __call__(self, values: Array) -> tuple[float, Array]:
+        n_seen = len(self.probabilities)
+        logs, log_slopes = _logarithm(values[:n_seen], self.least)
+        debts = np.minimum(values[n_seen + self.n_lengths :], 0.0) / self.least
+        mass = float(values[n_seen : n_seen + self.n_lengths].sum())
+        cost = mass - float(self.probabilities @ logs) + 0.5 * self.least * float(debts @ debts)
+        return cost, np.concatenate([-self.probabilities * log_slopes, np.ones(self.n_lengths), debts])
+
+
+def _logarithm(values: Array, least: float) -> tuple[Array, Array]:
+    """log v with its slope, continued below `least` by its second-order expansion there."""
+    above = np.maximum(values, least)
+    ratio = np.minimum(values / least - 1.0, 0.0)
+    return np.log(above) + ratio - 0.5 * ratio**2, np.where(ratio < 0.0, (1.0 - ratio) / least, 1.0 / above)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +85,11 @@ class FrequencyObjective:
 
     alphabet: Alphabet
     spans: Spans
-    nodes: Integers  # of each target
+    nodes: Integers  # of each target: strings that occur, lengths, strings that do not
     targets: Array
-    weights: Array
+    n_seen: int
     n_states: int
+    loss: Loss
 
     @classmethod
     def of(cls, strings: Strings, probabilities: Array, n_states: int) -> FrequencyObjective:
@@ -60,8 +106,9 @@ class FrequencyObjective:
         by_length = np.bincount(strings.lengths, probabilities, minlength=longest + 1)[1:]
         targets = np.concatenate([probabilities, by_length, np.zeros(len(unseen))])
         table = Substrings.of(joined)
-        weights = np.ones(len(targets))
-        return cls(strings.alphabet, spans_of(table), table.string_node, targets, weights, n_states)
+        loss = SquaredLoss(targets, np.ones(len(targets)))
+        nodes = table.string_node
+        return cls(strings.alphabet, spans_of(table), nodes, targets, len(strings), n_states, loss)
 
     def split(self, flat: Array) -> tuple[Array, Array, Array]:
         n, n_words = self.n_states, len(self.alphabet) * self.n_states
@@ -74,9 +121,14 @@ class FrequencyObjective:
         scale = np.exp2(found.exponents[self.nodes].astype(float))
         return (found.vectors[self.nodes] @ initial) * scale  # type: ignore[no-any-return]
 
-    def weighted(self, expected: Array, least: float) -> FrequencyObjective:
-        """The same with the weights of frequencies whose expectations are known."""
-        return replace(self, weights=1.0 / (np.maximum(expected, 0.0) + least))
+    def weighted(self, least: float) -> FrequencyObjective:
+        """The same with the frequencies weighed by their variances."""
+        return replace(self, loss=SquaredLoss(self.targets, 1.0 / (self.targets + least)))
+
+    def likelihood(self, least: float) -> FrequencyObjective:
+        """The likelihood in place of squares."""
+        n_lengths = len(self.spans.level_starts) - 1
+        return replace(self, loss=LikelihoodLoss(self.targets[: self.n_seen], n_lengths, least))
 
     def __call__(self, flat: Array) -> tuple[float, Array]:
         initial, words, composition = self.split(flat)
@@ -85,9 +137,8 @@ class FrequencyObjective:
             found = insides(self.spans, extended, composition)
             scale = np.exp2(found.exponents[self.nodes].astype(float))
             vectors = found.vectors[self.nodes]
-            errors = (vectors @ initial) * scale - self.targets
-            cost = 0.5 * float((self.weights * errors) @ errors)
-            slopes = self.weights * errors * scale
+            cost, at_values = self.loss((vectors @ initial) * scale)
+            slopes = at_values * scale
             seeds = np.zeros_like(found.vectors)
             np.add.at(seeds, self.nodes, slopes[:, None] * initial)
             pulled = gradients(self.spans, found, seeds, composition, len(extended))
@@ -134,10 +185,8 @@ def refine_grammar(
     objective = FrequencyObjective.of(strings, probabilities, grammar.n_states)
     flat = np.concatenate([grammar.initial, grammar.words.ravel(), grammar.composition.ravel()])
     flat = _minimised(objective, flat, n_iterations // 3, watch)
-    flat = _minimised(objective.weighted(objective.targets, 1.0 / n_strings), flat, n_iterations // 3, watch)
-    for _ in range(2):
-        expected = objective.values(flat)
-        flat = _minimised(objective.weighted(expected, 0.3 / n_strings), flat, n_iterations // 6, watch)
+    flat = _minimised(objective.weighted(1.0 / n_strings), flat, n_iterations // 3, watch)
+    flat = _minimised(objective.likelihood(0.01 / n_strings), flat, n_iterations // 3, watch)
     return WeightedGrammar(grammar.alphabet, *objective.split(flat))
 
 
