@@ -22,7 +22,8 @@ from sigmastar.inference.max_rule import best_rules
 from sigmastar.inference.tree_chart import coarse_inside, coarse_posteriors
 from sigmastar.inference.tree_edges import coarse_edges
 from sigmastar.inference.tree_fine import fine_posteriors, pruned
-from sigmastar.inference.tree_states import conditional, expectations, smoothed
+from sigmastar.inference.tree_smoothing import conditional, smoothed
+from sigmastar.inference.tree_states import expectations
 from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.operators.plain_levels import EVERYTHING
 

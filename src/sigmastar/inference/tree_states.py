@@ -19,13 +19,14 @@ from sigmastar.jit import fast_kernel
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Array = NDArray[np.float64]
+Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
 @fast_kernel
-def _inside_node(tensors: Array, low: int, left: Array, right: Array, result: Array) -> None:
+def _inside_node(tensors: Reals, low: int, left: Reals, right: Reals, result: Reals, sums: Reals) -> None:
     n = len(result)
     size = n * len(right)
-    sums = np.zeros(size)
+    sums[:size] = 0.0
     for y in range(len(left)):
         weight, row = left[y], tensors[low : low + size]
         for k in range(size):
@@ -33,12 +34,13 @@ def _inside_node(tensors: Array, low: int, left: Array, right: Array, result: Ar
         low += size
     result[:] = 0.0
     for z in range(len(right)):
+        weight, row = right[z], sums[z * n : (z + 1) * n]
         for x in range(n):
-            result[x] += right[z] * sums[z * n + x]
+            result[x] += weight * row[x]
 
 
 @fast_kernel
-def _normalised(vector: Array) -> float:
+def _normalised(vector: Reals) -> float:
     """Divide by the sum of sizes, and give it; signed vectors too."""
     total = 0.0
     for x in range(len(vector)):
@@ -58,29 +60,62 @@ def tree_insides(
     right: Ints,
     rule: Ints,
     at: Longs,
-    tensors: Array,
+    tensors: Reals,
     offsets: Longs,
-    vectors: Array,
+    vectors: Reals,
     scales: Array,
+    sums: Reals,
 ) -> float:
-    """Fill the inside vectors of one tree, leaves are given; the sum of the logarithms of the scales."""
+    """Fill the inside vectors of one tree, leaves are given; the sum of the logarithms of the scales.
+
+    `sums` has room for a table of the states of two symbols.
+    """
     logs = 0.0
     for node in range(low, high):
-        mine = vectors[at[node] : at[node + 1]]
-        if rule[node] >= 0:
-            west, east = left[node], right[node]
-            _inside_node(
-                tensors,
-                offsets[rule[node]],
-                vectors[at[west] : at[west + 1]],
-                vectors[at[east] : at[east + 1]],
-                mine,
-            )
-        scales[node] = _normalised(mine)
+        _fill(node, left, right, rule, at, tensors, offsets, vectors, scales, sums)
         if scales[node] == 0.0:
             return -np.inf
         logs += np.log(scales[node])
     return logs
+
+
+@fast_kernel
+def _fill(
+    node: int,
+    left: Ints,
+    right: Ints,
+    rule: Ints,
+    at: Longs,
+    tensors: Reals,
+    offsets: Longs,
+    vectors: Reals,
+    scales: Array,
+    sums: Reals,
+) -> None:
+    """The inside vector of one node, those of its children being there, and its scale."""
+    mine = vectors[at[node] : at[node + 1]]
+    if rule[node] >= 0:
+        west, east = left[node], right[node]
+        _inside_node(
+            tensors,
+            offsets[rule[node]],
+            vectors[at[west] : at[west + 1]],
+            vectors[at[east] : at[east + 1]],
+            mine,
+            sums,
+        )
+    scales[node] = _normalised(mine)
+
+
+@fast_kernel
+def _by_height(left: Ints, right: Ints, rule: Ints) -> Longs:
+    """Nodes of all trees, low ones first; of one height those of one rule together, while it is at hand."""
+    keys, n = np.zeros(len(rule), np.int64), rule.max() + 2
+    for node in range(len(rule)):
+        if rule[node] >= 0:
+            height = 1 + max(keys[left[node]], keys[right[node]]) // n
+            keys[node] = height * n + rule[node] + 1
+    return np.argsort(keys)
 
 
 @fast_kernel
@@ -91,38 +126,44 @@ def expectations(
     right: Ints,
     rule: Ints,
     at: Longs,
-    tensors: Array,
+    tensors: Reals,
     offsets: Longs,
     roots: Array,
     root_at: Longs,
-    vectors: Array,
-) -> tuple[Array, Array, Array, float]:
+    vectors: Reals,
+) -> tuple[Reals, Array, Array, float]:
     """Expected counts of rules and roots, posteriors of all nodes, and the log-likelihood.
 
-    `vectors` holds the scores of leaves. Trees of probability zero count for nothing.
+    `vectors` holds the scores of leaves. Trees of probability zero count for nothing. Tensors, vectors and
+    counts may be of single precision, which halves what has to come from memory.
     """
-    counts, root_counts = np.zeros(len(tensors)), np.zeros(len(roots))
-    outer, scales = np.zeros(len(vectors)), np.zeros(len(symbol))
+    counts, root_counts = np.zeros(len(tensors), tensors.dtype), np.zeros(len(roots))
+    outer, scales = np.zeros(len(vectors), tensors.dtype), np.zeros(len(symbol))
     posteriors, total = np.zeros(len(vectors)), 0.0
+    most = 1
+    for node in range(len(symbol)):
+        most = max(most, at[node + 1] - at[node])
+    room = np.zeros((3, most * most), tensors.dtype)
+    order = _by_height(left, right, rule)
+    for node in order:
+        _fill(node, left, right, rule, at, tensors, offsets, vectors, scales, room[0])
     for tree in range(len(starts) - 1):
-        low, high = starts[tree], starts[tree + 1]
-        logs = tree_insides(low, high, symbol, left, right, rule, at, tensors, offsets, vectors, scales)
-        top = high - 1
-        begin, size = root_at[symbol[top]], at[top + 1] - at[top]
+        logs, top = np.log(scales[starts[tree] : starts[tree + 1]]).sum(), starts[tree + 1] - 1
+        mine, base = vectors[at[top] : at[top + 1]], root_at[symbol[top]]
         value = 0.0
-        for x in range(size):
-            outer[at[top] + x] = roots[begin + x]
-            value += roots[begin + x] * vectors[at[top] + x]
-        if not value > 0.0 or logs == -np.inf:
-            continue
-        total += logs + np.log(value)
-        for x in range(size):
-            root_counts[begin + x] += roots[begin + x] * vectors[at[top] + x] / value
-        for node in range(high - 1, low - 1, -1):
-            _outside_node(node, left, right, rule, at, tensors, offsets, vectors, outer, scales, counts)
-            mine, out, norm = vectors[at[node] : at[node + 1]], outer[at[node] : at[node + 1]], 0.0
+        for x in range(len(mine)):
+            value += roots[base + x] * mine[x]
+        if value > 0.0 and logs > -np.inf:
+            total += logs + np.log(value)
             for x in range(len(mine)):
-                norm += mine[x] * out[x]
+                outer[at[top] + x] = roots[base + x]
+                root_counts[base + x] += roots[base + x] * mine[x] / value
+    for node in order[::-1]:
+        _outside_node(node, left, right, rule, at, tensors, offsets, vectors, outer, scales, counts, room)
+        mine, out, norm = vectors[at[node] : at[node + 1]], outer[at[node] : at[node + 1]], 0.0
+        for x in range(len(mine)):
+            norm += mine[x] * out[x]
+        if norm > 0.0:
             for x in range(len(mine)):
                 posteriors[at[node] + x] = mine[x] * out[x] / norm
     return counts, root_counts, posteriors, total
@@ -135,17 +176,17 @@ def _outside_node(
     right: Ints,
     rule: Ints,
     at: Longs,
-    tensors: Array,
+    tensors: Reals,
     offsets: Longs,
-    vectors: Array,
-    outer: Array,
+    vectors: Reals,
+    outer: Reals,
     scales: Array,
-    counts: Array,
+    counts: Reals,
+    room: Reals,
 ) -> None:
     """Outside vectors of both children, and the counts of the rule."""
     out = outer[at[node] : at[node + 1]]
-    _normalised(out)
-    if rule[node] < 0:
+    if _normalised(out) == 0.0 or rule[node] < 0:  # nothing comes into trees of probability zero
         return
     west, east, n = left[node], right[node], len(out)
     f, g = vectors[at[west] : at[west + 1]], vectors[at[east] : at[east + 1]]
@@ -153,26 +194,35 @@ def _outside_node(
     mine, value = vectors[at[node] : at[node + 1]], 0.0
     for x in range(n):
         value += mine[x] * out[x]
-    norm = 1.0 / (value * scales[node])
     size, low = n * len(g), offsets[rule[node]]
-    weights, sums = np.zeros(size), np.zeros(size)  # over (z, x): g out, and T contracted with f
-    for z in range(len(g)):
-        for x in range(n):
-            weights[z * n + x] = g[z] * out[x]
+    sums, weights, shares = room[0, :size], room[1, :size], room[2, : len(f)]
     for y in range(len(f)):
-        row, count, share, total = tensors[low : low + size], counts[low : low + size], f[y] * norm, 0.0
-        for k in range(size):
-            flow = row[k] * weights[k]
-            total += flow
-            count[k] += share * flow
-            sums[k] += f[y] * row[k]
-        f_out[y] = total
+        shares[y] = f[y] / (value * scales[node])
+    for z in range(len(g)):
+        weight, row = g[z], weights[z * n : (z + 1) * n]
+        for x in range(n):
+            row[x] = weight * out[x]
+    sums[:] = 0.0
+    for y in range(len(f)):
+        f_out[y] = _flows(tensors[low : low + size], weights, f[y], shares[y], counts[low : low + size], sums)
         low += size
     for z in range(len(g)):
         total = 0.0
         for x in range(n):
             total += sums[z * n + x] * out[x]
         g_out[z] = total
+
+
+@fast_kernel
+def _flows(row: Reals, weights: Reals, inner: float, share: float, count: Reals, sums: Reals) -> float:
+    """Over (z, x): add to the counts of one y and to T contracted with f; how much flows through that y."""
+    total = inner - inner  # zero, in the precision of the vectors
+    for k in range(len(row)):
+        flow = row[k] * weights[k]
+        total += flow
+        count[k] += share * flow
+        sums[k] += inner * row[k]
+    return total
 
 
 @fast_kernel
@@ -194,88 +244,3 @@ def hard_counts(
             low = (state[west] * n_states[symbol[east]] + state[east]) * n_states[symbol[node]] + state[node]
             counts[offsets[rule[node]] + low] += 1.0
     return counts
-
-
-@fast_kernel
-def smoothed(
-    rules: Ints,
-    n_states: Longs,
-    offsets: Longs,
-    counts: Array,
-    shares: Array,
-    share_at: Longs,
-    strength: float,
-    backing: float,
-) -> Array:
-    """Counts mixed with products of their margins, keeping the total of every rule.
-
-        l C + (1 - l) [l mean of pair x single products + (1 - l) triple product]
-        l = sqrt(n) / (strength + sqrt(n))
-
-    Margins are shrunk towards `shares`, the distribution of states of each symbol, by `backing` counts.
-    """  # fmt: skip
-    result = np.zeros(len(counts))
-    most = n_states.max()
-    px, py, pz = np.zeros(most), np.zeros(most), np.zeros(most)
-    yz, yx, zx = np.zeros((most, most)), np.zeros((most, most)), np.zeros((most, most))
-    for r in range(len(rules)):
-        a, b, c = rules[r]
-        nx, ny, nz = n_states[a], n_states[b], n_states[c]
-        px[:nx], py[:ny], pz[:nz] = 0.0, 0.0, 0.0
-        yz[:ny, :nz], yx[:ny, :nx], zx[:nz, :nx] = 0.0, 0.0, 0.0
-        low, total = offsets[r], 0.0
-        for y in range(ny):
-            for z in range(nz):
-                for x in range(nx):
-                    count = counts[low]
-                    low += 1
-                    total += count
-                    px[x] += count
-                    py[y] += count
-                    pz[z] += count
-                    yz[y, z] += count
-                    yx[y, x] += count
-                    zx[z, x] += count
-        if total <= 0.0:
-            continue
-        norm = 1.0 / (total + backing)
-        for x in range(nx):
-            px[x] = (px[x] + backing * shares[share_at[a] + x]) * norm
-        for y in range(ny):
-            py[y] = (py[y] + backing * shares[share_at[b] + y]) * norm
-        for z in range(nz):
-            pz[z] = (pz[z] + backing * shares[share_at[c] + z]) * norm
-        mix = np.sqrt(total) / (strength + np.sqrt(total))
-        single, pairs, triple = mix, (1 - mix) * mix / 3.0, (1 - mix) * (1 - mix) * total
-        low = offsets[r]
-        for y in range(ny):
-            for z in range(nz):
-                for x in range(nx):
-                    result[low] = (
-                        single * counts[low]
-                        + pairs * (yz[y, z] * px[x] + yx[y, x] * pz[z] + zx[z, x] * py[y])
-                        + triple * px[x] * py[y] * pz[z]
-                    )
-                    low += 1
-    return result
-
-
-@fast_kernel
-def conditional(
-    rules: Ints, n_states: Longs, offsets: Longs, counts: Array, share_at: Longs
-) -> tuple[Array, Array]:
-    """T_r[y, z, x] = P(rule r with y and z | parent in x), and how often each state is a parent."""
-    totals = np.zeros(share_at[-1])
-    tensors = np.zeros(len(counts))
-    for r in range(len(rules)):
-        n, base = n_states[rules[r, 0]], share_at[rules[r, 0]]
-        for low in range(offsets[r], offsets[r + 1], n):
-            for x in range(n):
-                totals[base + x] += counts[low + x]
-    for r in range(len(rules)):
-        n, base = n_states[rules[r, 0]], share_at[rules[r, 0]]
-        for low in range(offsets[r], offsets[r + 1], n):
-            for x in range(n):
-                if totals[base + x] > 0.0:
-                    tensors[low + x] = counts[low + x] / totals[base + x]
-    return tensors, totals

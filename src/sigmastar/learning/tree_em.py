@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.tree_states import conditional, expectations, hard_counts, smoothed
+from sigmastar.inference.tree_smoothing import conditional, smoothed
+from sigmastar.inference.tree_states import expectations, hard_counts
 from sigmastar.learning.lexicon import LexicalCounts, state_lexicon
 from sigmastar.operators.latent_grammar import LatentGrammar
 from sigmastar.operators.lexicon import Lexicon
@@ -15,6 +16,7 @@ from sigmastar.structures.binary_phrases import BinaryPhrases
 from sigmastar.structures.phrases import Longs
 
 Array = NDArray[np.float64]
+Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class LatentFit:
 class Statistics:
     """Expected counts: of rules and roots, and the posterior of the states of every node."""
 
-    rules: Array
+    rules: Reals
     roots: Array
     posteriors: Array
 
@@ -88,8 +90,9 @@ def maximised(
     totals = np.bincount(_flat(at, state_at[bank.symbol]), found.posteriors, minlength=int(state_at[-1]))
     counts = np.bincount(bank.symbol, minlength=len(n_states))
     shares = totals / np.repeat(np.maximum(counts, 1), n_states)
+    rules: Reals = found.rules.astype(np.float32, copy=False) if n_states.max(initial=1) > 1 else found.rules
     smooth = smoothed(
-        bank.rules, n_states, offsets, found.rules, shares, state_at, shrinkage.strength, shrinkage.backing
+        bank.rules, n_states, offsets, rules, shares, state_at, shrinkage.strength, shrinkage.backing
     )
     tensors, _ = conditional(bank.rules, n_states, offsets, smooth, state_at)
     roots = found.roots + 0.01 * shares * np.repeat(
@@ -105,7 +108,7 @@ def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tup
     """Expected counts under a grammar, and the log-likelihood of the trees."""
     grammar = fit.grammar
     at = _vector_starts(bank, grammar.n_states)
-    vectors = np.zeros(int(at[-1]))
+    vectors = np.zeros(int(at[-1]), dtype=np.float32)
     scores, score_at = fit.lexicon.vectors(lexical.words, lexical.symbols)
     vectors[_ranges(at[lexical.leaves], np.diff(score_at))] = scores
     rules, roots, posteriors, total = expectations(
@@ -115,7 +118,7 @@ def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tup
         bank.right,
         bank.rule,
         at,
-        grammar.tensors,
+        grammar.single,
         grammar.offsets,
         grammar.roots,
         grammar.state_at,

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.inference.tree_smoothing import grouped_tensors
 from sigmastar.structures.phrases import Ints, Longs
 
 Array = NDArray[np.float64]
+Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class LatentGrammar:
 
     rules: Ints  # [rule, 3]: parent, left, right
     n_states: Longs  # of each symbol
-    tensors: Array
+    tensors: Reals  # in single precision where many numbers were fitted
     roots: Array
     frequencies: (
         Array  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
@@ -52,13 +54,13 @@ class LatentGrammar:
     @cached_property
     def single(self) -> NDArray[np.float32]:
         """The tensors in single precision: charts keep their values near one, so nothing underflows."""
-        return self.tensors.astype(np.float32)
+        return self.tensors.astype(np.float32, copy=False)
 
     @property
     def n_symbols(self) -> int:
         return len(self.n_states)
 
-    def tensor(self, rule: int) -> Array:
+    def tensor(self, rule: int) -> Reals:
         """T_r with axes (left, right, parent)."""
         a, b, c = self.n_states[self.rules[rule]].tolist()
         return self.tensors[self.offsets[rule] : self.offsets[rule + 1]].reshape(b, c, a)
@@ -81,22 +83,20 @@ class LatentGrammar:
         totals = np.asarray(np.bincount(flat, self.frequencies, int(at[-1])), dtype=np.float64)
         share = self.frequencies / np.maximum(totals[flat], 1e-300)
         roots = np.asarray(np.bincount(flat, self.roots, int(at[-1])), dtype=np.float64)
-        tensors = [self._grouped(rule, groups, share, n_groups) for rule in range(len(self.rules))]
-        return LatentGrammar(
-            self.rules, n_groups, np.concatenate(tensors) if tensors else np.zeros(0), roots, totals
+        sizes = n_groups[self.rules].prod(axis=1)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        tensors = grouped_tensors(
+            self.rules,
+            self.n_states,
+            self.offsets,
+            self.tensors,
+            self.state_at,
+            groups,
+            share,
+            n_groups,
+            offsets,
         )
-
-    def _grouped(self, rule: int, groups: Longs, share: Array, n_groups: Longs) -> Array:
-        a, b, c = self.rules[rule].tolist()
-        parts = [groups[self.state_at[s] : self.state_at[s + 1]] for s in (b, c, a)]
-        if all(len(part) == 1 for part in parts):
-            return self.tensor(rule).ravel()
-        result = self.tensor(rule) * share[self.state_at[a] : self.state_at[a + 1]]
-        for axis, (part, symbol) in enumerate(zip(parts, (b, c, a), strict=True)):
-            onto = np.zeros((len(part), n_groups[symbol]))
-            onto[np.arange(len(part)), part] = 1.0
-            result = np.moveaxis(np.tensordot(result, onto, axes=(axis, 0)), -1, axis)
-        return result.ravel()
+        return LatentGrammar(self.rules, n_groups, tensors, roots, totals)
 
     def to_parts(self) -> dict[str, NDArray[Any]]:
         return {
@@ -112,7 +112,7 @@ class LatentGrammar:
         return cls(
             arrays["rules"],
             arrays["n_states"],
-            arrays["tensors"].astype(np.float64),
+            arrays["tensors"],
             arrays["roots"],
             arrays["frequencies"],
         )

@@ -60,6 +60,11 @@ class Level:
     grammar: LatentGrammar
 
     @cached_property
+    def values(self) -> Array:
+        """The probabilities of the rules, in double precision."""
+        return self.grammar.tensors.astype(np.float64, copy=False)
+
+    @cached_property
     def pair_starts(self) -> Ints:
         """Where the rules of each pair of children begin: rules are sorted by their children."""
         n, rules = self.grammar.n_symbols, self.grammar.rules
@@ -99,7 +104,7 @@ class Groups:
             self.n_leaves,
             self.level.pair_starts,
             self.level.parents,
-            grammar.tensors,
+            self.level.values,
             self.tensor,
             grammar.roots,
             least,
@@ -157,14 +162,14 @@ def plain_chart(
         leaves.scores,
         level.pair_starts,
         level.parents,
-        grammar.tensors,
+        level.values,
         grammar.frequencies,
         beam,
         keys,
         allowed,
     )
     posteriors, log2_total = coarse_posteriors(
-        len(leaves.begin) - 1, *chart, level.pair_starts, level.parents, grammar.tensors, grammar.roots, least
+        len(leaves.begin) - 1, *chart, level.pair_starts, level.parents, level.values, grammar.roots, least
     )
     return PlainChart(*chart, posteriors, log2_total)
 
@@ -188,7 +193,7 @@ def chart_edges(level: Level, chart: PlainChart, pruning: Pruning) -> tuple[Long
         chart.posteriors,
         level.pair_starts,
         level.parents,
-        grammar.tensors,
+        level.values,
         grammar.n_symbols,
         pruning.coarse,
         pruning.edges,

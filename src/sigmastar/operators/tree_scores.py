@@ -32,12 +32,12 @@ def tree_log_probabilities(member: Member, bank: Phrases) -> Array:
     at = np.concatenate([[0], np.cumsum(sizes)])
     vectors, words = _leaves(member, binary, symbol, at)
     totals = np.full(len(binary), -np.inf)
-    scales = np.zeros(len(symbol))
+    scales, room = np.zeros(len(symbol)), np.zeros(int(grammar.n_states.max(initial=1)) ** 2)
     for tree, (low, high) in enumerate(zip(binary.starts[:-1], binary.starts[1:], strict=True)):
         if good[low:high].all():
             logs = tree_insides(
                 low, high, symbol, binary.left, binary.right, rule, at, grammar.tensors, grammar.offsets,
-                vectors, scales,
+                vectors, scales, room,
             )  # fmt: skip
             value = float(grammar.root(int(symbol[high - 1])) @ vectors[at[high - 1] : at[high]])
             if value > 0 and np.isfinite(logs):

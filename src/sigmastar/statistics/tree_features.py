@@ -20,6 +20,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.inference.indicators import numbered
 from sigmastar.structures.binary_phrases import BinaryPhrases
 from sigmastar.structures.phrases import Ints, Longs
 from sigmastar.structures.word_shapes import signatures
@@ -28,7 +29,6 @@ Array = NDArray[np.float64]
 Template = Callable[["Nodes"], Longs]
 
 SHRINKAGE = 5.0
-_CODES = 1 << 40  # templates give numbers below this
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,20 +174,14 @@ class Indicators:
 def indicators(nodes: Nodes, templates: Mapping[str, Template], shrinkage: float = SHRINKAGE) -> Indicators:
     """The features of every node, numbered within its symbol."""
     codes = np.stack([template(nodes) for template in templates.values()], axis=1)
-    if codes.min() < -1 or codes.max() >= _CODES - 1:
-        raise ValueError(f"templates must give numbers from -1 to {_CODES - 2}")
-    kind = nodes.symbol[:, None] * codes.shape[1] + np.arange(codes.shape[1])
-    keys, flat = np.unique((kind * _CODES + codes + 1).ravel(), return_inverse=True)
-    counts = np.bincount(flat, minlength=len(keys)).astype(np.float64)
-    symbol = keys // (_CODES * codes.shape[1])
-    total = np.bincount(nodes.symbol, minlength=len(nodes.bank.symbols)).astype(np.float64)
-    scale = np.sqrt(total[symbol] / (counts + shrinkage))
-    scale[((counts < 2) & (total[symbol] > 50)) | (keys % _CODES == 0)] = 0.0
-    first = np.searchsorted(symbol, np.arange(len(total) + 1))
-    number = (flat - first[symbol[flat]]).reshape(codes.shape)
-    return Indicators(
-        number.astype(np.int32), scale[flat].reshape(codes.shape).astype(np.float32), np.diff(first)
-    )
+    if codes.min(initial=-1) < -1:
+        raise ValueError("templates must give numbers from -1 up")
+    n_symbols = len(nodes.bank.symbols)
+    number, counts, n_features = numbered(nodes.symbol, codes, n_symbols)
+    total = np.bincount(nodes.symbol, minlength=n_symbols).astype(np.float64)[nodes.symbol][:, None]
+    weight = np.sqrt(total / (counts + shrinkage))
+    weight[((counts < 2) & (total > 50)) | (codes < 0)] = 0.0
+    return Indicators(number, weight.astype(np.float32), n_features)
 
 
 def nodes_of(bank: BinaryPhrases) -> Nodes:
