@@ -23,7 +23,7 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target, say, ti
 from benchmarks.learners import fast, warm_up
 from sigmastar.evaluation.likelihood import competition_perplexity, competition_score
 from sigmastar.learning.fast import CLASSES, FilteredFit, learn_fast
-from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.structures.strings import Strings
 
 LENGTHS = {"classic": (3, 5, 7), "prefix": (2, 3, 4, 5), "factor": (2, 3, 4, 5)}  # of rows and columns

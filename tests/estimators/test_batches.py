@@ -52,9 +52,12 @@ def test_context_counts_of_batches_are_those_of_the_whole(strings: Strings, size
     batches = ContextBatches.first(first, rng, (20, 60))
     for part in rest:
         batches = batches.more(part, rng)
-    for counts in batches.counts:
-        whole = ContextCounts.of(strings, counts.pasts, counts.futures)
-        assert_same_contexts(batches.all_counts(counts), whole)
+    assert len(batches.classes) == 2
+    for classes in batches.classes:
+        assert_same_contexts(batches.counts.coarsened(*classes), ContextCounts.of(strings, *classes))
+    held = ContextCounts.of(batches.held.strings, batches.counts.pasts, batches.counts.futures)
+    if not batches.held.are_counted:
+        assert_same_contexts(batches.kept_counts() + held, batches.counts)
 
 
 @pytest.mark.parametrize("statistic", [STRING, PREFIX, SUBSTRING])

@@ -12,7 +12,7 @@ from sigmastar.learning.repair import REPAIRS, class_states
 from sigmastar.learning.spectral import learn_automaton
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.statistics.bases import most_frequent
-from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.strings import Strings
 

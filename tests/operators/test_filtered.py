@@ -18,7 +18,7 @@ from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.operators.sequence import SequenceModel, next_distribution
 from sigmastar.statistics.backoff import NextCounts
-from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.structures.strings import Strings
 from sigmastar.structures.trie import PrefixTrie
 from structures.random_corpora import Corpus, corpora, corpus_of
@@ -162,7 +162,8 @@ def test_posteriors_tell_whose_step_it_was():
     corpus = corpus_of([(0, 1), (1,), ()], 2)
     model = random_filter(1, corpus, 2)
     trie = PrefixTrie.of(corpus.strings)
-    run, classes = model.run(trie)
+    walk = model.walk(trie)
+    run, classes = model.run(walk), walk.classes
     end = np.full(trie.n_nodes, 2, dtype=np.int32)
     assert ((run.end_restart >= 0) & (run.end_restart <= 1 + 1e-12)).all()
     shares = model.mixing[classes] * model.backoff.probabilities(classes, end) / run.end_probability

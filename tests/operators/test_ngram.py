@@ -14,7 +14,7 @@ from sigmastar.operators.files import load_model, save_model
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.operators.sequence import SequenceModel, next_distribution
 from sigmastar.statistics.backoff import NextCounts, kneser_ney, witten_bell
-from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.structures.strings import Strings
 from structures.random_corpora import corpora
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oracles import kneser_ney_row, next_counts, witten_bell_row
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.statistics.backoff import NextCounts, kneser_ney, witten_bell
-from sigmastar.statistics.contexts import ContextCounts, grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
+from sigmastar.statistics.contexts import ContextCounts
 from structures.random_corpora import corpora, corpus_of
 from structures.test_context_classes import spelled
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from oracles import class_counts
 from sigmastar.errors import UnknownSymbolError
-from sigmastar.statistics.contexts import ContextCounts, correlation_scaled, grow_contexts, tally
+from sigmastar.statistics.context_growth import grow_contexts, most_frequent
+from sigmastar.statistics.contexts import ContextCounts, correlation_scaled
 from sigmastar.structures.strings import Strings
 from structures.random_corpora import Corpus, corpora, corpus_of
 from structures.test_context_classes import spelled
@@ -97,16 +98,25 @@ def test_a_past_goes_on_or_ends(corpus, max_classes):
     np.testing.assert_array_equal(leaving, counts.past_counts)
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 9))))
-def test_tallies_add_the_counts_of_equal_keys(pairs):
-    keys, counts = (np.array([pair[k] for pair in pairs], dtype=np.int64) for k in (0, 1))
-    expected: dict = {}
-    for key, count in pairs:
-        expected[key] = expected.get(key, 0) + count
-    found, totals = tally(keys, counts)
-    assert dict(zip(found.tolist(), totals.tolist(), strict=True)) == expected
-    assert found.tolist() == sorted(expected)
-    assert tally(keys)[1].tolist() == [keys.tolist().count(key) for key in sorted(expected)]
+@given(corpora(min_strings=2), st.integers(1, 12), st.integers(1, 12), st.data())
+def test_counts_without_some_strings_on_coarser_classes(corpus, fine, coarse, data):
+    """Differences and sums of counts are the counts of what is left on the coarser classes."""
+    counts = counted(corpus, fine)
+    cut = data.draw(st.integers(1, len(corpus.words) - 1))
+    some, rest = corpus.strings.select(range(cut)), corpus.strings.select(range(cut, len(corpus.words)))
+    left = counts - ContextCounts.of(some, counts.pasts, counts.futures)
+    pasts = most_frequent(counts.pasts, counts.past_counts, coarse)
+    futures = most_frequent(counts.futures, counts.future_counts, coarse)
+    found, expected = left.coarsened(pasts, futures), ContextCounts.of(rest, pasts, futures)
+    for name in ("keys", "counts", "slice_keys", "slice_counts", "ends", "starts", "n_strings"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
+@given(corpora(min_strings=1), st.integers(1, 12), st.integers(1, 12))
+def test_the_most_frequent_of_many_classes_are_those_that_fewer_grow_to(corpus, fine, coarse):
+    counts = counted(corpus, max(fine, coarse))
+    fewer = grow_contexts(corpus.strings, "past", coarse)
+    assert spelled(most_frequent(counts.pasts, counts.past_counts, coarse)) == spelled(fewer)
 
 
 def test_symbols_outside_the_alphabet_are_not_learnt_from():

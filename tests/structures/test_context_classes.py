@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import frequent_contexts, gap_context, longest_context
-from sigmastar.statistics import contexts as growing
-from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.statistics import context_growth as growing
+from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.structures.contexts import ContextTrie, with_edges
 from sigmastar.structures.trie import PrefixTrie
 from structures.random_corpora import corpora, corpus_of

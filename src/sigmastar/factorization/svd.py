@@ -89,7 +89,7 @@ def factorize_up_to(matrix: Matrix, most_states: int, solver: Solver | None = No
 
 def numerical_rank(matrix: Matrix) -> int:
     """The rank of a block up to rounding."""
-    return _rank(linalg.svdvals(_dense(matrix)), matrix.shape)
+    return _rank(linalg.svdvals(dense(matrix)), matrix.shape)
 
 
 def choose_solver(matrix: Matrix, n_states: int) -> Solver:
@@ -101,7 +101,7 @@ def choose_solver(matrix: Matrix, n_states: int) -> Solver:
 
 
 def dense_svd(matrix: Matrix, n_states: int) -> Triples:
-    left, values, right = linalg.svd(_dense(matrix), full_matrices=False)
+    left, values, right = linalg.svd(dense(matrix), full_matrices=False)
     return left[:, :n_states], values[:n_states], right[:n_states].T
 
 
@@ -165,7 +165,7 @@ def _rank(values: Array, shape: tuple[int, ...]) -> int:
     return int((values > values.max(initial=0.0) * max(shape) * np.finfo(float).eps).sum())
 
 
-def _dense(matrix: Matrix) -> Array:
+def dense(matrix: Matrix) -> Array:
     return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
 
 

@@ -9,6 +9,8 @@ from sigmastar.jit import kernel
 
 Array = NDArray[np.float64]
 
+WIDE = 8  # from here on a product of matrices is worth its call
+
 
 @kernel
 def contract_groups(
@@ -18,6 +20,16 @@ def contract_groups(
     n_groups, n_states, width = len(starts) - 1, matrix.shape[1], tails.shape[1]
     out = np.zeros((n_groups, n_states * width))
     for group in range(n_groups):
+        if width >= WIDE and starts[group + 1] - starts[group] >= WIDE:
+            rows = slice(starts[group], starts[group + 1])
+            out[group] = np.dot(matrix[index[rows]].T, tails[rows]).ravel()
+            continue
+        if width == 1:
+            for row in range(starts[group], starts[group + 1]):
+                weight, at = tails[row, 0], index[row]
+                for state in range(n_states):
+                    out[group, state] += weight * matrix[at, state]
+            continue
         for row in range(starts[group], starts[group + 1]):
             for state in range(n_states):
                 weight = matrix[index[row], state]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import fast_kernel, kernel
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -46,12 +46,12 @@ def filter_trie(
 
     `readout` has a column `A_y one` for each symbol and `final` last; `edge_backoff[v]` is
     g(symbol[v] | class of parent), `end_backoff[v]` g(end | class of v). Returns for every node the
-    log-probability of its prefix, the probability that it ends there, and the two posteriors that the
-    step came from the back-off model (for its edge, for its end). `predictions`, if it has rows,
-    receives q for every node.
+    probability of its edge given the prefix before it (1 for the root), the probability that the string
+    ends there, and the two posteriors that the step came from the back-off model (for its edge, for its
+    end). `predictions`, if it has rows, receives q for every node.
     """
     n_nodes = len(parent)
-    log_prefix, end_probability = np.zeros(n_nodes), np.zeros(n_nodes)
+    edge_probability, end_probability = np.ones(n_nodes), np.zeros(n_nodes)
     edge_restart, end_restart = np.zeros(n_nodes), np.zeros(n_nodes)
     states = np.ascontiguousarray(initial).reshape(1, len(initial)).copy()
     columns = np.ascontiguousarray(readout.T)
@@ -64,7 +64,7 @@ def filter_trie(
             rate, total = rates[node - first], totals[node - first]
             if total <= 0.0:
                 rate = rates[node - first] = 1.0
-            stop_weight = max(np.dot(states[node - first], columns[-1]), 0.0)
+            stop_weight = max(_dot(states[node - first], columns[-1]), 0.0)
             from_backoff = rate * end_backoff[node]
             end_probability[node] = from_backoff + (
                 (1.0 - rate) * stop_weight / total if total > 0.0 else 0.0
@@ -76,19 +76,45 @@ def filter_trie(
         after = level_starts[level + 2]
         following = _move(states, parent[end:after] - first, symbol[end:after], transitions)
         for node in range(end, after):
-            row, state = parent[node] - first, following[node - end]
-            weight = max(np.dot(states[row], columns[symbol[node]]), 0.0) if symbol[node] >= 0 else 0.0
+            row = parent[node] - first
+            weight = max(_dot(states[row], columns[symbol[node]]), 0.0) if symbol[node] >= 0 else 0.0
             scale = (1.0 - rates[row]) / totals[row] if weight > 0.0 else 0.0
             from_backoff = rates[row] * edge_backoff[node]
             probability = scale * weight + from_backoff
+            edge_probability[node] = probability
             edge_restart[node] = from_backoff / probability if probability > 0.0 else 1.0
-            state *= scale / probability if probability > 0.0 else 0.0
-            state += edge_restart[node] * restarts[classes[node]]
-            if not np.abs(state).max() < FARTHEST:
-                state[:] = restarts[classes[node]]
-            log_prefix[node] = log_prefix[parent[node]] + np.log(probability)
+            factor = scale / probability if probability > 0.0 else 0.0
+            _pull_back(following[node - end], factor, edge_restart[node], restarts[classes[node]])
         states = following
-    return log_prefix, end_probability, edge_restart, end_restart
+    return edge_probability, end_probability, edge_restart, end_restart
+
+
+@kernel
+def sums_along(parent: Integers, values: Array) -> Array:
+    """For each node of a trie the sum of the values on the way to it, its own included."""
+    sums = values.copy()
+    for node in range(1, len(parent)):
+        sums[node] += sums[parent[node]]
+    return sums
+
+
+@fast_kernel
+def _dot(first: Array, second: Array) -> float:
+    total = 0.0
+    for k in range(len(first)):
+        total += first[k] * second[k]
+    return total
+
+
+@kernel
+def _pull_back(state: Array, factor: float, share: float, restart: Array) -> None:
+    """state <- factor state + share restart, in place; the restart alone if that strays too far."""
+    is_near = True
+    for k in range(len(state)):
+        state[k] = factor * state[k] + share * restart[k]
+        is_near &= abs(state[k]) < FARTHEST  # not true of NaN
+    if not is_near:
+        state[:] = restart
 
 
 @kernel
@@ -99,19 +125,18 @@ def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
     """
     n_outcomes = readout.shape[1]
     totals, at_once = np.zeros(len(states)), max(1, CELLS // n_outcomes)
-    buffer = np.empty((min(at_once, len(states)), n_outcomes))
+    buffer = np.empty((min(at_once, len(states)), n_outcomes), states.dtype)
     for begin in range(0, len(states), at_once):
         some = states[begin : begin + at_once]
         weights = np.dot(some, readout, buffer[: len(some)])
         for row in range(len(some)):
             total = 0.0
             for outcome in range(n_outcomes):
-                weights[row, outcome] = max(weights[row, outcome], 0.0)
-                total += weights[row, outcome]
+                total += max(weights[row, outcome], 0.0)
             totals[begin + row] = total
             if len(predictions) and total > 0.0:
                 for outcome in range(n_outcomes):
-                    predictions[begin + row, outcome] = weights[row, outcome] / total
+                    predictions[begin + row, outcome] = max(weights[row, outcome], 0.0) / total
     return totals
 
 
@@ -119,16 +144,16 @@ def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
 def _move(states: Array, parents: Integers, symbols: Integers, transitions: Array) -> Array:
     """The state of each parent times the operator of its symbol; zero for unknown symbols."""
     n_states = states.shape[1]
-    moved = np.zeros((len(parents), n_states))
+    moved = np.zeros((len(parents), n_states), states.dtype)
     run = 0
     while run < len(parents):
         stop = run + 1
         while stop < len(parents) and symbols[stop] == symbols[run]:
             stop += 1
         if symbols[run] >= 0:
-            gathered = np.empty((stop - run, n_states))
+            gathered = np.empty((stop - run, n_states), states.dtype)
             for child in range(run, stop):
                 gathered[child - run] = states[parents[child]]
-            moved[run:stop] = np.dot(gathered, transitions[symbols[run]])
+            np.dot(gathered, transitions[symbols[run]], moved[run:stop])
         run = stop
     return moved

@@ -12,13 +12,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import fast_kernel
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 
-@kernel
+@fast_kernel
 def mixture_sums(
     rows: Longs, columns: Longs, counts: Array, left: Array, right: Array
 ) -> tuple[Array, Array, float]:
@@ -41,7 +41,7 @@ def mixture_sums(
     return left_sums, right_sums, log_likelihood
 
 
-@kernel
+@fast_kernel
 def left_sums_only(rows: Longs, columns: Longs, counts: Array, left: Array, right: Array) -> Array:
     """The left sums alone, for one run of entries."""
     n = left.shape[1]

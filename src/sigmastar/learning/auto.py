@@ -37,7 +37,8 @@ from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.sequence import SequenceModel
 from sigmastar.statistics.backoff import Smoothing, kneser_ney, witten_bell
-from sigmastar.statistics.contexts import ContextCounts, grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
+from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.strings import Strings
 

@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import count_above, noise_level
-from sigmastar.factorization.svd import Factors, Matrix, factorize_up_to
+from sigmastar.factorization.svd import Factors, Matrix, Solver, factorize_up_to
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
-from sigmastar.statistics.contexts import ContextCounts, correlation_scaled, grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
+from sigmastar.statistics.contexts import ContextCounts, correlation_scaled
 from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.strings import Strings, require_strings
 
@@ -27,6 +28,7 @@ Array = NDArray[np.float64]
 
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
+_GAPS_ENOUGH = 250_000  # show which contexts are frequent
 _OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
 
 
@@ -38,6 +40,7 @@ class ContextModel:
     singular_values: Array
     automaton: WeightedAutomaton
     states: Array  # past classes x n; the first column is 1
+    right: Array  # future classes x n: the right singular vectors
 
     @property
     def n_states(self) -> int:
@@ -63,14 +66,20 @@ class ContextModel:
             np.ascontiguousarray(whole.transitions[:, :n, :n]),
             whole.final[:n].copy(),
         )
-        return ContextModel(self.counts, self.singular_values, part, np.ascontiguousarray(self.states[:, :n]))
+        states, right = np.ascontiguousarray(self.states[:, :n]), self.right[:, :n]
+        return ContextModel(self.counts, self.singular_values, part, states, right)
 
 
 def choose_classes(
     strings: Strings, max_classes: int, min_count: int | None = None
 ) -> tuple[ContextTrie, ContextTrie]:
-    """The most frequent pasts and futures; small corpora are content with rarer ones."""
+    """The most frequent pasts and futures; small corpora are content with rarer ones.
+
+    Of large corpora every second, third .. string will do: which contexts are frequent shows early.
+    """
     require_strings(strings)
+    if (every := strings.n_gaps // _GAPS_ENOUGH) > 1:
+        strings = strings.select(np.arange(0, len(strings), every))
     if min_count is None:
         min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
     return (
@@ -79,7 +88,7 @@ def choose_classes(
     )
 
 
-def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
+def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None = None) -> ContextModel:
     """Factorise and recover, with as many states as are asked for or as the counts bear."""
     if max_states < 1:
         raise ValueError(f"n_states={max_states}: an automaton has at least one state")
@@ -89,7 +98,7 @@ def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
     total = counts.past_counts.sum()
     matrix = blocks.matrices["string"]
     factors = _constant_first(
-        factorize_up_to(matrix, max_states), matrix, np.sqrt(counts.future_counts / total)
+        factorize_up_to(matrix, max_states, solver), matrix, np.sqrt(counts.future_counts / total)
     )
     recovered = WeightedAutomaton.of_operators(recover(blocks, {"string": factors}))
     scale = np.sqrt(total)
@@ -100,7 +109,7 @@ def learn_contexts(counts: ContextCounts, max_states: int) -> ContextModel:
     states[counts.past_counts == 0] = np.eye(
         1, factors.n_states
     )  # classes of the full corpus, unseen in this part
-    return ContextModel(counts, factors.singular_values, automaton, states)
+    return ContextModel(counts, factors.singular_values, automaton, states, factors.right)
 
 
 def context_noise(counts: ContextCounts) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,11 @@ def hold_out(strings: Strings, rng: np.random.Generator, share: float = SHARE) -
     return strings.split(min(share, ENOUGH / len(strings)), rng)
 
 
+def _held_part(strings: Strings, rng: np.random.Generator) -> Strings:
+    """The held-out part alone: the other may be most of a large corpus."""
+    return strings.select(strings.split_indices(min(SHARE, ENOUGH / len(strings)), rng)[1])
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOut:
     """Held-out strings as a trie with the numbers of strings that end at and pass through each node."""
@@ -43,6 +49,16 @@ class HeldOut:
     def n_strings(self) -> float:
         return float(self.through[0])
 
+    @cached_property
+    def ending(self) -> NDArray[np.intp]:
+        """The nodes where strings end."""
+        return np.flatnonzero(self.ends)
+
+    @cached_property
+    def weights(self) -> Array:
+        """How often each step is taken: those to all nodes but the first, then the ends."""
+        return np.concatenate([self.through[1:], self.ends[self.ending]])
+
 
 @dataclass(frozen=True, eq=False)
 class HeldStrings:
@@ -50,6 +66,18 @@ class HeldStrings:
 
     strings: Strings
     are_counted: bool
+
+    @classmethod
+    def chosen(cls, strings: Strings, rng: np.random.Generator) -> HeldStrings:
+        """Strings to choose by, of a corpus that is counted whole."""
+        return cls(strings, True) if len(strings) == 1 else cls(_held_part(strings, rng), False)
+
+    def and_of(self, strings: Strings, rng: np.random.Generator) -> HeldStrings:
+        """With strings of a further batch, until there are enough."""
+        if len(strings) < 2 or len(self.strings) >= ENOUGH:
+            return self
+        held = _held_part(strings, rng)
+        return HeldStrings(held if self.are_counted else joined(self.strings, held), False)
 
     @classmethod
     def first(cls, strings: Strings, rng: np.random.Generator) -> tuple[HeldStrings, Strings]:

@@ -9,15 +9,18 @@ pseudo-steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.inference.mixing_rates import climb_rates, mixed_log_likelihood
 from sigmastar.learning.holdout import HeldOut
-from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.filtered import FilteredAutomaton, Walk
 
 Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+Integers = NDArray[np.int32]
+Longs = NDArray[np.int64]
 
 START_RATE = 0.05
 STRENGTH = 30.0
@@ -36,42 +39,48 @@ class Steps:
     log_likelihood: float  # a string, under the mixing that was in force
 
     @classmethod
-    def of(cls, model: FilteredAutomaton, held_out: HeldOut) -> Steps:
-        run, node_classes = model.run(held_out.trie)
-        ending, parent = np.flatnonzero(held_out.ends), held_out.trie.parent[1:]
-        classes = np.concatenate([node_classes[parent], node_classes[ending]]).astype(np.int64)
-        taken = np.concatenate(
-            [np.exp(run.log_prefix[1:] - run.log_prefix[parent]), run.end_probability[ending]]
-        )
+    def of(
+        cls,
+        model: FilteredAutomaton,
+        held_out: HeldOut,
+        walk: Walk | None = None,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> Steps:
+        """`walk` is the model's walk on the held-out trie, for callers that have it."""
+        walk = walk or model.walk(held_out.trie)
+        run = model.run(walk, dtype=dtype)
+        ending, parent = held_out.ending, held_out.trie.parent[1:]
+        classes = np.concatenate([walk.classes[parent], walk.classes[ending]])
+        taken = np.concatenate([run.edge_probability[1:], run.end_probability[ending]])
         restart = np.concatenate([run.edge_restart[1:], run.end_restart[ending]])
         rate = model.mixing[classes]
-        total = held_out.ends[ending] @ (run.log_prefix[ending] + np.log(run.end_probability[ending]))
         return cls(
             classes,
-            np.concatenate([held_out.through[1:], held_out.ends[ending]]),
+            held_out.weights,
             taken * (1.0 - restart) / (1.0 - rate),
             taken * restart / rate,
             held_out.n_strings,
-            float(total / held_out.n_strings),
+            float(held_out.weights @ np.log(taken) / held_out.n_strings),
         )
 
     def score(self, rates: Array) -> float:
         """The log-likelihood a string under other rates of the classes, if the states stayed as they are."""
-        mixed = (1.0 - rates[self.classes]) * self.automaton + rates[self.classes] * self.backoff
-        return float(self.weights @ np.log(mixed) / self.n_strings)
+        total = mixed_log_likelihood(self.classes, self.weights, self.automaton, self.backoff, rates)
+        return total / self.n_strings
 
 
 def tune_mixing(
-    model: FilteredAutomaton, class_counts: Integers, held_out: HeldOut, n_rounds: int
+    model: FilteredAutomaton, class_counts: Longs, held_out: HeldOut, n_rounds: int
 ) -> FilteredAutomaton:
     """Fit the mixing rates; the states depend on them in turn, hence the rounds."""
+    walk = model.walk(held_out.trie)
     for _ in range(n_rounds):
-        model = model.with_mixing(fit_rates(Steps.of(model, held_out), class_counts))
+        model = model.with_mixing(fit_rates(Steps.of(model, held_out, walk), class_counts))
     return model
 
 
-def fit_rates(steps: Steps, class_counts: Integers, n_rounds: int = 40) -> Array:
-    groups = np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int64), _N_GROUPS - 1)
+def fit_rates(steps: Steps, class_counts: Longs, n_rounds: int = 40) -> Array:
+    groups = np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int32), _N_GROUPS - 1)
     everything = _climb(steps, np.zeros_like(steps.classes), np.full(1, START_RATE), 1.0, n_rounds)
     pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything[0]), STRENGTH, n_rounds)
     rates = _climb(steps, steps.classes, pooled[groups], STRENGTH, n_rounds)
@@ -80,11 +89,4 @@ def fit_rates(steps: Steps, class_counts: Integers, n_rounds: int = 40) -> Array
 
 def _climb(steps: Steps, cells: Integers, prior: Array, strength: float, n_rounds: int) -> Array:
     """EM for the mixing rate of each cell, with `strength` pseudo-steps of its prior rate."""
-    rates, totals = prior, np.bincount(cells, steps.weights, len(prior))
-    for _ in range(n_rounds):
-        backoff = rates[cells] * steps.backoff
-        share = backoff / (backoff + (1.0 - rates[cells]) * steps.automaton)
-        rates = (np.bincount(cells, steps.weights * share, len(prior)) + strength * prior) / (
-            totals + strength
-        )
-    return rates
+    return climb_rates(cells, steps.weights, steps.automaton, steps.backoff, prior, strength, n_rounds)

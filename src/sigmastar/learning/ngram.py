@@ -7,7 +7,7 @@ import numpy as np
 from sigmastar.learning.holdout import hold_out
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.statistics.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
-from sigmastar.statistics.contexts import grow_contexts
+from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.structures.strings import Strings, require_strings
 
 SMOOTHINGS: dict[str, Smoothing] = {"witten-bell": witten_bell, "kneser-ney": kneser_ney}

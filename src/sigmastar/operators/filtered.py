@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.filtering import FARTHEST, filter_trie
+from sigmastar.inference.filtering import FARTHEST, filter_trie, sums_along
 from sigmastar.inference.vectors import gap_nodes
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.lockstep import sample_lockstep
@@ -25,10 +25,19 @@ Array = NDArray[np.float64]
 class FilterRun(NamedTuple):
     """What filtering a trie gives for each node: see `filter_trie`."""
 
-    log_prefix: Array
+    edge_probability: Array
     end_probability: Array
     edge_restart: Array
     end_restart: Array
+
+
+class Walk(NamedTuple):
+    """A trie as the back-off model sees it: all that does not depend on the automaton."""
+
+    trie: PrefixTrie
+    classes: Integers
+    edge_backoff: Array  # g(symbol | class of the parent), for each node
+    end_backoff: Array  # g(end | class), for each node
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,38 +68,57 @@ class FilteredAutomaton:
     def with_mixing(self, mixing: Array) -> FilteredAutomaton:
         return replace(self, mixing=mixing)
 
-    def run(self, trie: PrefixTrie, predictions: Array | None = None) -> tuple[FilterRun, Integers]:
-        """Filter every prefix; also returns the context class of each."""
+    def walk(self, trie: PrefixTrie) -> Walk:
         classes = self.backoff.contexts.classify_prefixes(trie)
         ends = np.full(trie.n_nodes, len(self.alphabet), dtype=np.int32)
-        run = filter_trie(
-            trie.parent,
-            trie.symbol,
-            trie.level_starts,
+        return Walk(
+            trie,
             classes,
             self.backoff.probabilities(classes[trie.parent], trie.symbol),
             self.backoff.probabilities(classes, ends),
-            self.start,
-            self.automaton.transitions,
-            self.readout,
-            self.restarts,
-            self.mixing,
-            np.zeros((0, 0)) if predictions is None else predictions,
         )
-        return FilterRun(*run), classes
+
+    def run(
+        self,
+        walk: Walk,
+        predictions: Array | None = None,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> FilterRun:
+        """Filter every prefix; float32 is enough to compare models by."""
+        trie = walk.trie
+        return FilterRun(
+            *filter_trie(
+                trie.parent,
+                trie.symbol,
+                trie.level_starts,
+                walk.classes,
+                walk.edge_backoff,
+                walk.end_backoff,
+                self.start.astype(dtype, copy=False),
+                self.automaton.transitions.astype(dtype, copy=False),
+                self.readout.astype(dtype, copy=False),
+                self.restarts.astype(dtype, copy=False),
+                self.mixing,
+                np.zeros((0, 0)) if predictions is None else predictions,
+            )
+        )
 
     def log_probability(self, strings: Strings) -> Array:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
-        run, _ = self.run(trie)
+        run = self.run(self.walk(trie))
         with np.errstate(divide="ignore"):
-            return run.log_prefix[trie.string_node] + np.log(run.end_probability[trie.string_node])
+            logs = np.log(run.edge_probability)
+            return sums_along(trie.parent, logs)[trie.string_node] + np.log(
+                run.end_probability[trie.string_node]
+            )
 
     def gap_distributions(self, strings: Strings) -> Array:
         strings = strings.recoded(self.alphabet, allow_unknown=True)
         trie = PrefixTrie.of(strings)
         predictions = np.zeros((trie.n_nodes, len(self.alphabet) + 1))
-        _, classes = self.run(trie, predictions)
-        mixed = self._mix(predictions, classes)
+        walk = self.walk(trie)
+        self.run(walk, predictions)
+        mixed = self._mix(predictions, walk.classes)
         return mixed[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:

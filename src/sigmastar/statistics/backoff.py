@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.statistics.contexts import tally
+from sigmastar.statistics.tallies import tally
 from sigmastar.structures.contexts import ContextTrie, Integers
 from sigmastar.structures.strings import Strings, require_known
 

@@ -80,9 +80,9 @@ def _scaled(array: Any, weights: Sequence[Vector | None]) -> Any:
     for axis, weight in enumerate(weights):
         if weight is None:
             continue
-        if sparse.issparse(array):
-            diagonal: Any = sparse.diags_array(weight)
-            array = (diagonal @ array if axis == 0 else array @ diagonal).tocsr()
+        if isinstance(array, sparse.csr_array):
+            scale = np.repeat(weight, np.diff(array.indptr)) if axis == 0 else weight[array.indices]
+            array = sparse.csr_array((array.data * scale, array.indices, array.indptr), shape=array.shape)
         else:
             array = array * weight.reshape([-1 if a == axis else 1 for a in range(array.ndim)])
     return array

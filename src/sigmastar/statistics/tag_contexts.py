@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.statistics.blocks import Blocks, SparseTensor
-from sigmastar.statistics.contexts import tally
+from sigmastar.statistics.tallies import tally
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.contexts import with_edges
 from sigmastar.structures.signature import string_signature

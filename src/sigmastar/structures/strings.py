@@ -125,9 +125,16 @@ class Strings:
 
     def split(self, held_out: float, rng: np.random.Generator) -> tuple[Strings, Strings]:
         """A random split into (kept, held out); both parts have at least one string if there are two."""
+        kept, held = self.split_indices(held_out, rng)
+        return self.select(kept), self.select(held)
+
+    def split_indices(
+        self, held_out: float, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The indices of the strings of either part, in order."""
         order = rng.permutation(len(self))
         size = min(max(round(held_out * len(self)), 1), len(self) - 1)
-        return self.select(np.sort(order[size:])), self.select(np.sort(order[:size]))
+        return np.sort(order[size:]), np.sort(order[:size])
 
 
 def require_strings(strings: Strings, purpose: str = "learn from") -> Strings:
