@@ -136,3 +136,13 @@ def test_a_terminal_sees_progress(folder: Path, tmp_path: Path) -> None:
     assert "states" in seen
     status, printed, seen = on_terminal(*call, "--quiet")
     assert (status, printed, seen) == (0, b"", "")
+
+
+def test_an_interrupt_ends_the_families_of_the_demo(tmp_path: Path) -> None:
+    status, printed, seen = on_terminal(
+        "demo", "--processes", "2", "--out", tmp_path, interrupt_at="automata:"
+    )
+    assert (status, printed) == (130, b"")
+    assert "sigmastar: interrupted; no unfinished file is left" in seen
+    assert "Traceback" not in seen
+    assert list(tmp_path.iterdir()) == []

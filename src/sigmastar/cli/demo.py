@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from sigmastar.atomic import atomic_write
@@ -15,12 +17,19 @@ from sigmastar.report.page import format_cell
 @click.command()
 @click.option("--out", default="sigmastar-demo", show_default=True, metavar="DIR", help="For report.html.")
 @seed_option
+@click.option(
+    "--processes",
+    type=click.IntRange(min=1),
+    default=os.cpu_count() or 1,
+    show_default="one a core",
+    help="Families side by side; with 1 their times are not disturbed.",
+)
 @json_option
 @quiet_option
-def command(out: str, seed: int, as_json: bool, quiet: bool) -> None:
+def command(out: str, seed: int, processes: int, as_json: bool, quiet: bool) -> None:
     """Every family learns from data that it generates: a table here, pictures in DIR/report.html."""
     with watching("demo", quiet) as say:
-        report = run_demo(out, seed, say)
+        report = run_demo(out, seed, say, n_processes=processes)
     with atomic_write("-") as stream:
         stream.write(_in_json(report) if as_json else _in_text(report))
     tell(f"report: {report.path}", quiet)
