@@ -38,8 +38,11 @@ def run_side_by_side(
         return [future.result() for future in futures]
     except BaseException:  # an interrupt too: nobody waits for families that are under way
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
+        workers = multiprocessing.active_children()
+        for worker in workers:
+            worker.terminate()
+        for worker in workers:
+            worker.join()
         raise
     finally:
         pool.shutdown()
