@@ -39,6 +39,7 @@ def test_learning_says_what_it_did_and_test_heads_are_scored_alone(folder: Path)
     found = figures("evaluate", folder / "M", folder / "pairs.tsv")
     assert found["n_heads"] == len(model.split.test) == 27
     assert found["pairwise_accuracy"] > 0.9 > found["popularity_accuracy"]
+    assert found["pairwise_accuracy_low"] <= found["pairwise_accuracy"] <= found["pairwise_accuracy_high"]
     assert 0 <= found["pairwise_accuracy_matched"] <= 1
 
 
@@ -81,6 +82,15 @@ def test_models_and_vectors_show_themselves(folder: Path) -> None:
     assert succeed("predict", folder / "V", "-", "--top", "1", stdin="car1\n").startswith("car")
 
 
+def test_a_page_has_a_map_and_with_pairs_the_capacity_curve(folder: Path) -> None:
+    plain = succeed("show", folder / "M", "--html")
+    judged = succeed("show", folder / "M", "--html", "--pairs", folder / "pairs.tsv")
+    assert plain.count("<svg") == 1
+    assert judged.count("<svg") == 2
+    assert "operations a head" in judged
+    assert "no graph" in fail("show", folder / "M", "--dot", status=2)
+
+
 def test_vectors_in_text_work_as_well(folder: Path) -> None:
     succeed("vectors", folder / "text", "-o", folder / "v.txt", "--word2vec", "--dimension", "4", "-q")
     assert (folder / "v.txt").read_text().split("\n")[0].endswith(" 4")
@@ -103,6 +113,8 @@ def test_attachment_from_quadruples_to_answers(folder: Path) -> None:
     found = figures("evaluate", folder / "A", folder / "test")
     assert found["accuracy"] > 0.9
     assert found["accuracy_bilinear"] > 0.9
+    assert found["accuracy_of_with"] == found["accuracy"]  # there is no other preposition
+    assert found["p_value_against_linear"] < 0.05
     answer = succeed("predict", folder / "A", "-", stdin="see car1 with car2\n")
     assert answer.startswith("N\t")
     assert len(succeed("score", folder / "A", folder / "test").split()) == 80

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmastar.evaluation.mcnemar import mcnemar
-from sigmastar.evaluation.pairwise import digits, pairwise_accuracy
+from sigmastar.evaluation.pairwise import PairwiseAccuracy, digits, interval_over_splits, pairwise_accuracy
 from sigmastar.structures.pairs import Pairs
 
 
@@ -46,3 +46,18 @@ def test_mcnemar_counts_only_disagreements() -> None:
     assert mcnemar([True] * 20, [False] * 20).p_value < 1e-5
     with pytest.raises(ValueError, match="one answer an item"):
         mcnemar([True], [True, False])
+
+
+def test_intervals_hold_the_figure_and_close_up_where_nothing_varies() -> None:
+    rng = np.random.default_rng(0)
+    same = PairwiseAccuracy(np.full(20, 3.0), np.full(20, 4.0)).interval(rng)
+    assert (same.low, same.value, same.high, same.n) == (0.75, 0.75, 0.75, 20)
+    mixed = PairwiseAccuracy(rng.integers(0, 5, 50).astype(float), np.full(50, 4.0)).interval(rng)
+    assert mixed.low < mixed.value < mixed.high
+
+
+def test_the_interval_over_splits_is_students() -> None:
+    found = interval_over_splits([1.0, 2.0, 3.0])
+    assert found.value == 2.0
+    assert found.high - 2.0 == pytest.approx(4.302653 / np.sqrt(3), rel=1e-6)  # t of 2 degrees, tables
+    assert np.isnan(interval_over_splits([1.0]).low)

@@ -104,6 +104,31 @@ def test_a_head_without_a_vector_falls_back_on_popular_modifiers(vectors: Vector
     assert np.corrcoef(scores, np.log1p(fit.model.popularity))[0, 1] > 0.8
 
 
+@pytest.mark.parametrize(
+    ("penalty", "solver"), [("nuclear", "factored"), ("nuclear", "fista"), ("l1", "fista")]
+)
+def test_a_warm_path_keeps_its_dimensions_and_is_no_worse(
+    pairs: Pairs, vectors: Vectors, penalty: str, solver: str
+) -> None:
+    path = (0.3, 0.02) if penalty == "nuclear" else (0.01, 0.001)
+    split = split_heads(pairs.heads, np.random.default_rng(3))
+    found = {
+        warm: learn_bilexical(
+            pairs,
+            vectors,
+            np.random.default_rng(4),
+            BilexicalSettings(penalty, path, rank=6, solver=solver, warm=warm),
+            split,
+        )
+        for warm in (False, True)
+    }
+    order = list(found[True].validation_scores)
+    assert order == sorted(path, reverse=solver != "factored")
+    best = {warm: max(fit.validation_scores.values()) for warm, fit in found.items()}
+    assert best[True] > best[False] - 0.02
+    assert found[True].model.weights.rank >= 2
+
+
 def test_baselines(pairs: Pairs, vectors: Vectors) -> None:
     split = split_heads(pairs.heads, np.random.default_rng(0))
     full, two = (unsupervised(pairs, vectors, split, rank) for rank in (None, 8))

@@ -21,7 +21,8 @@ from sigmastar.reproduce.madhyastha2014 import (
 @pytest.fixture(scope="module")
 def found() -> dict[str, Measured]:
     made = make_relation(np.random.default_rng(0), rank=2)
-    return {"adjectives given noun": measure(made.pairs, made.vectors, np.random.default_rng(0), quick=True)}
+    rng = np.random.default_rng(0)
+    return {"adjectives given noun": measure(made.pairs, made.vectors, made.vectors, rng, 2, quick=True)}
 
 
 def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> None:
@@ -36,6 +37,7 @@ def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> Non
 def test_tables_claims_and_pictures(found: dict[str, Measured]) -> None:
     attached = {"all": {"linear": 80.0, "nuclear": 79.0, "linear + nuclear": 82.0, "n_items": 5}}
     assert relation_table(found).rows[0][4] is None  # quick: no l1
+    assert relation_table(found).rows[0][-1] == 2  # splits
     assert attachment_table(attached).rows == [["all", 5, 80.0, 79.0, 82.0]]
     assert adjectives_table(found["adjectives given noun"].model).rows == []
     holds = [claim.holds for claim in claims(found, attached)]

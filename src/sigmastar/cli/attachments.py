@@ -7,16 +7,21 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from sigmastar.atomic import atomic_write
 from sigmastar.cli.printing import print_figures, to_json
 from sigmastar.cli.watching import watching
 from sigmastar.data.quadruples import read_quadruples
 from sigmastar.evaluation.intervals import bootstrap
+from sigmastar.evaluation.mcnemar import mcnemar
 from sigmastar.operators.attachment import AttachmentModel
 from sigmastar.operators.files import load_model, read_header
+from sigmastar.structures.quadruples import Quadruples
 
 Parameters = Mapping[str, Any]
+
+PREPOSITIONS = ("for", "from", "with")
 
 
 def evaluate(parameters: Parameters) -> None:
@@ -36,7 +41,15 @@ def evaluate(parameters: Parameters) -> None:
         "accuracy_high": sure.high,
     }
     figures |= {f"accuracy_{name}": float(values.mean()) for name, values in alone.items()}
+    figures["p_value_against_linear"] = mcnemar(alone["linear"], right).p_value
+    figures |= _by_preposition(items, right)
     print_figures(figures, parameters["as_json"])
+
+
+def _by_preposition(items: Quadruples, right: NDArray[np.bool_]) -> dict[str, float]:
+    """For the three that the paper looks at, where they occur."""
+    words = np.array([word.lower() for word in items.preposition])
+    return {f"accuracy_of_{w}": float(right[words == w].mean()) for w in PREPOSITIONS if (words == w).any()}
 
 
 def predict(parameters: Parameters) -> None:

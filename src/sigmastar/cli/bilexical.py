@@ -29,25 +29,21 @@ def evaluate(parameters: Parameters) -> None:
     """Pairwise accuracy on heads that were not trained on: the test heads of the split, and new ones."""
     if parameters["file"] is None:
         raise click.UsageError("give pairs to measure on")
-    model, settings = _model(parameters), _settings(parameters)
+    model = _model(parameters)
     with watching("evaluating", parameters["quiet"]):
-        pairs = Pairs.of(read_relation([parameters["file"]], settings), model.modifiers)
-        seen = {*model.split.train, *model.split.validation}
-        judged = pairs.select(head for head in pairs.heads if head not in seen and head in model.vectors)
-        if not judged.heads:
-            raise InputError(
-                "every head was trained on or has no vector; give pairs with other heads",
-                file=parameters["file"],
-            )
+        judged = _judged(model, parameters, parameters["file"])
         plain = pairwise_accuracy(model.scores, judged)
         matched = pairwise_accuracy(model.scores, judged, model.popularity)
-        train = Pairs((), model.modifiers, pairs.counts[:0])
+        train = Pairs((), model.modifiers, judged.counts[:0])
         train.__dict__["popularity"] = model.popularity
         popular = pairwise_accuracy(partial(popularity_scores, train), judged)
+    sure = plain.interval(np.random.default_rng(parameters["seed"]))
     figures = {
         "n_heads": len(judged.heads),
         "n_modifiers": len(model.modifiers),
-        "pairwise_accuracy": plain.micro,
+        "pairwise_accuracy": sure.value,
+        "pairwise_accuracy_low": sure.low,
+        "pairwise_accuracy_high": sure.high,
         "pairwise_accuracy_matched": matched.micro,
         "pairwise_accuracy_by_head": plain.by_head,
         "popularity_accuracy": popular.micro,
@@ -87,9 +83,9 @@ def score(parameters: Parameters) -> None:
 
 
 def show(parameters: Parameters) -> None:
-    """What the model is, and what its first dimensions tell apart."""
-    if parameters["dot"] or parameters["html"]:
-        raise click.UsageError("a bilexical model has no graph; show it as text or --json")
+    """What the model is, and what its first dimensions tell apart; --html adds pictures."""
+    if parameters["dot"] or parameters["svg"]:
+        raise click.UsageError("a bilexical model has no graph; show it as text, --html or --json")
     model, learned = _model(parameters), read_header(parameters["model"])["learned"]
     facts: dict[str, Any] = {
         "family": "bilexical",
@@ -107,8 +103,24 @@ def show(parameters: Parameters) -> None:
     if parameters["as_json"]:
         print_figures({**facts, "learned": learned}, as_json=True)
         return
+    judged = _judged(model, parameters, parameters["pairs"]) if parameters["pairs"] else None
     with atomic_write(parameters["output"]) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
+        if parameters["html"]:
+            from sigmastar.report.bilexical_page import bilexical_page
+
+            stream.write(bilexical_page(model, facts, judged))
+        else:
+            stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
+
+
+def _judged(model: BilexicalModel, parameters: Parameters, file: str) -> Pairs:
+    """The pairs of a file whose heads were not trained on."""
+    pairs = Pairs.of(read_relation([file], _settings(parameters)), model.modifiers)
+    seen = {*model.split.train, *model.split.validation}
+    judged = pairs.select(head for head in pairs.heads if head not in seen and head in model.vectors)
+    if judged.heads:
+        return judged
+    raise InputError("every head was trained on or has no vector; give pairs with other heads", file=file)
 
 
 def _dimensions(model: BilexicalModel) -> Iterable[str]:

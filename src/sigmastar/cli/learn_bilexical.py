@@ -39,6 +39,7 @@ from sigmastar.structures.pairs import Pairs
     "--solver", type=click.Choice(SOLVERS), default="factored", help="For nuclear; others use fista."
 )
 @click.option("--bias", type=click.FloatRange(0), default=0.06, help="Of popularity; 0 for the paper's form.")
+@click.option("--warm", is_flag=True, help="Start each penalty where the one before it ended.")
 @seed_option
 @json_option
 @quiet_option
@@ -61,6 +62,7 @@ def command(
             settings["strength"],
             settings["solver"],
             settings["bias"],
+            warm=settings["warm"],
             random_state=seed,
             progress=say,
         ).fit(pairs)

@@ -36,7 +36,7 @@ _DRAWN, _LONGEST = 200, 1000  # strings that the diagnosis is made on
 @click.option("--direction", type=click.Choice(["left", "right"]), default="right", show_default=True)
 @click.option("--sentence", metavar="TEXT", help="Of a treebank parser: draw the tree of these words.")
 @click.option("--svg", is_flag=True, help="The tree as SVG.")
-@click.option("--pairs", metavar="FILE", help="Of a transducer: pairs whose alignments are drawn.")
+@click.option("--pairs", metavar="FILE", help="Of a transducer: drawn aligned; of a bilexical model: judged.")
 @json_option
 @output_option
 def command(

@@ -33,6 +33,7 @@ class BilexicalOperator(Estimator):
     solver         "factored" (fast, low-rank), "fista" or "fobos"
     bias           size of the coordinate that lets modifiers be popular by themselves; 0 leaves it out
     n_iterations   at most, of each penalty
+    warm           start each penalty where the one before it ended
     progress       a function that is told what is being done
     """
 
@@ -50,6 +51,7 @@ class BilexicalOperator(Estimator):
         solver: str = "factored",
         bias: float = 0.06,
         n_iterations: int = 150,
+        warm: bool = False,
         random_state: RandomState = 0,
         n_threads: int = 1,
         progress: Say | None = None,
@@ -61,6 +63,7 @@ class BilexicalOperator(Estimator):
         self.solver = solver
         self.bias = bias
         self.n_iterations = n_iterations
+        self.warm = warm
         self.random_state = random_state
         self.n_threads = n_threads
         self.progress = progress
@@ -82,6 +85,7 @@ class BilexicalOperator(Estimator):
             solver=self.solver,
             bias=self.bias,
             n_iterations=self.n_iterations,
+            warm=self.warm,
         )
         rng, say = as_generator(self.random_state), self.progress or _silent
         with limited_threads(self.n_threads):

@@ -10,12 +10,14 @@ modifiers of like popularity in training: those whose counts have the same numbe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
+from sigmastar.evaluation.intervals import Estimate
 from sigmastar.inference.pairwise import compare_pairs
 from sigmastar.structures.pairs import Pairs
 
@@ -38,6 +40,14 @@ class PairwiseAccuracy:
         total = self.judged.sum()
         return float(self.won.sum() / total) if total else float("nan")
 
+    def interval(self, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
+        """`micro` with its 95% interval: whole heads are drawn again, each with all its pairs."""
+        n_heads = len(self.won)
+        drawn = rng.multinomial(n_heads, np.full(n_heads, 1.0 / n_heads), size=n_resamples)
+        shares = (drawn @ self.won) / np.maximum(drawn @ self.judged, 1.0)
+        low, high = np.quantile(shares, (0.025, 0.975))
+        return Estimate(self.micro, float(low), float(high), n_heads)
+
     @property
     def by_head(self) -> float:
         seen = self.judged > 0
@@ -58,6 +68,15 @@ def pairwise_accuracy(score: Scorer, pairs: Pairs, popularity: Array | None = No
         won.append(parts[0])
         judged.append(parts[1])
     return PairwiseAccuracy(np.concatenate(won), np.concatenate(judged))
+
+
+def interval_over_splits(values: Sequence[float]) -> Estimate:
+    """The mean of a figure over splits of the heads, with its 95% interval by Student's t; one has none."""
+    mean = float(np.mean(values))
+    if len(values) < 2:
+        return Estimate(mean, float("nan"), float("nan"), len(values))
+    reach = float(special.stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    return Estimate(mean, mean - reach, mean + reach, len(values))
 
 
 def digits(popularity: Array) -> NDArray[np.int64]:

@@ -4,8 +4,8 @@
 
 so  min loss(L R^T) + weight / 2 (|L|^2 + |R|^2)  is smooth in L and R, and every local minimum of rank
 below the number of columns is a global minimum of the convex problem. L-BFGS solves it; no matrix of the
-size of W is ever made. A start from a larger penalty stays in the few dimensions that this one left:
-every weight of a path begins afresh.
+size of W is ever made. A start from a larger penalty stays in the few dimensions that this one left: on
+a path of weights each begins afresh, or where a smaller one ended.
 """
 
 from __future__ import annotations
@@ -93,11 +93,15 @@ def factored(
     tolerance: float = 1e-6,
     scale: float = 0.1,
     watch: Watch | None = None,
+    start: tuple[Array, Array] | None = None,
 ) -> FactoredSolution:
-    """Minimise loss(L R^T) + weight |L R^T|_* over products of `rank` columns, from a random start."""
+    """Minimise loss(L R^T) + weight |L R^T|_* over products of `rank` columns, from `start` or at random."""
     rows, columns = loss.shape
-    problem = _Problem(loss, weight, min(rank, rows, columns))
-    flat = rng.standard_normal((rows + columns) * problem.rank) * scale / np.sqrt(problem.rank)
+    problem = _Problem(loss, weight, min(rank, rows, columns) if start is None else start[0].shape[1])
+    if start is None:
+        flat = rng.standard_normal((rows + columns) * problem.rank) * scale / np.sqrt(problem.rank)
+    else:
+        flat = np.concatenate([start[0].ravel(), start[1].ravel()])
     trace, at = Trace(watch, tolerance), [flat]
 
     def note(intermediate_result: optimize.OptimizeResult) -> None:

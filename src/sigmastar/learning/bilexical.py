@@ -2,13 +2,15 @@
 
 The weight of a penalty is c / sqrt(N) for N training pairs: so one c serves relations of all sizes. The
 best c of a path, and when to stop, are told by the pairwise accuracy on validation heads. Each c starts
-afresh: a low-rank start from a larger penalty never regains the dimensions that it lost.
+afresh, or, `warm`, where the one before it ended: factored solvers then go from the smallest c upwards, as a
+low-rank start from a larger one never regains the dimensions that it lost; convex ones go downwards.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +35,7 @@ from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 Array = NDArray[np.float64]
 Say = Callable[[str], None]
 
-PATHS = {"nuclear": (0.06, 0.1, 0.16), "l1": (0.01, 0.02, 0.04), "l2": (0.01, 0.03, 0.1)}
+PATHS = {"nuclear": (0.06, 0.1, 0.16), "l1": (0.001, 0.003, 0.01), "l2": (0.001, 0.003, 0.01)}
 """The c that are tried for each penalty."""
 SOLVERS = ("factored", "fista", "fobos")
 
@@ -52,6 +54,7 @@ class BilexicalSettings:
     check_every: int = 10
     patience: int = 3
     step: float = 20.0
+    warm: bool = False
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -65,7 +68,8 @@ class BilexicalSettings:
 
     @property
     def weights_to_try(self) -> Sequence[float]:
-        return self.path or PATHS[self.penalty]
+        path = self.path or PATHS[self.penalty]
+        return sorted(path, reverse=not self.is_factored) if self.warm else path
 
     @property
     def is_factored(self) -> bool:
@@ -133,11 +137,19 @@ def learn_bilexical(
 
     seed = int(rng.integers(2**63))
     tried: dict[float, _Best] = {}
+    end: tuple[Array, ...] | None = None
     for c in settings.weights_to_try:
         best = _Best(
             settings, lambda weights: pooled_accuracy(_with(empty, weights), held), _prefixed(say, c)
         )
-        _solve(loss, c / np.sqrt(train.n_pairs), settings, np.random.default_rng(seed), best)
+        end = _solve(
+            loss,
+            c / np.sqrt(train.n_pairs),
+            settings,
+            np.random.default_rng(seed),
+            best,
+            end if settings.warm else None,
+        )
         tried[c] = best
     chosen = max(tried, key=lambda c: tried[c].value)
     found = tried[chosen].weights
@@ -211,17 +223,30 @@ def _loss(model: BilexicalModel, train: Pairs) -> ConditionalLoss:
 
 
 def _solve(
-    loss: ConditionalLoss, weight: float, settings: BilexicalSettings, rng: np.random.Generator, best: _Best
-) -> None:
-    options = {"n_iterations": settings.n_iterations, "tolerance": settings.tolerance, "watch": best}
+    loss: ConditionalLoss,
+    weight: float,
+    settings: BilexicalSettings,
+    rng: np.random.Generator,
+    best: _Best,
+    start: tuple[Array, ...] | None,
+) -> tuple[Array, ...]:
+    """Minimise for one weight of the penalty; where the solver ended."""
+    options: dict[str, Any] = {"n_iterations": settings.n_iterations, "tolerance": settings.tolerance}
     if settings.is_factored:
-        solution = factored(loss, weight, settings.rank, rng, **options)  # type: ignore[arg-type]
+        solution = factored(loss, weight, settings.rank, rng, watch=best, start=_two(start), **options)
         best.look((solution.left, solution.right), solution.objective)
-        return
+        return solution.left, solution.right
     solver = fobos if settings.solver == "fobos" else fista
     penalty = PENALTIES[settings.penalty](weight)
-    found = solver(loss, penalty, step=settings.step, **options)  # type: ignore[arg-type]
+    found = solver(
+        loss, penalty, step=settings.step, watch=best, start=start[0] if start else None, **options
+    )
     best.look((found.matrix,), found.objective)
+    return (found.matrix,)
+
+
+def _two(factors: tuple[Array, ...] | None) -> tuple[Array, Array] | None:
+    return None if factors is None else (factors[0], factors[1])
 
 
 def _weights(weights: tuple[Array, ...], settings: BilexicalSettings) -> Weights:

@@ -131,6 +131,10 @@ class BilexicalModel:
         return replace(self, weights=self.weights.projected(capacity))
 
     @property
+    def is_low_rank(self) -> bool:
+        return isinstance(self.weights, LowRankWeights)
+
+    @property
     def n_operations(self) -> int:
         return self.weights.n_operations(self.vectors.dimension, len(self.modifiers))
 

@@ -17,14 +17,16 @@ Array = NDArray[np.float64]
 
 
 def plot_embedding(
-    groups: Mapping[str, tuple[Sequence[str], Array]], title: str = "Words in the space of the relation"
+    groups: Mapping[str, tuple[Sequence[str], Array]],
+    title: str = "Words in the space of the relation",
+    labels: tuple[str, str] = ("first dimension", "second dimension"),
 ) -> Figure:
     """One colour a group of (words, points); points have two coordinates or more, the first two are drawn."""
     if not groups:
         raise ValueError("there are no words to draw")
     figure = new_figure(6.4, 5.2)
     axes = figure.subplots()
-    tidy(axes, title, "first dimension", "second dimension", grid="")
+    tidy(axes, title, *labels, grid="")
     for index, (label, (words, points)) in enumerate(groups.items()):
         if len(words) != len(points) or points.ndim != 2 or points.shape[1] < 2:
             raise ValueError(f"group {label!r}: {len(words)} words for points of shape {points.shape}")

@@ -21,6 +21,7 @@ from sigmastar.structures.dependencies import DependencyTreebank
 from sigmastar.structures.pairs import Pairs
 
 PARTS = ("train", "dev", "test")
+SMALL = 300
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 
 
@@ -32,12 +33,14 @@ class Relation:
     head_given: bool
 
 
+PREPOSITIONS = ("with", "for", "in", "on")
+
 RELATIONS: Mapping[str, Relation] = {
     "adjectives given noun": Relation(AMOD, True),
     "nouns given adjective": Relation(AMOD, False),
     "objects given verb": Relation(OBJ, True),
     "verbs given object": Relation(OBJ, False),
-    **{word: Relation(Pattern(f"prep:{word}"), False) for word in ("with", "for", "in", "on")},
+    **{word: Relation(Pattern(f"prep:{word}"), False) for word in PREPOSITIONS},
 }
 """For prepositions the word above is asked for, given the noun below."""
 
@@ -61,6 +64,14 @@ def text_vectors(
 def relation_vectors(data_folder: Path) -> Vectors:
     """Vectors that judge relations best, by validation heads: sided, with more contexts."""
     return text_vectors(data_folder, n_contexts=3000, sided=True)
+
+
+def small_vectors(vectors: Vectors) -> Vectors:
+    """For relations of few pairs, as those of prepositions: their leading directions, by validation heads.
+
+    A thousand pairs cannot tell thousands of contexts apart; the text has already done so.
+    """
+    return vectors.compressed(SMALL)
 
 
 def treebanks(data_folder: Path) -> list[DependencyTreebank]:
