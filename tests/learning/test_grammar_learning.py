@@ -147,7 +147,7 @@ def zip_first(steps, n: int) -> list[tuple[WeightedGrammar, float]]:  # type: ig
     return [pair for pair, _ in zip(steps, range(n), strict=False)]
 
 
-@pytest.mark.parametrize("brackets", ["right", "uniform", "none"])
+@pytest.mark.parametrize("brackets", ["right", "uniform", "none", "best"])
 def test_cca_starts_are_proper_and_better_than_chance(brackets: str) -> None:
     rng = np.random.default_rng(0)
     grammar = WeightedGrammar(  # np -> d n, s -> np v
@@ -186,3 +186,15 @@ def test_rules_that_die_out_leave_numbers_behind() -> None:
     fit = learn_grammar_em(strings, 4, np.random.default_rng(0), n_iterations=80, tolerance=0.0, patience=80)
     assert np.isfinite(fit.log_likelihoods).all()
     assert (np.diff(fit.log_likelihoods) > -1e-9).all()
+
+
+def test_counts_are_finite_where_an_impossible_cut_has_a_far_larger_exponent() -> None:
+    """`b b` derives from nothing but has the exponent 0; the only derivation of `b..b c` weighs 1e-650."""
+    words, composition = np.array([[0.0, 1.0], [1.0, 0.0]]), np.zeros((2, 2, 2))
+    composition[0, 1, 0] = 1e-50
+    grammar = WeightedGrammar(Alphabet("bc"), np.array([1.0, 0.0]), words, composition)
+    strings = Strings.of(["b" * 13 + "c"], alphabet=grammar.alphabet)
+    counts = GrammarCorpus.of(strings).expect(grammar)
+    assert counts.words.sum() == pytest.approx(14.0)
+    assert counts.composition.sum() == pytest.approx(13.0)
+    assert grammar.span_posteriors(strings)[0][0, 14] == pytest.approx(1.0)

@@ -218,7 +218,7 @@ class EMGrammar(GrammarEstimator):
 
     start        "random"; "cca": spans clustered by canonical correlation; "spectral": the same under the
                  brackets of X, or under those of completion where X has none
-    bracket_prior  of the cca start: "right", "uniform" or "none"
+    bracket_prior  of the cca start: "right" (for brackets), "uniform", "none", or "best" of these
     word_prior, pair_prior    uses beside those that are counted (MAP); 0 for plain EM
     n_seeds      starts, of which the best is kept by held-out likelihood
     held_out     the share of the strings to stop early by; 0: none, training likelihood decides

@@ -53,7 +53,7 @@ def span_posteriors(
             for k in range(i + 1, j):
                 left, right = numbers[rows[low + i] + k - i - 1], numbers[rows[low + k] + j - k - 1]
                 shift = exponents[left] + exponents[right] - exponents[node]
-                if shift < -1000:
+                if abs(shift) > 1000:  # next to nothing; or too much, where one of the vectors is zero
                     continue
                 scale = math.ldexp(1.0, int(shift))
                 for a in range(n):

@@ -159,7 +159,7 @@ def _pair_matrices(
         for k in range(1, length):
             left, right = numbers[rows[at] + k - 1], numbers[rows[at + k] + length - k - 1]
             shift = exponents[left] + exponents[right] - exponents[node]
-            if shift < -1000:
+            if abs(shift) > 1000:  # next to nothing; or too much, where one of the vectors is zero
                 continue
             scale = math.ldexp(1.0, int(shift))
             for i in range(n):
@@ -190,7 +190,7 @@ def _spread(
         for k in range(1, length):
             left, right = numbers[rows[at] + k - 1], numbers[rows[at + k] + length - k - 1]
             shift = exponents[left] + exponents[right] - exponents[node]
-            if shift < -1000:
+            if abs(shift) > 1000:  # next to nothing; or too much, where one of the vectors is zero
                 continue
             scale = math.ldexp(1.0, int(shift))
             for i in range(n):

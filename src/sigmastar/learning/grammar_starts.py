@@ -18,7 +18,7 @@ from sigmastar.structures.strings import Strings
 Array = NDArray[np.float64]
 
 STARTS = ("random", "cca", "spectral")
-BRACKETS = ("right", "uniform", "none")
+BRACKETS = ("right", "uniform", "none", "best")
 _LONGEST = 10
 
 

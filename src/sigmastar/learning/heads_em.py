@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from sigmastar.inference.modifiers import expected_moves
 from sigmastar.learning.heads_counting import count_moves, learn_deterministic
@@ -177,7 +178,7 @@ def clustered(points: Array, weights: Array, n: int, rng: np.random.Generator, n
     for _ in range(n_rounds):
         nearest = np.argmin((centres**2).sum(axis=1) - 2.0 * points @ centres.T, axis=1)
         masses = np.bincount(nearest, weights, minlength=len(centres))
-        sums = np.zeros_like(centres)
-        np.add.at(sums, nearest, points * weights[:, None])
+        members = sparse.csr_array((weights, (nearest, np.arange(len(points)))), (len(centres), len(points)))
+        sums = members @ points
         centres = np.where(masses[:, None] > 0, sums / np.maximum(masses, 1e-300)[:, None], centres)
     return np.unique(nearest, return_inverse=True)[1]

@@ -7,28 +7,50 @@
 3. A span is the point [x D_x^-1/2 U; y D_y^-1/2 V] S; weighted k-means puts n states among the points, and
    the distance to each makes soft labels.
 4. One M-step: count starts, words and pairs of labelled spans.
+
+Seeds of k-means differ in what EM makes of them, and a few iterations tell: of some tries the start is
+returned from which the training strings become most probable. So may priors on brackets race (`best`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.factorization.svd import factorize_up_to
-from sigmastar.learning.grammar_moves import RuleCounts, RulePrior, maximize
+from sigmastar.learning.grammar_moves import GrammarCorpus, RuleCounts, RulePrior, em_steps, maximize
 from sigmastar.learning.heads_em import clustered
 from sigmastar.operators.wcfg import WeightedGrammar
 from sigmastar.statistics.span_occurrences import PRIORS, SpanOccurrences, Tables, span_occurrences
 from sigmastar.structures.strings import Strings
-from sigmastar.structures.substrings import Substrings
+from sigmastar.structures.substrings import Substrings, distinct_strings
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+RACE, RACE_PRIOR = 5, RulePrior(0.1, 5.0)  # iterations that tell which start is best
 LENGTH_BINS = np.array([1, 2, 3, 4, 6, 9])
 _CELLS = 2_000_000
 FREQUENT, FEW = 5.0, 200.0  # the least weight of an indicator; spans so few that every indicator counts
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """How spans become states."""
+
+    least_dimensions: int  # of the space, however few states there are
+    sharpness: float  # of the labels
+    n_tries: int  # seeds of k-means that race
+
+
+FOR_LIKELIHOOD = Clustering(16, 2.0, 4)
+FOR_BRACKETS = Clustering(8, 1.0, 1)
+"""Where brackets are wanted, the likelihood is no guide: of more seeds it takes those that bracket worse."""
 
 
 def cca_start(
@@ -37,14 +59,36 @@ def cca_start(
     n_states: int,
     rng: np.random.Generator,
     brackets: str | Tables = "right",
-    n_dimensions: int | None = None,
+    clustering: Clustering | None = None,
 ) -> WeightedGrammar:
     """A proper grammar whose states are clusters of span occurrences under a prior on brackets."""
+    if brackets == "best":
+        tried = [cca_start(strings, weights, n_states, rng, name, clustering) for name in PRIORS]
+        return most_promising(tried, GrammarCorpus.of(strings, weights))
+    how = clustering or (FOR_LIKELIHOOD if brackets in ("uniform", "none") else FOR_BRACKETS)
     tables = PRIORS[brackets] if isinstance(brackets, str) else brackets
+    if isinstance(brackets, str):  # the same string has the same spans everywhere
+        strings, weights = distinct_strings(strings, weights)
     spans = span_occurrences(strings, weights, tables, equal=isinstance(brackets, str) and brackets == "none")
-    points = span_points(strings, spans, n_dimensions or max(8, n_states))
-    labels = soft_labels(points, spans.weight, n_states, rng)
-    return label_grammar(strings, weights, spans, labels)
+    points = span_points(strings, spans, max(how.least_dimensions, n_states))
+    tried = []
+    for _ in range(how.n_tries):
+        labels = soft_labels(points, spans.weight, n_states, rng, how.sharpness)
+        tried.append(label_grammar(strings, weights, spans, labels))
+    return most_promising(tried, GrammarCorpus.of(strings, weights))
+
+
+def most_promising(starts: Sequence[WeightedGrammar], corpus: GrammarCorpus) -> WeightedGrammar:
+    """The start from which a few iterations lead to the highest likelihood."""
+    if len(starts) == 1:
+        return starts[0]
+    reached = [_after(corpus, start) for start in starts]
+    return starts[int(np.argmax(reached))]
+
+
+def _after(corpus: GrammarCorpus, start: WeightedGrammar) -> float:
+    """The log-likelihood after a few iterations under a light prior."""
+    return next(islice((log for _, log in em_steps(corpus, start, RACE_PRIOR)), RACE, None))
 
 
 def span_points(strings: Strings, spans: SpanOccurrences, n_dimensions: int) -> Array:
