@@ -42,7 +42,9 @@ def test_a_known_start_saves_rounds(rng):
     block = noisy_block(rng, 600, 700, 20)
     exact = np.linalg.svd(block.toarray())
     start = exact[2][:20].T + 1e-2 * rng.standard_normal((700, 20))
-    np.testing.assert_allclose(quick_svd(block, 20, start, 2)[1], exact[1][:20], rtol=1e-9)
+    np.testing.assert_allclose(quick_svd(block, 20, start, n_rounds=2)[1], exact[1][:20], rtol=1e-9)
+    left = exact[0][:, :20] + 1e-2 * rng.standard_normal((600, 20))
+    np.testing.assert_allclose(quick_svd(block, 20, left=left, n_rounds=2)[1], exact[1][:20], rtol=1e-9)
 
 
 @pytest.mark.parametrize("dense_size", [0, 400])

@@ -1,7 +1,7 @@
 """Singular triples to the accuracy that counts deserve, in a fraction of the time of a full one.
 
-    Q = orthonormal basis of [X, (M^T M) X, .., (M^T M)^q X],    M Q = W,    W^T W = Z diag(s^2) Z^T
-    V = Q Z,    U = W Z / s
+    Q = orthonormal basis of [X, (M^T M) X, .., (M^T M)^q X],    Q^T (M^T M) Q = Z diag(s^2) Z^T
+    V = Q Z,    U = M V / s
 
 A block Krylov space with one Rayleigh-Ritz step (Musco and Musco, 2015). Values well above the flat
 spectrum of noise come out to many digits, those inside it as some directions of it. U and V are
@@ -18,49 +18,73 @@ from sigmastar.factorization.svd import Matrix, Triples, dense
 
 Array = NDArray[np.float64]
 
-BLOCK, ROUNDS = 16, 10
+BLOCK, ROUNDS = 16, 9
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
 _LEAST = 1e-6  # of the largest value: the square of a block knows no smaller ones
 
 
-def quick_svd(matrix: Matrix, n_states: int, start: Array | None = None, n_rounds: int = ROUNDS) -> Triples:
-    """Leading triples, largest first, from a block of `start` vectors (columns) or a random one."""
-    if min(matrix.shape) <= _DENSE and (start is None or start.shape[1] < BLOCK):
-        return _ritz(np.eye(matrix.shape[1]), dense(matrix), n_states)
-    if start is None or start.shape[1] < BLOCK:
-        random = np.random.default_rng(0).standard_normal(
-            (matrix.shape[1], BLOCK)
-        )  # fixed: same block, same model
-        start = random if start is None else np.hstack([start, random[:, start.shape[1] :]])
-    return _ritz(*_krylov_space(matrix, start, n_rounds), n_states)
+def quick_svd(
+    matrix: Matrix,
+    n_states: int,
+    start: Array | None = None,
+    left: Array | None = None,
+    n_rounds: int = ROUNDS,
+) -> Triples:
+    """Leading triples, largest first.
+
+    From a block of `start` vectors (columns), filled up with random ones; or from those that belong to a
+    block of `left` vectors.
+    """
+    if left is not None:
+        start = np.asarray(matrix.T @ left)
+    n_given = 0 if start is None else start.shape[1]
+    if min(matrix.shape) <= _DENSE and n_given < BLOCK:
+        small = dense(matrix)
+        right, values = _leading(small.T @ small, n_states)
+        return small @ (right / values), values, right
+    if start is None or n_given < BLOCK:
+        rng = np.random.default_rng(0)  # fixed: same block, same model
+        random = rng.standard_normal((matrix.shape[1], BLOCK - n_given))
+        start = random if start is None else np.hstack([start, random])
+    basis, square = _krylov_space(matrix, start, n_rounds)
+    turn, values = _leading(square, n_states)
+    right = basis @ turn
+    del basis
+    images: Array = matrix @ right
+    images /= values
+    return images, values, right
 
 
 def _krylov_space(matrix: Matrix, start: Array, n_rounds: int) -> tuple[Array, Array]:
-    """Q and M Q, a block of columns a round."""
+    """Q and Q^T (M^T M) Q, a block of columns a round."""
     width = start.shape[1]
-    n_rounds = min(n_rounds, matrix.shape[1] // width - 1)
-    size = width * (n_rounds + 1)
-    basis, images = np.empty((matrix.shape[1], size), order="F"), np.empty((matrix.shape[0], size), order="F")
-    block = start
-    for end in range(width, size + 1, width):
-        basis[:, end - width : end] = _orthonormal(block, basis[:, : end - width])
-        images[:, end - width : end] = matrix @ np.ascontiguousarray(basis[:, end - width : end])
+    size = width * min(n_rounds + 1, matrix.shape[1] // width)
+    basis, square = np.empty((matrix.shape[1], size), order="F"), np.zeros((size, size))
+    block = _orthonormal(start)
+    for begin in range(0, size, width):
+        end = begin + width
+        basis[:, begin:end] = block
+        block = np.asarray(matrix @ block)
+        block = np.asarray(matrix.T @ block)
+        known = basis[:, :end]
+        shares = known.T @ block
+        square[:end, begin:end], square[begin:end, :end] = shares, shares.T
         if end < size:
-            block = matrix.T @ np.ascontiguousarray(images[:, end - width : end])
-    return basis, images
+            block -= known @ shares
+            block = _orthonormal(block)
+            block -= known @ (known.T @ block)  # twice is enough
+            block = _orthonormal(block)
+    return basis, square
 
 
-def _orthonormal(block: Array, basis: Array) -> Array:
-    """The block made orthonormal, and orthogonal to the basis: twice is enough."""
-    for _ in range(2):
-        block = block - basis @ (basis.T @ block)
-        block = np.asarray(linalg.qr(block, mode="economic", check_finite=False)[0], np.float64)
-    return block
+def _orthonormal(block: Array) -> Array:
+    vectors = linalg.qr(block, mode="economic", check_finite=False)[0]
+    return np.ascontiguousarray(vectors, dtype=np.float64)
 
 
-def _ritz(basis: Array, images: Array, n_states: int) -> Triples:
-    squares, turn = np.linalg.eigh(images.T @ images)
+def _leading(square: Array, n_states: int) -> tuple[Array, Array]:
+    """The leading eigenvectors of a square, and the roots of their values."""
+    squares, vectors = np.linalg.eigh(square)
     values = np.sqrt(np.maximum(squares[::-1][:n_states], 0.0))
     values = values[values > _LEAST * values.max(initial=0.0)]
-    turn = turn[:, ::-1][:, : len(values)]
-    return (images @ turn) / values, values, basis @ turn
+    return np.ascontiguousarray(vectors[:, ::-1][:, : len(values)]), values

@@ -170,7 +170,10 @@ def dense(matrix: Matrix) -> Array:
 
 
 def _fix_signs(left: Array, values: Array, right: Array) -> Triples:
-    """Make the entry of largest size in each right vector positive: solvers leave the sign open."""
+    """Make the entry of largest size in each right vector positive: solvers leave the sign open. In place."""
     peaks = right[np.argmax(np.abs(right), axis=0), np.arange(right.shape[1])]
     signs = np.where(peaks < 0, -1.0, 1.0)
-    return np.ascontiguousarray(left * signs), values, np.ascontiguousarray(right * signs)
+    left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
+    left *= signs
+    right *= signs
+    return left, values, right

@@ -41,52 +41,43 @@ def filter_trie(
     restarts: Array,
     mixing: Array,
     predictions: Array,
-) -> tuple[Array, Array, Array, Array]:
+) -> tuple[Array, Array]:
     """Filter every prefix of a trie.
 
     `readout` has a column `A_y one` for each symbol and `final` last; `edge_backoff[v]` is
-    g(symbol[v] | class of parent), `end_backoff[v]` g(end | class of v). Returns for every node the
-    probability of its edge given the prefix before it (1 for the root), the probability that the string
-    ends there, and the two posteriors that the step came from the back-off model (for its edge, for its
-    end). `predictions`, if it has rows, receives q for every node.
+    g(symbol[v] | class of parent), `end_backoff[v]` g(end | class of v). Returns for every node q of its
+    edge (1 for the root) and q of an end there; where the automaton has no prediction, g takes its place.
+    `predictions`, if it has rows, receives all of q for every node, or zeros where there is none.
     """
     n_nodes = len(parent)
-    edge_probability, end_probability = np.ones(n_nodes), np.zeros(n_nodes)
-    edge_restart, end_restart = np.zeros(n_nodes), np.zeros(n_nodes)
+    edge_own, end_own = np.ones(n_nodes), np.zeros(n_nodes)
     states = np.ascontiguousarray(initial).reshape(1, len(initial)).copy()
     columns = np.ascontiguousarray(readout.T)
     for level in range(len(level_starts) - 1):
         first, end = level_starts[level], level_starts[level + 1]
-        rates = mixing[classes[first:end]]
         here = predictions[first:end] if len(predictions) else predictions
         totals = _read_out(states, readout, here)
         for node in range(first, end):
-            rate, total = rates[node - first], totals[node - first]
-            if total <= 0.0:
-                rate = rates[node - first] = 1.0
+            total = totals[node - first]
             stop_weight = max(_dot(states[node - first], columns[-1]), 0.0)
-            from_backoff = rate * end_backoff[node]
-            end_probability[node] = from_backoff + (
-                (1.0 - rate) * stop_weight / total if total > 0.0 else 0.0
-            )
-            if end_probability[node] > 0.0:
-                end_restart[node] = from_backoff / end_probability[node]
+            end_own[node] = stop_weight / total if total > 0.0 else end_backoff[node]
         if level + 2 == len(level_starts):
             break
         after = level_starts[level + 2]
         following = _move(states, parent[end:after] - first, symbol[end:after], transitions)
         for node in range(end, after):
-            row = parent[node] - first
-            weight = max(_dot(states[row], columns[symbol[node]]), 0.0) if symbol[node] >= 0 else 0.0
-            scale = (1.0 - rates[row]) / totals[row] if weight > 0.0 else 0.0
-            from_backoff = rates[row] * edge_backoff[node]
-            probability = scale * weight + from_backoff
-            edge_probability[node] = probability
-            edge_restart[node] = from_backoff / probability if probability > 0.0 else 1.0
-            factor = scale / probability if probability > 0.0 else 0.0
-            _pull_back(following[node - end], factor, edge_restart[node], restarts[classes[node]])
+            row, code = parent[node] - first, symbol[node]
+            rate, total, state = mixing[classes[parent[node]]], totals[row], following[node - end]
+            weight = max(_dot(states[row], columns[code]), 0.0) if code >= 0 else 0.0
+            edge_own[node] = weight / total if total > 0.0 else edge_backoff[node]
+            probability = (1.0 - rate) * edge_own[node] + rate * edge_backoff[node]
+            if weight > 0.0 and total > 0.0:
+                share = rate * edge_backoff[node] / probability
+                _pull_back(state, (1.0 - rate) / (total * probability), share, restarts[classes[node]])
+            else:
+                state[:] = restarts[classes[node]]
         states = following
-    return edge_probability, end_probability, edge_restart, end_restart
+    return edge_own, end_own
 
 
 @kernel

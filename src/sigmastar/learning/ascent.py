@@ -122,13 +122,12 @@ def last_look(
 
 def mean_log_probability(automaton: WeightedAutomaton, held_out: HeldOut) -> float:
     """Mean log-probability of held-out strings, -inf if one has none."""
-    counts = held_out.ends[held_out.ends > 0]
-    return float(counts @ held_out_logs(automaton, held_out) / held_out.n_strings)
+    return float(held_out.end_counts @ held_out_logs(automaton, held_out) / held_out.n_strings)
 
 
 def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Array:
     """Log-probabilities of the distinct held-out strings."""
-    trie, ending = held_out.trie, np.flatnonzero(held_out.ends)
+    trie, ending = held_out.trie, held_out.ending
     mantissas, exponents = trie_values(
         trie.parent,
         trie.symbol,

@@ -30,7 +30,7 @@ from sigmastar.learning.contexts import (
     learn_contexts,
 )
 from sigmastar.learning.holdout import HeldOut, hold_out
-from sigmastar.learning.mixing import Steps, tune_mixing
+from sigmastar.learning.mixing import held_out_score, tune_mixing
 from sigmastar.learning.moves import EMCorpus, maximize_smoothed, random_start, split_states
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.automaton import WeightedAutomaton
@@ -209,7 +209,7 @@ def _best_filter(setting: _Setting, automaton: WeightedAutomaton, strings: Strin
     if gains[best].mean() < max(error, _FILTER_GAIN):
         return None
     tuned = tune_mixing(models[best], sizes, setting.held_out, 2)
-    return _Filter(pasts, best, tuned.mixing, Steps.of(tuned, setting.held_out).log_likelihood)
+    return _Filter(pasts, best, tuned.mixing, held_out_score(tuned, setting.held_out))
 
 
 def _gain(
@@ -225,7 +225,7 @@ def _gain(
 def _mixture_weights(climbs: Sequence[Climb], held_out: HeldOut) -> list[float]:
     """EM for the weights of the members, from the held-out strings under each."""
     logs = np.array([held_out_logs(climb.best, held_out) for climb in climbs])
-    weights, counts = np.full(len(logs), 1.0 / len(logs)), held_out.ends[held_out.ends > 0]
+    weights, counts = np.full(len(logs), 1.0 / len(logs)), held_out.end_counts
     relative = np.exp(logs - logs.max(axis=0))
     for _ in range(_WEIGHT_ROUNDS):
         shares = weights[:, None] * relative

@@ -10,7 +10,7 @@ sum_a A_a one + final = one holds by construction. Every smaller rank is a leadi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
 _GAPS_ENOUGH = 250_000  # show which contexts are frequent
+_ONE = 1e-9  # correlations this close to 1 are taken for it
 _OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
 
 
@@ -40,7 +41,6 @@ class ContextModel:
     singular_values: Array
     automaton: WeightedAutomaton
     states: Array  # past classes x n; the first column is 1
-    right: Array  # future classes x n: the right singular vectors
 
     @property
     def n_states(self) -> int:
@@ -66,8 +66,7 @@ class ContextModel:
             np.ascontiguousarray(whole.transitions[:, :n, :n]),
             whole.final[:n].copy(),
         )
-        states, right = np.ascontiguousarray(self.states[:, :n]), self.right[:, :n]
-        return ContextModel(self.counts, self.singular_values, part, states, right)
+        return ContextModel(self.counts, self.singular_values, part, np.ascontiguousarray(self.states[:, :n]))
 
 
 def choose_classes(
@@ -100,6 +99,8 @@ def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None
     factors = _constant_first(
         factorize_up_to(matrix, max_states, solver), matrix, np.sqrt(counts.future_counts / total)
     )
+    del matrix
+    blocks = replace(blocks, matrices={})  # not needed any more, and large
     recovered = WeightedAutomaton.of_operators(recover(blocks, {"string": factors}))
     scale = np.sqrt(total)
     automaton = WeightedAutomaton(
@@ -109,7 +110,7 @@ def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None
     states[counts.past_counts == 0] = np.eye(
         1, factors.n_states
     )  # classes of the full corpus, unseen in this part
-    return ContextModel(counts, factors.singular_values, automaton, states, factors.right)
+    return ContextModel(counts, factors.singular_values, automaton, states)
 
 
 def context_noise(counts: ContextCounts) -> float:
@@ -128,13 +129,13 @@ def candidate_sizes(contexts: ContextModel) -> list[int]:
 
 
 def _constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factors:
-    """Turn the leading singular vectors so that the known pair of correlation 1 comes first.
+    """Turn the leading singular vectors, in place, so that the known pair of correlation 1 comes first.
 
     Where the counts fall apart into components, several correlations are 1 and a solver returns any
     basis of their space; turning inside that space is free. If it returns only part of the space, for
     want of more states, the known pair joins and the last direction leaves.
     """
-    n_ones = max(int((factors.singular_values > 1.0 - 1e-9).sum()), 1)
+    n_ones = max(int((factors.singular_values > 1.0 - _ONE).sum()), 1)
     ones = factors.right[:, :n_ones]
     direction = ones.T @ constant
     missing = constant - ones @ direction
@@ -143,7 +144,6 @@ def _constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factor
     turn = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0][:, :n_ones]
     if turn[:, 0] @ direction < 0:
         turn[:, 0] *= -1
-    left, right = factors.left.copy(), factors.right.copy()
-    right[:, :n_ones] = ones @ turn
-    left[:, :n_ones] = matrix @ right[:, :n_ones]
-    return Factors(left, factors.singular_values, right)
+    factors.right[:, :n_ones] = ones @ turn
+    factors.left[:, :n_ones] = matrix @ factors.right[:, :n_ones]
+    return factors

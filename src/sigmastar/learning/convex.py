@@ -30,9 +30,10 @@ from sigmastar.learning.contexts import (
     context_noise,
     learn_contexts,
 )
-from sigmastar.learning.fast import CLASSES, FilteredFit, Progress, backoff_of
+from sigmastar.learning.fast import CLASSES, FilteredFit, Progress
 from sigmastar.learning.holdout import HeldOut, hold_out
-from sigmastar.learning.mixing import START_RATE, Steps, tune_mixing
+from sigmastar.learning.mixing import START_RATE, held_out_score, tune_mixing
+from sigmastar.learning.rank_search import backoff_of
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
@@ -113,7 +114,7 @@ class _Trial:
 
 def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Trial:
     tuned = tune_mixing(model.filtered(contexts.counts), contexts.counts.past_counts, held_out, 2)
-    return _Trial(contexts, model, Steps.of(tuned, held_out).log_likelihood, tuned.mixing)
+    return _Trial(contexts, model, held_out_score(tuned, held_out), tuned.mixing)
 
 
 def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> _Trial:

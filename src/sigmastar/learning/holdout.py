@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,30 +33,24 @@ def _held_part(strings: Strings, rng: np.random.Generator) -> Strings:
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
-    """Held-out strings as a trie with the numbers of strings that end at and pass through each node."""
+    """Held-out strings as a trie, with how often each step in it is taken."""
 
     trie: PrefixTrie
-    ends: Array
-    through: Array
+    ending: NDArray[np.intp]  # the nodes where strings end
+    weights: Array  # of the steps to all nodes but the first, then of the ends
+    n_strings: float
 
     @classmethod
     def of(cls, strings: Strings) -> HeldOut:
         trie = PrefixTrie.of(strings)
-        return cls(trie, trie.end_counts(), trie.through_counts())
+        ends, through = trie.end_counts(), trie.through_counts()
+        ending = np.flatnonzero(ends)
+        return cls(trie, ending, np.concatenate([through[1:], ends[ending]]), float(through[0]))
 
     @property
-    def n_strings(self) -> float:
-        return float(self.through[0])
-
-    @cached_property
-    def ending(self) -> NDArray[np.intp]:
-        """The nodes where strings end."""
-        return np.flatnonzero(self.ends)
-
-    @cached_property
-    def weights(self) -> Array:
-        """How often each step is taken: those to all nodes but the first, then the ends."""
-        return np.concatenate([self.through[1:], self.ends[self.ending]])
+    def end_counts(self) -> Array:
+        """How many strings end at each node of `ending`."""
+        return self.weights[self.trie.n_nodes - 1 :]
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,7 +36,6 @@ class Steps:
     automaton: Array
     backoff: Array
     n_strings: float
-    log_likelihood: float  # a string, under the mixing that was in force
 
     @classmethod
     def of(
@@ -51,22 +50,19 @@ class Steps:
         run = model.run(walk, dtype=dtype)
         ending, parent = held_out.ending, held_out.trie.parent[1:]
         classes = np.concatenate([walk.classes[parent], walk.classes[ending]])
-        taken = np.concatenate([run.edge_probability[1:], run.end_probability[ending]])
-        restart = np.concatenate([run.edge_restart[1:], run.end_restart[ending]])
-        rate = model.mixing[classes]
-        return cls(
-            classes,
-            held_out.weights,
-            taken * (1.0 - restart) / (1.0 - rate),
-            taken * restart / rate,
-            held_out.n_strings,
-            float(held_out.weights @ np.log(taken) / held_out.n_strings),
-        )
+        own = np.concatenate([run.edge_own[1:], run.end_own[ending]])
+        backoff = np.concatenate([walk.edge_backoff[1:], walk.end_backoff[ending]])
+        return cls(classes, held_out.weights, own, backoff, held_out.n_strings)
 
     def score(self, rates: Array) -> float:
         """The log-likelihood a string under other rates of the classes, if the states stayed as they are."""
         total = mixed_log_likelihood(self.classes, self.weights, self.automaton, self.backoff, rates)
         return total / self.n_strings
+
+
+def held_out_score(model: FilteredAutomaton, held_out: HeldOut) -> float:
+    """The log-likelihood a string."""
+    return Steps.of(model, held_out).score(model.mixing)
 
 
 def tune_mixing(

@@ -23,12 +23,10 @@ Array = NDArray[np.float64]
 
 
 class FilterRun(NamedTuple):
-    """What filtering a trie gives for each node: see `filter_trie`."""
+    """The automaton's own probability of each node's edge, and of an end there: see `filter_trie`."""
 
-    edge_probability: Array
-    end_probability: Array
-    edge_restart: Array
-    end_restart: Array
+    edge_own: Array
+    end_own: Array
 
 
 class Walk(NamedTuple):
@@ -68,6 +66,14 @@ class FilteredAutomaton:
     def with_mixing(self, mixing: Array) -> FilteredAutomaton:
         return replace(self, mixing=mixing)
 
+    def leading(self, n_states: int) -> FilteredAutomaton:
+        """The leading states of an automaton whose smaller ranks are its leading blocks: views of it."""
+        whole, n = self.automaton, n_states
+        part = WeightedAutomaton(
+            whole.alphabet, whole.initial[:n], whole.transitions[:, :n, :n], whole.final[:n]
+        )
+        return FilteredAutomaton(part, self.mass[:n], self.backoff, self.restarts[:, :n], self.mixing)
+
     def walk(self, trie: PrefixTrie) -> Walk:
         classes = self.backoff.contexts.classify_prefixes(trie)
         ends = np.full(trie.n_nodes, len(self.alphabet), dtype=np.int32)
@@ -94,10 +100,10 @@ class FilteredAutomaton:
                 walk.classes,
                 walk.edge_backoff,
                 walk.end_backoff,
-                self.start.astype(dtype, copy=False),
-                self.automaton.transitions.astype(dtype, copy=False),
-                self.readout.astype(dtype, copy=False),
-                self.restarts.astype(dtype, copy=False),
+                np.ascontiguousarray(self.start, dtype),
+                np.ascontiguousarray(self.automaton.transitions, dtype),
+                np.ascontiguousarray(self.readout, dtype),
+                np.ascontiguousarray(self.restarts, dtype),
                 self.mixing,
                 np.zeros((0, 0)) if predictions is None else predictions,
             )
@@ -105,12 +111,14 @@ class FilteredAutomaton:
 
     def log_probability(self, strings: Strings) -> Array:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
-        run = self.run(self.walk(trie))
+        walk, node = self.walk(trie), trie.string_node
+        run, rates = self.run(walk), self.mixing[walk.classes]
+        before = rates[trie.parent]
+        before[0] = 0.0  # nothing is read before the root
+        edges = (1.0 - before) * run.edge_own + before * walk.edge_backoff
+        ends = (1.0 - rates) * run.end_own + rates * walk.end_backoff
         with np.errstate(divide="ignore"):
-            logs = np.log(run.edge_probability)
-            return sums_along(trie.parent, logs)[trie.string_node] + np.log(
-                run.end_probability[trie.string_node]
-            )
+            return sums_along(trie.parent, np.log(edges))[node] + np.log(ends[node])
 
     def gap_distributions(self, strings: Strings) -> Array:
         strings = strings.recoded(self.alphabet, allow_unknown=True)

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from sigmastar.factorization.svd import Factors, factorize
 from sigmastar.inference.contract import contract_groups
 from sigmastar.operators.model import OperatorModel
-from sigmastar.statistics.blocks import Array, Blocks, Slices, SparseTensor
+from sigmastar.statistics.blocks import Array, Blocks, FlatTensor, Slices, SparseTensor
 from sigmastar.structures.signature import Sort
+
+_ENTRIES_AT_ONCE = 1 << 13  # of flat tensors: half-contracted they take more room than whole
 
 
 def factorize_blocks(blocks: Blocks, n_states: int | Mapping[Sort, int]) -> dict[Sort, Factors]:
@@ -44,7 +46,7 @@ def recover(blocks: Blocks, factors: Mapping[Sort, Factors]) -> OperatorModel:
 
 def project(slices: Slices, inverses: list[Array]) -> Array:
     """Contract every axis of `slices` but the first (the symbols) with its matrix, basis x states."""
-    if isinstance(slices, SparseTensor):
+    if isinstance(slices, (SparseTensor, FlatTensor)):
         return _project_sparse(slices, inverses)
     result = slices
     for axis, inverse in enumerate(inverses, 1):
@@ -52,16 +54,26 @@ def project(slices: Slices, inverses: list[Array]) -> Array:
     return result
 
 
-def _project_sparse(slices: SparseTensor, inverses: list[Array]) -> Array:
-    """The same from the last axis to the first, so that only non-zero fibres are ever held."""
+def _project_sparse(slices: SparseTensor | FlatTensor, inverses: list[Array]) -> Array:
+    pieces = slices.pieces(_ENTRIES_AT_ONCE) if isinstance(slices, FlatTensor) else [slices]
+    result = np.zeros((slices.shape[0], *(inverse.shape[1] for inverse in inverses)))
+    for piece in pieces:
+        symbols, operators = _contracted(piece, inverses)
+        result[symbols] += operators.reshape(-1, *result.shape[1:])
+    return result
+
+
+def _contracted(slices: SparseTensor, inverses: list[Array]) -> tuple[NDArray[np.int64], Array]:
+    """The symbols that have entries, and the same for them, from the last axis to the first.
+
+    So only fibres with entries are ever held.
+    """
     coordinates, tails = slices.coordinates, slices.values[:, None]
     for inverse in reversed(inverses):
         keys, starts = _runs(coordinates[:-1])
         tails = contract_groups(starts, coordinates[-1], np.ascontiguousarray(inverse), tails)
         coordinates = keys
-    result = np.zeros((slices.shape[0], tails.shape[1]))
-    result[coordinates[0]] = tails
-    return result.reshape(slices.shape[0], *(inverse.shape[1] for inverse in inverses))
+    return coordinates[0], tails
 
 
 def _runs(coordinates: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -15,12 +15,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.jit import kernel
 from sigmastar.statistics.tallies import tally
 from sigmastar.structures.contexts import ContextTrie, Integers
 from sigmastar.structures.strings import Strings, require_known
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
+
+_TABLE_LIMIT = 1 << 22  # cells of a table of contexts and outcomes
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +39,12 @@ class NextCounts:
     def of_classes(cls, trie: ContextTrie, context: Longs, outcome: Longs, count: Longs) -> NextCounts:
         """From counts on disjoint classes: every context also counts what its extensions count."""
         width = trie.n_symbols + 1
+        if width * trie.n_classes <= _TABLE_LIMIT:
+            table = np.zeros((trie.n_classes, width), np.int64)
+            np.add.at(table, (context, outcome), count)
+            _count_extensions(trie.parent, table)
+            context, outcome = np.nonzero(table)
+            return cls(trie, context, outcome, table[context, outcome])
         keys, counts = [context * width + outcome], [count]
         while len(moving := np.flatnonzero(context)):  # one step towards the root a round
             context, outcome, count = (
@@ -55,6 +64,13 @@ class NextCounts:
         )
         width = trie.n_symbols + 1
         return cls.of_classes(trie, keys // width, keys % width, counts)
+
+
+@kernel
+def _count_extensions(parent: Integers, table: Longs) -> None:
+    for node in range(len(parent) - 1, 0, -1):
+        for outcome in range(table.shape[1]):
+            table[parent[node], outcome] += table[node, outcome]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ Slices are arrays with axes (symbol, outside, inside 1, .., inside k), dense or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sigmastar.jit import kernel
 from sigmastar.structures.signature import Operation, Signature, Sort
 
 Vector = NDArray[np.float64]
@@ -51,7 +52,38 @@ class SparseTensor:
         return dense
 
 
-Slices = Array | SparseTensor
+@dataclass(frozen=True, eq=False)
+class FlatTensor:
+    """A sparse tensor by sorted flat positions, unravelled and weighted only a piece at a time.
+
+    `values` may be counts as they are; entry by entry the weights of its place along each axis multiply.
+    """
+
+    shape: tuple[int, ...]
+    keys: NDArray[np.signedinteger[Any]]
+    values: NDArray[Any]
+    weights: tuple[Vector | None, ...]
+
+    def scaled(self, weights: Sequence[Vector | None]) -> FlatTensor:
+        both = zip(self.weights, weights, strict=True)
+        product = tuple(a if b is None else b if a is None else a * b for a, b in both)
+        return FlatTensor(self.shape, self.keys, self.values, product)
+
+    def pieces(self, n_entries: int) -> Iterator[SparseTensor]:
+        """Tensors of at most so many entries each, which add up to this one."""
+        for begin in range(0, len(self.keys), n_entries):
+            yield self._piece(slice(begin, begin + n_entries))
+
+    def toarray(self) -> Array:
+        return self._piece(slice(None)).toarray()
+
+    def _piece(self, entries: slice) -> SparseTensor:
+        coordinates = np.array(np.unravel_index(self.keys[entries], self.shape), dtype=np.int64)
+        piece = SparseTensor(self.shape, coordinates, self.values[entries].astype(np.float64))
+        return piece.scaled(self.weights)
+
+
+Slices = Array | SparseTensor | FlatTensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +107,36 @@ class Blocks:
 
 
 def _scaled(array: Any, weights: Sequence[Vector | None]) -> Any:
-    if isinstance(array, SparseTensor):
+    if isinstance(array, (SparseTensor, FlatTensor)):
         return array.scaled(weights)
+    if isinstance(array, sparse.csr_array):
+        return _scaled_rows_and_columns(array, *weights)
     for axis, weight in enumerate(weights):
-        if weight is None:
-            continue
-        if isinstance(array, sparse.csr_array):
-            scale = np.repeat(weight, np.diff(array.indptr)) if axis == 0 else weight[array.indices]
-            array = sparse.csr_array((array.data * scale, array.indices, array.indptr), shape=array.shape)
-        else:
+        if weight is not None:
             array = array * weight.reshape([-1 if a == axis else 1 for a in range(array.ndim)])
     return array
+
+
+def _scaled_rows_and_columns(
+    matrix: sparse.csr_array, outside: Vector | None, inside: Vector | None
+) -> sparse.csr_array:
+    rows, columns = matrix.shape
+    data = _scaled_entries(
+        matrix.indptr,
+        matrix.indices,
+        matrix.data,
+        np.ones(rows) if outside is None else outside,
+        np.ones(columns) if inside is None else inside,
+    )
+    return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+@kernel
+def _scaled_entries(
+    row_starts: NDArray[Any], columns: NDArray[Any], entries: Vector, outside: Vector, inside: Vector
+) -> Vector:
+    scaled = np.empty(len(entries))
+    for row in range(len(row_starts) - 1):
+        for at in range(row_starts[row], row_starts[row + 1]):
+            scaled[at] = entries[at] * outside[row] * inside[columns[at]]
+    return scaled

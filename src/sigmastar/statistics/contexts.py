@@ -12,22 +12,38 @@ the square root of their counts (canonical correlation) is sound: on overlapping
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.statistics.blocks import Blocks, SparseTensor
-from sigmastar.statistics.tallies import Keys, add, subtract, tally_pairs
+from sigmastar.inference.class_buckets import bucket_classes
+from sigmastar.jit import kernel
+from sigmastar.statistics.blocks import Blocks, FlatTensor
+from sigmastar.statistics.tallies import (
+    MOST_MAJORS,
+    ONCE,
+    Keys,
+    Tally,
+    add,
+    subtract,
+    tally,
+    tally_buckets,
+    tally_pairs,
+)
 from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.signature import string_signature
 from sigmastar.structures.strings import Strings, require_known
 
 Longs = NDArray[np.int64]
+Integers = NDArray[np.int32]
 
 _GAPS_AT_ONCE = 1 << 19
+_TABLE_LIMIT = 1 << 22  # cells of a table of pasts and symbols
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,23 +63,45 @@ class ContextCounts:
 
     @classmethod
     def of(cls, strings: Strings, pasts: ContextTrie, futures: ContextTrie) -> ContextCounts:
-        """Counted piece by piece, so that the classes of all gaps are never held at once."""
-        pieces = iter(strings.pieces(_GAPS_AT_ONCE))
-        total = cls._of_piece(next(pieces, strings), pasts, futures)
-        for piece in pieces:
-            total = total + cls._of_piece(piece, pasts, futures)
-        return total
+        """By the tables of both tries in two sweeps over the corpus, or by its gaps piece by piece."""
+        n_steps = len(strings.alphabet) * pasts.n_classes
+        past_table, future_table = (trie.table_for(require_known(strings).codes) for trie in (pasts, futures))
+        if past_table is None or future_table is None or n_steps > MOST_MAJORS:
+            parts = (cls._of_piece(piece, pasts, futures) for piece in strings.pieces(_GAPS_AT_ONCE))
+            return reduce(cls.__add__, parts)
+        width, once = futures.n_classes, ONCE
+        like = np.empty(0, np.uint16 if width < 1 << 16 else np.int32)
+        found = bucket_classes(
+            strings.codes,
+            strings.offsets,
+            past_table,
+            future_table,
+            pasts.start,
+            futures.start,
+            n_steps,
+            like,
+        )
+        return cls(
+            _no_strings(strings),
+            pasts,
+            futures,
+            len(strings),
+            *tally_buckets(found.gap_starts, found.gap_futures, once, width),
+            *tally_buckets(found.step_starts, found.step_futures, once, width),
+            found.ends,
+            found.starts,
+        )
 
     @classmethod
     def _of_piece(cls, strings: Strings, pasts: ContextTrie, futures: ContextTrie) -> ContextCounts:
-        past, future = pasts.classify(require_known(strings)), futures.classify(strings)
+        past, future = pasts.classify(strings), futures.classify(strings)
         first_gaps = strings.offsets[:-1] + np.arange(len(strings))
         last_gaps = strings.offsets[1:] + np.arange(len(strings))
         n_pasts, n_futures, n_symbols = pasts.n_classes, futures.n_classes, len(strings.alphabet)
         before = np.delete(past, last_gaps).astype(_narrowest(n_symbols * n_pasts))
         before += strings.codes.astype(before.dtype) * n_pasts
         return cls(
-            Strings(strings.alphabet, strings.codes[:0], strings.offsets[:1]),
+            _no_strings(strings),
             pasts,
             futures,
             len(strings),
@@ -74,16 +112,17 @@ class ContextCounts:
         )
 
     def __add__(self, other: ContextCounts) -> ContextCounts:
-        return self._merged(other, 1)
+        return self._merged(other, add, 1)
 
     def __sub__(self, other: ContextCounts) -> ContextCounts:
-        """The counts without those of some of their strings."""
-        return self._merged(other, -1)
+        """The counts without those of some of their strings; entries that come to zero stay."""
+        return self._merged(other, subtract, -1)
 
-    def _merged(self, other: ContextCounts, sign: int) -> ContextCounts:
+    def _merged(
+        self, other: ContextCounts, merge: Callable[[Tally, Tally], Tally], sign: int
+    ) -> ContextCounts:
         if self.pasts is not other.pasts or self.futures is not other.futures:
             raise ValueError("counts on different context classes cannot be added")
-        merge = add if sign > 0 else subtract
         return ContextCounts(
             self.strings_like,
             self.pasts,
@@ -100,66 +139,123 @@ class ContextCounts:
         if pasts is self.pasts and futures is self.futures:
             return self
         past, future = self.pasts.classes_in(pasts), self.futures.classes_in(futures)
-        n_symbols, n_pasts, n_futures = len(self.strings_like.alphabet), pasts.n_classes, futures.n_classes
-        majors, minors = np.divmod(self.keys, self.futures.n_classes)
-        steps, following = np.divmod(self.slice_keys, self.futures.n_classes)
-        symbols, before = np.divmod(steps, self.pasts.n_classes)
-        before = symbols * n_pasts + past[before]
+        n_symbols = len(self.strings_like.alphabet)
         return ContextCounts(
             self.strings_like,
             pasts,
             futures,
             self.n_strings,
-            *tally_pairs(past[majors], future[minors], n_pasts, n_futures, self.counts),
-            *tally_pairs(before, future[following], n_symbols * n_pasts, n_futures, self.slice_counts),
-            np.bincount(past, self.ends, n_pasts).astype(np.int64),
-            np.bincount(future, self.starts, n_futures).astype(np.int64),
+            *_coarsened(self.keys, self.counts, past, future, 1),
+            *_coarsened(self.slice_keys, self.slice_counts, past, future, n_symbols),
+            np.bincount(past, self.ends, pasts.n_classes).astype(np.int64),
+            np.bincount(future, self.starts, futures.n_classes).astype(np.int64),
         )
 
     @property
     def past_counts(self) -> Longs:
         """How many gaps lie in each past class."""
-        return np.bincount(self.keys // self.futures.n_classes, self.counts, self.pasts.n_classes).astype(
-            np.int64
-        )
+        return self._margins[0]
 
     @property
     def future_counts(self) -> Longs:
-        return np.bincount(self.keys % self.futures.n_classes, self.counts, self.futures.n_classes).astype(
-            np.int64
-        )
+        return self._margins[1]
+
+    @cached_property
+    def _margins(self) -> tuple[Longs, Longs]:
+        return _margins(self.keys, self.counts, self.pasts.n_classes, self.futures.n_classes)
 
     def next_symbols(self) -> tuple[Longs, Longs, Longs]:
         """Sorted (past class, next symbol, count) entries; the end of string is symbol `len(alphabet)`."""
         width = len(self.strings_like.alphabet) + 1
-        symbol, past = np.divmod(self.slice_keys // self.futures.n_classes, self.pasts.n_classes)
-        enders = np.flatnonzero(self.ends)
-        keys, counts = tally_pairs(
-            np.concatenate([past, enders]),
-            np.concatenate([symbol, np.full(len(enders), width - 1)]),
-            self.pasts.n_classes,
-            width,
-            np.concatenate([self.slice_counts, self.ends[enders]]),
+        if width * self.pasts.n_classes <= _TABLE_LIMIT:
+            table = np.zeros((self.pasts.n_classes, width), np.int64)
+            table[:, -1] = self.ends
+            _add_steps(table, self.slice_keys, self.slice_counts, self.futures.n_classes)
+            past, symbol = np.nonzero(table)
+            return past, symbol, table[past, symbol]
+        symbol, past = np.divmod(
+            self.slice_keys.astype(np.int64) // self.futures.n_classes, self.pasts.n_classes
         )
-        return keys // np.int64(width), keys % np.int64(width), counts.astype(np.int64)
+        enders = np.flatnonzero(self.ends)
+        keys = np.concatenate([past * width + symbol, enders * width + width - 1])
+        keys, counts = tally(keys, np.concatenate([self.slice_counts, self.ends[enders]]))
+        seen = counts > 0
+        return keys[seen] // width, keys[seen] % width, counts[seen]
 
     def blocks(self) -> Blocks:
         alphabet = self.strings_like.alphabet
         signature = string_signature(alphabet)
         stop, symbol = signature.operations
         shape = (self.pasts.n_classes, self.futures.n_classes)
-        past, future = np.divmod(self.keys, shape[1])
-        row_starts = np.searchsorted(past, np.arange(shape[0] + 1))
-        matrix = sparse.csr_array((self.counts.astype(float), future, row_starts), shape=shape)
-        steps, future = np.divmod(self.slice_keys, shape[1])
-        coordinates = np.array([*np.divmod(steps, shape[0]), future])
-        slices = SparseTensor((len(alphabet), *shape), coordinates, self.slice_counts.astype(float))
+        row_starts = np.searchsorted(self.keys, np.arange(shape[0] + 1) * shape[1])
+        entries = self.counts.astype(float), self.keys % shape[1], row_starts
+        matrix = sparse.csr_array(entries, shape=shape)
+        slices = FlatTensor((len(alphabet), *shape), self.slice_keys, self.slice_counts, (None,) * 3)
         return Blocks(
             signature,
             {"string": matrix},
             {stop: self.ends[None].astype(float), symbol: slices},
             {"string": self.starts / self.n_strings},
         )
+
+
+@kernel
+def _margins(keys: Keys, counts: Keys, n_rows: int, n_columns: int) -> tuple[Longs, Longs]:
+    rows, columns = np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64)
+    for entry in range(len(keys)):
+        rows[keys[entry] // n_columns] += counts[entry]
+        columns[keys[entry] % n_columns] += counts[entry]
+    return rows, columns
+
+
+@kernel
+def _add_steps(table: Longs, keys: Keys, counts: Keys, n_futures: int) -> None:
+    """Add counts of (symbol, past, future) to a table of pasts x symbols."""
+    for entry in range(len(keys)):
+        step = keys[entry] // n_futures
+        table[step % len(table), step // len(table)] += counts[entry]
+
+
+def _coarsened(keys: Keys, counts: Keys, past: Integers, future: Integers, n_symbols: int) -> Tally:
+    """A tally of (symbol, past, future) on the classes that take the place of those here."""
+    n_pasts, n_futures = int(past.max()) + 1, int(future.max()) + 1
+    if n_symbols * n_pasts * n_futures <= _TABLE_LIMIT:
+        return _coarse_tally(keys, counts, past, future, n_pasts, n_futures, n_symbols)
+    steps, following = np.divmod(keys, len(future))
+    symbols, steps = np.divmod(steps, len(past))
+    return tally_pairs(
+        symbols * n_pasts + past[steps], future[following], n_symbols * n_pasts, n_futures, counts
+    )
+
+
+@kernel
+def _coarse_tally(
+    keys: Keys,
+    counts: Keys,
+    past: Integers,
+    future: Integers,
+    n_pasts: int,
+    n_futures: int,
+    n_symbols: int,
+) -> tuple[Keys, Keys]:
+    """In a table of the pasts and futures of one symbol at a time."""
+    table, area, at, n_found = np.zeros(n_pasts * n_futures, counts.dtype), len(past) * len(future), 0, 0
+    coarse_keys, coarse_counts = np.empty_like(keys), np.empty_like(counts)
+    for symbol in range(n_symbols):
+        while at < len(keys) and keys[at] // area == symbol:
+            row, column = divmod(keys[at] % area, len(future))
+            table[past[row] * n_futures + future[column]] += counts[at]
+            at += 1
+        for cell in range(len(table)):
+            if table[cell]:
+                coarse_keys[n_found], coarse_counts[n_found] = symbol * len(table) + cell, table[cell]
+                table[cell] = 0
+                n_found += 1
+    return coarse_keys[:n_found].copy(), coarse_counts[:n_found].copy()
+
+
+def _no_strings(strings: Strings) -> Strings:
+    return Strings(strings.alphabet, strings.codes[:0], strings.offsets[:1])
 
 
 def correlation_scaled(counts: ContextCounts) -> Blocks:

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.statistics.bases import STRING, Basis, Statistic
-from sigmastar.statistics.blocks import Blocks, SparseTensor
+from sigmastar.statistics.blocks import Blocks, FlatTensor, SparseTensor
 from sigmastar.statistics.exact import exact_blocks
 from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
-Part = NDArray[np.float64] | sparse.csr_array | SparseTensor
+Part = NDArray[np.float64] | sparse.csr_array | SparseTensor | FlatTensor
 
 ENTRY_LIMIT = 200_000_000
 """Smoothed blocks are dense: beyond this many entries they are refused."""

@@ -19,8 +19,10 @@ Longs = NDArray[np.int64]
 Tally = tuple[Keys, Keys]
 """Sorted distinct keys, and the count of each."""
 
-_MOST_MAJORS = 1 << 20  # above this many, counting them all takes longer than sorting
+MOST_MAJORS = 1 << 20  # above this many, counting them all takes longer than sorting
 _FITS = 1 << 31
+ONCE = np.ones(1, np.int32)
+"""The weights of pairs that count once each."""
 
 
 def tally(keys: Longs, counts: Longs | None = None) -> tuple[Longs, Longs]:
@@ -36,14 +38,19 @@ def tally(keys: Longs, counts: Longs | None = None) -> tuple[Longs, Longs]:
 
 def tally_pairs(major: Keys, minor: Keys, n_major: int, n_minor: int, counts: Keys | None = None) -> Tally:
     """The tally of `major * n_minor + minor`; with `counts`, each pair occurs so often."""
-    key_type = np.int32 if n_major * n_minor < _FITS else np.int64
-    if n_major > _MOST_MAJORS:
+    if n_major > MOST_MAJORS:
         flat = major.astype(np.int64) * n_minor + minor
         keys, totals = tally(flat, None if counts is None else counts.astype(np.int64))
-        return keys.astype(key_type), _narrow(totals)
-    weights = np.ones(1, np.int32) if counts is None else counts  # one for all, or one each
+        return keys.astype(_key_type(n_major * n_minor)), _narrow(totals)
+    weights = ONCE if counts is None else counts
     starts, order = _buckets(major, n_major)
-    return _tally_buckets(starts, order, minor, weights, n_minor, np.empty(0, key_type))
+    return tally_buckets(starts, minor[order], weights[order] if counts is not None else weights, n_minor)
+
+
+def tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int) -> Tally:
+    """The tally of pairs whose minors stand bucket by bucket; `starts` has the end added."""
+    like = np.empty(0, _key_type((len(starts) - 1) * n_minor))
+    return _tally_buckets(starts, minors, weights, n_minor, like)
 
 
 def add(first: Tally, second: Tally) -> Tally:
@@ -54,11 +61,14 @@ def add(first: Tally, second: Tally) -> Tally:
 
 
 def subtract(first: Tally, second: Tally) -> Tally:
-    """The second must be a part of the first; keys whose count comes to nothing are left out."""
+    """The second must be a part of the first. The keys stay the same, and are shared: some may count zero."""
     keys, counts = first[0], first[1].copy()
-    counts[np.searchsorted(keys, second[0])] -= second[1]
-    left = counts != 0
-    return keys[left], counts[left]
+    counts[np.searchsorted(keys, second[0])] -= second[1].astype(counts.dtype)
+    return keys, counts
+
+
+def _key_type(n_keys: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if n_keys < _FITS else np.int64
 
 
 def _narrow(counts: Longs) -> Keys:
@@ -81,19 +91,17 @@ def _buckets(major: Keys, n_major: int) -> tuple[Longs, NDArray[np.int32]]:
 
 
 @kernel
-def _tally_buckets(
-    starts: Longs, order: NDArray[np.int32], minor: Keys, weights: Keys, n_minor: int, like: Keys
-) -> tuple[Keys, Keys]:
+def _tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int, like: Keys) -> tuple[Keys, Keys]:
     """Distinct pairs as keys of the type of `like`, and the sums of their weights (one for all, or each)."""
-    n_keys = _n_distinct(starts, order, minor, n_minor)
+    n_keys = _n_distinct(starts, minors, n_minor)
     keys, counts, n_found = np.empty(n_keys, like.dtype), np.empty(n_keys, weights.dtype), 0
     table, met = np.zeros(n_minor, weights.dtype), np.zeros(n_minor // 64 + 1, np.uint64)
-    each = len(weights) == len(order)
+    each = len(weights) == len(minors)
     for major in range(len(starts) - 1):
         if starts[major] == starts[major + 1]:
             continue
-        for at in order[starts[major] : starts[major + 1]]:
-            value = minor[at]
+        for at in range(starts[major], starts[major + 1]):
+            value = np.int64(minors[at])
             table[value] += weights[at] if each else weights[0]
             met[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
         for word in range(len(met)):
@@ -109,39 +117,33 @@ def _tally_buckets(
 
 
 @kernel
-def _n_distinct(starts: Longs, order: NDArray[np.int32], minor: Keys, n_minor: int) -> int:
+def _n_distinct(starts: Longs, minors: Keys, n_minor: int) -> int:
     seen_in, n_distinct = np.full(n_minor, -1, np.int32), 0
     for major in range(len(starts) - 1):
-        for at in order[starts[major] : starts[major + 1]]:
-            n_distinct += seen_in[minor[at]] != major
-            seen_in[minor[at]] = major
+        for at in range(starts[major], starts[major + 1]):
+            n_distinct += seen_in[minors[at]] != major
+            seen_in[minors[at]] = major
     return n_distinct
 
 
 @kernel
 def _merge(keys: Keys, counts: Keys, other_keys: Keys, other_counts: Keys) -> tuple[Keys, Keys]:
-    """Two tallies as one, without keys that come to zero."""
+    """Two tallies as one."""
     here, there, n_merged = 0, 0, 0
-    while here < len(keys) or there < len(other_keys):  # how many there are first: no room is wasted
-        side, total = _next_count(keys, counts, other_keys, other_counts, here, there)
-        here, there, n_merged = here + (side <= 0), there + (side >= 0), n_merged + (total != 0)
+    while here < len(keys) and there < len(other_keys):  # how many there are first: no room is wasted
+        left, right = keys[here], other_keys[there]
+        here, there, n_merged = here + (left <= right), there + (right <= left), n_merged + 1
+    n_merged += len(keys) - here + len(other_keys) - there
     merged, totals = np.empty(n_merged, keys.dtype), np.empty(n_merged, counts.dtype)
-    here, there, n_merged = 0, 0, 0
-    while here < len(keys) or there < len(other_keys):
-        side, total = _next_count(keys, counts, other_keys, other_counts, here, there)
-        if total != 0:
-            merged[n_merged], totals[n_merged] = keys[here] if side <= 0 else other_keys[there], total
-        here, there, n_merged = here + (side <= 0), there + (side >= 0), n_merged + (total != 0)
+    here = there = 0
+    for at in range(n_merged):
+        if there == len(other_keys) or (here < len(keys) and keys[here] < other_keys[there]):
+            merged[at], totals[at] = keys[here], counts[here]
+            here += 1
+        elif here == len(keys) or other_keys[there] < keys[here]:
+            merged[at], totals[at] = other_keys[there], other_counts[there]
+            there += 1
+        else:
+            merged[at], totals[at] = keys[here], counts[here] + other_counts[there]
+            here, there = here + 1, there + 1
     return merged, totals
-
-
-@kernel
-def _next_count(
-    keys: Keys, counts: Keys, other_keys: Keys, other_counts: Keys, here: int, there: int
-) -> tuple[int, int]:
-    """Which tally holds the next key (-1, 1, or 0 for both), and its count in both."""
-    if there == len(other_keys) or (here < len(keys) and keys[here] < other_keys[there]):
-        return -1, counts[here]
-    if here == len(keys) or other_keys[there] < keys[here]:
-        return 1, other_counts[there]
-    return 0, counts[here] + other_counts[there]

@@ -62,14 +62,14 @@ class ContextTrie:
         table, is_closed = _tabulate(self.parent, self.symbol, self.depth, self.n_symbols, *self.children)
         return table if is_closed else None
 
-    def _table_for(self, codes: NDArray[np.signedinteger[Any]]) -> Integers | None:
+    def table_for(self, codes: NDArray[np.signedinteger[Any]]) -> Integers | None:
         """The table, where it takes less to make than it saves on these codes, all of them known."""
         small = self.n_classes * self.n_symbols <= min(2 * len(codes), _TABLE_LIMIT)
         return self.table if small and codes.min(initial=0) >= 0 else None
 
     def classify(self, strings: Strings) -> Integers:
         """The class of every gap, in corpus order."""
-        table = self._table_for(strings.codes)
+        table = self.table_for(strings.codes)
         if table is None:
             first, step = (0, -1) if self.direction == "past" else (1, 1)
             return _classify(with_edges(strings), first, step, strings.n_gaps, *self.children)
@@ -95,7 +95,7 @@ class ContextTrie:
 
     def classify_prefixes(self, trie: PrefixTrie) -> Integers:
         """The class of every prefix in a trie (for pasts)."""
-        if (table := self._table_for(trie.symbol[1:])) is not None:
+        if (table := self.table_for(trie.symbol[1:])) is not None:
             return _follow_prefixes(trie.parent, trie.symbol, table, self.start)
         return _classify_prefixes(trie.parent, trie.symbol, self.n_symbols, *self.children)
 

@@ -1,0 +1,149 @@
+"""The rank of a spectral model by held-out likelihood: one decomposition, a climb on a ladder of ranks.
+
+The climb starts from the number of correlations above the noise, where the best rank nearly always is, and
+follows the score to a rung from where neither direction leads higher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.factorization.krylov import quick_svd
+from sigmastar.factorization.rank import RankEvidence, count_above
+from sigmastar.factorization.svd import Solver
+from sigmastar.learning.contexts import ContextModel, context_noise, learn_contexts
+from sigmastar.learning.holdout import HeldOut
+from sigmastar.learning.mixing import START_RATE, Steps, fit_rates
+from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.ngram import NgramModel
+from sigmastar.statistics.backoff import NextCounts
+from sigmastar.statistics.contexts import ContextCounts
+from sigmastar.structures.contexts import ContextTrie
+
+Array = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Classes = tuple[ContextTrie, ContextTrie]
+
+RANKS = (2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80)
+_QUICK_ROUNDS = 10  # enough to compare ranks
+_MIXING_ROUNDS = 2
+_FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A rank, its held-out score, and the mixing rates that gave it."""
+
+    n_states: int
+    score: float
+    mixing: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """All that is needed to learn the model again from other counts."""
+
+    classes: Classes
+    n_states: int
+    mixing: Array
+    score: float
+    evidence: RankEvidence
+    solver: Solver
+
+
+@dataclass(frozen=True, eq=False)
+class RankSearch:
+    """The best of the ranks that were tried on some context classes, and what it takes to learn it again."""
+
+    best: Trial
+    model: FilteredAutomaton  # of that rank
+    futures: ContextTrie
+    class_counts: Longs
+    evidence: RankEvidence
+
+    def choice(self, held_out: HeldOut) -> Choice:
+        """With mixing rates fitted to the end, and a solver that starts from the singular vectors here."""
+        mixing, score, walk = self.best.mixing, self.best.score, self.model.walk(held_out.trie)
+        for _ in range(_MIXING_ROUNDS):
+            steps = Steps.of(self.model.with_mixing(mixing), held_out, walk)
+            mixing = fit_rates(steps, self.class_counts)
+            score = steps.score(mixing)
+        left = self.model.restarts * np.sqrt(self.class_counts)[:, None]
+        solver = partial(quick_svd, left=left, n_rounds=_FINAL_ROUNDS)
+        classes = self.model.backoff.contexts, self.futures
+        return Choice(classes, self.best.n_states, mixing, score, self.evidence, solver)
+
+
+def search_ranks(counts: ContextCounts, held_out: HeldOut, n_states: int | None) -> RankSearch:
+    """The best rank of all, or (with `n_states`) that one alone."""
+    start = np.sqrt(counts.future_counts / counts.future_counts.sum())  # the first vector is known
+    solver = partial(quick_svd, start=start[:, None])
+    contexts = learn_contexts(counts, max(RANKS) if n_states is None else n_states, solver)
+    model, trials = filtered(contexts), dict[int, Trial]()
+    score = _scorer(model, counts.past_counts, held_out, trials)
+    if n_states is not None:
+        score(contexts.leading(n_states).n_states)  # refuses more than the counts bear
+    else:
+        known = count_above(contexts.singular_values, context_noise(counts))
+        climb(sorted({min(rank, contexts.n_states) for rank in RANKS}), known, score)
+    best = max(trials.values(), key=lambda trial: trial.score)
+    part, evidence = contexts.leading(best.n_states), _evidence(contexts, trials, best)
+    model = FilteredAutomaton(part.automaton, part.mass, model.backoff, part.states, model.mixing)
+    return RankSearch(best, model, counts.futures, counts.past_counts, evidence)
+
+
+def climb(ladder: Sequence[int], expected: int, score: Callable[[int], float]) -> None:
+    """Score the rungs around the one expected, then on from the best of them as long as it leads higher."""
+    nearest = min(int(np.searchsorted(ladder, expected)), len(ladder) - 1)
+    around = range(max(nearest - 1, 0), min(nearest + 2, len(ladder)))
+    at = max(around, key=lambda rung: score(ladder[rung]))
+    for step in (1, -1):
+        while 0 <= at + step < len(ladder) and score(ladder[at + step]) > score(ladder[at]):
+            at += step
+
+
+def _scorer(
+    whole: FilteredAutomaton, class_counts: Longs, held_out: HeldOut, trials: dict[int, Trial]
+) -> Callable[[int], float]:
+    """Scores a rank, once, and keeps it among the trials."""
+    walk = whole.walk(held_out.trie)
+
+    def score(n_states: int) -> float:
+        if n_states not in trials:
+            steps = Steps.of(whole.leading(n_states), held_out, walk, np.float32)
+            rates = fit_rates(steps, class_counts, _QUICK_ROUNDS)
+            trials[n_states] = Trial(n_states, steps.score(rates), rates)
+        return trials[n_states].score
+
+    return score
+
+
+def _evidence(contexts: ContextModel, trials: dict[int, Trial], best: Trial) -> RankEvidence:
+    ranks = tuple(sorted(trials))
+    return RankEvidence(
+        singular_values=contexts.singular_values,
+        noise_level=context_noise(contexts.counts),
+        candidates=ranks,
+        scores=tuple(trials[rank].score for rank in ranks),
+        chosen=best.n_states,
+        reason="best held-out log-likelihood",
+    )
+
+
+def filtered(contexts: ContextModel, rate: float = START_RATE) -> FilteredAutomaton:
+    """A context model behind the restart filter, with one mixing rate for all classes."""
+    mixing = np.full(contexts.counts.pasts.n_classes, rate)
+    return FilteredAutomaton(
+        contexts.automaton, contexts.mass, backoff_of(contexts.counts), contexts.states, mixing
+    )
+
+
+def backoff_of(counts: ContextCounts) -> NgramModel:
+    """The back-off model of next symbols on the same past classes."""
+    following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
+    return NgramModel.of_counts(counts.strings_like.alphabet, following)
