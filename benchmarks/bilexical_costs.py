@@ -28,7 +28,7 @@ def solvers(_: str, settings: Settings) -> Iterator[Row]:
     train = pairs.select(split_heads(pairs.heads, settings.rng(0)).train)
     loss = ConditionalLoss.of(train, vectors.compressed(300) if settings.quick else vectors)
     weight = 0.1 / np.sqrt(train.n_pairs)
-    convex = fista(loss, NuclearNorm(weight), n_iterations=60, step=20.0, tolerance=1e-5)
+    convex = fista(loss, NuclearNorm(weight), n_iterations=40, step=20.0, tolerance=1e-5)
     thin = factored(loss, weight, 40, settings.rng(1), n_iterations=200, tolerance=1e-7)
     goal = convex.objective * (1 + 1e-3)
     for name, found in (("fista", convex), ("factored", thin)):

@@ -40,6 +40,8 @@ def test_a_preposition_links_what_is_above_and_below(treebank: DependencyTreeban
 
 
 def test_a_relation_that_is_not_there_is_told(treebank: DependencyTreebank) -> None:
+    with pytest.raises(InputError, match="prepositions are with"):
+        relation_pairs(treebank, Pattern("prep:under"))
     with pytest.raises(InputError, match="no pairs of relation 'iobj'"):
         relation_pairs(treebank, Pattern("iobj"))
 

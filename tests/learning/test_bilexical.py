@@ -166,3 +166,10 @@ def test_words_without_vectors_are_left_out(vectors: Vectors) -> None:
 def test_wrong_settings_speak() -> None:
     with pytest.raises(ValueError, match="penalty='l3' must be one of nuclear, l1, l2"):
         BilexicalSettings("l3")
+    with pytest.raises(ValueError, match="penalties must be numbers of 0 or more"):
+        BilexicalSettings("l1", (0.1, -1.0))
+
+
+def test_too_few_heads_are_told(vectors: Vectors) -> None:
+    with pytest.raises(ValueError, match="1 heads are too few"):
+        learn_bilexical(Pairs.of([("h1", "m1")]), vectors, np.random.default_rng(0))

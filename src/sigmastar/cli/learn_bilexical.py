@@ -33,7 +33,10 @@ from sigmastar.structures.pairs import Pairs
 @click.option("--penalty", type=click.Choice(list(PENALTIES)), default="nuclear", help="On the weights.")
 @click.option("--rank", type=click.IntRange(1), default=40, help="Dimensions at most, with nuclear.")
 @click.option(
-    "--strength", type=float, multiple=True, help="Penalties to try, times 1/sqrt(pairs); repeatable."
+    "--strength",
+    type=click.FloatRange(0),
+    multiple=True,
+    help="Penalties to try, times 1/sqrt(pairs); repeatable.",
 )
 @click.option(
     "--solver", type=click.Choice(SOLVERS), default="factored", help="For nuclear; others use fista."

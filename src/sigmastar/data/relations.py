@@ -10,6 +10,7 @@ named.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from sigmastar.errors import InputError
 from sigmastar.structures.dependencies import DependencyTreebank
 
 PREPOSITION = "prep:"
+_NAMED = 12  # relations or prepositions, in messages
 _NOUNS_BELOW = ("obl", "nmod")
 
 WordPairs = list[tuple[str, str]]
@@ -59,13 +61,23 @@ class Pattern:
 def relation_pairs(treebank: DependencyTreebank, pattern: Pattern, file: str | None = None) -> WordPairs:
     """The pairs of a pattern; where there are none, an error that names relations of the treebank."""
     found = pattern.pairs(treebank)
-    if not found:
-        names = ", ".join(sorted(set(treebank.deprel))[:12])
-        raise InputError(
-            f"there are no pairs of relation {pattern.relation!r} with these tags; relations are {names} ..",
-            file=file,
-        )
-    return found
+    if found:
+        return found
+    kind, names = "relations", [name for name, _ in Counter(treebank.deprel).most_common(_NAMED)]
+    if pattern.relation.startswith(PREPOSITION):
+        kind, names = "prepositions", _prepositions(treebank)
+    there_are = f"{kind} are {', '.join(names)} .."
+    raise InputError(
+        f"there are no pairs of relation {pattern.relation!r} with these tags; {there_are}", file=file
+    )
+
+
+def _prepositions(treebank: DependencyTreebank) -> list[str]:
+    """The most frequent ones."""
+    words = zip(treebank.form, _of_relation(treebank, "case").tolist(), strict=True)
+    return [
+        word for word, _ in Counter(form.lower() for form, is_case in words if is_case).most_common(_NAMED)
+    ]
 
 
 def absolute_heads(treebank: DependencyTreebank) -> NDArray[np.int64]:

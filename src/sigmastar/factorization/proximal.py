@@ -37,7 +37,7 @@ class Penalty(Protocol):
 
 def soft_threshold(values: Array, threshold: float) -> Array:
     """Shrink towards zero by `threshold`; what is smaller becomes zero."""
-    return np.sign(values) * np.maximum(np.abs(values) - threshold, 0.0)
+    return values - np.clip(values, -threshold, threshold)
 
 
 @dataclass(frozen=True)

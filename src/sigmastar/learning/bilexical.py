@@ -65,6 +65,8 @@ class BilexicalSettings:
             raise ValueError(f"rank={self.rank} must be 1 or more")
         if self.bias < 0:
             raise ValueError(f"bias={self.bias} must not be negative")
+        if any(not c >= 0 for c in self.path):
+            raise ValueError(f"path={self.path}: penalties must be numbers of 0 or more")
 
     @property
     def weights_to_try(self) -> Sequence[float]:
@@ -126,6 +128,10 @@ def learn_bilexical(
     settings = settings or BilexicalSettings()
     split = split or split_heads(pairs.heads, rng)
     train, held = pairs.select(split.train), pairs.select(split.validation)
+    if not train.heads or not held.heads:
+        raise ValueError(
+            f"{len(pairs.heads)} heads are too few: some must train and others choose; give pairs of 10 heads"
+        )
     words = _vectors_needed(pairs, vectors)
     empty = BilexicalModel(
         pairs.modifiers, train.popularity, words, FullWeights(np.zeros((0, 0))), split, settings.bias
