@@ -108,7 +108,7 @@ def show(parameters: Parameters) -> None:
         if parameters["html"]:
             from sigmastar.report.bilexical_page import bilexical_page
 
-            stream.write(bilexical_page(model, facts, judged))
+            stream.write(bilexical_page(model, facts, learned, judged))
         else:
             stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
 

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+FONT = 7
+"""The size of the names, in points."""
+
 
 def plot_embedding(
     groups: Mapping[str, tuple[Sequence[str], Array]],
@@ -32,7 +35,29 @@ def plot_embedding(
             raise ValueError(f"group {label!r}: {len(words)} words for points of shape {points.shape}")
         colour, marker = series_colour(index), MARKERS[index % len(MARKERS)]
         axes.scatter(points[:, 0], points[:, 1], s=10, color=colour, marker=marker, label=label)
-        for word, (x, y) in zip(words, points[:, :2].tolist(), strict=True):
-            axes.annotate(word, (x, y), (2, 2), textcoords="offset points", fontsize=7, color=INK)
+    names = [word for words, _ in groups.values() for word in words]
+    places = np.concatenate([points[:, :2] for _, points in groups.values()])
+    axes.autoscale_view()
+    shown = room_for(names, axes.transData.transform(places) * 72.0 / figure.dpi)
+    for word, place, there in zip(names, places.tolist(), shown, strict=True):
+        if there:
+            axes.annotate(word, place, (2, 2), textcoords="offset points", fontsize=FONT, color=INK)
     label_series(axes)
     return figure
+
+
+def room_for(names: Sequence[str], places: Array) -> list[bool]:
+    """Which names can be written at places (in points) without running into an earlier one.
+
+    >>> room_for(["left", "over it", "right"], np.array([[0.0, 0.0], [3.0, 1.0], [90.0, 0.0]]))
+    [True, False, True]
+    """
+    shown: list[bool] = []
+    taken: list[tuple[float, float, float]] = []
+    for name, (x, y) in zip(names, places.tolist(), strict=True):
+        end = x + 0.6 * FONT * len(name)
+        free = all(end < left or x > right or abs(y - at) > FONT for left, right, at in taken)
+        if free:
+            taken.append((x, end, y))
+        shown.append(free)
+    return shown

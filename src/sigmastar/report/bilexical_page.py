@@ -20,7 +20,9 @@ _RANKS = (1, 2, 5, 10, 20, 40)
 _WEIGHTS = (10, 30, 100, 1000, 10_000, 100_000)
 
 
-def bilexical_page(model: BilexicalModel, facts: Mapping[str, Any], judged: Pairs | None) -> str:
+def bilexical_page(
+    model: BilexicalModel, facts: Mapping[str, Any], learned: Mapping[str, Any], judged: Pairs | None
+) -> str:
     """The page as HTML; with pairs of heads that were not trained on, the capacity curve on them."""
     table = Table("What it is", ("", ""), [(name, str(value)) for name, value in facts.items()])
     heads = _some_heads(model, judged)
@@ -31,7 +33,8 @@ def bilexical_page(model: BilexicalModel, facts: Mapping[str, Any], judged: Pair
         parts += [map_picture(model, heads), *([capacity_picture(model, judged)] if judged else [])]
     except MissingMatplotlibError as problem:
         parts.append(Text(f"The pictures are left out: {problem}."))
-    return render("Bilexical operator", [Section("The model", parts)], {})
+    origin = {name: str(learned[name]) for name in ("method", "seed", "sigmastar") if name in learned}
+    return render("Bilexical operator", [Section("The model", parts)], origin)
 
 
 def map_picture(model: BilexicalModel, heads: tuple[str, ...]) -> Picture:
