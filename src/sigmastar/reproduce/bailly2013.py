@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from sigmastar import __version__
+from sigmastar.parallel import limited_threads
 from sigmastar.report.family import Progress, silent
 from sigmastar.report.provenance import hash_strings, provenance
 from sigmastar.reproduce.bailly2013_corpus import BASES, Problem, corpora, held_out, problems
@@ -15,6 +17,7 @@ from sigmastar.reproduce.bailly2013_synthetic import FIGURES, LEARNERS, Plan, Po
 from sigmastar.reproduce.result import Reproduction
 from sigmastar.reproduce.short_sentences import wsj_files
 from sigmastar.reproduce.tagged import require_files
+from sigmastar.reproduce.unfinished import Unfinished
 
 
 @dataclass(frozen=True)
@@ -62,22 +65,28 @@ FULL = Budget(
 def run(
     data_folder: Path, out: Path, quick: bool = False, seed: int = 0, progress: Progress = silent
 ) -> Reproduction:
-    """Read tag strings from `data_folder`, write pictures, figures and a page into `out`."""
+    """Read tag strings from `data_folder`, write pictures, figures and a page into `out`.
+
+    A whole run takes an hour or more: one that was stopped goes on where it was, if `out` is the same.
+    """
     require_files(data_folder, wsj_files(), "bailly2013")
     budget = QUICK if quick else FULL
+    kept = Unfinished(out, f"{__version__}, seed {seed}, {budget}")
     found: list[Point] = []
     for number, (shape, plan) in enumerate(zip(FIGURES, budget.plans, strict=True)):
-        found += points(shape, plan, seed, _within(progress, shape.figure, 0.3 * number, 0.3))
-    dyck = list(dyck_points(budget.factors, budget.n_samples, seed, _part(progress, 0.6, 0.1)))
+        with limited_threads(None):
+            found += points(shape, plan, seed, _within(progress, shape.figure, 0.3 * number, 0.3), kept)
+    dyck = list(dyck_points(budget.factors, budget.n_samples, seed, _part(progress, 0.6, 0.1), kept))
     wsj, drawn = corpora(data_folder, quick, seed)
-    rows: list[Problem] = list(problems(wsj, budget.wsj, not quick, _part(progress, 0.7, 0.1)))
-    rows += problems(drawn, budget.drawn, False, _part(progress, 0.8, 0.2))
+    rows: list[Problem] = list(problems(wsj, budget.wsj, not quick, _part(progress, 0.7, 0.1), kept))
+    rows += problems(drawn, budget.drawn, False, _part(progress, 0.8, 0.2), kept)
     others = tuple(held_out(data_folder, *budget.held_out, seed)) if budget.held_out else ()
     digest = hash_strings(wsj.strings, drawn.strings)
     findings = Findings(tuple(found), tuple(dyck), tuple(rows), others, (wsj.n_strings, drawn.n_strings))
     result = reproduction(findings, provenance(seed, digest))
     out.mkdir(parents=True, exist_ok=True)
     result.write(out)
+    kept.finish()
     return result
 
 

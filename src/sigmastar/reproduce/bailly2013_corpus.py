@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,7 @@ from sigmastar.report.family import Progress
 from sigmastar.reproduce.bailly2013_bases import basis_yields
 from sigmastar.reproduce.short_sentences import read_wsj
 from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.unfinished import Unfinished
 from sigmastar.statistics.closed_hankel import closed_hankel
 from sigmastar.structures.strings import Strings
 from sigmastar.structures.substrings import distinct_strings
@@ -81,12 +83,25 @@ def corpora(folder: Path, quick: bool, seed: int) -> list[Corpus]:
 
 
 def problems(
-    corpus: Corpus, bases: Sequence[tuple[int, int]], refine: bool, progress: Progress
+    corpus: Corpus,
+    bases: Sequence[tuple[int, int]],
+    refine: bool,
+    progress: Progress,
+    kept: Unfinished | None = None,
 ) -> Iterator[Problem]:
     """Sizes, completion and errors for every basis."""
+    parts = kept or Unfinished()
     for number, basis in enumerate(bases):
         progress(f"{corpus.name}, basis {basis[0]} x {basis[1]}", number / len(bases))
-        yield _problem(corpus, basis, refine and number == len(bases) - 1)
+        make = partial(_problem, corpus, basis, refine and number == len(bases) - 1)
+        yield from parts.rows(f"{corpus.name}, {basis}", _restored, lambda make=make: [make()])  # type: ignore[misc]
+
+
+def _restored(corpus: str, basis: list[int], shape: list[int], *rest: Any) -> Problem:
+    """A row as it was before it went through JSON."""
+    *numbers, errors, refined = rest
+    tables = [{int(n): value for n, value in table.items()} for table in (errors, refined)]
+    return Problem(corpus, (basis[0], basis[1]), (shape[0], shape[1]), *numbers, *tables)
 
 
 def _problem(corpus: Corpus, basis: tuple[int, int], refine: bool) -> Problem:

@@ -7,6 +7,7 @@ share of the insides and outsides that occur, the most frequent ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from sigmastar.report.family import Progress
 from sigmastar.report.weighted_grammars import dyck
 from sigmastar.reproduce.bailly2013_bases import basis_yields
 from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.unfinished import Unfinished
 from sigmastar.statistics.bases import most_frequent
 from sigmastar.structures.bracketings import Bracketings
 from sigmastar.structures.strings import Strings
@@ -46,15 +48,18 @@ class DyckPoint(NamedTuple):
     seconds: float
 
 
-def dyck_points(factors: Sequence[float], n_seeds: int, seed: int, progress: Progress) -> Iterator[DyckPoint]:
+def dyck_points(
+    factors: Sequence[float], n_seeds: int, seed: int, progress: Progress, kept: Unfinished | None = None
+) -> Iterator[DyckPoint]:
     """Every learner with every basis factor on samples of the language."""
-    truth = dyck()
+    truth, parts = dyck(), kept or Unfinished()
     for number in range(n_seeds):
         drawn = truth.sample_brackets(N_STRINGS, np.random.default_rng([seed, number]))
         yield DyckPoint("the sample itself", 1.0, number, _empirical(drawn.strings, truth), 0.0)
         for factor in factors:
             progress(f"Dyck, sample {number + 1}, basis factor {factor}", number / n_seeds)
-            yield from _learned(drawn, truth, factor, number)
+            make = partial(_learned, drawn, truth, factor, number)
+            yield from parts.rows(f"Dyck, sample {number}, {factor}", DyckPoint, make)
 
 
 def _learned(drawn: Bracketings, truth: WeightedGrammar, factor: float, number: int) -> Iterator[DyckPoint]:

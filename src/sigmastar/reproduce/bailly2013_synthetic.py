@@ -8,8 +8,10 @@ runs over their two trees.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +24,9 @@ from sigmastar.learning.grammar_refinement import refine_grammar
 from sigmastar.operators.grammar_enumeration import grammar_values_up_to
 from sigmastar.operators.grammar_mass import normalised
 from sigmastar.operators.wcfg import WeightedGrammar
+from sigmastar.parallel import thread_map
 from sigmastar.reproduce.bailly2013_short import ShortCounts, bracketed_matrix, grammar_of
-from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.unfinished import Unfinished
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.strings import Strings
 
@@ -182,16 +185,34 @@ class Plan:
     most_strings: Mapping[str, int]
 
 
-def points(shape: Shape, plan: Plan, seed: int, watch: Callable[[float], None]) -> Iterator[Point]:
-    """Every learner on every sample that the plan asks for; a sample is the same for all learners."""
-    n_targets = max(plan.n_targets.values())
-    for number in range(n_targets):
-        watch(number / n_targets)
-        target = make_target(shape, np.random.default_rng([seed, shape.n_states, number]))
-        for n_strings in plan.sizes:
-            sample = draw(target, n_strings, np.random.default_rng([seed, number, n_strings]))
-            for name in _asked(shape, plan, number, n_strings):
-                yield _point(shape, name, number, target, sample, seed)
+def points(
+    shape: Shape,
+    plan: Plan,
+    seed: int,
+    watch: Callable[[float], None],
+    kept: Unfinished | None = None,
+) -> list[Point]:
+    """Every learner on every sample that the plan asks for, targets side by side on all cores."""
+    n_targets, parts = max(plan.n_targets.values()), kept or Unfinished()
+    done = count(1)
+
+    def of_target(number: int) -> list[Point]:
+        found = parts.rows(
+            f"{shape.figure}, target {number}", Point, lambda: _of_target(shape, plan, seed, number)
+        )
+        watch(next(done) / n_targets)
+        return found
+
+    return list(chain.from_iterable(thread_map(of_target, range(n_targets))))
+
+
+def _of_target(shape: Shape, plan: Plan, seed: int, number: int) -> Iterator[Point]:
+    """All samples of one target; a sample is the same for all learners."""
+    target = make_target(shape, np.random.default_rng([seed, shape.n_states, number]))
+    for n_strings in plan.sizes:
+        sample = draw(target, n_strings, np.random.default_rng([seed, number, n_strings]))
+        for name in _asked(shape, plan, number, n_strings):
+            yield _point(shape, name, number, target, sample, seed)
 
 
 def _asked(shape: Shape, plan: Plan, number: int, n_strings: int) -> Sequence[str]:
@@ -213,7 +234,9 @@ def _point(shape: Shape, name: str, number: int, target: Target, sample: Sample,
         except ValueError:  # a sample too small for its rank: there is no such grammar
             return None
 
-    model, seconds = timed(learn)
+    begin = time.thread_time()
+    model = learn()
+    seconds = time.thread_time() - begin
     divergence = float("inf") if model is None else target.divergence(model)
     return Point(shape.figure, name, number, sample.n_strings, divergence, seconds)
 
