@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from sigmastar.data.bilexical_generators import make_relation
 from sigmastar.reproduce.madhyastha2014 import (
-    RANKS,
-    Measured,
     adjectives_table,
     attachment_table,
     claims,
-    measure,
     pictures,
     relation_table,
 )
+from sigmastar.reproduce.madhyastha2014_measure import RANKS, Measured, measure
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +37,26 @@ def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> Non
 def test_tables_claims_and_pictures(found: dict[str, Measured]) -> None:
     attached = {"all": {"linear": 80.0, "nuclear": 79.0, "linear + nuclear": 82.0, "n_items": 5}}
     assert relation_table(found).rows[0][4] is None  # quick: no l1
-    assert relation_table(found).rows[0][-1] == 2  # splits
+    assert relation_table(found).rows[0][-2:] == (2, "50-90")  # splits, the paper's axis
     assert attachment_table(attached).rows == [["all", 5, 80.0, 79.0, 82.0]]
     assert adjectives_table(found["adjectives given noun"].model).rows == []
     holds = [claim.holds for claim in claims(found, attached)]
     assert holds[0]
     assert holds[2]
     assert set(pictures(found)) == {"adjectives-given-noun", "map"}
+
+
+def test_claims_on_capacity_need_all_penalties(found: dict[str, Measured]) -> None:
+    attached = {"all": {"linear": 80.0, "linear + nuclear": 82.0}}
+    one = found["adjectives given noun"]
+    curves = {
+        **one.curves,
+        "l1": ([50, 10**6], [55.0, 80.0]),
+        "l2": ([50, 10**6], [60.0, one.best("nuclear")]),
+    }
+    full = {"adjectives given noun": replace(one, curves=curves)}
+    assert one.within("nuclear", 0) == 50.0
+    assert len(claims(full, attached)) == len(claims(found, attached)) + 2
+    small = claims(full, attached)[3]
+    assert f"{one.within('nuclear', 100_000) - 60.0:+.1f}" in small.ours
+    assert small.holds

@@ -8,32 +8,24 @@ then cut to fewer dimensions or weights: accuracy against the operations that sc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from sigmastar.data.quadruples import read_quadruples
-from sigmastar.evaluation.pairwise import pairwise_accuracy
 from sigmastar.learning.attachment import AttachmentSettings, interpolated, learn_judges
-from sigmastar.learning.bilexical import (
-    BilexicalSettings,
-    learn_bilexical,
-    popularity_scores,
-    unsupervised,
-)
 from sigmastar.operators.attachment import AttachmentModel
 from sigmastar.operators.bilexical import BilexicalModel
 from sigmastar.operators.vectors import Vectors
 from sigmastar.parallel import one_blas_thread
 from sigmastar.plots.curves import plot_learning_curves
 from sigmastar.plots.style import to_svg
-from sigmastar.report.bilexical import capacity_curve
 from sigmastar.report.bilexical_page import map_picture
 from sigmastar.report.family import Progress, silent
 from sigmastar.report.page import Cell, Picture, Table
 from sigmastar.report.provenance import hash_arrays, provenance
+from sigmastar.reproduce.madhyastha2014_measure import Measured, measure
+from sigmastar.reproduce.madhyastha2014_paper import ADJECTIVES, AXES
 from sigmastar.reproduce.relations import (
     PREPOSITIONS,
     RELATIONS,
@@ -43,31 +35,12 @@ from sigmastar.reproduce.relations import (
     treebanks,
 )
 from sigmastar.reproduce.result import Claim, Reproduction
-from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 from sigmastar.structures.quadruples import Quadruples
 
 NAME = "madhyastha2014"
-RANKS = (1, 2, 5, 10, 20, 40)
-WEIGHTS = (10, 30, 100, 1000, 10_000, 100_000)
-FULL_PATH = (0.001, 0.004)  # what l1 and l2 want, by validation heads
 N_SPLITS_OF_FEW = 3
-NOUNS = ("president", "wife", "shares", "mortgages", "month", "problem", "holiday")
+FEW = 100_000  # operations
 ATTACHED = ("for", "from", "with")
-Curve = tuple[list[int], list[float]]
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """One relation: curves by method, popularity, and the model under the nuclear norm."""
-
-    curves: Mapping[str, Curve]
-    popularity: float
-    matched: float
-    model: BilexicalModel
-    n_splits: int = 1
-
-    def best(self, method: str) -> float:
-        return max(self.curves[method][1])
 
 
 def run(
@@ -110,40 +83,6 @@ def run(
     return result
 
 
-def measure(
-    pairs: Pairs, vectors: Vectors, whole: Vectors, rng: np.random.Generator, n_splits: int, quick: bool
-) -> Measured:
-    """Learn under each penalty; curves and figures are means over splits of the heads."""
-    found = [_measure_split(pairs, vectors, whole, rng, quick) for _ in range(n_splits)]
-    curves = {name: _mean_curve([one.curves[name] for one in found]) for name in found[0].curves}
-    popularity, matched = (float(np.mean([getattr(f, n) for f in found])) for n in ("popularity", "matched"))
-    return Measured(curves, popularity, matched, found[0].model, n_splits)
-
-
-def _measure_split(
-    pairs: Pairs, vectors: Vectors, whole: Vectors, rng: np.random.Generator, quick: bool
-) -> Measured:
-    split = split_heads(pairs.heads, rng)
-    train, test = pairs.select(split.train), pairs.select(split.test)
-    nuclear = learn_bilexical(pairs, vectors, rng, BilexicalSettings(), split).model
-    curves = {
-        "unsupervised": _unsupervised_curve(pairs, whole, split, test),
-        "nuclear": capacity_curve(nuclear, test, RANKS),
-    }
-    for penalty in () if quick else ("l1", "l2"):
-        settings = BilexicalSettings(penalty, path=FULL_PATH, n_iterations=60)
-        model = learn_bilexical(pairs, vectors, rng, settings, split).model
-        curves[penalty] = capacity_curve(model, test, WEIGHTS)
-    popular = pairwise_accuracy(partial(popularity_scores, train), test).micro
-    matched = pairwise_accuracy(nuclear.scores, test, train.popularity).micro
-    return Measured(curves, 100 * popular, 100 * matched, nuclear)
-
-
-def _mean_curve(curves: list[Curve]) -> Curve:
-    operations, accuracy = (np.mean([one[part] for one in curves], axis=0) for part in (0, 1))
-    return [round(x) for x in operations.tolist()], accuracy.tolist()
-
-
 def attachment(
     data_folder: Path, vectors: Vectors, rng: np.random.Generator, quick: bool
 ) -> dict[str, dict[str, float]]:
@@ -173,39 +112,31 @@ def _only(items: Quadruples, preposition: str) -> Quadruples:
     return items.select(at for at, word in enumerate(items.preposition) if word.lower() == preposition)
 
 
-def _unsupervised_curve(pairs: Pairs, vectors: Vectors, split: HeadSplit, test: Pairs) -> Curve:
-    """Equation 2 at each rank, and equation 1, the inner product in all dimensions."""
-    operations, accuracy = capacity_curve(unsupervised(pairs, vectors, split, max(RANKS)), test, RANKS)
-    inner = pairwise_accuracy(unsupervised(pairs, vectors, split).scores, test).micro
-    return [*operations, vectors.dimension * (vectors.dimension + len(pairs.modifiers))], [
-        *accuracy,
-        100 * inner,
-    ]
-
-
 def relation_table(found: Mapping[str, Measured]) -> Table:
     methods = ("unsupervised", "nuclear", "l1", "l2")
     rows = []
     for name, one in found.items():
         best = [one.best(method) if method in one.curves else None for method in methods]
-        rows.append((name, one.popularity, *best, one.matched, one.n_splits))
-    columns = ("relation", "popularity", *methods, "nuclear, matched", "splits")
+        rows.append((name, one.popularity, *best, one.matched, one.n_splits, AXES[name]))
+    columns = ("relation", "popularity", *methods, "nuclear, matched", "splits", "paper's axis")
     note = "Best of each curve, in percent, on heads not seen in training; means over splits of the heads."
     return Table("Pairwise accuracy (figures 1 and 2)", columns, rows, note=note)
 
 
 def adjectives_table(model: BilexicalModel) -> Table:
     """Table 1: which of the nouns were trained on is said."""
-    nouns = [noun for noun in NOUNS if noun in model.vectors]
+    nouns = [noun for noun in ADJECTIVES if noun in model.vectors]
     rows = [
         (
             noun,
             "yes" if noun in model.split.train else "no",
             ", ".join(word for word, _ in model.top(noun, 10)),
+            ADJECTIVES[noun],
         )
         for noun in nouns
     ]
-    return Table("Most likely adjectives (table 1)", ("noun", "trained on", "adjectives"), rows)
+    columns = ("noun", "trained on", "adjectives", "in the paper")
+    return Table("Most likely adjectives (table 1)", columns, rows)
 
 
 def attachment_table(attached: Mapping[str, Mapping[str, float]]) -> Table:
@@ -234,10 +165,38 @@ def claims(found: Mapping[str, Measured], attached: Mapping[str, Mapping[str, fl
         ),
         Claim(
             "Interpolating linear and bilinear models improves attachment (for: 2.6 points, significant)",
-            ", ".join(f"{word} {gain:+.1f}" for word, gain in gains.items()),
+            _signed(gains),
             bool(gains["all"] > 0),
         ),
+        *_capacity_claims({name: one for name, one in found.items() if "l1" in one.curves}),
     ]
+
+
+def _capacity_claims(found: Mapping[str, Measured]) -> list[Claim]:
+    """Against l1 and l2, where they were learned."""
+    if not found:
+        return []
+    rivals = {name: max(one.best("l1"), one.best("l2")) - one.best("nuclear") for name, one in found.items()}
+    small = {
+        name: one.within("nuclear", FEW) - max(one.within("l1", FEW), one.within("l2", FEW))
+        for name, one in found.items()
+    }
+    return [
+        Claim(
+            "Restricted in size, the nuclear norm does much better than l1 and l2",
+            f"within {FEW:,} operations by {_signed(small)} points",
+            min(small.values()) > 0,
+        ),
+        Claim(
+            "Unrestricted, all penalties perform similarly",
+            f"the better of l1 and l2 is above the nuclear norm by {_signed(rivals)} points",
+            max(abs(value) for value in rivals.values()) < 3,
+        ),
+    ]
+
+
+def _signed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:+.1f}" for name, value in values.items())
 
 
 def pictures(found: Mapping[str, Measured]) -> dict[str, Picture]:
