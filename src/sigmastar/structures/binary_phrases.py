@@ -178,6 +178,38 @@ def _key(kind: int, label: int, parent: int, first: int, second: int, radix: int
 
 
 @kernel
+def _count_leaves(word: Ints, low: int, high: int) -> int:
+    n = 0
+    for row in range(low, high):
+        n += word[row] >= 0
+    return n
+
+
+@kernel
+def _unfinished_key(
+    label: int,
+    above: int,
+    lo: int,
+    hi: int,
+    siblings: Ints,
+    direction: int,
+    horizontal: int,
+    radix: int,
+) -> int:
+    """The key of a phrase that has its children lo .. hi and grows on: it knows what comes next."""
+    kind, step, edge = 2, 1, hi
+    if direction == 0 or (direction == 2 and hi == len(siblings) - 1):
+        step, edge = -1, lo
+        kind = 3 if direction == 2 else 2
+    first, second = -1, -1
+    if horizontal >= 1 and 0 <= edge + step < len(siblings):
+        first = int(siblings[edge + step])
+    if horizontal >= 2 and 0 <= edge + 2 * step < len(siblings):
+        second = int(siblings[edge + 2 * step])
+    return _key(kind, label, above, first, second, radix)
+
+
+@kernel
 def _fold(
     label: Ints,
     parent: Ints,
@@ -193,10 +225,7 @@ def _fold(
     vertical: int,
     radix: int,
 ) -> tuple[Longs, Ints, Ints, Ints, Ints, Ints, Ints, Longs]:
-    n_leaves = 0
-    for row in range(len(word)):
-        n_leaves += word[row] >= 0
-    size = 2 * n_leaves - (len(tree_starts) - 1)
+    size = 2 * _count_leaves(word, 0, len(word)) - (len(tree_starts) - 1)
     keys = np.zeros(size, np.int64)
     left, right = np.full(size, -1, np.int32), np.full(size, -1, np.int32)
     begin, end = np.zeros(size, np.int32), np.zeros(size, np.int32)
@@ -205,9 +234,7 @@ def _fold(
     ends = np.zeros(len(tree_starts), np.int64)
     at = 0
     for tree in range(len(tree_starts) - 1):
-        n = 0
-        for row in range(tree_starts[tree], tree_starts[tree + 1]):
-            n += word[row] >= 0
+        n = _count_leaves(word, tree_starts[tree], tree_starts[tree + 1])
         for row in range(tree_starts[tree + 1] - 1, tree_starts[tree] - 1, -1):
             above = -1
             if vertical == 2 and parent[row] >= 0:
@@ -219,14 +246,9 @@ def _fold(
                 node_of[row] = at
                 at += 1
                 continue
-            low, high = starts[row], starts[row + 1]
-            k = high - low
-            hp = heads[row]
-            current, lo, hi = 0, 0, 0
-            if direction == 0:
-                lo = hi = k - 1
-            elif direction == 2:
-                lo = hi = hp
+            low, k, hp = starts[row], starts[row + 1] - starts[row], heads[row]
+            siblings = tops[label[children[low : low + k]]]
+            lo = hi = k - 1 if direction == 0 else hp if direction == 2 else 0
             current = node_of[children[low + lo]]
             while hi - lo + 1 < k:
                 goes_left = lo > 0 and (direction == 0 or (direction == 2 and hi == k - 1))
@@ -241,16 +263,9 @@ def _fold(
                 if hi - lo + 1 == k:
                     keys[at] = _key(1, label[row], above, -1, -1, radix)
                 else:
-                    kind, step, edge = 2, 1, hi
-                    if direction == 0 or (direction == 2 and hi == k - 1):
-                        step, edge = -1, lo
-                        kind = 3 if direction == 2 else 2
-                    first, second = -1, -1
-                    if horizontal >= 1 and 0 <= edge + step < k:
-                        first = int(tops[label[children[low + edge + step]]])
-                    if horizontal >= 2 and 0 <= edge + 2 * step < k:
-                        second = int(tops[label[children[low + edge + 2 * step]]])
-                    keys[at] = _key(kind, label[row], above, first, second, radix)
+                    keys[at] = _unfinished_key(
+                        label[row], above, lo, hi, siblings, direction, horizontal, radix
+                    )
                 current = at
                 at += 1
             node_of[row] = current
