@@ -78,13 +78,13 @@ def _of_relation(name: str, least: float | None, rows: list[Row]) -> list[Findin
 
     gain, spread = over_splits("accuracy", "popularity")
     note = f"{over_splits('accuracy')[0]:.1f} against {over_splits('popularity')[0]:.1f}; {spread}"
-    above = Target(">=", least) if least else None
+    above, lost = (Target(">=", least), Target("<=", 0.3)) if least else (None, None)
     matched = Target(">=", 69.0) if name.startswith("adjectives") else None
     return [
         Finding(f"{name}: points above popularity", gain, above, note),
         Finding(f"{name}: points above the inner product", *_plain(*over_splits("accuracy", "unsupervised"))),
         Finding(f"{name}: matched accuracy", over_splits("matched")[0], matched, over_splits("matched")[1]),
-        Finding(f"{name}: lost at rank 10", over_splits("accuracy", "rank10")[0], Target("<=", 0.3)),
+        Finding(f"{name}: lost at rank 10", over_splits("accuracy", "rank10")[0], lost),
     ]
 
 

@@ -21,6 +21,7 @@ from sigmastar.operators.vectors import Vectors
 from sigmastar.reproduce.relations import (
     PREPOSITIONS,
     RELATIONS,
+    SIMILARITY,
     pairs_of,
     relation_vectors,
     small_vectors,
@@ -64,10 +65,11 @@ def relation(name: str, settings: Settings) -> Iterator[Row]:
     vectors = _vectors(folder, few)
     pairs = pairs_of(RELATIONS[name], treebanks(folder), vectors)
     n_splits = N_SPLITS_OF_FEW if few else N_SPLITS
+    options = BilexicalSettings(similarity=SIMILARITY if few else 0.0)
     for number in range(1 if settings.quick else n_splits):
         rng = settings.rng(number)
         split = split_heads(pairs.heads, rng)
-        fit, timing = timed(partial(learn_bilexical, pairs, vectors, rng, None, split))
+        fit, timing = timed(partial(learn_bilexical, pairs, vectors, rng, options, split))
         train, test = pairs.select(split.train), pairs.select(split.test)
         inner = unsupervised(pairs, plain_vectors(folder), split)
         yield {

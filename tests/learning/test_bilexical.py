@@ -170,6 +170,24 @@ def test_wrong_settings_speak() -> None:
         BilexicalSettings("l1", (0.1, -1.0))
 
 
+@pytest.mark.parametrize("penalty", ["nuclear", "l2"])
+def test_similarity_is_added_to_the_scores(pairs: Pairs, vectors: Vectors, penalty: str) -> None:
+    split = split_heads(pairs.heads, np.random.default_rng(3))
+    with_it, without = (
+        learn_bilexical(
+            pairs,
+            vectors,
+            np.random.default_rng(4),
+            BilexicalSettings(penalty, (0.05,), n_iterations=5, similarity=similarity),
+            split,
+        ).model
+        for similarity in (4.0, 0.0)
+    )
+    expected = without.scores(["h1", "h2"]) + 4 * vectors.rows(["h1", "h2"]) @ vectors.rows(pairs.modifiers).T
+    np.testing.assert_allclose(with_it.scores(["h1", "h2"]), expected, atol=1e-9)
+    assert with_it.is_low_rank == (penalty == "nuclear")
+
+
 def test_too_few_heads_are_told(vectors: Vectors) -> None:
     with pytest.raises(ValueError, match="1 heads are too few"):
         learn_bilexical(Pairs.of([("h1", "m1")]), vectors, np.random.default_rng(0))

@@ -43,6 +43,12 @@ from sigmastar.structures.pairs import Pairs
 )
 @click.option("--bias", type=click.FloatRange(0), default=0.06, help="Of popularity; 0 for the paper's form.")
 @click.option("--warm", is_flag=True, help="Start each penalty where the one before it ended.")
+@click.option(
+    "--similarity",
+    type=click.FloatRange(0),
+    default=0.0,
+    help="Of the vectors, added to what is learned: for few pairs and vectors of few dimensions.",
+)
 @seed_option
 @json_option
 @quiet_option
@@ -66,6 +72,7 @@ def command(
             settings["solver"],
             settings["bias"],
             warm=settings["warm"],
+            similarity=settings["similarity"],
             random_state=seed,
             progress=say,
         ).fit(pairs)

@@ -34,6 +34,7 @@ class BilexicalOperator(Estimator):
     bias           size of the coordinate that lets modifiers be popular by themselves; 0 leaves it out
     n_iterations   at most, of each penalty
     warm           start each penalty where the one before it ended
+    similarity     how much the inner product of the vectors counts beside what is learned; for few pairs
     progress       a function that is told what is being done
     """
 
@@ -52,6 +53,7 @@ class BilexicalOperator(Estimator):
         bias: float = 0.06,
         n_iterations: int = 150,
         warm: bool = False,
+        similarity: float = 0.0,
         random_state: RandomState = 0,
         n_threads: int = 1,
         progress: Say | None = None,
@@ -64,6 +66,7 @@ class BilexicalOperator(Estimator):
         self.bias = bias
         self.n_iterations = n_iterations
         self.warm = warm
+        self.similarity = similarity
         self.random_state = random_state
         self.n_threads = n_threads
         self.progress = progress
@@ -86,6 +89,7 @@ class BilexicalOperator(Estimator):
             bias=self.bias,
             n_iterations=self.n_iterations,
             warm=self.warm,
+            similarity=self.similarity,
         )
         rng, say = as_generator(self.random_state), self.progress or _silent
         with limited_threads(self.n_threads):

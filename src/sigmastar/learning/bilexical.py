@@ -55,6 +55,7 @@ class BilexicalSettings:
     patience: int = 3
     step: float = 20.0
     warm: bool = False
+    similarity: float = 0.0  # of the vectors, added to W once that is learned: for relations of few pairs
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -139,7 +140,8 @@ def learn_bilexical(
     loss = _loss(empty, train)
 
     def model_of(weights: Weights) -> BilexicalModel:
-        return BilexicalModel(pairs.modifiers, train.popularity, vectors, weights, split, settings.bias)
+        model = BilexicalModel(pairs.modifiers, train.popularity, vectors, weights, split, settings.bias)
+        return model.with_similarity(settings.similarity) if settings.similarity else model
 
     seed = int(rng.integers(2**63))
     tried: dict[float, _Best] = {}

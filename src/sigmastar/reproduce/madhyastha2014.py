@@ -218,7 +218,8 @@ def about(quick: bool) -> list[str]:
         "Relations are of the English web treebank, all three parts; vectors are counted on other text, PPMI "
         "in a window of 2 (the paper: counts in a window of 10). Heads train, choose and test 60 : 10 : 30.",
         "Relations of prepositions have a tenth of the pairs: their operators are learned on the 300 leading "
-        "directions of the vectors, as validation heads advise; the unsupervised inner product has them all.",
+        "directions of the vectors, and their similarity is added, as validation heads advise; the "
+        "unsupervised inner product has all directions.",
         "Attachment uses the paper's quadruples, and all prepositions beside its three; the share of "
         "equation 7 is chosen on the development set.",
     ]

@@ -18,6 +18,7 @@ from sigmastar.learning.bilexical import (
 from sigmastar.operators.bilexical import BilexicalModel
 from sigmastar.operators.vectors import Vectors
 from sigmastar.report.bilexical import capacity_curve
+from sigmastar.reproduce.relations import SIMILARITY
 from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 
 RANKS = (1, 2, 5, 10, 20, 40)
@@ -47,7 +48,10 @@ class Measured:
 def measure(
     pairs: Pairs, vectors: Vectors, whole: Vectors, rng: np.random.Generator, n_splits: int, quick: bool
 ) -> Measured:
-    """Learn under each penalty; curves and figures are means over splits of the heads."""
+    """Learn under each penalty; curves and figures are means over splits of the heads.
+
+    Where `vectors` are fewer directions of the `whole`, as for few pairs, their similarity has a say.
+    """
     found = [_measure_split(pairs, vectors, whole, rng, quick) for _ in range(n_splits)]
     curves = {name: _mean_curve([one.curves[name] for one in found]) for name in found[0].curves}
     popularity, matched = (float(np.mean([getattr(f, n) for f in found])) for n in ("popularity", "matched"))
@@ -59,13 +63,15 @@ def _measure_split(
 ) -> Measured:
     split = split_heads(pairs.heads, rng)
     train, test = pairs.select(split.train), pairs.select(split.test)
-    nuclear = learn_bilexical(pairs, vectors, rng, BilexicalSettings(), split).model
+    similarity = SIMILARITY if vectors is not whole else 0.0
+    options = BilexicalSettings(similarity=similarity)
+    nuclear = learn_bilexical(pairs, vectors, rng, options, split).model
     curves = {
         "unsupervised": _unsupervised_curve(pairs, whole, split, test),
-        "nuclear": capacity_curve(nuclear, test, RANKS),
+        "nuclear": capacity_curve(nuclear, test, (*RANKS, vectors.dimension) if similarity else RANKS),
     }
     for penalty in () if quick else ("l1", "l2"):
-        settings = BilexicalSettings(penalty, path=FULL_PATH, n_iterations=60)
+        settings = BilexicalSettings(penalty, path=FULL_PATH, n_iterations=60, similarity=similarity)
         model = learn_bilexical(pairs, vectors, rng, settings, split).model
         curves[penalty] = capacity_curve(model, test, WEIGHTS)
     popular = pairwise_accuracy(partial(popularity_scores, train), test).micro

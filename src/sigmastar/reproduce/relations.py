@@ -21,7 +21,7 @@ from sigmastar.structures.dependencies import DependencyTreebank
 from sigmastar.structures.pairs import Pairs
 
 PARTS = ("train", "dev", "test")
-SMALL = 300
+SMALL, SIMILARITY = 300, 4.0
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 
 
@@ -69,7 +69,8 @@ def relation_vectors(data_folder: Path) -> Vectors:
 def small_vectors(vectors: Vectors) -> Vectors:
     """For relations of few pairs, as those of prepositions: their leading directions, by validation heads.
 
-    A thousand pairs cannot tell thousands of contexts apart; the text has already done so.
+    A thousand pairs cannot tell thousands of contexts apart; the text has already done so. The similarity of
+    words is worth a say then, too: SIMILARITY, by validation heads as well.
     """
     return vectors.compressed(SMALL)
 
