@@ -20,7 +20,7 @@ from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar.data.brackets import read_brackets
 from sigmastar.evaluation.evalb import BracketScores, score_brackets
-from sigmastar.learning.treebank import BEST, Recipe, learn_treebank
+from sigmastar.learning.treebank import BEST, SPANS, Recipe, learn_treebank
 from sigmastar.operators.plain_levels import EVERYTHING, plain_chart
 from sigmastar.operators.treebank_parser import FULL, Parse, TreebankParser
 from sigmastar.parallel import limited_threads
@@ -60,8 +60,9 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
 
 
 def _measured(train: list[Tree], gold: list[Tree], recipes: tuple[Recipe, ...], settings: Settings) -> Row:
-    learn_treebank(train[:50], recipes, settings.rng(0))  # compiles
-    parser, training = timed(lambda: learn_treebank(train, recipes, settings.rng(0)))
+    spans = SPANS if recipes is BEST else None
+    learn_treebank(train[:50], recipes, settings.rng(0), spans=spans)  # compiles
+    parser, training = timed(lambda: learn_treebank(train, recipes, settings.rng(0), spans=spans))
     row: Row = {"seconds": training.seconds, "cpu_seconds": training.cpu_seconds}
     for name, tagged in (("words", False), ("tags", True)):
         parses, scores, speed = _parsed(parser, gold, tagged, settings)

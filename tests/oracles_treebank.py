@@ -162,3 +162,23 @@ def best_labelling(
 def _names(chain: tuple[str, ...], leaf: bool) -> list[tuple[str, int]]:
     named = [(label, chain[:at].count(label)) for at, label in enumerate(chain)]
     return named[:-1] if leaf else named
+
+
+def span_trees(n: int, labels: list[int]) -> list[frozenset[tuple[int, int, int]]]:
+    """Every tree over n words as its labelled spans (label, i, j): phrases have two or more children."""
+
+    def rows(i: int, j: int) -> list[frozenset[tuple[int, int, int]]]:
+        """Rows of two or more children from i to j."""
+        found = []
+        for k in range(i + 1, j):
+            for child in children(i, k):
+                found += [child | others for others in [*children(k, j), *rows(k, j)]]
+        return found
+
+    def children(i: int, j: int) -> list[frozenset[tuple[int, int, int]]]:
+        """What may stand over i to j as one child; a word may go without a label."""
+        below = [frozenset()] if j - i == 1 else rows(i, j)
+        labelled = [inner | {(label, i, j)} for inner in below for label in labels]
+        return labelled + ([frozenset()] if j - i == 1 else [])
+
+    return children(0, n)

@@ -16,8 +16,13 @@ from sigmastar.cli.watching import tell, watching
 from sigmastar.cli.words import described_file, require_folder
 from sigmastar.data.brackets import read_brackets
 from sigmastar.errors import InputError
-from sigmastar.estimators.treebank import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
-from sigmastar.learning.treebank import Recipe, learn_treebank
+from sigmastar.estimators.treebank import (
+    PCFG,
+    EMTreebankGrammar,
+    SpectralTreebankGrammar,
+    TreebankEstimator,
+)
+from sigmastar.learning.treebank import learn_treebank
 from sigmastar.operators.files import save_model
 from sigmastar.parallel import limited_threads
 from sigmastar.structures.binary_phrases import DIRECTIONS
@@ -38,7 +43,10 @@ METHODS = ("best", "pcfg", "spectral", "cluster", "em", "spectral+em")
 @click.option("--horizontal", type=click.IntRange(0, 2), help="Siblings that binary symbols remember; 0.")
 @click.option("--vertical", type=click.IntRange(1, 2), help="2: phrases remember their parent; 1.")
 @click.option("--rounds", type=click.IntRange(0), metavar="N", help="Of EM; 4, em: 40.")
-@click.option("--threshold", type=click.FloatRange(0, 1), default=0.4, help="Least marginal of a label.")
+@click.option("--no-spans", is_flag=True, help="best: grammars alone, no log-linear model of spans.")
+@click.option(
+    "--threshold", type=click.FloatRange(0, 1), help="Least marginal of a label; 0.4, with spans 0.44."
+)
 @click.option("--threads", type=click.IntRange(1), default=1, help="To work with.")
 @seed_option
 @json_option
@@ -52,7 +60,8 @@ def command(
     horizontal: int | None,
     vertical: int | None,
     rounds: int | None,
-    threshold: float,
+    no_spans: bool,
+    threshold: float | None,
     threads: int,
     seed: int,
     as_json: bool,
@@ -62,7 +71,8 @@ def command(
 
     pcfg: rules counted. spectral: hidden states by the method of Cohen et al. 2012. cluster: states are
     clusters in the spectral space. em: from a random start. spectral+em: clusters, then EM. best: spectral+em
-    for several binarisations, their marginals averaged: slower, and the most accurate.
+    for several binarisations, their marginals averaged with those of a log-linear model of spans: slower, and
+    the most accurate.
     """
     given = {
         "n_states": states,
@@ -70,25 +80,28 @@ def command(
         "horizontal": horizontal,
         "vertical": vertical,
         "n_rounds": rounds,
+        "spans": False if no_spans else None,
     }
     settings = {name: value for name, value in given.items() if value is not None}
     _require_fitting(method, settings)
     require_folder(output)
-    recipes = recipes_of(method, settings)
+    estimator = estimator_of(method, settings)
     with watching("reading", quiet) as say, limited_threads(threads):
         bank = read_treebank(files)
         begin = time.perf_counter()
         say("learning")
         parser = learn_treebank(
             bank,
-            recipes,
+            estimator.recipes(),
             np.random.default_rng(seed),
-            lambda done, total: say(f"learning, grammar {done + 1} of {total}", done / total),
+            lambda done, total: say(f"learning, part {done + 1} of {total}", done / total),
+            estimator.span_recipe(),
         )
+    parser = parser if threshold is None else replace(parser, threshold=threshold)
     learned = {
         "method": method,
         "seed": seed,
-        "settings": {**settings, "threshold": threshold},
+        "settings": {**settings, "threshold": parser.threshold},
         "data": {
             "files": [described_file(file) for file in files],
             "n_trees": len(bank),
@@ -97,20 +110,20 @@ def command(
         "sigmastar": __version__,
         "seconds": round(time.perf_counter() - begin, 3),
     }
-    save_model(replace(parser, threshold=threshold), output, learned)
+    save_model(parser, output, learned)
     if as_json:
         print_figures(learned, as_json=True)
     size = f"{len(bank)} trees over {len(bank.words)} words"
     tell(f"{output}: {method}, from {size} in {learned['seconds']:.1f} s", quiet)
 
 
-def recipes_of(method: str, settings: dict[str, Any]) -> tuple[Recipe, ...]:
-    """How the grammars of a method are learnt."""
+def estimator_of(method: str, settings: dict[str, Any]) -> TreebankEstimator:
+    """The estimator that a method is."""
     if method == "pcfg":
-        return PCFG(**settings).recipes()
+        return PCFG(**settings)
     if method == "em":
-        return EMTreebankGrammar(**settings).recipes()
-    return SpectralTreebankGrammar(method, **settings).recipes()
+        return EMTreebankGrammar(**settings)
+    return SpectralTreebankGrammar(method, **settings)
 
 
 def read_treebank(files: tuple[str, ...]) -> Phrases:
@@ -129,12 +142,14 @@ def read_treebank(files: tuple[str, ...]) -> Phrases:
 
 def _require_fitting(method: str, settings: dict[str, Any]) -> None:
     unused = {
-        "pcfg": ("n_states", "n_rounds"),
+        "pcfg": ("n_states", "n_rounds", "spans"),
         "best": ("direction", "horizontal", "vertical", "n_rounds"),
-        "spectral": ("n_rounds",),
-        "cluster": ("n_rounds",),
+        "spectral": ("n_rounds", "spans"),
+        "cluster": ("n_rounds", "spans"),
+        "em": ("spans",),
+        "spectral+em": ("spans",),
     }
-    names = {"n_states": "states", "direction": "binarisation", "n_rounds": "rounds"}
+    names = {"n_states": "states", "direction": "binarisation", "n_rounds": "rounds", "spans": "no-spans"}
     for name in unused.get(method, ()):
         if name in settings:
             raise click.UsageError(f"--{names.get(name, name)} does not go with --method {method}")

@@ -154,6 +154,7 @@ def facts(parser: TreebankParser, path: str) -> dict[str, str]:
         "family": "treebank",
         "method": str(learned.get("method", "")),
         **{f"grammar {number}": text for number, text in enumerate(grammars, 1)},
+        "spans": f"{len(parser.spans.labels)} labels, share {parser.spans.share}" if parser.spans else "",
         "labels": str(len({label for chain in parser.labels for label in chain})),
         "words": str(len(parser.forest.words)),
         "threshold": str(parser.threshold),

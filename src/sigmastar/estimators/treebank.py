@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.estimators.base import Estimator, RandomState, as_generator, positive
-from sigmastar.learning.treebank import BEST, METHODS, Recipe, learn_treebank
+from sigmastar.learning.span_scorer import SpanRecipe
+from sigmastar.learning.treebank import BEST, METHODS, SPANS, Recipe, learn_treebank
 from sigmastar.operators.treebank_parser import (
     DECODINGS,
     Chart,
@@ -52,7 +53,7 @@ class TreebankEstimator(Estimator, ABC):
     """What all treebank grammars share: `parser_` holds what `fit` found."""
 
     parser_: TreebankParser
-    threshold: float
+    threshold: float | None
     decoding: str
     random_state: RandomState
     n_threads: int
@@ -61,14 +62,19 @@ class TreebankEstimator(Estimator, ABC):
     def recipes(self) -> tuple[Recipe, ...]:
         """How each member of the parser is learnt."""
 
+    def span_recipe(self) -> SpanRecipe | None:
+        """How a model of spans beside them is learnt, where there is one."""
+        return None
+
     def fit(self, X: Iterable[Tree] | Phrases, y: None = None) -> TreebankEstimator:
         """Learn from trees."""
         recipes = self.recipes()
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
         with limited_threads(self.n_threads):
-            parser = learn_treebank(X, recipes, as_generator(self.random_state))
-        chosen = replace(parser, threshold=float(self.threshold), decoding=self.decoding)
+            parser = learn_treebank(X, recipes, as_generator(self.random_state), spans=self.span_recipe())
+        threshold = parser.threshold if self.threshold is None else float(self.threshold)
+        chosen = replace(parser, threshold=threshold, decoding=self.decoding)
         self._replace_fitted(parser_=chosen)
         return self
 
@@ -112,7 +118,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
     direction    of binarisation for a single grammar: "right", "left" or "head"
     horizontal   how many siblings intermediate symbols remember, vertical=2: phrases remember their parent
     n_rounds     of EM, where the method has some
-    threshold    labels below this marginal are left out of trees
+    spans        whether "best" has a log-linear model of spans beside its grammars
+    threshold    labels below this marginal are left out of trees; None: 0.4, with a model of spans 0.44
     decoding     "labels": trees of probable labels; "rules": of probable rules, under the first grammar alone
 
     >>> from sigmastar.data.brackets import parse_brackets
@@ -130,7 +137,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
         horizontal: int = 0,
         vertical: int = 1,
         n_rounds: int = 4,
-        threshold: float = 0.4,
+        spans: bool = True,
+        threshold: float | None = None,
         decoding: str = "labels",
         random_state: RandomState = 0,
         n_threads: int = 1,
@@ -141,6 +149,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
         self.horizontal = horizontal
         self.vertical = vertical
         self.n_rounds = n_rounds
+        self.spans = spans
         self.threshold = threshold
         self.decoding = decoding
         self.random_state = random_state
@@ -156,6 +165,9 @@ class SpectralTreebankGrammar(TreebankEstimator):
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
         return (Recipe(self.method, binarization, n_states or Recipe.n_states, n_rounds=self.n_rounds),)
 
+    def span_recipe(self) -> SpanRecipe | None:
+        return SPANS if self.method == "best" and self.spans else None
+
 
 class EMTreebankGrammar(TreebankEstimator):
     """A latent PCFG by expectation-maximisation from a random start; parameters as for the spectral one."""
@@ -167,7 +179,7 @@ class EMTreebankGrammar(TreebankEstimator):
         horizontal: int = 0,
         vertical: int = 1,
         n_rounds: int = 40,
-        threshold: float = 0.4,
+        threshold: float | None = None,
         decoding: str = "labels",
         random_state: RandomState = 0,
         n_threads: int = 1,
@@ -196,7 +208,7 @@ class PCFG(TreebankEstimator):
         direction: str = "right",
         horizontal: int = 0,
         vertical: int = 1,
-        threshold: float = 0.4,
+        threshold: float | None = None,
         decoding: str = "labels",
         random_state: RandomState = 0,
         n_threads: int = 1,

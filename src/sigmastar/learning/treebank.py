@@ -5,7 +5,7 @@
     cluster      states are clusters of the spectral embedding, counted and shrunk
     spectral+em  the same, followed by a few rounds of EM
     em           EM from a random start
-    best         spectral+em for several binarisations, their marginals averaged
+    best         spectral+em for several binarisations, their marginals averaged, and a model of spans
 
 To add a method, write a function from `_Prepared` to the stages after the plain one and name it in METHODS.
 """
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sigmastar.errors import InputError
 from sigmastar.learning.lexicon import LexicalCounts, count_lexicon, plain_lexicon
+from sigmastar.learning.span_scorer import SpanRecipe, learn_span_scorer
 from sigmastar.learning.tree_clusters import cluster_states, joined_states
 from sigmastar.learning.tree_em import (
     LatentFit,
@@ -74,7 +75,9 @@ BEST: tuple[Recipe, ...] = (
     Recipe(binarization=Binarization("left"), n_states=24),
     Recipe(binarization=Binarization("head", vertical=2), n_states=16),
 )
-"""The members of the method "best"."""
+"""The members of the method "best"; it has a model of spans too, `SPANS`."""
+
+SPANS = SpanRecipe()
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,18 +197,28 @@ def learn_treebank(
     recipes: Sequence[Recipe] = BEST,
     rng: np.random.Generator | None = None,
     watch: Watch | None = None,
+    spans: SpanRecipe | None = None,
 ) -> TreebankParser:
-    """A parser of one member for each recipe; `watch` is told how many of how many are done."""
+    """A parser of one member for each recipe, with a model of spans where there is a recipe for it.
+
+    `watch` is told how many of how many are done.
+    """
     bank = trees if isinstance(trees, Phrases) else phrases(trees)
     if not len(bank):
         raise InputError("no tree has a word; give at least one tree like (S (NP (PRP she)) (VP (VBZ runs)))")
     heads, rng = head_children(bank), rng or np.random.default_rng(0)
-    members = []
+    members, n_parts = [], len(recipes) + (spans is not None)
     for number, recipe in enumerate(recipes):
         if watch is not None:
-            watch(number, len(recipes))
+            watch(number, n_parts)
         members.append(learn_member(bank, heads, recipe, rng))
-    return _sharing_words(bank.labels, members)
+    parser = _sharing_words(bank.labels, members)
+    if spans is None:
+        return parser
+    if watch is not None:
+        watch(len(recipes), n_parts)
+    scorer = learn_span_scorer(bank, parser.forest, spans, rng)
+    return replace(parser, spans=scorer, threshold=spans.threshold)
 
 
 def _sharing_words(labels: tuple[tuple[str, ...], ...], members: list[Member]) -> TreebankParser:

@@ -3,8 +3,8 @@
     mu(chain, i, j) = mean over members of the posterior of (chain of labels, i, j)
 
 Members differ in how trees were made binary, so they share chains of labels and nothing else. The first one
-prunes for the others. Trees come from mu by labelled recall (Goodman 1996). What no grammar can parse gets a
-flat tree, and the parse says so.
+prunes for the others. A model of spans without a grammar may have a share in mu (`span_scorer`). Trees come
+from mu by labelled recall (Goodman 1996). What no grammar can parse gets a flat tree, and the parse says so.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from sigmastar.inference.labelled_recall import add_merged, allowed_table, decod
 from sigmastar.inference.max_rule import best_rules
 from sigmastar.operators.lexicon import Leaves, LexicalForest
 from sigmastar.operators.plain_levels import DEFAULT_PRUNING, Pruning
+from sigmastar.operators.span_scorer import SpanScorer
 from sigmastar.operators.tree_sampling import TreeSampler
 from sigmastar.operators.tree_scores import tree_log_probabilities
 from sigmastar.operators.treebank_member import Marginals, Member
@@ -75,6 +76,7 @@ class TreebankParser:
     threshold: float = 0.4
     pruning: Pruning = DEFAULT_PRUNING
     decoding: str = DECODINGS[0]
+    spans: SpanScorer | None = None  # has a share in mu, where there is one
 
     def __post_init__(self) -> None:
         if self.decoding not in DECODINGS:
@@ -130,7 +132,7 @@ class TreebankParser:
         return Parse(self._tree(spans.tolist(), words), first.log_total + known, how)
 
     def chart(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Chart:
-        """mu(chain, i, j), averaged over members."""
+        """mu(chain, i, j), averaged over members, with the share of spans."""
         _require(words, tags)
         leaves = self.forest.leaves(words, tags)
         first = self._first(leaves)
@@ -148,7 +150,10 @@ class TreebankParser:
                     starts, labels, values, other.starts, other.items, other.posteriors, member.symbols.base
                 )
                 n_found += 1
-        return Chart(n, starts, labels, values / n_found, first.log_total, how)
+        values = values / n_found
+        if self.spans is not None:
+            values = self.spans.mixed(leaves.nodes, leaves.tags, starts, labels, values)
+        return Chart(n, starts, labels, values, first.log_total, how)
 
     def marginals(self, words: Sequence[str], tags: Sequence[str] | None = None) -> dict[Span, float]:
         """mu(label, i, j) for every label that was not ruled out, tags included, over words i to j - 1."""
@@ -257,6 +262,8 @@ class TreebankParser:
             arrays |= {f"{number}.{name}": array for name, array in parts.items()}
             headers.append(header)
         pruning = [getattr(self.pruning, name) for name in Pruning.__dataclass_fields__]
+        spans, of_spans = self.spans.to_parts() if self.spans is not None else ({}, None)
+        arrays |= {f"spans.{name}": array for name, array in spans.items()}
         return arrays, {
             "labels": [list(chain) for chain in self.labels],
             "lexicon": words,
@@ -264,6 +271,7 @@ class TreebankParser:
             "threshold": self.threshold,
             "pruning": pruning,
             "decoding": self.decoding,
+            "spans": of_spans,
         }
 
     @classmethod
@@ -277,8 +285,10 @@ class TreebankParser:
             Member.from_parts(part(f"{number}."), mine, labels, forest)
             for number, mine in enumerate(header["members"])
         )
-        pruning = Pruning(*header["pruning"])
-        return cls(labels, members, float(header["threshold"]), pruning, header.get("decoding", DECODINGS[0]))
+        pruning, decoding = Pruning(*header["pruning"]), header.get("decoding", DECODINGS[0])
+        scored = header.get("spans")
+        spans = SpanScorer.from_parts(part("spans."), scored, forest, labels) if scored else None
+        return cls(labels, members, float(header["threshold"]), pruning, decoding, spans)
 
 
 def _require(words: Sequence[str], tags: Sequence[str] | None) -> None:

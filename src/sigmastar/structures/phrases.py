@@ -66,6 +66,11 @@ class Phrases:
         """The rows of words, in the order of the text."""
         return np.flatnonzero(self.word >= 0)
 
+    @cached_property
+    def spans(self) -> tuple[Longs, Longs]:
+        """The first word of every row, counted in its sentence, and the word behind its last."""
+        return _spans(self.parent, self.word, self.starts)
+
 
 def phrases(trees: Iterable[Tree], plain: bool = True) -> Phrases:
     """Rows of trees; with `plain`, traces, functions and what is empty without them are left out."""
@@ -139,6 +144,20 @@ class _Walk:
             np.where(words < 0, len(known) - 1 - number, -1).astype(np.int32),
             starts.astype(np.int64),
         )
+
+
+@kernel
+def _spans(parent: Ints, word: Ints, starts: Longs) -> tuple[Longs, Longs]:
+    begin, end = np.zeros(len(word), np.int64), np.zeros(len(word), np.int64)
+    for tree in range(len(starts) - 1):
+        count = 0
+        for row in range(starts[tree], starts[tree + 1]):
+            begin[row] = count
+            count += word[row] >= 0
+            end[row] = count
+        for row in range(starts[tree + 1] - 1, starts[tree], -1):
+            end[parent[row]] = max(end[parent[row]], end[row])
+    return begin, end
 
 
 @kernel
