@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
+from sigmastar.data.word2vec import read_word2vec
 from sigmastar.operators.files import load_model
 
 ADJECTIVES = {"red": "car", "green": "car", "old": "house", "new": "house", "kind": "aunt", "wise": "aunt"}
@@ -98,6 +99,19 @@ def test_vectors_in_text_work_as_well(folder: Path) -> None:
         "learn", "bilexical", folder / "pairs.tsv", "--vectors", folder / "v.txt", "-o", folder / "T", "-q"
     )
     assert figures("evaluate", folder / "T", folder / "pairs.tsv")["pairwise_accuracy"] > 0.8
+
+
+def test_embeddings_are_written_for_other_tools(folder: Path) -> None:
+    model = load_model(folder / "M")
+    for target, words in (("word2vec", model.modifiers), ("word2vec-heads", model.split.test)):
+        succeed("convert", folder / "M", "--to", target, "-o", folder / "embedding.txt")
+        read = read_word2vec(folder / "embedding.txt")
+        assert set(words) <= set(read.words)
+        rows = model.head_embedding(["car1"]) if target.endswith("heads") else model.modifier_embedding()[:1]
+        word = "car1" if target.endswith("heads") else model.modifiers[0]
+        np.testing.assert_allclose(read.rows([word]), rows, rtol=1e-6, atol=1e-9)
+    assert succeed("convert", folder / "V", "--to", "word2vec").endswith("\n")
+    assert "word2vec-heads" in fail("convert", folder / "M", "--to", "att", status=2)
 
 
 def test_attachment_from_quadruples_to_answers(folder: Path) -> None:

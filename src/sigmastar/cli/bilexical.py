@@ -14,11 +14,13 @@ from sigmastar.cli.printing import print_figures, to_json
 from sigmastar.cli.watching import tell, watching
 from sigmastar.cli.words import read_relation
 from sigmastar.data.files import open_text
+from sigmastar.data.word2vec import write_word2vec
 from sigmastar.errors import InputError
 from sigmastar.evaluation.pairwise import pairwise_accuracy
 from sigmastar.learning.bilexical import popularity_scores
 from sigmastar.operators.bilexical import BilexicalModel, FullWeights
 from sigmastar.operators.files import load_model, read_header
+from sigmastar.operators.vectors import Vectors
 from sigmastar.structures.pairs import Pairs
 
 Parameters = Mapping[str, Any]
@@ -80,6 +82,20 @@ def score(parameters: Parameters) -> None:
     values = [logs[row[h], place[m]] if m in place else -np.inf for h, m in pairs]
     with atomic_write(parameters["output"]) as stream:
         stream.writelines(f"{float(value)!r}\n" for value in values)
+
+
+def convert(parameters: Parameters) -> None:
+    """The embedding of the modifiers, or of the heads with vectors, in word2vec's text format."""
+    if parameters["target"] not in ("word2vec", "word2vec-heads"):
+        raise click.UsageError("a bilexical model is written --to word2vec (its modifiers) or word2vec-heads")
+    model = _model(parameters)
+    if parameters["target"] == "word2vec":
+        found = Vectors(model.modifiers, model.modifier_embedding())
+    else:
+        every = sorted({*model.split.train, *model.split.validation, *model.split.test})
+        found = Vectors(tuple(every), model.head_embedding(every))
+    with atomic_write(parameters["output"]) as stream:
+        write_word2vec(found, stream)
 
 
 def show(parameters: Parameters) -> None:

@@ -50,24 +50,32 @@ FORMATS: Mapping[str, Writer] = {
     "json": write_json,
 }
 
+OTHERS: Mapping[str, str] = {
+    "rules": "a grammar has rules",
+    "word2vec": "words have vectors",
+    "word2vec-heads": "bilexical operators have heads",
+}
+"""Formats of models that are no automata, and why others have none."""
+
 
 @click.command()
 @model_argument
-@click.option("--to", "target", type=click.Choice([*FORMATS, "rules"]), required=True, help="The format.")
+@click.option("--to", "target", type=click.Choice([*FORMATS, *OTHERS]), required=True, help="The format.")
 @click.option("--symbols", metavar="FILE", help="With att: where to write the table of symbols.")
 @output_option
 def command(model: str, target: str, symbols: str | None, output: str) -> None:
     """Write the automaton of MODEL: att is OpenFst's text, hmm a hidden Markov model in JSON.
 
-    A grammar is written as its rules.
+    A grammar is written as its rules; vectors, and the embeddings that a bilexical operator gives modifiers
+    or heads, as word2vec's text.
     """
     if symbols is not None and target != "att":
         raise click.UsageError(f"--symbols is for --to att, not {target}")
     if handled("convert", model):
         return
     loaded = load(model)
-    if target == "rules":
-        raise InputError("only a grammar has rules; att, dot and json write an automaton", file=model)
+    if target in OTHERS:
+        raise InputError(f"only {OTHERS[target]}; att, dot and json write an automaton", file=model)
     automaton = loaded.require_automaton()
     try:
         with atomic_write(output) as stream:

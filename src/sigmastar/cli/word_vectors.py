@@ -10,6 +10,7 @@ import click
 from sigmastar.atomic import atomic_write
 from sigmastar.cli.printing import print_figures, to_json
 from sigmastar.data.files import open_text
+from sigmastar.data.word2vec import write_word2vec
 from sigmastar.operators.files import load_model, read_header
 from sigmastar.operators.vectors import Vectors
 
@@ -25,6 +26,15 @@ def predict(parameters: Parameters) -> None:
             best = vectors.nearest(word, parameters["top"]) if word in vectors else []
             text = "\t".join(f"{other}\t{value:.6g}" for other, value in best)
             stream.write((to_json({"word": word, "nearest": best}) if parameters["as_json"] else text) + "\n")
+
+
+def convert(parameters: Parameters) -> None:
+    """The vectors in word2vec's text format."""
+    if parameters["target"] != "word2vec":
+        raise click.UsageError("vectors are written --to word2vec")
+    vectors: Vectors = load_model(parameters["model"], "vectors")
+    with atomic_write(parameters["output"]) as stream:
+        write_word2vec(vectors, stream)
 
 
 def show(parameters: Parameters) -> None:
