@@ -6,14 +6,23 @@ from itertools import product as sequences
 
 import numpy as np
 import pytest
+from scipy import optimize, sparse
 
 from sigmastar.data.tagging_generators import make_tagged
 from sigmastar.errors import InputError
-from sigmastar.learning.tag_lexicon import learn_lexicon
+from sigmastar.learning.tag_lexicon import fit_softmax, learn_lexicon
 from sigmastar.learning.tag_operators import RAW, Taming, learn_operators, recover_operators
 from sigmastar.learning.tag_refinement import Shrinkage, TaggedCorpus, estimate, expectations, refine
-from sigmastar.learning.tag_starts import bigram_start, random_start, spectral_start, trigram_model
+from sigmastar.learning.tag_starts import (
+    TokenSpace,
+    bigram_start,
+    random_start,
+    softened,
+    spectral_start,
+    trigram_model,
+)
 from sigmastar.learning.tagging import METHODS, TaggerSettings, learn_tagger
+from sigmastar.statistics.input_weights import InputWeights
 from sigmastar.structures.tagged import TaggedSentences
 
 
@@ -58,7 +67,7 @@ def test_em_without_shrinkage_never_loses_likelihood(corpus: TaggedCorpus) -> No
     nothing = Shrinkage(1e-9, 1e-9, 1e-9, 1e-9, 1e-9)
     logs: list[float] = []
     start = random_start(corpus, 3, np.random.default_rng(0))
-    refine(corpus, start, 8, nothing, lambda model, log: logs.append(log))
+    refine(corpus, start, 8, nothing, watch=lambda model, log: logs.append(log))
     # r(x, z) = p(z | x, t) / p(z | t): the likelihood of tags and words up to a constant
     assert (np.diff(logs) > -1e-6 * abs(logs[0])).all(), logs
 
@@ -84,6 +93,93 @@ def test_exact_recovery_of_operators() -> None:
         for tag in y:
             value = value @ found.transitions[lexicon.tags.index(tag)]
         assert value @ found.final == pytest.approx(rows.count(y) / len(rows), abs=1e-9)
+
+
+def test_exact_recovery_of_conditional_operators() -> None:
+    """Of all sentences of one or two words, unevenly frequent: f is q(x) P(y | x), whatever P(x) is."""
+    rng = np.random.default_rng(1)
+    words, tags = ("u", "v"), ("A", "B")
+    rows, labels = [], []
+    for n in (1, 2):
+        for x in sequences(words, repeat=n):
+            often = int(rng.integers(1, 5))
+            for y in sequences(tags, repeat=n):
+                times = often * int(rng.integers(20, 60))
+                rows, labels = rows + [x] * times, labels + [y] * times
+    corpus = TaggedCorpus(
+        lexicon := learn_lexicon(TaggedSentences.of(rows, labels)), TaggedSentences.of(rows, labels)
+    )
+    codes = lexicon.codes(corpus.sentences.types)[corpus.sentences.type_codes]
+    weights = InputWeights.whole(codes, corpus.sentences.offsets)
+    symbols = codes.astype(np.int64) * 2 + corpus.tags
+    found = recover_operators(corpus, symbols, 4, 30, weights).automaton
+    shares = np.append(np.bincount(codes), len(rows)) / (len(codes) + len(rows))
+    operators = found.transitions / shares[:2].repeat(2)[:, None, None]  # A_x^y of f(x, y) = P(y | x)
+    for x, y in set(zip(rows, labels, strict=True)):
+        value = found.initial / shares[2]
+        for word, tag in zip(x, y, strict=True):
+            value = value @ operators[lexicon.words.index(word) * 2 + lexicon.tags.index(tag)]
+        both = sum((a, b) == (x, y) for a, b in zip(rows, labels, strict=True))
+        assert value @ found.final == pytest.approx(both / rows.count(x), abs=1e-9)
+
+
+def test_conditional_operators_do_not_hang_on_the_inputs(
+    split: tuple[TaggedSentences, TaggedSentences],
+) -> None:
+    """They tag, without sentences that have no normaliser; other methods refuse the option."""
+    train, fresh = split
+    tagger = learn_tagger(train, "spectral", TaggerSettings(conditional=True))
+    assert accuracy(tagger.predict(fresh), fresh) > 0.7
+    with pytest.raises(ValueError, match="conditional=True is for method='spectral'"):
+        learn_tagger(train, "refined", TaggerSettings(conditional=True))
+
+
+def test_over_relaxed_iterations_go_further(corpus: TaggedCorpus) -> None:
+    logs: dict[float, float] = {}
+    start = softened(corpus, spectral_start(corpus, 4, np.random.default_rng(0)), 0.35)
+    for pace in (1.0, 1.7):
+        model = refine(corpus, start, 6, Shrinkage(), pace)
+        np.testing.assert_allclose(model.transitions.sum(axis=1) + model.final, 1.0, atol=1e-12)
+        logs[pace] = expectations(corpus, model)[1]
+    assert logs[1.7] > logs[1.0]
+
+
+def test_softened_counts_keep_pairs_of_tags_and_words(corpus: TaggedCorpus) -> None:
+    start = spectral_start(corpus, 4, np.random.default_rng(0))
+    soft = softened(corpus, start, 0.35)
+    starts = start.states
+    for old, new in ((start.moves, soft.moves), (start.moves.T, soft.moves.T)):
+        np.testing.assert_allclose(
+            np.add.reduceat(np.add.reduceat(old, starts, 0), starts, 1),
+            np.add.reduceat(np.add.reduceat(new, starts, 0), starts, 1),
+        )
+    np.testing.assert_allclose(soft.memberships.sum(axis=1), start.memberships.sum(axis=1))
+    assert soft.memberships.max(axis=1).sum() < start.memberships.max(axis=1).sum()
+
+
+def test_the_nearest_centre_by_tables_is_the_nearest_by_points(corpus: TaggedCorpus) -> None:
+    space, tokens = TokenSpace.of(corpus), np.arange(0, len(corpus.tags), 7)
+    points = space.points(tokens)
+    centres = points[np.random.default_rng(0).choice(len(points), 5, replace=False)]
+    far = ((points[:, None] - centres) ** 2).sum(axis=2)
+    near = space.nearest(tokens, centres)
+    np.testing.assert_allclose(far[np.arange(len(near)), near], far.min(axis=1), atol=1e-9)
+
+
+def test_softmax_passes_come_near_the_optimum() -> None:
+    rng = np.random.default_rng(2)
+    dense = rng.random((40, 6)) < 0.4
+    counts = rng.integers(0, 4, (40, 3)).astype(float)
+
+    def cost(flat: np.ndarray) -> float:
+        weights = flat.reshape(7, 3)
+        scores = dense @ weights[:-1] + weights[-1]
+        logs = scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
+        return float(-(counts * logs).sum() + 0.5 * (flat**2).sum())
+
+    best = optimize.minimize(cost, np.zeros(21)).fun
+    found = fit_softmax(sparse.csr_array(dense.astype(float)), counts, 1.0, 400)
+    assert cost(found.ravel()) < best + 0.01 * (cost(np.zeros(21)) - best)
 
 
 def test_taming_leaves_fewer_sentences_without_a_normaliser(

@@ -47,6 +47,7 @@ def test_a_guide_that_leaves_all_changes_nothing(tagger: Tagger, sentences: Tagg
 
 
 def test_a_guide_leaves_out_what_hardly_counts(tagger: Tagger, sentences: TaggedSentences) -> None:
+    tagger = replace(tagger, weights=(0.05, 0.05, 1.0))  # mostly the features
     exact = replace(tagger, least=0.0)
     np.testing.assert_allclose(tagger.predict_proba(sentences), exact.predict_proba(sentences), atol=0.05)
     guide = tagger.members[-1].marginals(tagger.lexicon, sentences, tagger.lexicon.lattice(sentences))

@@ -52,6 +52,9 @@ from sigmastar.parallel import limited_threads
 @click.option(
     "--decoding", type=click.Choice(DECODINGS), help="By marginals of tags, or by a sequence of pairs."
 )
+@click.option(
+    "--conditional", is_flag=True, help="With spectral: operators of P(tags | words), not of both together."
+)
 @click.option("--threads", type=click.IntRange(1), help="One a core if left out.")
 @seed_option
 @json_option
@@ -68,6 +71,7 @@ def command(
     members: int | str,
     features: bool,
     decoding: str | None,
+    conditional: bool,
     threads: int | None,
     seed: int,
     as_json: bool,
@@ -83,7 +87,11 @@ def command(
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
     layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
-    settings = TaggerSettings(_number(states), _number(iterations), _number(members), features, decoding)
+    if conditional and method != "spectral":
+        raise click.UsageError(f"--conditional goes with --method spectral, not with {method}")
+    settings = TaggerSettings(
+        _number(states), _number(iterations), _number(members), features, decoding, conditional
+    )
     with watching("reading", quiet) as say, limited_threads(threads):
         read = layout.read(file)
         sentences, layout = read.sentences, read.layout
@@ -94,7 +102,7 @@ def command(
         "seed": seed,
         "settings": {
             "states": states, "iterations": iterations, "members": members,
-            "features": features, "decoding": tagger.decoding,
+            "features": features, "decoding": tagger.decoding, "conditional": conditional,
         },
         "layout": {
             "format": layout.format, "label": layout.label, "observed": list(layout.observed or ()),

@@ -92,11 +92,12 @@ class SpectralTagger(TaggerEstimator):
                   "spectral": a weighted finite tagger with operators; "max-margin": features and a
                   low-rank Hankel block
     n_states      of a tag at most, or of the operators; "auto": 32, or 80
-    n_iterations  of EM, or passes over the sentences; "auto": 6, or 5
+    n_iterations  of EM, or passes over the sentences; "auto": 7, or 5
     n_members     refinements from several seeds, whose distributions are multiplied
     features      with "refined": multiply the max-margin tagger in
     decoding      "marginals" of single tags, or "viterbi": the sequence of largest pair marginals; None: the
                   second for chunks (B-X, I-X, O), else the first
+    conditional   with "spectral": operators of P(tags | words), not of P(words, tags)
 
     >>> sentences = [["the", "dog", "runs"], ["a", "cat", "sleeps"], ["the", "cat", "runs"]] * 5
     >>> tags = [["D", "N", "V"]] * 15
@@ -116,6 +117,7 @@ class SpectralTagger(TaggerEstimator):
         n_members: int | str = "auto",
         features: bool = True,
         decoding: str | None = None,
+        conditional: bool = False,
         random_state: RandomState = 0,
         n_threads: int | None = 1,
     ) -> None:
@@ -125,6 +127,7 @@ class SpectralTagger(TaggerEstimator):
         self.n_members = n_members
         self.features = features
         self.decoding = decoding
+        self.conditional = conditional
         self.random_state = random_state
         self.n_threads = n_threads
 
@@ -139,6 +142,7 @@ class SpectralTagger(TaggerEstimator):
             positive_or_auto(self.n_members, "n_members"),
             self.features,
             self.decoding,
+            self.conditional,
         )
 
 

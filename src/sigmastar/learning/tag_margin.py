@@ -49,7 +49,7 @@ def learn_margin(
     columns = token_views(lexicon, sentences, lattice).templates()
     templates = TemplateFeatures.of(columns)
     names = frequent_names([list(word_features(word)) for word in lexicon.words])
-    looks = feature_matrix(lexicon.words, places_of(names))
+    looks = feature_matrix(map(word_features, lexicon.words), places_of(names))
     starts, features = with_looks(templates.codes(columns), looks, places_of(names), lexicon, sentences)
     features = numbered_on(features, starts, len(columns), templates.n_features)
     classes = frequent_pairs(corpus)

@@ -23,9 +23,11 @@ from numpy.typing import NDArray
 from sigmastar.factorization.svd import factorize_up_to
 from sigmastar.learning.tag_margin import LEAST_PAIR, frequent_pairs, symbols_of_tokens
 from sigmastar.learning.tag_refinement import TaggedCorpus
+from sigmastar.learning.tag_starts import words_or_classes
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
 from sigmastar.operators.weighted_tagger import WeightedTagger
+from sigmastar.statistics.input_weights import InputWeights
 from sigmastar.statistics.tag_contexts import TagContexts
 from sigmastar.structures.alphabet import Alphabet
 
@@ -51,13 +53,19 @@ def learn_operators(
     lexicalised: bool = True,
     taming: Taming = Taming(),  # noqa: B008  (frozen)
     least_pair: int = LEAST_PAIR,
+    conditional: bool = False,
 ) -> WeightedTagger:
-    """Count, factorise, recover: operators of tags, and of frequent pairs if `lexicalised`."""
+    """Count, factorise, recover: operators of tags, and of frequent pairs if `lexicalised`.
+
+    `conditional`: of q(x) P(y | x), with inputs made independent by weights, instead of P(x, y). Factors q(x)
+    are the same for all tags of a word, and fall out of marginals.
+    """
     n_tags = corpus.lexicon.n_tags
     pairs = frequent_pairs(corpus, least_pair) if lexicalised else np.zeros(0, dtype=np.int64)
     symbols = symbols_of_tokens(corpus, pairs)
     counts = np.bincount(symbols, minlength=n_tags + len(pairs))
-    recovered = recover_operators(corpus, symbols, n_tags + len(pairs), n_states)
+    weights = local_weights(corpus) if conditional else None
+    recovered = recover_operators(corpus, symbols, n_tags + len(pairs), n_states, weights)
     tag_of = np.append(np.arange(n_tags), pairs % n_tags)
     operators = shrunk(recovered.automaton.transitions, counts, tag_of, taming.shrinkage)
     automaton = replace(recovered.automaton, transitions=restarted(operators, recovered, taming.restart))
@@ -76,13 +84,21 @@ class Recovered:
     after: Array
 
 
-def recover_operators(corpus: TaggedCorpus, symbols: Longs, n_symbols: int, n_states: int) -> Recovered:
+def local_weights(corpus: TaggedCorpus) -> InputWeights:
+    """Weights by frequent words, and by the classes of others."""
+    _, inputs = np.unique(words_or_classes(corpus), return_inverse=True)
+    return InputWeights.local(inputs.astype(np.int32), corpus.sentences.offsets)
+
+
+def recover_operators(
+    corpus: TaggedCorpus, symbols: Longs, n_symbols: int, n_states: int, weights: InputWeights | None = None
+) -> Recovered:
     """The spectral method on correlations of context classes."""
     sentences = corpus.sentences
     contexts = TagContexts.of(sentences.type_codes, corpus.tags, sentences.offsets)
-    blocks = contexts.blocks(symbols.astype(np.int32), Alphabet(range(n_symbols)))
-    d_r = np.asarray(contexts.matrix.sum(axis=1), dtype=np.float64).ravel()
-    d_c = np.asarray(contexts.matrix.sum(axis=0), dtype=np.float64).ravel()
+    blocks = contexts.blocks(symbols.astype(np.int32), Alphabet(range(n_symbols)), weights)
+    matrix = blocks.matrices["string"]
+    d_r, d_c = (np.asarray(matrix.sum(axis=axis), dtype=np.float64).ravel() for axis in (1, 0))
     scaled = blocks.weighted({"string": 1 / np.sqrt(d_r)}, {"string": 1 / np.sqrt(d_c)})
     factors = factorize_up_to(scaled.matrices["string"], n_states)
     found = WeightedAutomaton.of_operators(recover(scaled, {"string": factors}))

@@ -9,7 +9,7 @@ Accuracy peaks after a few iterations, while the likelihood still rises: EM is s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -39,7 +39,7 @@ class Shrinkage:
     word_class: float = 20.0
 
     def softer(self, times: float = 10.0) -> Shrinkage:
-        """Stronger, but for pairs of tags: these are known."""
+        """Stronger, but for pairs of tags: these are known. Leaves EM a choice where states are certain."""
         return Shrinkage(
             self.bigram, times * self.tag, times * self.state, times * self.word, times * self.word_class
         )
@@ -97,16 +97,14 @@ class RefinedCounts:
 def count_states(corpus: TaggedCorpus, states: Longs, state_of: Longs) -> RefinedCounts:
     """Counts when every token has a state, told by its place among the states of its tag."""
     z, edge = states[corpus.tags] + state_of, int(states[-1])
-    offsets = corpus.sentences.offsets
-    inner = np.ones(len(z), dtype=bool)
-    inner[offsets[:-1]] = False
-    moves = np.zeros((edge + 1, edge + 1))
-    later = np.flatnonzero(inner)
-    np.add.at(moves, (z[later - 1], z[later]), 1.0)
-    np.add.at(moves[edge], z[offsets[:-1]], 1.0)
-    np.add.at(moves[:, edge], z[offsets[1:] - 1], 1.0)
-    memberships = np.zeros((len(corpus.pair_keys), int(np.diff(states).max())))
-    np.add.at(memberships, (corpus.pairs, state_of), 1.0)
+    firsts, lasts = corpus.sentences.offsets[:-1], corpus.sentences.offsets[1:] - 1
+    before = np.append(edge, z[:-1])
+    before[firsts] = edge
+    keys = np.append(before * (edge + 1) + z, z[lasts] * (edge + 1) + edge)
+    shape = (len(corpus.pair_keys), int(np.diff(states).max()))
+    moves = np.bincount(keys, minlength=(edge + 1) ** 2).reshape(edge + 1, edge + 1).astype(float)
+    rows = corpus.pairs.astype(np.int64) * shape[1] + state_of
+    memberships = np.bincount(rows, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
     return RefinedCounts(states, moves, memberships)
 
 
@@ -198,16 +196,46 @@ def refine(
     start: RefinedCounts,
     n_iterations: int,
     shrinkage: Shrinkage,
+    pace: float = 1.0,
+    begin: Shrinkage | None = None,
     watch: Callable[[RefinedTags, float], None] | None = None,
 ) -> RefinedTags:
     """EM from counts of states; `watch` sees each model with the likelihood of the one before.
 
-    The counts of the start are of states that tokens have for sure: stronger shrinkage leaves EM a choice.
+    `begin` shrinks the counts of the start, where that is not to be as later. At a `pace` above 1 all steps
+    but the last are over-relaxed.
     """
-    model = estimate(corpus, start, shrinkage.softer() if n_iterations else shrinkage)
-    for _ in range(n_iterations):
+    model = estimate(corpus, start, begin or shrinkage)
+    for number in range(n_iterations):
         counts, log = expectations(corpus, model)
-        model = estimate(corpus, counts, shrinkage)
+        found = estimate(corpus, counts, shrinkage)
+        model = overshot(found, model, pace) if pace != 1.0 and number + 1 < n_iterations else found
         if watch is not None:
             watch(model, log)
     return model
+
+
+def overshot(found: RefinedTags, before: RefinedTags, pace: float) -> RefinedTags:
+    """Over-relaxed EM (Salakhutdinov and Roweis 2003): found^pace before^(1 - pace), normalised."""
+    final, transitions, initial = (
+        _beyond(new, old, pace)
+        for new, old in (
+            (found.final, before.final),
+            (found.transitions, before.transitions),
+            (found.initial, before.initial),
+        )
+    )
+    mass = transitions.sum(axis=1) + final
+    words = _beyond(found.by_word.values, before.by_word.values, pace)
+    return replace(
+        found,
+        initial=initial / initial.sum(),
+        transitions=transitions / mass[:, None],
+        final=final / mass,
+        by_word=Ratios(found.by_word.keys, words),
+    )
+
+
+def _beyond(found: Array, before: Array, pace: float) -> Array:
+    ratio = np.divide(found, before, out=np.ones_like(found), where=before > 0)
+    return np.asarray(found * ratio ** (pace - 1.0))

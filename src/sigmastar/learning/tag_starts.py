@@ -5,10 +5,13 @@ The blocks of gaps (`statistics.tag_contexts`) scaled to correlations, M ~ U S V
     [ sqrt(T) U S / sqrt(d_r) of the past before it,  sqrt(T) V S / sqrt(d_c) of the future after it ]
 
 and beside this, at the mean of all tokens of its word and tag. Tokens of one tag that stand close there are
-used alike; k-means makes states of them.
+used alike; k-means makes states of them. EM moves slowly away from states that are certain, so it begins from
+counts that are spread in part over all states of the tag (`softened`), and takes steps longer than its own.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +19,7 @@ from scipy import sparse
 
 from sigmastar.factorization.svd import factorize_up_to
 from sigmastar.learning.heads_em import clustered
-from sigmastar.learning.tag_refinement import RefinedCounts, TaggedCorpus, count_states
+from sigmastar.learning.tag_refinement import RefinedCounts, Shrinkage, TaggedCorpus, count_states, refine
 from sigmastar.operators.refined_tags import Ratios, RefinedTags
 from sigmastar.statistics.tag_contexts import LEAST_WORD, TagContexts
 
@@ -25,7 +28,9 @@ Longs = NDArray[np.int64]
 
 TOKENS_A_STATE = 50
 DIMENSIONS = 20
-TOKENS_A_CLUSTER = 300  # drawn for k-means
+TOKENS_A_CLUSTER = 100  # drawn for k-means
+CERTAINTY = 0.35  # the share of the counts of clusters that EM starts from
+PACE = 2.1  # EM diverges at 3
 PULL = 50.0  # tokens that the mean context of a class counts for
 
 
@@ -52,59 +57,66 @@ def embeddings(contexts: TagContexts, n_dimensions: int = DIMENSIONS) -> tuple[A
 
 def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
     """States are clusters of tokens in the spectral space, tag by tag."""
-    points, places = token_points(corpus)
-    counts = np.bincount(places)
-    tag_of = np.zeros(len(points), dtype=np.int64)
-    tag_of[places] = corpus.tags
+    space = TokenSpace.of(corpus)
     limits = np.diff(state_starts(corpus, n_states))
-    state_of, sizes = np.zeros(len(points), dtype=np.int64), np.ones(len(limits), dtype=np.int64)
+    state_of, sizes = np.zeros(len(corpus.tags), dtype=np.int64), np.ones(len(limits), dtype=np.int64)
+    by_tag, ends = np.argsort(corpus.tags, kind="stable"), np.cumsum(np.bincount(corpus.tags))
     for tag, n in enumerate(limits.tolist()):
-        chosen = np.flatnonzero(tag_of == tag)
+        tokens = by_tag[ends[tag - 1] if tag else 0 : ends[tag]]
         if n > 1:
-            state_of[chosen] = sampled_clusters(points[chosen], counts[chosen], n, rng)
-            sizes[tag] = state_of[chosen].max() + 1
-    return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of[places])
+            state_of[tokens] = sampled_clusters(space, tokens, n, rng)
+            sizes[tag] = state_of[tokens].max() + 1
+    return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of)
 
 
-def sampled_clusters(points: Array, counts: Longs, n: int, rng: np.random.Generator) -> Longs:
-    """k-means on a sample of the tokens, and the nearest centre for every point."""
-    n_drawn = min(TOKENS_A_CLUSTER * n, int(counts.sum()))
-    times = rng.multinomial(n_drawn, counts / counts.sum()).astype(float)
-    drawn = np.flatnonzero(times)
-    labels = clustered(points[drawn], times[drawn], n, rng)
-    members = sparse.csr_array((times[drawn], (labels, np.arange(len(drawn)))))
-    centres = np.asarray(members @ points[drawn]) / np.asarray(members.sum(axis=1))[:, None]
-    nearest = np.argmin((centres**2).sum(axis=1) - 2.0 * points @ centres.T, axis=1)
-    return np.unique(nearest, return_inverse=True)[1]
+def sampled_clusters(space: TokenSpace, tokens: Longs, n: int, rng: np.random.Generator) -> Longs:
+    """k-means on a sample of the tokens, and the nearest centre for every token."""
+    drawn = tokens[rng.permutation(len(tokens))[: TOKENS_A_CLUSTER * n]]
+    points = space.points(drawn)
+    labels = clustered(points, np.ones(len(drawn)), n, rng)
+    members = sparse.csr_array((np.ones(len(drawn)), (labels, np.arange(len(drawn)))))
+    centres = np.asarray(members @ points) / np.asarray(members.sum(axis=1))[:, None]
+    return np.unique(space.nearest(tokens, centres), return_inverse=True)[1]
 
 
-def token_points(corpus: TaggedCorpus) -> tuple[Array, Longs]:
-    """Distinct points, and the point of each token: its own context, and that of its word and tag."""
-    contexts = TagContexts.of(words_or_classes(corpus), corpus.tags, corpus.sentences.offsets)
-    pasts, futures = embeddings(contexts)
-    gaps, width = contexts.token_gaps, contexts.shape[1]
-    around = contexts.past[gaps] * width + contexts.future[gaps + 1]
-    distinct, of_token = np.unique(around, return_inverse=True)
-    surroundings = np.hstack([pasts[distinct // width], futures[distinct % width]])
-    keys, places = np.unique(corpus.pairs.astype(np.int64) * len(distinct) + of_token, return_inverse=True)
-    of_pair, of_context = np.divmod(keys, len(distinct))
-    by_pair = pair_points(corpus, surroundings, of_pair, of_context, np.bincount(places))
-    return np.hstack([by_pair[of_pair], surroundings[of_context]]), places
+@dataclass(frozen=True, eq=False)
+class TokenSpace:
+    """Where tokens stand: one row of each table side by side, `rows` says which."""
+
+    tables: tuple[Array, Array, Array]  # of pairs of word and tag, of classes of pasts, of classes of futures
+    rows: tuple[Longs, Longs, Longs]
+
+    @classmethod
+    def of(cls, corpus: TaggedCorpus) -> TokenSpace:
+        contexts = TagContexts.of(words_or_classes(corpus), corpus.tags, corpus.sentences.offsets)
+        pasts, futures = embeddings(contexts)
+        gaps, pairs = contexts.token_gaps, corpus.pairs.astype(np.int64)
+        before, after = contexts.past[gaps], contexts.future[gaps + 1]
+        met = (_mean_rows(corpus, pairs, before, pasts), _mean_rows(corpus, pairs, after, futures))
+        return cls((np.hstack(met), pasts, futures), (pairs, before, after))
+
+    def points(self, tokens: Longs) -> Array:
+        return np.hstack([table[rows[tokens]] for table, rows in zip(self.tables, self.rows, strict=True)])
+
+    def nearest(self, tokens: Longs, centres: Array) -> Longs:
+        """The nearest centre of each token: distances are sums over the tables, which are small."""
+        cuts = np.cumsum([table.shape[1] for table in self.tables])[:-1]
+        far = np.tile(0.5 * (centres**2).sum(axis=1), (len(tokens), 1))
+        for table, rows, part in zip(self.tables, self.rows, np.split(centres, cuts, axis=1), strict=True):
+            far -= (table @ part.T)[rows[tokens]]
+        return np.asarray(np.argmin(far, axis=1))
 
 
-def pair_points(
-    corpus: TaggedCorpus, surroundings: Array, of_pair: Longs, of_context: Longs, counts: Longs
-) -> Array:
-    """The mean context of every pair of word and tag, pulled towards that of its class of words."""
-    shape = (len(corpus.pair_keys), len(surroundings))
-    met = sparse.csr_array((counts.astype(float), (of_pair, of_context)), shape=shape)
-    totals = np.asarray(met.sum(axis=1)).ravel()
+def _mean_rows(corpus: TaggedCorpus, pairs: Longs, classes: Longs, table: Array) -> Array:
+    """The mean of `table` over the tokens of every pair of word and tag, pulled to its class of words."""
+    met = sparse.csr_array((np.ones(len(pairs)), (pairs, classes)), shape=(len(corpus.pair_keys), len(table)))
+    totals = np.bincount(pairs, minlength=len(corpus.pair_keys)).astype(float)
     _, class_of = np.unique(corpus.class_keys, return_inverse=True)
     shape = (int(class_of.max()) + 1, len(totals))
-    classes = sparse.csr_array((np.ones(len(totals)), (class_of, np.arange(len(totals)))), shape=shape)
-    sums = np.asarray(met @ surroundings)
-    means = np.asarray(classes @ sums) / np.asarray(classes @ totals)[:, None]
-    return (sums + PULL * means[class_of]) / (totals + PULL)[:, None]
+    groups = sparse.csr_array((np.ones(len(totals)), (class_of, np.arange(len(totals)))), shape=shape)
+    sums = np.asarray(met @ table)
+    means = np.asarray(groups @ sums) / np.asarray(groups @ totals)[:, None]
+    return np.asarray((sums + PULL * means[class_of]) / (totals + PULL)[:, None])
 
 
 def words_or_classes(corpus: TaggedCorpus, least: int = LEAST_WORD) -> NDArray[np.int32]:
@@ -114,6 +126,34 @@ def words_or_classes(corpus: TaggedCorpus, least: int = LEAST_WORD) -> NDArray[n
     frequent = np.bincount(codes)[codes] >= least
     classes = len(sentences.types) + corpus.lexicon.class_codes(sentences.types)[codes]
     return np.where(frequent, codes, classes).astype(np.int32)
+
+
+def spectral_refinement(
+    corpus: TaggedCorpus, n_states: int, n_iterations: int, rng: np.random.Generator
+) -> RefinedTags:
+    """Clusters, and a few over-relaxed EM iterations from them."""
+    start = spectral_start(corpus, n_states, rng)
+    if n_iterations:
+        start = softened(corpus, start, CERTAINTY)
+    return refine(corpus, start, n_iterations, Shrinkage(), PACE)
+
+
+def softened(corpus: TaggedCorpus, counts: RefinedCounts, certainty: float) -> RefinedCounts:
+    """A share of the counts stays; the rest is spread over the states of each tag by their size."""
+    starts = np.append(counts.states[:-1], counts.states[-1])
+    tag_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(counts.moves))))
+    bigrams = np.add.reduceat(np.add.reduceat(counts.moves, starts, axis=0), starts, axis=1)
+    sizes = counts.moves.sum(axis=0)
+    within = sizes / np.bincount(tag_of, sizes)[tag_of]
+    moves = bigrams[np.ix_(tag_of, tag_of)] * within[:, None] * within
+    by_tag = np.zeros((corpus.lexicon.n_tags, counts.memberships.shape[1]))
+    by_tag[tag_of[:-1], np.arange(len(within) - 1) - starts[tag_of[:-1]]] = within[:-1]
+    spread = counts.memberships.sum(axis=1, keepdims=True) * by_tag[corpus.pair_tags]
+    return RefinedCounts(
+        counts.states,
+        certainty * counts.moves + (1 - certainty) * moves,
+        certainty * counts.memberships + (1 - certainty) * spread,
+    )
 
 
 def random_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:

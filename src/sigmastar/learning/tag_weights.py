@@ -10,8 +10,8 @@ import numpy as np
 
 from sigmastar.learning.tag_lexicon import learn_lexicon
 from sigmastar.learning.tag_margin import learn_margin
-from sigmastar.learning.tag_refinement import Shrinkage, TaggedCorpus, refine
-from sigmastar.learning.tag_starts import spectral_start
+from sigmastar.learning.tag_refinement import TaggedCorpus
+from sigmastar.learning.tag_starts import spectral_refinement
 from sigmastar.operators.tagger import by_marginals, product
 from sigmastar.structures.tagged import TaggedSentences
 
@@ -33,7 +33,7 @@ def choose_weights(
     kept = sentences.select(np.sort(rest[:n_kept]))
     corpus = TaggedCorpus(learn_lexicon(kept), kept)
     lattice = corpus.lexicon.lattice(held)
-    refined = refine(corpus, spectral_start(corpus, n_states, rng), n_iterations, Shrinkage())
+    refined = spectral_refinement(corpus, n_states, n_iterations, rng)
     found = [model.marginals(corpus.lexicon, held, lattice) for model in (refined, learn_margin(corpus, rng))]
     gold = held.tag_codes(corpus.lexicon.tags)
     right = [float((by_marginals(product(found, _scaled(ratio))) == gold).mean()) for ratio in RATIOS]

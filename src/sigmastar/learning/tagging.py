@@ -20,7 +20,7 @@ from sigmastar.learning.tag_lexicon import learn_lexicon
 from sigmastar.learning.tag_margin import learn_margin
 from sigmastar.learning.tag_operators import learn_operators
 from sigmastar.learning.tag_refinement import Shrinkage, TaggedCorpus, estimate, refine
-from sigmastar.learning.tag_starts import bigram_start, random_start, spectral_start, trigram_model
+from sigmastar.learning.tag_starts import bigram_start, random_start, spectral_refinement, trigram_model
 from sigmastar.learning.tag_weights import choose_weights
 from sigmastar.operators.tagger import DECODINGS, Tagger, TagModel
 from sigmastar.structures.chunks import is_chunk_tagging
@@ -40,6 +40,7 @@ class TaggerSettings:
     n_members: int | None = None  # refinements, from several seeds, whose distributions are multiplied
     features: bool = True  # with refined: multiply the max-margin chain in
     decoding: str | None = None
+    conditional: bool = False  # with spectral: operators of P(tags | words), not of P(words, tags)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ Members = list[tuple[TagModel, float]]
 def _refined(task: _Task) -> Members:
     features = task.settings.features
     n = task.settings.n_members or (2 if features else 4)
-    n_states, n_iterations = task.n_states(32), task.n_iterations(6)
+    n_states, n_iterations = task.n_states(32), task.n_iterations(7)
     refined_weight, feature_weight = 1.0, 0.0
     if features:
         task.say("weighing on held-out sentences", 0.1)
@@ -71,8 +72,7 @@ def _refined(task: _Task) -> Members:
     members: Members = []
     for number in range(n if refined_weight else 0):
         task.say(f"refining tags, {number + 1} of {n}", 0.4 + 0.3 * number / n)
-        start = spectral_start(task.corpus, n_states, task.rng)
-        refined = refine(task.corpus, start, n_iterations, Shrinkage())
+        refined = spectral_refinement(task.corpus, n_states, n_iterations, task.rng)
         members.append((refined, refined_weight / n))
     if features:
         task.say("training features", 0.7)
@@ -82,7 +82,8 @@ def _refined(task: _Task) -> Members:
 
 def _spectral(task: _Task) -> Members:
     usual = int(np.clip(task.corpus.sentences.n_words // WORDS_A_STATE, 10, 80))
-    return [(learn_operators(task.corpus, task.n_states(usual)), 1.0)]
+    conditional = task.settings.conditional
+    return [(learn_operators(task.corpus, task.n_states(usual), conditional=conditional), 1.0)]
 
 
 def _em(task: _Task) -> Members:
@@ -91,7 +92,9 @@ def _em(task: _Task) -> Members:
     for number in range(n):
         task.say(f"refining tags from a random start, {number + 1} of {n}", 0.1 + 0.9 * number / n)
         start = random_start(task.corpus, task.n_states(16), task.rng)
-        members.append((refine(task.corpus, start, task.n_iterations(40), Shrinkage()), 1.0 / n))
+        soft = Shrinkage().softer()
+        refined = refine(task.corpus, start, task.n_iterations(40), Shrinkage(), begin=soft)
+        members.append((refined, 1.0 / n))
     return members
 
 
@@ -130,6 +133,8 @@ def learn_tagger(
         raise ValueError(f"method={method!r} must be one of {', '.join(map(repr, METHODS))}")
     if settings.decoding not in (None, *DECODINGS):
         raise ValueError(f"decoding={settings.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
+    if settings.conditional and method != "spectral":
+        raise ValueError(f"conditional=True is for method='spectral'; method={method!r} has no such form")
     say("counting words", 0.0)
     lengths = sentences.lengths
     whole = sentences if (lengths > 0).all() else sentences.select(np.flatnonzero(lengths))

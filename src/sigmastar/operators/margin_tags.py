@@ -23,6 +23,7 @@ from sigmastar.operators.tag_lattice import TagLattice, TagMarginals
 from sigmastar.operators.tag_lexicon import TagLexicon, feature_matrix, places_of
 from sigmastar.statistics.tag_features import TemplateFeatures, TokenViews, View, joined
 from sigmastar.structures.tagged import TaggedSentences
+from sigmastar.structures.word_features import word_features
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -129,7 +130,7 @@ def with_looks(
     """Features of tokens by templates, and by the looks of their words: kept ones of words that are known."""
     known = lexicon.codes(sentences.types)
     strange = np.flatnonzero(known < 0)
-    found = feature_matrix([sentences.types[i] for i in strange.tolist()], places)
+    found = feature_matrix((word_features(sentences.types[i]) for i in strange.tolist()), places)
     rows = known.copy()
     rows[strange] = looks.shape[0] + np.arange(len(strange))
     indices = np.concatenate([looks.indices, found.indices])

@@ -9,10 +9,10 @@ observed, x is the word with what stands in them, and so are its features and cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -175,8 +175,12 @@ class TagLexicon:
 
 def guess(types: Sequence[str], places: Mapping[str, int], weights: Array) -> Array:
     """Softmax of the weights of what words look like; the last row of weights is the constant."""
-    scores = np.asarray(feature_matrix(types, places) @ weights[:-1]) + weights[-1]
-    return np.asarray(special.softmax(scores, axis=1)) if len(types) else scores
+    return softmax_of(feature_matrix(map(word_features, types), places), weights)
+
+
+def softmax_of(features: sparse.csr_array, weights: Array) -> Array:
+    scores = np.asarray(features @ weights[:-1]) + weights[-1]
+    return np.asarray(special.softmax(scores, axis=1)) if len(scores) else scores
 
 
 def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Codes:
@@ -191,10 +195,10 @@ def places_of(names: Sequence[str]) -> dict[str, int]:
     return {name: code for code, name in enumerate(names)}
 
 
-def feature_matrix(types: Sequence[str], places: Mapping[str, int]) -> sparse.csr_array:
-    """Which of the features each word has; `places` are their columns."""
-    rows = [[places[name] for name in word_features(word) if name in places] for word in types]
+def feature_matrix(names: Iterable[Sequence[str]], places: Mapping[str, int]) -> sparse.csr_array:
+    """Which of the features each word has, from all that it has; `places` are their columns."""
+    rows = [[places[name] for name in row if name in places] for row in names]
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
-    indices = np.array([code for row in rows for code in row], dtype=np.int32)
+    indices = np.fromiter(chain.from_iterable(rows), np.int32, count=int(lengths.sum()))
     starts = np.append(0, np.cumsum(lengths))
     return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(places)))

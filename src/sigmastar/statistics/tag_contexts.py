@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.statistics.blocks import Blocks, SparseTensor
+from sigmastar.statistics.input_weights import InputWeights
 from sigmastar.statistics.tallies import tally
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.contexts import with_edges
 from sigmastar.structures.signature import string_signature
 from sigmastar.structures.strings import Strings
 
+Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
@@ -65,8 +67,12 @@ class TagContexts:
     @cached_property
     def matrix(self) -> sparse.csr_array:
         """H, counts of pairs of classes."""
-        keys, counts = tally(self.past * self.shape[1] + self.future)
-        return sparse.csr_array((counts.astype(float), np.divmod(keys, self.shape[1])), shape=self.shape)
+        return self.weighted_matrix(None)
+
+    def weighted_matrix(self, weights: InputWeights | None) -> sparse.csr_array:
+        """H, with the weights of gaps where they have any."""
+        keys, counts = _totals(self.past * self.shape[1] + self.future, weights.gaps if weights else None)
+        return sparse.csr_array((counts, np.divmod(keys, self.shape[1])), shape=self.shape)
 
     @cached_property
     def token_gaps(self) -> Longs:
@@ -74,20 +80,34 @@ class TagContexts:
         lengths = np.diff(self.offsets)
         return np.arange(self.offsets[-1]) + np.repeat(np.arange(len(lengths)), lengths)
 
-    def blocks(self, symbols: Codes, alphabet: Alphabet) -> Blocks:
-        """Blocks of strings over any symbols of the tokens."""
+    def blocks(self, symbols: Codes, alphabet: Alphabet, weights: InputWeights | None = None) -> Blocks:
+        """Blocks of strings over any symbols of the tokens; events may have weights."""
         signature = string_signature(alphabet)
         stop, symbol = signature.operations
         rows, columns = self.shape
         gaps, n = self.token_gaps, len(self.offsets) - 1
         keys = (symbols.astype(np.int64) * rows + self.past[gaps]) * columns + self.future[gaps + 1]
-        found, counts = tally(keys)
-        ends = np.bincount(self.past[self.offsets[1:] + np.arange(n)], minlength=rows).astype(float)
-        begins = np.bincount(self.future[self.offsets[:-1] + np.arange(n)], minlength=columns) / n
-        slices = SparseTensor.of_keys((len(alphabet), rows, columns), found, counts.astype(float))
+        found, counts = _totals(keys, weights.tokens if weights else None)
+        first, last = (edge + np.arange(n) for edge in (self.offsets[:-1], self.offsets[1:]))
+        mass = np.ones(len(self.past)) if weights is None else weights.gaps
+        ends = np.bincount(self.past[last], mass[last], minlength=rows).astype(float)
+        begins = np.bincount(self.future[first], mass[first], minlength=columns) / n
+        slices = SparseTensor.of_keys((len(alphabet), rows, columns), found, counts)
         return Blocks(
-            signature, {"string": self.matrix}, {stop: ends[None], symbol: slices}, {"string": begins}
+            signature,
+            {"string": self.weighted_matrix(weights)},
+            {stop: ends[None], symbol: slices},
+            {"string": begins},
         )
+
+
+def _totals(keys: Longs, weights: Array | None) -> tuple[Longs, Array]:
+    """Distinct keys in order, with how often, or with what weight, each is there."""
+    if weights is None:
+        found, counts = tally(keys)
+        return found, counts.astype(float)
+    found, places = np.unique(keys, return_inverse=True)
+    return found, np.bincount(places, weights).astype(float)
 
 
 def _edged(codes: Codes, offsets: Longs) -> Longs:
