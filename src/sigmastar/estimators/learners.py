@@ -15,7 +15,8 @@ from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.auto import learn_auto
 from sigmastar.learning.batches import BasisBatches
 from sigmastar.learning.convex import learn_convex
-from sigmastar.learning.fast import ContextBatches, FilteredFit, learn_fast
+from sigmastar.learning.fast import ContextBatches, learn_fast
+from sigmastar.learning.rank_search import FilteredFit
 from sigmastar.learning.repair import REPAIRS
 from sigmastar.learning.spectral import SpectralFit
 from sigmastar.operators.automaton import WeightedAutomaton

@@ -10,6 +10,8 @@ orthonormal and M V = U S holds to rounding, whatever has converged: a projectio
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
@@ -18,7 +20,7 @@ from sigmastar.factorization.svd import Matrix, Triples, dense
 
 Array = NDArray[np.float64]
 
-BLOCK, ROUNDS = 16, 9
+BLOCK, ROUNDS = 8, 19
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
 _LEAST = 1e-6  # of the largest value: the square of a block knows no smaller ones
 
@@ -46,7 +48,7 @@ def quick_svd(
         rng = np.random.default_rng(0)  # fixed: same block, same model
         random = rng.standard_normal((matrix.shape[1], BLOCK - n_given))
         start = random if start is None else np.hstack([start, random])
-    basis, square = _krylov_space(matrix, start, n_rounds)
+    basis, square = _krylov_space(matrix, start, n_rounds, n_states)
     turn, values = _leading(square, n_states)
     right = basis @ turn
     del basis
@@ -55,12 +57,12 @@ def quick_svd(
     return images, values, right
 
 
-def _krylov_space(matrix: Matrix, start: Array, n_rounds: int) -> tuple[Array, Array]:
-    """Q and Q^T (M^T M) Q, a block of columns a round."""
+def _krylov_space(matrix: Matrix, start: Array, n_rounds: int, n_states: int) -> tuple[Array, Array]:
+    """Q and Q^T (M^T M) Q, a block of columns a round, and as many rounds as the states need."""
     width = start.shape[1]
-    size = width * min(n_rounds + 1, matrix.shape[1] // width)
+    size = width * min(max(n_rounds + 1, -(-n_states // width)), matrix.shape[1] // width)
     basis, square = np.empty((matrix.shape[1], size), order="F"), np.zeros((size, size))
-    block = _orthonormal(start)
+    block = _orthonormal(_orthonormal(start))
     for begin in range(0, size, width):
         end = begin + width
         basis[:, begin:end] = block
@@ -69,15 +71,23 @@ def _krylov_space(matrix: Matrix, start: Array, n_rounds: int) -> tuple[Array, A
         known = basis[:, :end]
         shares = known.T @ block
         square[:end, begin:end], square[begin:end, :end] = shares, shares.T
-        if end < size:
-            block -= known @ shares
-            block = _orthonormal(block)
-            block -= known @ (known.T @ block)  # twice is enough
-            block = _orthonormal(block)
+        whole = np.linalg.norm(block)
+        block -= known @ shares
+        if np.linalg.norm(block) <= _LEAST**2 * whole:  # the space holds all that the block can reach
+            return known, square[:end, :end]
+        block = _orthonormal(block)
+        block -= known @ (known.T @ block)  # twice is enough
+        block = _orthonormal(block)
     return basis, square
 
 
 def _orthonormal(block: Array) -> Array:
+    """By the Cholesky factor of the block's square, which is quick, where columns are far from dependent."""
+    square = block.T @ block
+    with suppress(np.linalg.LinAlgError):
+        factor = np.linalg.cholesky(square)
+        if (sizes := factor.diagonal()).min() > 1e-6 * sizes.max():
+            return block @ np.linalg.inv(factor).T
     vectors = linalg.qr(block, mode="economic", check_finite=False)[0]
     return np.ascontiguousarray(vectors, dtype=np.float64)
 

@@ -19,9 +19,10 @@ from sigmastar.factorization.rank import count_above, noise_level
 from sigmastar.factorization.svd import Factors, Matrix, Solver, factorize_up_to
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.recover import recover
+from sigmastar.parallel import thread_map
 from sigmastar.statistics.context_growth import grow_contexts
 from sigmastar.statistics.contexts import ContextCounts, correlation_scaled
-from sigmastar.structures.contexts import ContextTrie
+from sigmastar.structures.contexts import ContextTrie, Direction
 from sigmastar.structures.strings import Strings, require_strings
 
 Array = NDArray[np.float64]
@@ -77,14 +78,15 @@ def choose_classes(
     Of large corpora every second, third .. string will do: which contexts are frequent shows early.
     """
     require_strings(strings)
-    if (every := strings.n_gaps // _GAPS_ENOUGH) > 1:
+    if (every := -(-strings.n_gaps // _GAPS_ENOUGH)) > 1:
         strings = strings.select(np.arange(0, len(strings), every))
     if min_count is None:
         min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
-    return (
-        grow_contexts(strings, "past", max_classes, min_count),
-        grow_contexts(strings, "future", max_classes, min_count),
+    directions: tuple[Direction, Direction] = ("past", "future")
+    pasts, futures = thread_map(
+        lambda direction: grow_contexts(strings, direction, max_classes, min_count), directions
     )
+    return pasts, futures
 
 
 def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None = None) -> ContextModel:

@@ -30,10 +30,9 @@ from sigmastar.learning.contexts import (
     context_noise,
     learn_contexts,
 )
-from sigmastar.learning.fast import CLASSES, FilteredFit, Progress
 from sigmastar.learning.holdout import HeldOut, hold_out
 from sigmastar.learning.mixing import START_RATE, held_out_score, tune_mixing
-from sigmastar.learning.rank_search import backoff_of
+from sigmastar.learning.rank_search import FilteredFit, Progress, backoff_of
 from sigmastar.operators.automaton import WeightedAutomaton
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
@@ -41,6 +40,7 @@ from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 
+CLASSES = (300, 1500)
 _MOST_ROUNDS, _ROUND_GAIN, _N_LEADERS = 20, 1e-4, 3
 _EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 20, 15, 8, 30
 _MEMBERSHIP_PRIOR = 10.0

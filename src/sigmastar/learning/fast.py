@@ -9,33 +9,29 @@ may come in batches, each forgotten once it is counted: the first one fixes the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.factorization.rank import RankEvidence
-from sigmastar.learning.contexts import ContextModel, choose_classes, learn_contexts
+from sigmastar.learning.contexts import choose_classes
 from sigmastar.learning.holdout import HeldOut, HeldStrings
-from sigmastar.learning.rank_search import Choice, Classes, RankSearch, filtered, search_ranks
-from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.learning.rank_search import (
+    Choice,
+    Classes,
+    FilteredFit,
+    Mapper,
+    Progress,
+    RankSearch,
+    search_ranks,
+)
+from sigmastar.parallel import thread_map
 from sigmastar.statistics.context_growth import most_frequent
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.strings import Strings, require_strings
 
-Progress = Callable[[str], None]
-
-CLASSES = (300, 1500)
-
-
-@dataclass(frozen=True, eq=False)
-class FilteredFit:
-    """A filtered automaton, why it has its rank, and the context model behind it."""
-
-    model: FilteredAutomaton
-    evidence: RankEvidence
-    contexts: ContextModel
-    held_out_score: float
+CLASSES = (300, 700, 1500)
+_FEW_ENTRIES = 200_000
 
 
 def learn_fast(
@@ -81,20 +77,23 @@ class ContextBatches:
         say = progress or (lambda _: None)
         choice = self._choose(n_states, say)
         say(f"final fit with {choice.n_states} states")
-        final = learn_contexts(self.counts.coarsened(*choice.classes), choice.n_states, choice.solver)
-        model = filtered(final).with_mixing(choice.mixing)
-        return FilteredFit(model, choice.evidence, final, choice.score)
+        return choice.learnt_from(self.counts.coarsened(*choice.classes))
 
     def _choose(self, n_states: int | None, say: Progress) -> Choice:
         held_out = HeldOut.of(self.held.strings)
         best = max(self._searches(held_out, n_states, say), key=lambda search: search.best.score)
         return best.choice(held_out)
 
-    def _searches(self, held_out: HeldOut, n_states: int | None, say: Progress) -> Iterator[RankSearch]:
+    def _searches(self, held_out: HeldOut, n_states: int | None, say: Progress) -> Iterable[RankSearch]:
+        """Side by side where the counts are few, since each number of classes takes room of its own."""
+        run: Mapper = thread_map if len(self.counts.slice_keys) <= _FEW_ENTRIES else map
         kept = self.kept_counts()
-        for classes in self.classes:
+
+        def search(classes: Classes) -> RankSearch:
             say(f"spectral fit on {classes[0].n_classes} context classes")
-            yield search_ranks(kept.coarsened(*classes), held_out, n_states)
+            return search_ranks(kept.coarsened(*classes), held_out, n_states, run)
+
+        return run(search, self.classes[::-1])
 
 
 def _coarser_classes(counts: ContextCounts, n_classes: int) -> Classes:

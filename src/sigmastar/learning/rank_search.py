@@ -6,16 +6,16 @@ follows the score to a rung from where neither direction leads higher.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.factorization.krylov import quick_svd
 from sigmastar.factorization.rank import RankEvidence, count_above
-from sigmastar.factorization.svd import Solver
 from sigmastar.learning.contexts import ContextModel, context_noise, learn_contexts
 from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import START_RATE, Steps, fit_rates
@@ -28,6 +28,9 @@ from sigmastar.structures.contexts import ContextTrie
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Classes = tuple[ContextTrie, ContextTrie]
+Progress = Callable[[str], None]
+Mapper = Callable[..., Iterable[Any]]
+"""How tasks are run: one after the other (`map`), or side by side."""
 
 RANKS = (2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80)
 _QUICK_ROUNDS = 10  # enough to compare ranks
@@ -45,6 +48,16 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False)
+class FilteredFit:
+    """A filtered automaton, why it has its rank, and the context model behind it."""
+
+    model: FilteredAutomaton
+    evidence: RankEvidence
+    contexts: ContextModel
+    held_out_score: float
+
+
+@dataclass(frozen=True, eq=False)
 class Choice:
     """All that is needed to learn the model again from other counts."""
 
@@ -53,12 +66,18 @@ class Choice:
     mixing: Array
     score: float
     evidence: RankEvidence
-    solver: Solver
+    left: Array  # singular vectors to start from
+
+    def learnt_from(self, counts: ContextCounts) -> FilteredFit:
+        solver = partial(quick_svd, left=self.left, n_rounds=_FINAL_ROUNDS)
+        contexts = learn_contexts(counts, self.n_states, solver)
+        model = filtered(contexts).with_mixing(self.mixing)
+        return FilteredFit(model, self.evidence, contexts, self.score)
 
 
 @dataclass(frozen=True, eq=False)
 class RankSearch:
-    """The best of the ranks that were tried on some context classes, and what it takes to learn it again."""
+    """The best of the ranks that were tried on some context classes."""
 
     best: Trial
     model: FilteredAutomaton  # of that rank
@@ -67,19 +86,20 @@ class RankSearch:
     evidence: RankEvidence
 
     def choice(self, held_out: HeldOut) -> Choice:
-        """With mixing rates fitted to the end, and a solver that starts from the singular vectors here."""
+        """With mixing rates that are fitted to the end."""
         mixing, score, walk = self.best.mixing, self.best.score, self.model.walk(held_out.trie)
         for _ in range(_MIXING_ROUNDS):
             steps = Steps.of(self.model.with_mixing(mixing), held_out, walk)
             mixing = fit_rates(steps, self.class_counts)
             score = steps.score(mixing)
-        left = self.model.restarts * np.sqrt(self.class_counts)[:, None]
-        solver = partial(quick_svd, left=left, n_rounds=_FINAL_ROUNDS)
         classes = self.model.backoff.contexts, self.futures
-        return Choice(classes, self.best.n_states, mixing, score, self.evidence, solver)
+        left = self.model.restarts * np.sqrt(self.class_counts)[:, None]
+        return Choice(classes, self.best.n_states, mixing, score, self.evidence, left)
 
 
-def search_ranks(counts: ContextCounts, held_out: HeldOut, n_states: int | None) -> RankSearch:
+def search_ranks(
+    counts: ContextCounts, held_out: HeldOut, n_states: int | None, run: Mapper = map
+) -> RankSearch:
     """The best rank of all, or (with `n_states`) that one alone."""
     start = np.sqrt(counts.future_counts / counts.future_counts.sum())  # the first vector is known
     solver = partial(quick_svd, start=start[:, None])
@@ -90,18 +110,19 @@ def search_ranks(counts: ContextCounts, held_out: HeldOut, n_states: int | None)
         score(contexts.leading(n_states).n_states)  # refuses more than the counts bear
     else:
         known = count_above(contexts.singular_values, context_noise(counts))
-        climb(sorted({min(rank, contexts.n_states) for rank in RANKS}), known, score)
+        climb(sorted({min(rank, contexts.n_states) for rank in RANKS}), known, score, run)
     best = max(trials.values(), key=lambda trial: trial.score)
     part, evidence = contexts.leading(best.n_states), _evidence(contexts, trials, best)
     model = FilteredAutomaton(part.automaton, part.mass, model.backoff, part.states, model.mixing)
     return RankSearch(best, model, counts.futures, counts.past_counts, evidence)
 
 
-def climb(ladder: Sequence[int], expected: int, score: Callable[[int], float]) -> None:
+def climb(ladder: Sequence[int], expected: int, score: Callable[[int], float], run: Mapper = map) -> None:
     """Score the rungs around the one expected, then on from the best of them as long as it leads higher."""
     nearest = min(int(np.searchsorted(ladder, expected)), len(ladder) - 1)
     around = range(max(nearest - 1, 0), min(nearest + 2, len(ladder)))
-    at = max(around, key=lambda rung: score(ladder[rung]))
+    scores = list(run(lambda rung: score(ladder[rung]), around))
+    at = around[int(np.argmax(scores))]
     for step in (1, -1):
         while 0 <= at + step < len(ladder) and score(ladder[at + step]) > score(ladder[at]):
             at += step

@@ -78,7 +78,11 @@ class FlatTensor:
         return self._piece(slice(None)).toarray()
 
     def _piece(self, entries: slice) -> SparseTensor:
-        coordinates = np.array(np.unravel_index(self.keys[entries], self.shape), dtype=np.int64)
+        axes, rest = [], self.keys[entries].astype(np.int64)
+        for size in self.shape[:0:-1]:
+            rest, last = np.divmod(rest, size)
+            axes.append(last)
+        coordinates = np.array([rest, *reversed(axes)])
         piece = SparseTensor(self.shape, coordinates, self.values[entries].astype(np.float64))
         return piece.scaled(self.weights)
 

@@ -57,6 +57,7 @@ def grow_contexts(
             first + step * depth,
             edge,
             keys,
+            sizes >= threshold,
             _places(keys, cells),
             n_nodes,
         )
@@ -147,11 +148,13 @@ def _descend(
     shift: int,
     edge: int,
     keys: Longs,
+    is_fertile: NDArray[np.bool_],
     places: Integers,
     first_child: int,
 ) -> Integers:
-    """Move gaps to their kept children; those that moved and did not reach the edge stay active.
+    """Move gaps to their kept children; those in a fertile one, the edge not reached, stay active.
 
+    A child too rare now for any extension of it to be kept is not fertile.
     `places` holds the position of each key among `keys`, or is empty where it would be too large. The
     gaps that stay are written over `active`.
     """
@@ -162,7 +165,7 @@ def _descend(
         at = places[key] if len(places) else np.searchsorted(keys, key)
         if 0 <= at < len(keys) and keys[at] == key:
             node_of[gap] = first_child + at
-            if symbol != edge:
+            if symbol != edge and is_fertile[at]:
                 active[n_remaining] = gap
                 n_remaining += 1
     return active[:n_remaining]

@@ -23,6 +23,7 @@ from scipy import sparse
 
 from sigmastar.inference.class_buckets import bucket_classes
 from sigmastar.jit import kernel
+from sigmastar.parallel import thread_map
 from sigmastar.statistics.blocks import Blocks, FlatTensor
 from sigmastar.statistics.tallies import (
     MOST_MAJORS,
@@ -44,6 +45,7 @@ Integers = NDArray[np.int32]
 
 _GAPS_AT_ONCE = 1 << 19
 _TABLE_LIMIT = 1 << 22  # cells of a table of pasts and symbols
+_TABLES_LIMIT = 1 << 25  # cells of tables of pasts and futures, one a symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class ContextCounts:
         if past_table is None or future_table is None or n_steps > MOST_MAJORS:
             parts = (cls._of_piece(piece, pasts, futures) for piece in strings.pieces(_GAPS_AT_ONCE))
             return reduce(cls.__add__, parts)
-        width, once = futures.n_classes, ONCE
+        width = futures.n_classes
         like = np.empty(0, np.uint16 if width < 1 << 16 else np.int32)
         found = bucket_classes(
             strings.codes,
@@ -81,15 +83,10 @@ class ContextCounts:
             n_steps,
             like,
         )
+        buckets = (found.gap_starts, found.gap_futures), (found.step_starts, found.step_futures)
+        gaps, steps = thread_map(lambda bucket: tally_buckets(*bucket, ONCE, width), buckets)
         return cls(
-            _no_strings(strings),
-            pasts,
-            futures,
-            len(strings),
-            *tally_buckets(found.gap_starts, found.gap_futures, once, width),
-            *tally_buckets(found.step_starts, found.step_futures, once, width),
-            found.ends,
-            found.starts,
+            _no_strings(strings), pasts, futures, len(strings), *gaps, *steps, found.ends, found.starts
         )
 
     @classmethod
@@ -202,24 +199,31 @@ class ContextCounts:
 @kernel
 def _margins(keys: Keys, counts: Keys, n_rows: int, n_columns: int) -> tuple[Longs, Longs]:
     rows, columns = np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64)
+    row, end = 0, n_columns
     for entry in range(len(keys)):
-        rows[keys[entry] // n_columns] += counts[entry]
-        columns[keys[entry] % n_columns] += counts[entry]
+        while keys[entry] >= end:  # keys are sorted: no division
+            row, end = row + 1, end + n_columns
+        rows[row] += counts[entry]
+        columns[keys[entry] - end] += counts[entry]  # from the end of the row, as negative indices are
     return rows, columns
 
 
 @kernel
 def _add_steps(table: Longs, keys: Keys, counts: Keys, n_futures: int) -> None:
     """Add counts of (symbol, past, future) to a table of pasts x symbols."""
+    past, symbol, end = 0, 0, n_futures
     for entry in range(len(keys)):
-        step = keys[entry] // n_futures
-        table[step % len(table), step // len(table)] += counts[entry]
+        while keys[entry] >= end:
+            past, end = past + 1, end + n_futures
+            if past == len(table):
+                past, symbol = 0, symbol + 1
+        table[past, symbol] += counts[entry]
 
 
 def _coarsened(keys: Keys, counts: Keys, past: Integers, future: Integers, n_symbols: int) -> Tally:
     """A tally of (symbol, past, future) on the classes that take the place of those here."""
     n_pasts, n_futures = int(past.max()) + 1, int(future.max()) + 1
-    if n_symbols * n_pasts * n_futures <= _TABLE_LIMIT:
+    if n_symbols * n_pasts * n_futures <= _TABLES_LIMIT:
         return _coarse_tally(keys, counts, past, future, n_pasts, n_futures, n_symbols)
     steps, following = np.divmod(keys, len(future))
     symbols, steps = np.divmod(steps, len(past))
@@ -239,13 +243,15 @@ def _coarse_tally(
     n_symbols: int,
 ) -> tuple[Keys, Keys]:
     """In a table of the pasts and futures of one symbol at a time."""
-    table, area, at, n_found = np.zeros(n_pasts * n_futures, counts.dtype), len(past) * len(future), 0, 0
+    table, at, n_found = np.zeros(n_pasts * n_futures, counts.dtype), 0, 0
     coarse_keys, coarse_counts = np.empty_like(keys), np.empty_like(counts)
+    begin = 0  # of the row of fine classes, which is (symbol, past)
     for symbol in range(n_symbols):
-        while at < len(keys) and keys[at] // area == symbol:
-            row, column = divmod(keys[at] % area, len(future))
-            table[past[row] * n_futures + future[column]] += counts[at]
-            at += 1
+        for row in range(len(past)):
+            while at < len(keys) and keys[at] < begin + len(future):
+                table[past[row] * n_futures + future[keys[at] - begin]] += counts[at]
+                at += 1
+            begin += len(future)
         for cell in range(len(table)):
             if table[cell]:
                 coarse_keys[n_found], coarse_counts[n_found] = symbol * len(table) + cell, table[cell]
