@@ -2,7 +2,10 @@
 
 Error of the next tag (the end of a sentence included), perplexity and training time, on the 12 universal tags
 of the WSJ sample and the 17 UPOS tags of EWT. n-grams are interpolated Kneser-Ney, of the order that errs
-least on the development part; EM has 60 states and a random start.
+least on the development part. EM has 60 states, one random start, and stops where held-out strings say.
+`fast-60` is given its size as EM is: 60 states, on 1,000 context classes, a number that was chosen on the
+development parts; `fast` chooses both by held-out strings, and does many times the work. Times of quick
+learners are medians of five runs.
 """
 
 from __future__ import annotations
@@ -30,7 +33,11 @@ from sigmastar.structures.strings import Strings
 
 UNITS = ("ptb", "ewt")
 KN, EM = "kneser-ney", "em-60"
-METHODS = (KN, "fast", "convex", "auto", EM)
+SAME = "fast-60"
+OURS = (SAME, "fast", "convex", "auto")
+METHODS = (KN, *OURS, EM)
+QUICK, N_RUNS = (KN, SAME, "fast"), 5
+N_STATES, N_CLASSES = 60, 1000
 PARTS = ("train", "dev", "test")
 
 
@@ -57,17 +64,18 @@ def read(unit: str, settings: Settings) -> list[Strings]:
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
     train, dev, test = read(unit, settings)
-    rng = settings.rng(0)
     learners: dict[str, Callable[[Strings], SequenceModel]] = {
         KN: lambda strings: _best_ngram(strings, dev),
-        "fast": lambda strings: learn_fast(strings, rng).model,
-        "convex": lambda strings: learn_convex(strings, rng).model,
-        "auto": lambda strings: learn_auto(strings, rng).automaton,
-        EM: lambda strings: learn_em(strings, 60, rng).automaton,
+        SAME: lambda strings: learn_fast(strings, settings.rng(0), N_STATES, (N_CLASSES,)).model,
+        "fast": lambda strings: learn_fast(strings, settings.rng(0)).model,
+        "convex": lambda strings: learn_convex(strings, settings.rng(0)).model,
+        "auto": lambda strings: learn_auto(strings, settings.rng(0)).automaton,
+        EM: lambda strings: learn_em(strings, N_STATES, settings.rng(0)).automaton,
     }
     for method in settings.chosen(METHODS):
         learners[method](train.select(np.arange(100)))  # compiles
-        model, timing = timed(lambda method=method: learners[method](train))  # type: ignore[misc]
+        n_runs = N_RUNS if method in QUICK else 1
+        model, timing = timed(lambda method=method: learners[method](train), n_runs)  # type: ignore[misc]
         wrong = next_symbol_errors(model, test).astype(float)
         error = bootstrap(wrong, settings.rng(1))
         logs = log_likelihood(model, test)
@@ -93,7 +101,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
     for unit in UNITS:
         if (unit, KN) not in at or (unit, EM) not in at:
             continue
-        ours = [at[unit, name] for name in ("fast", "convex", "auto") if (unit, name) in at]
+        ours = [at[unit, name] for name in OURS if (unit, name) in at]
         kn, em = at[unit, KN], at[unit, EM]
         least = min(ours, key=lambda row: row["error"])
         found += [
@@ -108,11 +116,21 @@ def conclude(rows: list[Row]) -> list[Finding]:
         sharp = min(ours, key=lambda row: row["perplexity"])
         gain = sharp["perplexity"] - kn["perplexity"]
         found.append(Finding(f"{unit}: perplexity - Kneser-Ney's", gain, Target("<=", 0), sharp["method"]))
-        quick = at.get((unit, "fast"))
-        if quick:
-            ratio = em["cpu_seconds"] / quick["cpu_seconds"]
-            found.append(Finding(f"{unit}: EM's time / fast's", ratio, Target(">=", 30)))
+        for name in (SAME, "fast"):
+            if quick := at.get((unit, name)):
+                found += _beside(unit, quick, kn, em)
     return found
+
+
+def _beside(unit: str, quick: Row, kn: Row, em: Row) -> list[Finding]:
+    """One quick model alone: as good as both rivals, and how much faster."""
+    who, none = f"{unit}, {quick['method']}", Target("<=", 0)
+    return [
+        Finding(f"{who}: error - Kneser-Ney's", quick["error"] - kn["error"], none),
+        Finding(f"{who}: error - EM's", quick["error"] - em["error"], none),
+        Finding(f"{who}: perplexity - Kneser-Ney's", quick["perplexity"] - kn["perplexity"], none),
+        Finding(f"{who}: EM's time / its own", em["cpu_seconds"] / quick["cpu_seconds"], Target(">=", 30)),
+    ]
 
 
 QUESTION = Question(
