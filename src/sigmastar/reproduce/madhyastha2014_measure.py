@@ -23,7 +23,7 @@ from sigmastar.structures.pairs import HeadSplit, Pairs, split_heads
 
 RANKS = (1, 2, 5, 10, 20, 40)
 WEIGHTS = (10, 30, 100, 1000, 10_000, 100_000)
-FULL_PATH = (0.001, 0.004)  # what l1 and l2 want, by validation heads
+FULL_PATH = (0.001,)  # what l1 and l2 want, by validation heads; early stopping does the rest
 Curve = tuple[list[int], list[float]]
 
 
