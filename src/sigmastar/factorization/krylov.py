@@ -20,7 +20,7 @@ from sigmastar.factorization.svd import Matrix, Triples, dense
 
 Array = NDArray[np.float64]
 
-BLOCK, ROUNDS = 8, 19
+BLOCK, ROUNDS = 8, 17
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
 _LEAST = 1e-6  # of the largest value: the square of a block knows no smaller ones
 

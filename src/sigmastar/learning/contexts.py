@@ -10,6 +10,7 @@ sum_a A_a one + final = one holds by construction. Every smaller rank is a leadi
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
 _GAPS_ENOUGH = 250_000  # show which contexts are frequent
+_FEW_PARTS = 4  # of so many gaps: larger corpora are left the room that a second thread takes
 _ONE = 1e-9  # correlations this close to 1 are taken for it
 _OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
 
@@ -83,9 +85,8 @@ def choose_classes(
     if min_count is None:
         min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
     directions: tuple[Direction, Direction] = ("past", "future")
-    pasts, futures = thread_map(
-        lambda direction: grow_contexts(strings, direction, max_classes, min_count), directions
-    )
+    run: Callable[..., Iterable[ContextTrie]] = thread_map if every <= _FEW_PARTS else map
+    pasts, futures = run(lambda way: grow_contexts(strings, way, max_classes, min_count), directions)
     return pasts, futures
 
 

@@ -9,7 +9,7 @@ may come in batches, each forgotten once it is counted: the first one fixes the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.strings import Strings, require_strings
 
 CLASSES = (300, 700, 1500)
+_CLOSE = 0.02  # nats a string
 _FEW_ENTRIES = 200_000
 
 
@@ -84,16 +85,23 @@ class ContextBatches:
         best = max(self._searches(held_out, n_states, say), key=lambda search: search.best.score)
         return best.choice(held_out)
 
-    def _searches(self, held_out: HeldOut, n_states: int | None, say: Progress) -> Iterable[RankSearch]:
-        """Side by side where the counts are few, since each number of classes takes room of its own."""
+    def _searches(self, held_out: HeldOut, n_states: int | None, say: Progress) -> Iterator[RankSearch]:
+        """With fewest and most classes; with numbers between them only where these two are close.
+
+        Side by side where the counts are few, since each number of classes takes room of its own.
+        """
         run: Mapper = thread_map if len(self.counts.slice_keys) <= _FEW_ENTRIES else map
-        kept = self.kept_counts()
+        kept, scores = self.kept_counts(), []
 
         def search(classes: Classes) -> RankSearch:
             say(f"spectral fit on {classes[0].n_classes} context classes")
             return search_ranks(kept.coarsened(*classes), held_out, n_states, run)
 
-        return run(search, self.classes[::-1])
+        for found in run(search, self.classes[:1] + self.classes[1:][-1:]):
+            scores.append(found.best.score)
+            yield found
+        if max(scores) - min(scores) < _CLOSE:
+            yield from run(search, self.classes[1:-1])
 
 
 def _coarser_classes(counts: ContextCounts, n_classes: int) -> Classes:

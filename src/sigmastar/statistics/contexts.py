@@ -23,7 +23,6 @@ from scipy import sparse
 
 from sigmastar.inference.class_buckets import bucket_classes
 from sigmastar.jit import kernel
-from sigmastar.parallel import thread_map
 from sigmastar.statistics.blocks import Blocks, FlatTensor
 from sigmastar.statistics.tallies import (
     MOST_MAJORS,
@@ -84,7 +83,7 @@ class ContextCounts:
             like,
         )
         buckets = (found.gap_starts, found.gap_futures), (found.step_starts, found.step_futures)
-        gaps, steps = thread_map(lambda bucket: tally_buckets(*bucket, ONCE, width), buckets)
+        gaps, steps = (tally_buckets(*bucket, ONCE, width) for bucket in buckets)
         return cls(
             _no_strings(strings), pasts, futures, len(strings), *gaps, *steps, found.ends, found.starts
         )
