@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from benchmarks.bilexical_costs import counting, solvers, step
 from benchmarks.bilexical_relations import ABOVE, PREPOSITIONS, capacity, plain_vectors, relation
@@ -12,12 +13,15 @@ from sigmastar.data.quadruples import read_quadruples
 from sigmastar.evaluation.mcnemar import mcnemar
 from sigmastar.evaluation.pairwise import interval_over_splits
 from sigmastar.learning.attachment import AttachmentSettings, learn_judges, pooled
+from sigmastar.reproduce.relations import PARTS
+
+QUADRUPLES = ("training", "devset", "test")
 
 
 def attachment(_: str, settings: Settings) -> Iterator[Row]:
     """Votes weighed on development; the judges then learned again from both sets."""
     folder = require_folder(settings, "ppattach")
-    train, dev, test = (read_quadruples(folder / name) for name in ("training", "devset", "test"))
+    train, dev, test = (read_quadruples(folder / name) for name in QUADRUPLES)
     vectors, rng, options = (
         plain_vectors(folder.parent).compressed(100),
         settings.rng(0),
@@ -124,11 +128,23 @@ def _attached(name: str, rows: dict[str, Row]) -> list[Finding]:
     ]
 
 
+def files(unit: str, settings: Settings) -> list[Path]:
+    if unit == "step":
+        return []  # made
+    text = sorted(require_folder(settings, "text").glob("*.txt.gz"))
+    if unit == "counting":
+        return text
+    if unit == "attachment":
+        return [*text, *(require_folder(settings, "ppattach") / name for name in QUADRUPLES)]
+    return [*text, *(require_folder(settings, "ud") / f"en_ewt-{part}.conllu.gz" for part in PARTS)]
+
+
 QUESTION = Question(
     name="bilexical",
     title="Bilexical operators and attachment: quality on unseen heads, cost",
     units=units,
     measure=measure,
     conclude=conclude,
+    files=files,
     columns=("method", "accuracy", "popularity", "unsupervised", "matched", "rank10", "cpu_seconds"),
 )
