@@ -33,19 +33,22 @@ _KEPT = 1e-3  # smaller gradients are left out
 
 
 @fast_kernel
+def _stirred(mixed: np.uint64, part: int) -> np.uint64:
+    mixed = (mixed ^ np.uint64(part + 1)) * np.uint64(0xFF51AFD7ED558CCD)
+    return mixed ^ (mixed >> np.uint64(32))
+
+
+@fast_kernel
 def _row(template: int, a: int, b: int, c: int, d: int) -> int:
     """Where the weights of a feature stand."""
     mixed = np.uint64(template) * np.uint64(0x9E3779B97F4A7C15)
-    for part in (a, b, c, d):
-        mixed = (mixed ^ np.uint64(part + 1)) * np.uint64(0xFF51AFD7ED558CCD)
-        mixed ^= mixed >> np.uint64(32)
+    mixed = _stirred(_stirred(_stirred(_stirred(mixed, a), b), c), d)
     return np.int64(mixed & np.uint64(N_ROWS - 1))  # type: ignore[return-value]
 
 
 @fast_kernel
 def _cell(i: int, j: int, n: int) -> int:
-    w = j - i
-    return (w - 1) * n - (w - 1) * (w - 2) // 2 + i
+    return (j - i - 1) * n - (j - i - 1) * (j - i - 2) // 2 + i
 
 
 @fast_kernel
@@ -215,14 +218,14 @@ def span_posteriors(n: int, scores: Singles, alive: Bytes) -> tuple[Singles, flo
 
 
 @fast_kernel
-def _step(weights: Singles, squares: Singles, row: int, gradient: Singles, rate: float) -> None:
-    """One step of AdaGrad (Duchi, Hazan and Singer 2011) on the weights of one feature."""
-    weight, square = weights[row], squares[row]
-    for label in range(len(gradient)):
-        g = gradient[label]
+def _step(weights: Singles, squares: Singles, rows: Longs, slope: Singles, rate: float) -> None:
+    """One step of AdaGrad (Duchi, Hazan and Singer 2011) on the weights of some features, of equal slope."""
+    for label in range(len(slope)):
+        g = slope[label]
         if g > _KEPT or g < -_KEPT:
-            square[label] += g * g
-            weight[label] -= rate * g / np.sqrt(square[label] + 0.01)
+            for row in rows:
+                squares[row, label] += g * g
+                weights[row, label] -= rate * g / np.sqrt(squares[row, label] + 0.01)
 
 
 @fast_kernel
@@ -255,22 +258,21 @@ def _learn_sentence(
                 alive[c] = 0
             if gold[c] >= 0 or mass > _KEPT:
                 _cell_rows(words, tags, i, j, rows)
-                for f in range(N_CELL):
-                    _step(weights, squares, rows[f], slope, rate)
-                first[i] += slope
-                last[j - 1] += slope
-                within[i] += slope
-                within[j] -= slope
-    begin, end = np.zeros(N_BEGIN, np.int64), np.zeros(N_END, np.int64)
+                _step(weights, squares, rows, slope, rate)
+                for label in range(n_labels):
+                    first[i, label] += slope[label]
+                    last[j - 1, label] += slope[label]
+                    within[i, label] += slope[label]
+                    within[j, label] -= slope[label]
+    begin, end, bag = np.zeros(N_BEGIN, np.int64), np.zeros(N_END, np.int64), np.zeros(1, np.int64)
     for i in range(n):
         _end_rows(words, tags, i, begin, end)
-        for f in range(N_BEGIN):
-            _step(weights, squares, begin[f], first[i], rate)
-        for f in range(N_END):
-            _step(weights, squares, end[f], last[i], rate)
+        _step(weights, squares, begin, first[i], rate)
+        _step(weights, squares, end, last[i], rate)
         if i > 0:
             within[i] += within[i - 1]
-        _step(weights, squares, _row(50, tags[i + PAD], 0, 0, 0), within[i], rate)
+        bag[0] = _row(50, tags[i + PAD], 0, 0, 0)
+        _step(weights, squares, bag, within[i], rate)
     return value
 
 

@@ -74,6 +74,7 @@ BEST: tuple[Recipe, ...] = (
     Recipe(binarization=Binarization("right"), n_states=24),
     Recipe(binarization=Binarization("left"), n_states=24),
     Recipe(binarization=Binarization("head", vertical=2), n_states=16),
+    Recipe(binarization=Binarization("left", horizontal=1), n_states=16),
 )
 """The members of the method "best"; it has a model of spans too, `SPANS`."""
 
