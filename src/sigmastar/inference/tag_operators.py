@@ -41,17 +41,13 @@ def signed_marginals(
     `logs` gets log |normaliser|, NaN where the normaliser is not positive. Marginals are raw: they sum to 1
     over the candidates but can be negative.
     """
-    n = len(initial)
-    longest = 1
+    n, longest, widest = len(initial), 1, 1
     for s in range(low, high):
         longest = max(longest, offsets[s + 1] - offsets[s])
-    widest = 1
     for x in range(len(starts) - 1):
         widest = max(widest, starts[x + 1] - starts[x])
     alpha = np.zeros((longest + 1, n))
-    lefts = np.zeros((widest, n))
-    rights = np.zeros((widest, n))
-    later = np.zeros((widest, n))
+    rights, later = np.zeros((widest, n)), np.zeros((widest, n))
     for s in range(low, high):
         first, last = offsets[s], offsets[s + 1]
         if first == last:
@@ -59,55 +55,92 @@ def signed_marginals(
         alpha[0] = initial
         total = 0.0
         for i in range(first, last):
-            x, row = types[i], alpha[i - first + 1]
-            row[:] = 0.0
-            for c in range(starts[x], starts[x + 1]):
-                row += weights[c] * (alpha[i - first] @ operators[operator_of[c]])
-            scale = np.abs(row).max()
-            if scale > 0.0:
-                row /= scale
-                total += np.log(scale)
-        whole = 0.0
-        for j in range(n):
-            whole += alpha[last - first, j] * final[j]
+            total += _forward(types[i], starts, weights, operator_of, operators, alpha, i - first)
+        whole = _dot(alpha[last - first], final)
         logs[s] = total + np.log(whole) if whole > 0.0 else np.nan
         beta = final.copy()
         for i in range(last - 1, first - 1, -1):
-            x, mass = types[i], 0.0
-            n_here = starts[x + 1] - starts[x]
-            sums = np.zeros(n)
-            for c in range(starts[x], starts[x + 1]):
-                k = c - starts[x]
-                rights[k] = weights[c] * (operators[operator_of[c]] @ beta)
-                sums += rights[k]
-                mu = 0.0
-                for j in range(n):
-                    mu += alpha[i - first, j] * rights[k, j]
-                unigrams[token_starts[i] + k] = mu
-                mass += mu
-            divisor = mass if mass != 0.0 else 1.0
-            for k in range(n_here):
-                unigrams[token_starts[i] + k] /= divisor
+            x, before = types[i], alpha[i - first]
+            here = unigrams[token_starts[i] : token_starts[i] + starts[x + 1] - starts[x]]
+            sums = _unigrams(x, starts, weights, operator_of, operators, before, beta, rights, here)
             if i + 1 < last:
-                y, pairs = types[i + 1], 0.0
+                y = types[i + 1]
                 n_later = starts[y + 1] - starts[y]
-                for c in range(starts[x], starts[x + 1]):
-                    k = c - starts[x]
-                    lefts[k] = weights[c] * (alpha[i - first] @ operators[operator_of[c]])
-                    for d in range(n_later):
-                        mu = 0.0
-                        for j in range(n):
-                            mu += lefts[k, j] * later[d, j]
-                        bigrams[block_starts[i + 1] + k * n_later + d] = mu
-                        pairs += mu
-                divisor = pairs if pairs != 0.0 else 1.0
-                for k in range(n_here * n_later):
-                    bigrams[block_starts[i + 1] + k] /= divisor
+                low_block = block_starts[i + 1]
+                pairs = bigrams[low_block : low_block + len(here) * n_later]
+                _pairs(x, starts, weights, operator_of, operators, before, later[:n_later], pairs)
             scale = np.abs(sums).max()
-            if scale > 0.0:
-                beta = sums / scale
-                for k in range(n_here):
-                    later[k] = rights[k] / scale
-            else:
-                beta = sums
-                later[:n_here] = rights[:n_here]
+            divisor = scale if scale > 0.0 else 1.0
+            beta = sums / divisor
+            for k in range(len(here)):
+                later[k] = rights[k] / divisor
+
+
+@kernel
+def _dot(a: Array, b: Array) -> float:
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
+@kernel
+def _forward(
+    x: int, starts: Longs, weights: Array, operator_of: Codes, operators: Array, alpha: Array, i: int
+) -> float:
+    """The next forward vector, scaled to a largest entry of one; the logarithm of the scale."""
+    row = alpha[i + 1]
+    row[:] = 0.0
+    for c in range(starts[x], starts[x + 1]):
+        row += weights[c] * (alpha[i] @ operators[operator_of[c]])
+    scale = np.abs(row).max()
+    if scale == 0.0:
+        return 0.0
+    row /= scale
+    return float(np.log(scale))
+
+
+@kernel
+def _unigrams(
+    x: int,
+    starts: Longs,
+    weights: Array,
+    operator_of: Codes,
+    operators: Array,
+    before: Array,
+    beta: Array,
+    rights: Array,
+    found: Array,
+) -> Array:
+    """Marginals of the candidates of a token; `rights` gets their backward vectors, the sum is returned."""
+    sums, mass = np.zeros(len(beta)), 0.0
+    for k in range(len(found)):
+        c = starts[x] + k
+        rights[k] = weights[c] * (operators[operator_of[c]] @ beta)
+        sums += rights[k]
+        found[k] = _dot(before, rights[k])
+        mass += found[k]
+    found /= mass if mass != 0.0 else 1.0
+    return sums
+
+
+@kernel
+def _pairs(
+    x: int,
+    starts: Longs,
+    weights: Array,
+    operator_of: Codes,
+    operators: Array,
+    before: Array,
+    later: Array,
+    found: Array,
+) -> None:
+    """Marginals of pairs of candidates, of a token and of the next one with backward vectors `later`."""
+    mass, place = 0.0, 0
+    for c in range(starts[x], starts[x + 1]):
+        left = weights[c] * (before @ operators[operator_of[c]])
+        for d in range(len(later)):
+            found[place] = _dot(left, later[d])
+            mass += found[place]
+            place += 1
+    found /= mass if mass != 0.0 else 1.0
