@@ -31,6 +31,7 @@ DIMENSIONS = 20
 TOKENS_A_CLUSTER = 100  # drawn for k-means
 CERTAINTY = 0.35  # the share of the counts of clusters that EM starts from
 PACE = 2.1  # EM diverges at 3
+OWN = 0.45  # the scale of a token's own context beside the mean one of its word and tag
 PULL = 50.0  # tokens that the mean context of a class counts for
 
 
@@ -93,7 +94,7 @@ class TokenSpace:
         gaps, pairs = contexts.token_gaps, corpus.pairs.astype(np.int64)
         before, after = contexts.past[gaps], contexts.future[gaps + 1]
         met = (_mean_rows(corpus, pairs, before, pasts), _mean_rows(corpus, pairs, after, futures))
-        return cls((np.hstack(met), pasts, futures), (pairs, before, after))
+        return cls((np.hstack(met), OWN * pasts, OWN * futures), (pairs, before, after))
 
     def points(self, tokens: Longs) -> Array:
         return np.hstack([table[rows[tokens]] for table, rows in zip(self.tables, self.rows, strict=True)])
