@@ -22,6 +22,8 @@ from sigmastar.structures.phrases import Ints, Longs
 Array = NDArray[np.float64]
 Reals = NDArray[np.float64] | NDArray[np.float32]
 
+_MANY = 1 << 20  # numbers of a grammar whose file is to be half as large
+
 
 @dataclass(frozen=True, eq=False)
 class LatentGrammar:
@@ -102,7 +104,7 @@ class LatentGrammar:
         return {
             "rules": self.rules,
             "n_states": self.n_states,
-            "tensors": self.tensors.astype(np.float32),
+            "tensors": _stored(self.single),
             "roots": self.roots,
             "frequencies": self.frequencies,
         }
@@ -112,7 +114,20 @@ class LatentGrammar:
         return cls(
             arrays["rules"],
             arrays["n_states"],
-            arrays["tensors"],
+            _restored(arrays["tensors"]),
             arrays["roots"],
             arrays["frequencies"],
         )
+
+
+def _stored(tensors: NDArray[np.float32]) -> NDArray[Any]:
+    """Many numbers are kept in 16 bits: sign, exponent and 7 bits of the mantissa, rounded."""
+    if len(tensors) < _MANY:
+        return tensors
+    return ((tensors.view(np.uint32) + 0x8000) >> 16).astype(np.uint16)
+
+
+def _restored(stored: NDArray[Any]) -> Reals:
+    if stored.dtype != np.uint16:
+        return stored
+    return (stored.astype(np.uint32) << 16).view(np.float32)
