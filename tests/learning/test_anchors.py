@@ -9,8 +9,8 @@ from learning.test_context_models import TRUTH, counted
 from operators.random_automata import strings_of
 from oracles import words_up_to
 from sigmastar.learning.anchors import anchor_states, background, memberships, shrunk_states, to_probabilistic
+from sigmastar.learning.concave import learn_anchor_model
 from sigmastar.learning.contexts import learn_contexts
-from sigmastar.learning.convex import learn_anchor_model
 from structures.random_corpora import corpora, corpus_of
 
 

@@ -11,7 +11,7 @@ likelihood of the automata that are kept never decreases, and slow problems need
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,6 +29,7 @@ Progress = Callable[[str], None]
 _GROWTH, _LARGEST = 1.2, 6.0
 _CHECK_EVERY, _PATIENCE = 3, 3
 _LAST = 3
+_WEIGHT_ROUNDS = 500  # members are much alike, so their weights move slowly
 
 
 def plain_steps(
@@ -139,6 +140,19 @@ def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Array:
     with np.errstate(divide="ignore"):
         logs: Array = np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
         return logs
+
+
+def mixture_weights(automata: Sequence[WeightedAutomaton], held_out: HeldOut) -> list[float]:
+    """The most likely weights of the members of a mixture, by EM from the held-out strings under each."""
+    logs = np.array([held_out_logs(automaton, held_out) for automaton in automata])
+    read = np.isfinite(logs.max(axis=0))  # by one of them at least
+    logs, counts, weights = logs[:, read], held_out.end_counts[read], np.full(len(logs), 1.0 / len(logs))
+    relative = np.exp(logs - logs.max(axis=0))
+    for _ in range(_WEIGHT_ROUNDS):
+        shares = weights[:, None] * relative
+        shares /= shares.sum(axis=0)
+        weights = (shares @ counts + 1.0) / (counts.sum() + len(logs))
+    return weights.tolist()
 
 
 def _beyond(old: WeightedAutomaton, new: WeightedAutomaton, eta: float) -> WeightedAutomaton:

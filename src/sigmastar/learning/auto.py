@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import RankEvidence, count_above
 from sigmastar.learning.anchors import anchor_states, to_probabilistic
-from sigmastar.learning.ascent import Climb, held_out_logs, last_look, mean_log_probability
+from sigmastar.learning.ascent import Climb, last_look, mean_log_probability, mixture_weights
 from sigmastar.learning.beliefs import filter_beliefs
 from sigmastar.learning.contexts import (
     LARGEST,
@@ -52,7 +52,6 @@ _LONGEST, _LONGEST_ON_ALL = 100, 30
 _WORTHWHILE = 2.0  # nats on all strings, for a few iterations more
 _N_STRANGERS, _KNOWN_ENOUGH = 2, 1.5
 _SPLIT_TRIAL, _SPLIT_GAIN = 12, 60.0  # iterations, nats on all strings
-_WEIGHT_ROUNDS = 500  # members are much alike, so their weights move slowly
 _LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
 
 
@@ -118,8 +117,9 @@ def learn_auto(
     climbs = sorted(climbs, key=lambda climb: -climb.best_score)[:n_members]
     if n_states is None:
         climbs = [_split_while_it_pays(setting, climb) for climb in climbs]
-    weights = _mixture_weights(climbs, setting.held_out)
-    before = mixture([climb.best for climb in climbs], weights)
+    leading = [climb.best for climb in climbs]
+    weights = mixture_weights(leading, setting.held_out)
+    before = mixture(leading, weights)
     filtered = _best_filter(setting, before, strings)
     setting.say("last iterations on all strings")
     members = [last_look(climb.best, strings, maximize_smoothed, np.float32) for climb in climbs]
@@ -220,18 +220,6 @@ def _gain(
     judged, used = held.select(order[::2]), held.select(order[1::2] if len(held) > 1 else order)
     tuned = tune_mixing(model, sizes, HeldOut.of(used), 2)
     return tuned.log_probability(judged) - automaton.log_probability(judged)
-
-
-def _mixture_weights(climbs: Sequence[Climb], held_out: HeldOut) -> list[float]:
-    """EM for the weights of the members, from the held-out strings under each."""
-    logs = np.array([held_out_logs(climb.best, held_out) for climb in climbs])
-    weights, counts = np.full(len(logs), 1.0 / len(logs)), held_out.end_counts
-    relative = np.exp(logs - logs.max(axis=0))
-    for _ in range(_WEIGHT_ROUNDS):
-        shares = weights[:, None] * relative
-        shares /= shares.sum(axis=0)
-        weights = (shares @ counts + 1.0) / (counts.sum() + len(logs))
-    return weights.tolist()
 
 
 def _evidence(contexts: ContextModel, runners: Sequence[Climb], leader: Climb) -> RankEvidence:

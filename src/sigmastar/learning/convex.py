@@ -1,27 +1,23 @@
 """`convex`: non-negative by construction, deterministic, without expectation-maximisation over strings.
 
-Context classes are mixes W of n anchors, futures are emitted by each anchor with probabilities K, and
-anchors follow each other by moves T. Each is found by a concave problem given the others:
-
-    K given W     maximise sum C[r, c] log (W K)[r, c]
-    W given K     the same, drawn to the memberships that non-negative least squares gives
-    T given W, K  maximise sum C_a[r, c] log (W T_a K)[r, c] + sum ends[r] log (W f)[r]
-
-by multiplicative updates, which never leave the positive orthant. The result is a proper automaton;
-W[r] are its restart states.
+Proper automata by the concave stages, from coarse and fine context classes in several sizes, race on
+held-out likelihood: a further round for the better half, all that pay for the leaders. Where held-out
+strings approve, the leaders are mixed, which is a proper automaton again and averages out part of what
+each got wrong.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import RankEvidence
-from sigmastar.inference.mixtures import left_sums_only, mixture_sums
-from sigmastar.learning.anchors import anchor_states, background, memberships, shrunk_states, to_probabilistic
+from sigmastar.learning.ascent import mixture_weights
 from sigmastar.learning.beliefs import class_beliefs
+from sigmastar.learning.concave import AnchorModel, learn_again, learn_anchor_model
 from sigmastar.learning.contexts import (
     LARGEST,
     ContextModel,
@@ -31,35 +27,16 @@ from sigmastar.learning.contexts import (
     learn_contexts,
 )
 from sigmastar.learning.holdout import HeldOut, hold_out
-from sigmastar.learning.mixing import START_RATE, held_out_score, tune_mixing
-from sigmastar.learning.rank_search import FilteredFit, Progress, backoff_of
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.learning.mixing import held_out_score, tune_mixing
+from sigmastar.learning.rank_search import Classes, FilteredFit, Progress
+from sigmastar.operators.algebra import mixture
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 
 CLASSES = (300, 1500)
-_MOST_ROUNDS, _ROUND_GAIN, _N_LEADERS = 20, 1e-4, 3
-_EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 20, 15, 8, 30
-_MEMBERSHIP_PRIOR = 10.0
-_BACKGROUND = 1e-3
-_MOVE_PRIOR = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class AnchorModel:
-    """A proper automaton on anchors, and the mix of anchors that each context class stands for."""
-
-    automaton: WeightedAutomaton
-    memberships: Array
-
-    def filtered(self, counts: ContextCounts, mixing: Array | None = None) -> FilteredAutomaton:
-        if mixing is None:
-            mixing = np.full(len(self.memberships), START_RATE)
-        mass = np.ones(self.automaton.n_states)
-        return FilteredAutomaton(self.automaton, mass, backoff_of(counts), self.memberships, mixing)
+_MOST_ROUNDS, _ROUND_GAIN, _N_LEADERS = 20, 1e-4, 5
 
 
 def learn_convex(
@@ -72,34 +49,38 @@ def learn_convex(
     say = progress or (lambda _: None)
     kept, held = hold_out(strings, rng)
     held_out = HeldOut.of(held)
-    trials = []
-    for size in CLASSES:
-        say(f"concave stages on {size} context classes")
-        counts = ContextCounts.of(kept, *choose_classes(strings, size))
+    trials: list[_Trial] = []
+    for pasts, futures in _numbers_of_classes(strings):
+        say(f"concave stages on {pasts.n_classes} context classes")
+        counts = ContextCounts.of(kept, pasts, futures)
         contexts = learn_contexts(counts, LARGEST if n_states is None else n_states)
         sizes = candidate_sizes(contexts) if n_states is None else [n_states]
         parts = map(contexts.leading, sizes)
         trials += [_trial(part, held_out, learn_anchor_model(part)) for part in parts]
-    best = _raced(trials, kept, held_out, say)
+    leaders = _raced(trials, kept, held_out, say)
+    best = _best_mixture(leaders if n_states is None else leaders[:1], kept, held_out)
     say(f"final fit with {best.contexts.n_states} states")
-    counts = best.contexts.counts
-    if held is not strings:
-        counts = counts + ContextCounts.of(held, counts.pasts, counts.futures)
-    contexts = replace(best.contexts, counts=counts)
-    model = _again(best.model, contexts, strings)  # from where it stands: another start might end elsewhere
-    return FilteredFit(model.filtered(counts, best.mixing), _evidence(trials, best), contexts, best.score)
+    counted = [_with_all_counts(member.contexts, strings, held) for member in best.members]
+    pairs = zip(best.members, counted, strict=True)
+    again = [learn_again(member.model, part, strings) for member, part in pairs]  # from where they stand
+    model = _joined(again, best.weights, counted[0], strings).filtered(counted[0].counts, best.mixing)
+    return FilteredFit(model, _evidence(trials, leaders[0]), counted[0], best.score)
 
 
-def learn_anchor_model(contexts: ContextModel) -> AnchorModel:
-    """The concave stages, from anchors to moves."""
-    anchors = anchor_states(contexts)
-    prior = _rows_to_one(memberships(anchors, shrunk_states(contexts)) + 1e-4 / len(anchors))
-    table = _Table.of(contexts.counts)
-    emissions = np.tile(table.column_frequencies[:, None], (1, len(anchors)))
-    emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS)
-    mixes = table.fit_memberships(prior, emissions, _MEMBERSHIP_STEPS)
-    emissions = table.fit_emissions(mixes, emissions, _EMISSION_AGAIN)
-    return _with_moves(contexts, mixes, emissions, to_probabilistic(contexts, anchors))
+def _numbers_of_classes(strings: Strings) -> Iterator[Classes]:
+    """Classes of each size in `CLASSES` that differ: small corpora have no more contexts to offer."""
+    sizes = set()
+    for pasts, futures in (choose_classes(strings, size) for size in CLASSES):
+        if (size := (pasts.n_classes, futures.n_classes)) not in sizes:
+            sizes.add(size)
+            yield pasts, futures
+
+
+def _with_all_counts(contexts: ContextModel, strings: Strings, held: Strings) -> ContextModel:
+    counts = contexts.counts
+    if held is strings:
+        return contexts
+    return replace(contexts, counts=counts + ContextCounts.of(held, counts.pasts, counts.futures))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,11 +98,52 @@ def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Tr
     return _Trial(contexts, model, held_out_score(tuned, held_out), tuned.mixing)
 
 
-def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> _Trial:
+@dataclass(frozen=True, eq=False)
+class _Mixed:
+    """The mixture of the automata of some trials, read in the classes of the first."""
+
+    members: list[_Trial]
+    weights: list[float]
+    score: float
+    mixing: Array
+
+    @property
+    def contexts(self) -> ContextModel:
+        return self.members[0].contexts
+
+    @classmethod
+    def of(cls, members: list[_Trial], kept: Strings, held_out: HeldOut) -> _Mixed:
+        if len(members) == 1:
+            return cls(members, [1.0], members[0].score, members[0].mixing)
+        weights = mixture_weights([member.model.automaton for member in members], held_out)
+        model = _joined([member.model for member in members], weights, members[0].contexts, kept)
+        trial = _trial(members[0].contexts, held_out, model)
+        return cls(members, weights, trial.score, trial.mixing)
+
+
+def _best_mixture(leaders: list[_Trial], kept: Strings, held_out: HeldOut) -> _Mixed:
+    """The best leader alone, or mixed with as many others as held-out strings approve of."""
+    best = _Mixed.of(leaders[:1], kept, held_out)
+    for n_members in range(2, len(leaders) + 1):
+        mixed = _Mixed.of(leaders[:n_members], kept, held_out)
+        best = mixed if mixed.score > best.score + _ROUND_GAIN else best
+    return best
+
+
+def _joined(
+    models: list[AnchorModel], weights: list[float], contexts: ContextModel, strings: Strings
+) -> AnchorModel:
+    if len(models) == 1:
+        return models[0]
+    automaton = mixture([model.automaton for model in models], weights)
+    return AnchorModel(automaton, class_beliefs(automaton, contexts.counts.pasts, strings))
+
+
+def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> list[_Trial]:
     """One more round for the better half, all that pay for the leaders of it: first scores say little."""
     better = _leading(trials, (len(trials) + 1) // 2)
     leaders = _leading([_with_rounds(trial, kept, held_out, say, 1) for trial in better], _N_LEADERS)
-    return _leading([_with_rounds(leader, kept, held_out, say) for leader in leaders], 1)[0]
+    return _leading([_with_rounds(leader, kept, held_out, say) for leader in leaders], _N_LEADERS)
 
 
 def _leading(trials: list[_Trial], n_trials: int) -> list[_Trial]:
@@ -134,103 +156,11 @@ def _with_rounds(
     """Further rounds, as long as held-out data approve of them."""
     for n_rounds in range(1, most_rounds + 1):
         say(f"concave stages, round {n_rounds + 1}")
-        following = _trial(trial.contexts, held_out, _again(trial.model, trial.contexts, kept))
+        following = _trial(trial.contexts, held_out, learn_again(trial.model, trial.contexts, kept))
         if following.score < trial.score + _ROUND_GAIN:
             break
         trial = following
     return trial
-
-
-def _again(model: AnchorModel, contexts: ContextModel, strings: Strings) -> AnchorModel:
-    """Another round: what the automaton itself believes in each class takes the place of the memberships."""
-    prior = class_beliefs(model.automaton, contexts.counts.pasts, strings)
-    table = _Table.of(contexts.counts)
-    emissions = np.tile(table.column_frequencies[:, None], (1, prior.shape[1]))
-    emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS + _EMISSION_AGAIN)
-    return _with_moves(contexts, prior, emissions, model.automaton)
-
-
-@dataclass(frozen=True, eq=False)
-class _Table:
-    """The counts C of past and future classes by their non-zero entries."""
-
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    counts: Array
-    column_frequencies: Array
-
-    @classmethod
-    def of(cls, counts: ContextCounts) -> _Table:
-        rows, columns = np.divmod(counts.keys, counts.futures.n_classes)
-        frequencies = (counts.future_counts + 1e-3) / (counts.future_counts + 1e-3).sum()
-        return cls(rows, columns, counts.counts.astype(float), frequencies)
-
-    def fit_emissions(self, mixes: Array, emissions: Array, n_steps: int) -> Array:
-        """K, kept as futures x anchors, columns summing to one."""
-        for _ in range(n_steps):
-            _, sums, _ = mixture_sums(self.rows, self.columns, self.counts, mixes, emissions)
-            emissions = emissions * sums
-            emissions /= np.maximum(emissions.sum(axis=0), 1e-300)
-            emissions = (1.0 - _BACKGROUND) * emissions + _BACKGROUND * self.column_frequencies[:, None]
-        return emissions
-
-    def fit_memberships(self, prior: Array, emissions: Array, n_steps: int) -> Array:
-        mixes = prior
-        for _ in range(n_steps):
-            sums, _, _ = mixture_sums(self.rows, self.columns, self.counts, mixes, emissions)
-            mixes = _rows_to_one(mixes * sums + _MEMBERSHIP_PRIOR * prior)
-        return mixes
-
-
-def _with_moves(
-    contexts: ContextModel, mixes: Array, emissions: Array, start: WeightedAutomaton
-) -> AnchorModel:
-    moves, stops = _fit_moves(contexts, mixes, emissions, start)
-    first = mixes[contexts.counts.pasts.start]
-    return AnchorModel(WeightedAutomaton(start.alphabet, first, moves, stops), mixes)
-
-
-def _fit_moves(
-    contexts: ContextModel, mixes: Array, emissions: Array, start: WeightedAutomaton
-) -> tuple[Array, Array]:
-    """T and f by multiplicative updates; the rows of all T_a and f together sum to one."""
-    counts, n = contexts.counts, start.n_states
-    symbols, entries = _entries_by_symbol(counts)
-    ends = counts.ends.astype(float)
-    chance = background(contexts)
-    moves, stops = start.transitions, start.final
-    for _ in range(_MOVE_STEPS):
-        expected = np.zeros_like(moves)
-        for symbol, (rows, columns, values) in zip(symbols, entries, strict=True):
-            forward = mixes @ moves[symbol]
-            sums = left_sums_only(rows, columns, values, forward, emissions)
-            expected[symbol] = moves[symbol] * (mixes.T @ sums)
-        stopping = stops * (mixes.T @ (ends / np.maximum(mixes @ stops, 1e-300)))
-        visits = expected.sum(axis=(0, 2)) + stopping
-        expected += _MOVE_PRIOR * (visits[None, :, None] / visits.sum()) * chance[:-1, None, None] / n
-        stopping = stopping + _MOVE_PRIOR * visits / visits.sum() * chance[-1]
-        leaving = np.maximum(expected.sum(axis=(0, 2)) + stopping, 1e-300)
-        moves, stops = expected / leaving[None, :, None], stopping / leaving
-    return moves, stops
-
-
-def _entries_by_symbol(
-    counts: ContextCounts,
-) -> tuple[list[int], list[tuple[NDArray[np.int64], NDArray[np.int64], Array]]]:
-    """The non-zero entries of each slice C_a, for the symbols that occur."""
-    area = counts.pasts.n_classes * counts.futures.n_classes
-    symbol, place = np.divmod(counts.slice_keys, area)
-    rows, columns = np.divmod(place, counts.futures.n_classes)
-    values = counts.slice_counts.astype(float)
-    starts = np.flatnonzero(np.diff(symbol, prepend=-1))
-    ends = np.append(starts[1:], len(symbol))[: len(starts)]  # all strings may be empty
-    entries = [(rows[a:b], columns[a:b], values[a:b]) for a, b in zip(starts, ends, strict=True)]
-    return symbol[starts].tolist(), entries
-
-
-def _rows_to_one(matrix: Array) -> Array:
-    rows: Array = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
-    return rows
 
 
 def _evidence(trials: list[_Trial], best: _Trial) -> RankEvidence:
