@@ -137,3 +137,12 @@ def test_wrong_calls(
 ) -> None:
     monkeypatch.chdir(folder)
     assert problem in fail(*words, status=status)
+
+
+def test_conditional_operators(folder: Path) -> None:
+    options = ("--method", "spectral", "--conditional", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "conditional")
+    assert figures("evaluate", folder / "conditional", folder / "new.txt")["accuracy"] > 0.6
+    assert figures("show", folder / "conditional")["learned"]["settings"]["conditional"] is True
+    said = fail("learn", "tagger", folder / "train.txt", "--conditional", "-o", folder / "x", status=2)
+    assert "--conditional goes with --method spectral" in said

@@ -37,6 +37,6 @@ def test_the_part_is_added(tmp_path: Path) -> None:
 def test_all_taggers_run() -> None:
     whole = make_tagged(np.random.default_rng(1), 330)
     found = tagging(whole.select(np.arange(300)), whole.select(np.arange(300, 330)), False, 0, silent)
-    assert len(found) == 11
+    assert len(found) == 12
     assert all(0.5 < row.accuracy.value <= 1 for row in found)
     assert {row.learner for row in found if row.nonpositive is not None} >= {RECOVERED, TAMED}

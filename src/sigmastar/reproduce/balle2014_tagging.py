@@ -33,6 +33,7 @@ PARTS = tuple(f"ptb_sample/wsj-{part}.dp" for part in ("train", "test"))
 N_STATES = 40
 RECOVERED, TAMED, BIGRAM = "operators A_x^y, as recovered", "operators A_x^y, tamed", "bigram HMM"
 TAG_OPERATORS = "operators of tags, tamed"
+CONDITIONAL = "operators of P(y | x), tamed"
 MBR = ", by pairs (MBR)"
 
 
@@ -82,14 +83,15 @@ def _learners(train: TaggedSentences, quick: bool, seed: int) -> dict[str, Calla
     def method(name: str, settings: TaggerSettings | None = None) -> Callable[[], Tagger]:
         return lambda: learn_tagger(train, name, settings or TaggerSettings(), np.random.default_rng(seed))
 
-    def operators(lexicalised: bool, taming: Taming) -> Callable[[], Tagger]:
-        return lambda: _operators(train, lexicalised, taming)
+    def operators(lexicalised: bool, taming: Taming, conditional: bool = False) -> Callable[[], Tagger]:
+        return lambda: _operators(train, lexicalised, taming, conditional)
 
     few = {
         BIGRAM: method("bigram"),
         RECOVERED: operators(True, RAW),
         TAG_OPERATORS: operators(False, Taming()),
         TAMED: operators(True, Taming()),
+        CONDITIONAL: operators(True, Taming(), conditional=True),
     }
     if quick:
         return few
@@ -103,9 +105,10 @@ def _learners(train: TaggedSentences, quick: bool, seed: int) -> dict[str, Calla
     }
 
 
-def _operators(train: TaggedSentences, lexicalised: bool, taming: Taming) -> Tagger:
+def _operators(train: TaggedSentences, lexicalised: bool, taming: Taming, conditional: bool) -> Tagger:
     corpus = TaggedCorpus(learn_lexicon(train), train)
-    return Tagger(corpus.lexicon, (learn_operators(corpus, N_STATES, lexicalised, taming),), (1.0,))
+    member = learn_operators(corpus, N_STATES, lexicalised, taming, conditional=conditional)
+    return Tagger(corpus.lexicon, (member,), (1.0,))
 
 
 def _judged(name: str, tagger: Tagger, test: TaggedSentences, seconds: float, seed: int) -> Tagged:
