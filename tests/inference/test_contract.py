@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.random_automata import SEEDS
-from sigmastar.inference.contract import contract_groups
+from sigmastar.inference.contract import WIDE, contract_groups
+from sigmastar.operators import recover
 from sigmastar.operators.model import OperatorModel, Term
 from sigmastar.operators.recover import project
-from sigmastar.statistics.blocks import Blocks, SparseTensor
+from sigmastar.statistics.blocks import Blocks, FlatTensor, SparseTensor
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.signature import string_signature, tree_signature
 
@@ -45,6 +48,37 @@ def test_sparse_slices_project_as_dense_ones(seed, shape):
     np.testing.assert_array_equal(tensor.toarray(), dense)
     inverses = [rng.normal(size=(size, rng.integers(1, 4))) for size in shape[1:]]
     np.testing.assert_allclose(project(tensor, inverses), project(dense, inverses), atol=1e-12)
+
+
+@given(SEEDS, SHAPES, st.integers(1, 5))
+def test_flat_tensors_project_piece_by_piece(seed, shape, n_entries):
+    """Counts as they are, weighted along the axes on the way, in pieces that cut anywhere."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(1, 9, shape) * (rng.random(shape) < 0.4)
+    keys = np.flatnonzero(counts).astype(np.int32)
+    flat = FlatTensor(shape, keys, counts.ravel()[keys].astype(np.int32), (None,) * len(shape))
+    weights = [None, *(rng.random(size) + 0.5 for size in shape[1:])]
+    scaled = flat.scaled([None] * len(shape)).scaled(weights)
+    dense = counts * reduce(np.multiply, np.ix_(np.ones(shape[0]), *weights[1:]))
+    np.testing.assert_allclose(scaled.toarray(), dense)
+    np.testing.assert_allclose(sum((p.toarray() for p in scaled.pieces(n_entries)), np.zeros(shape)), dense)
+    inverses = [rng.normal(size=(size, rng.integers(1, 4))) for size in shape[1:]]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recover, "_ENTRIES_AT_ONCE", n_entries)
+        found = project(scaled, inverses)
+    np.testing.assert_allclose(found, project(dense.astype(float), inverses), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [WIDE - 1, WIDE, 3 * WIDE])
+def test_wide_groups_are_products_of_matrices(rng, size):
+    index, matrix, tails = (
+        rng.integers(0, 5, 2 * size),
+        rng.normal(size=(5, 3)),
+        rng.normal(size=(2 * size, size)),
+    )
+    found = contract_groups(np.array([0, size, 2 * size]), index, matrix, tails)
+    for group, rows in enumerate((slice(0, size), slice(size, None))):
+        np.testing.assert_allclose(found[group].reshape(3, size), matrix[index[rows]].T @ tails[rows])
 
 
 def test_nothing_projects_to_zero():

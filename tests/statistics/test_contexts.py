@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from oracles import class_counts
 from sigmastar.errors import UnknownSymbolError
+from sigmastar.statistics import contexts as module
 from sigmastar.statistics.context_growth import grow_contexts, most_frequent
 from sigmastar.statistics.contexts import ContextCounts, correlation_scaled
+from sigmastar.structures.contexts import ContextTrie
 from sigmastar.structures.strings import Strings
 from structures.random_corpora import Corpus, corpora, corpus_of
 from structures.test_context_classes import spelled
@@ -133,3 +135,33 @@ def test_symbols_outside_the_alphabet_are_not_learnt_from():
     known = Strings.of(["ab"])
     with pytest.raises(UnknownSymbolError, match="string 2 holds"):
         ContextCounts.of(strings, grow_contexts(known, "past"), grow_contexts(known, "future"))
+
+
+@given(corpora(min_strings=1), LIMITS)
+def test_counting_by_tables_and_by_pieces_is_the_same(corpus, max_classes):
+    tries = [grow_contexts(corpus.strings, direction, max_classes) for direction in ("past", "future")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextTrie, "table_for", lambda trie, codes: None)
+        patch.setattr(module, "_GAPS_AT_ONCE", 3)
+        by_pieces = ContextCounts.of(corpus.strings, *tries)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ContextTrie, "table_for", lambda trie, codes: trie.table)
+        by_tables = ContextCounts.of(corpus.strings, *tries)
+    for name in ("keys", "counts", "slice_keys", "slice_counts", "ends", "starts", "n_strings"):
+        np.testing.assert_array_equal(getattr(by_pieces, name), getattr(by_tables, name))
+
+
+@given(corpora(min_strings=1), LIMITS)
+def test_large_alphabets_do_without_tables(corpus, max_classes):
+    counts = counted(corpus, max_classes)
+    pasts = most_frequent(counts.pasts, counts.past_counts, 3)
+    futures = most_frequent(counts.futures, counts.future_counts, 2)
+    expected = counts.coarsened(pasts, futures), counts.next_symbols()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_TABLE_LIMIT", 0)
+        patch.setattr(module, "_TABLES_LIMIT", 0)
+        found = counts.coarsened(pasts, futures), counts.next_symbols()
+    for name in ("keys", "counts", "slice_keys", "slice_counts"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(expected[0], name))
+    for ours, theirs in zip(found[1], expected[1], strict=True):
+        np.testing.assert_array_equal(ours, theirs)
