@@ -30,6 +30,7 @@ from sigmastar.learning.holdout import HeldOut, hold_out
 from sigmastar.learning.mixing import held_out_score, tune_mixing
 from sigmastar.learning.rank_search import Classes, FilteredFit, Progress
 from sigmastar.operators.algebra import mixture
+from sigmastar.parallel import thread_map
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.strings import Strings
 
@@ -55,8 +56,8 @@ def learn_convex(
         counts = ContextCounts.of(kept, pasts, futures)
         contexts = learn_contexts(counts, LARGEST if n_states is None else n_states)
         sizes = candidate_sizes(contexts) if n_states is None else [n_states]
-        parts = map(contexts.leading, sizes)
-        trials += [_trial(part, held_out, learn_anchor_model(part)) for part in parts]
+        parts = [contexts.leading(size) for size in reversed(sizes)]  # the longest first
+        trials += thread_map(lambda part: _trial(part, held_out, learn_anchor_model(part)), parts)
     leaders = _raced(trials, kept, held_out, say)
     best = _best_mixture(leaders if n_states is None else leaders[:1], kept, held_out)
     say(f"final fit with {best.contexts.n_states} states")
@@ -142,8 +143,9 @@ def _joined(
 def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> list[_Trial]:
     """One more round for the better half, all that pay for the leaders of it: first scores say little."""
     better = _leading(trials, (len(trials) + 1) // 2)
-    leaders = _leading([_with_rounds(trial, kept, held_out, say, 1) for trial in better], _N_LEADERS)
-    return _leading([_with_rounds(leader, kept, held_out, say) for leader in leaders], _N_LEADERS)
+    once = thread_map(lambda trial: _with_rounds(trial, kept, held_out, say, 1), better)
+    leaders = _leading(once, _N_LEADERS)
+    return _leading(thread_map(lambda trial: _with_rounds(trial, kept, held_out, say), leaders), _N_LEADERS)
 
 
 def _leading(trials: list[_Trial], n_trials: int) -> list[_Trial]:
