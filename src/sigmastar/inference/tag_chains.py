@@ -36,64 +36,96 @@ def chain_marginals(
         first, last = offsets[s], offsets[s + 1]
         if first == last:
             continue
-        total = 0.0
-        for i in range(first, last):
-            u, n = token_starts[i], token_starts[i + 1] - token_starts[i]
-            peak = firsts[u]
-            for b in range(n):
-                peak = max(peak, firsts[u + b])
-            if i == first:
-                for b in range(n):
-                    unigrams[u + b] = np.exp(firsts[u + b] - peak)
-            else:
-                v, m = token_starts[i - 1], token_starts[i] - token_starts[i - 1]
-                top = arrows[block_starts[i]]
-                for k in range(m * n):
-                    top = max(top, arrows[block_starts[i] + k])
-                for b in range(n):
-                    unigrams[u + b] = 0.0
-                for a in range(m):
-                    for b in range(n):
-                        k = block_starts[i] + a * n + b
-                        bigrams[k] = np.exp(arrows[k] - top + firsts[u + b] - peak)  # kept for the way back
-                        unigrams[u + b] += unigrams[v + a] * bigrams[k]
-                total += top
-            mass = 0.0
-            for b in range(n):
-                mass += unigrams[u + b]
-            for b in range(n):
-                unigrams[u + b] /= mass
-            total += peak + np.log(mass)
+        u, v = token_starts[first], token_starts[first + 1]
+        total = _begin(firsts[u:v], unigrams[u:v])
+        for i in range(first + 1, last):
+            t, u, v = token_starts[i - 1], token_starts[i], token_starts[i + 1]
+            k = block_starts[i]
+            m = k + (u - t) * (v - u)
+            total += _forward(firsts[u:v], arrows[k:m], unigrams[t:u], unigrams[u:v], bigrams[k:m])
         logs[s] = total
-        u, n = token_starts[last - 1], token_starts[last] - token_starts[last - 1]
-        beta = np.ones(n)
+        beta = np.ones(token_starts[last] - token_starts[last - 1])
         for i in range(last - 1, first, -1):
-            u, n = token_starts[i], token_starts[i + 1] - token_starts[i]
-            v, m = token_starts[i - 1], token_starts[i] - token_starts[i - 1]
-            earlier, pairs, top = np.zeros(m), 0.0, 0.0
-            for a in range(m):
-                for b in range(n):
-                    k = block_starts[i] + a * n + b
-                    value = bigrams[k] * beta[b]
-                    earlier[a] += value
-                    bigrams[k] = unigrams[v + a] * value
-                    pairs += bigrams[k]
-                top = max(top, earlier[a])
-            for k in range(m * n):
-                bigrams[block_starts[i] + k] /= pairs
-            for b in range(n):
-                mu = 0.0
-                for a in range(m):
-                    mu += bigrams[block_starts[i] + a * n + b]
-                unigrams[u + b] = mu
-            beta = earlier / top
+            t, u, v = token_starts[i - 1], token_starts[i], token_starts[i + 1]
+            k = block_starts[i]
+            m = k + (u - t) * (v - u)
+            beta = _backward(beta, unigrams[t:u], unigrams[u:v], bigrams[k:m])
         if last - first > 1:
-            n = token_starts[first + 2] - token_starts[first + 1]
-            for a in range(token_starts[first + 1] - token_starts[first]):
-                mu = 0.0
-                for b in range(n):
-                    mu += bigrams[block_starts[first + 1] + a * n + b]
-                unigrams[token_starts[first] + a] = mu
+            _sum_later(bigrams[k:m], unigrams[t:u])
+
+
+@kernel
+def _peak(values: Array) -> float:
+    peak = float(values[0])
+    for k in range(len(values)):
+        peak = max(peak, values[k])
+    return peak
+
+
+@kernel
+def _normalised(values: Array) -> float:
+    """The values divided by their sum, in place; the logarithm of the sum."""
+    mass = 0.0
+    for b in range(len(values)):
+        mass += values[b]
+    for b in range(len(values)):
+        values[b] /= mass
+    return float(np.log(mass))
+
+
+@kernel
+def _begin(firsts: Array, alpha: Array) -> float:
+    """The forward vector of the first token; the logarithm of its mass."""
+    peak = _peak(firsts)
+    for b in range(len(firsts)):
+        alpha[b] = np.exp(firsts[b] - peak)
+    return peak + _normalised(alpha)
+
+
+@kernel
+def _forward(firsts: Array, arrows: Array, before: Array, alpha: Array, pairs: Array) -> float:
+    """The next forward vector; `pairs` keeps the potentials for the way back."""
+    peak, top, n = _peak(firsts), _peak(arrows), len(firsts)
+    for b in range(n):
+        alpha[b] = 0.0
+    for a in range(len(before)):
+        for b in range(n):
+            k = a * n + b
+            pairs[k] = np.exp(arrows[k] - top + firsts[b] - peak)
+            alpha[b] += before[a] * pairs[k]
+    return top + peak + _normalised(alpha)
+
+
+@kernel
+def _backward(beta: Array, before: Array, here: Array, pairs: Array) -> Array:
+    """Potentials of pairs to marginals, and those of the token; the backward vector of the one before."""
+    n, mass, top = len(here), 0.0, 0.0
+    earlier = np.zeros(len(before))
+    for a in range(len(before)):
+        for b in range(n):
+            k = a * n + b
+            value = pairs[k] * beta[b]
+            earlier[a] += value
+            pairs[k] = before[a] * value
+            mass += pairs[k]
+        top = max(top, earlier[a])
+    for b in range(n):
+        here[b] = 0.0
+    for a in range(len(before)):
+        for b in range(n):
+            pairs[a * n + b] /= mass
+            here[b] += pairs[a * n + b]
+    return earlier / top
+
+
+@kernel
+def _sum_later(pairs: Array, before: Array) -> None:
+    """Marginals of the first token from those of the first pair."""
+    n = len(pairs) // len(before)
+    for a in range(len(before)):
+        before[a] = 0.0
+        for b in range(n):
+            before[a] += pairs[a * n + b]
 
 
 @kernel
