@@ -89,3 +89,14 @@ def test_one_seed_gives_one_model_and_words_beyond_training_are_scored(parser) -
 def test_trees_without_phrases_score_nothing() -> None:
     flat = learn_treebank(parse_brackets("(N a)(N b)") * 3, [Recipe("pcfg", n_states=1)], spans=SpanRecipe())
     assert str(flat.parse_one(["a"]).tree) == "(N a)"
+
+
+def test_spans_alone_stand_in_where_no_grammar_has_a_parse(parser) -> None:  # type: ignore[no-untyped-def]
+    words, tags = ["the", "dog", "saw", "a", "bone", ".", "."], ["D", "N", "V", "D", "N", ".", "."]
+    found = parser.parse_one(words, tags)
+    assert found.how == "spans"
+    assert list(found.tree.words()) == words
+    assert "(NP (D a) (N bone))" in str(found.tree)
+    assert replace(parser, spans=None).parse_one(words, tags).how == "flat"
+    assert parser.parse_one(words, [*tags[:-1], "NEW"]).how == "flat"
+    assert parser.parse_one([".", "saw"]).how in ("spans", "flat")

@@ -25,6 +25,7 @@ Chains = tuple[tuple[str, ...], ...]
 
 KNOWN = 3  # words that occur less often stand for their signature
 NO_LABEL, NOT_SCORED = -2, -1
+LEAST = 1e-2  # posterior of a label that stands in a chart without grammar
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +58,31 @@ class SpanScorer:
             return values
         mine = onto_chains(n, starts, chains, values, posteriors, self.chain_tags, *self._columns)
         return (1.0 - self.share) * values + self.share * mine
+
+    def alone(self, nodes: Longs, tags: Sequence[str]) -> tuple[Longs, Ints, Array] | None:
+        """A chart of this model without any grammar: starts, chains, values; None for tags it never saw."""
+        n, (leaf_columns, phrase_columns) = len(nodes), self._columns
+        codes = np.array([self.forest.tag_codes.get(tag, -1) for tag in tags], dtype=np.int64)
+        mine = [np.flatnonzero((self.chain_tags == code) & (leaf_columns != NOT_SCORED)) for code in codes]
+        if n < 2 or codes.min() < 0 or not all((leaf_columns[chains] == NO_LABEL).any() for chains in mine):
+            return None
+        alive = np.ones(n * (n + 1) // 2, dtype=np.uint8)
+        posteriors, _ = span_posteriors(n, span_scores(*self.codes(nodes, codes), self.weights, alive), alive)
+        phrases = np.flatnonzero(phrase_columns >= 0)
+        cell, which = np.nonzero(posteriors[n:, phrase_columns[phrases]] > LEAST)
+        counts = np.concatenate(
+            [[len(chains) for chains in mine], np.bincount(cell, minlength=len(alive) - n)]
+        )
+        if counts[-1] == 0:  # no label that phrases have is probable at the root
+            return None
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        chains = np.concatenate([*mine, phrases[which]]).astype(np.int32)
+        even = np.repeat(1.0 / np.maximum(counts, 1), counts)
+        return (
+            starts,
+            chains,
+            onto_chains(n, starts, chains, even, posteriors, self.chain_tags, *self._columns),
+        )
 
     @cached_property
     def chain_tags(self) -> Longs:

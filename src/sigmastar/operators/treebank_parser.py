@@ -4,7 +4,8 @@
 
 Members differ in how trees were made binary, so they share chains of labels and nothing else. The first one
 prunes for the others. A model of spans without a grammar may have a share in mu (`span_scorer`). Trees come
-from mu by labelled recall (Goodman 1996). What no grammar can parse gets a flat tree, and the parse says so.
+from mu by labelled recall (Goodman 1996). What no grammar can parse gets the tree of spans alone, or a flat
+one, and the parse says so.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from sigmastar.errors import InputError
 from sigmastar.inference.labelled_recall import add_merged, allowed_table, decode, merged
 from sigmastar.inference.max_rule import best_rules
+from sigmastar.operators.flat_trees import FlatTrees
 from sigmastar.operators.lexicon import Leaves, LexicalForest
 from sigmastar.operators.plain_levels import DEFAULT_PRUNING, Pruning
 from sigmastar.operators.span_scorer import SpanScorer
@@ -37,7 +39,7 @@ Span = tuple[str, int, int]
 _PIECE = 16  # sentences a thread takes at a time
 DECODINGS = ("labels", "rules")
 """Trees of labels that are probable one by one, averaged over members; or of probable rules of the first."""
-FULL, PARTLY, FLAT = "full", "pruned grammar", "flat"
+FULL, PARTLY, SPANS_ALONE, FLAT = "full", "pruned grammar", "spans", "flat"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ class TreebankParser:
             return self._by_rules(words, tags)
         chart = self.chart(words, tags)
         if chart.how == FLAT:
-            return Parse(self._flat(words, tags), float("-inf"), FLAT)
+            return self._fallback(words, tags)
         spans, _ = decode(
             chart.n_words,
             chart.starts,
@@ -126,7 +128,7 @@ class TreebankParser:
             self.members[0].symbols.base,
         )
         if np.isneginf(score):
-            return Parse(self._flat(words, tags), float("-inf"), FLAT)
+            return self._fallback(words, tags)
         known = sum(self.forest.log_frequency(word) for word in words)
         how = FULL if first.is_full else PARTLY
         return Parse(self._tree(spans.tolist(), words), first.log_total + known, how)
@@ -231,27 +233,17 @@ class TreebankParser:
             done[begin] = end, tree
         return done[0][1]
 
-    def _flat(self, words: Sequence[str], tags: Sequence[str] | None) -> Tree:
-        """The most frequent root over the most probable tag of every word."""
-        member = self.members[0]
-        leaves = self.forest.leaves(words, tags)
-        best = [
-            leaves.symbols[low + int(np.argmax((leaves.scores * self._shares(leaves.symbols))[low:high]))]
-            for low, high in zip(leaves.begin[:-1], leaves.begin[1:], strict=True)
-        ]
-        chosen = [self.labels[member.symbols.label[symbol]][-1] for symbol in best]
-        children = [Tree(tag, (word,)) for tag, word in zip(tags or chosen, words, strict=True)]
-        return Tree(self.labels[self._common_root][0], tuple(children))
-
-    def _shares(self, symbols: Ints) -> Array:
-        return self.forest.frequencies[symbols]
-
-    @cached_property
-    def _common_root(self) -> int:
-        member = self.members[0]
-        phrase = np.where(member.symbols.base >= 0, member.stages[0].grammar.roots, -1.0)
-        phrase[: member.symbols.n_leaves] = -1.0
-        return int(member.symbols.label[int(np.argmax(phrase))])
+    def _fallback(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
+        """The tree of spans alone, where there is a model of them; else a flat one."""
+        flat = FlatTrees(self.members[0])
+        chosen = flat.tags(words, tags)
+        if self.spans is not None:
+            nodes = np.array([self.forest.node(word) for word in words], dtype=np.int64)
+            chart = self.spans.alone(nodes, chosen)
+            if chart is not None:
+                spans, _ = decode(len(words), *chart, *self._chains, self._n_names, self.threshold)
+                return Parse(self._tree(spans.tolist(), words), float("-inf"), SPANS_ALONE)
+        return Parse(flat.tree(words, chosen), float("-inf"), FLAT)
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         forest, words = self.forest.to_parts()
