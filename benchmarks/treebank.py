@@ -4,8 +4,8 @@ F1 by EVALB's conventions on sentences of up to 40 words, from words and with go
 drawing sentences again; training and parsing on one thread, in processor seconds. Settings were chosen on the
 development set. The Berkeley parser 1.7, trained on the same trees, reaches 86.9 from words and 88.0 with
 gold tags on the test set after 4 split-merge cycles (about 145 s of training), and parses 16 to 21 sentences
-a second. The unit `nltk` runs inside and outside of the plain PCFG beside nltk's ViterbiParser on the same
-grammar.
+a second. `best` is five latent PCFGs and a log-linear model of spans. The unit `nltk` runs inside and outside
+of the plain PCFG beside nltk's ViterbiParser on the same grammar.
 """
 
 from __future__ import annotations

@@ -108,17 +108,6 @@ def _fill(
 
 
 @fast_kernel
-def _by_height(left: Ints, right: Ints, rule: Ints) -> Longs:
-    """Nodes of all trees, low ones first; of one height those of one rule together, while it is at hand."""
-    keys, n = np.zeros(len(rule), np.int64), rule.max() + 2
-    for node in range(len(rule)):
-        if rule[node] >= 0:
-            height = 1 + max(keys[left[node]], keys[right[node]]) // n
-            keys[node] = height * n + rule[node] + 1
-    return np.argsort(keys)
-
-
-@fast_kernel
 def expectations(
     starts: Longs,
     symbol: Ints,
@@ -144,29 +133,35 @@ def expectations(
     for node in range(len(symbol)):
         most = max(most, at[node + 1] - at[node])
     room = np.zeros((3, most * most), tensors.dtype)
-    order = _by_height(left, right, rule)
-    for node in order:
-        _fill(node, left, right, rule, at, tensors, offsets, vectors, scales, room[0])
     for tree in range(len(starts) - 1):
-        logs, top = np.log(scales[starts[tree] : starts[tree + 1]]).sum(), starts[tree + 1] - 1
-        mine, base = vectors[at[top] : at[top + 1]], root_at[symbol[top]]
-        value = 0.0
+        low, top = starts[tree], starts[tree + 1] - 1
+        logs = tree_insides(
+            low, top + 1, symbol, left, right, rule, at, tensors, offsets, vectors, scales, room[0]
+        )
+        mine, base, value = vectors[at[top] : at[top + 1]], root_at[symbol[top]], 0.0
         for x in range(len(mine)):
+            outer[at[top] + x] = roots[base + x]
             value += roots[base + x] * mine[x]
-        if value > 0.0 and logs > -np.inf:
-            total += logs + np.log(value)
-            for x in range(len(mine)):
-                outer[at[top] + x] = roots[base + x]
-                root_counts[base + x] += roots[base + x] * mine[x] / value
-    for node in order[::-1]:
-        _outside_node(node, left, right, rule, at, tensors, offsets, vectors, outer, scales, counts, room)
-        mine, out, norm = vectors[at[node] : at[node + 1]], outer[at[node] : at[node + 1]], 0.0
+        if not value > 0.0 or logs == -np.inf:
+            continue
+        total += logs + np.log(value)
         for x in range(len(mine)):
-            norm += mine[x] * out[x]
-        if norm > 0.0:
-            for x in range(len(mine)):
-                posteriors[at[node] + x] = mine[x] * out[x] / norm
+            root_counts[base + x] += roots[base + x] * mine[x] / value
+        for node in range(top, low - 1, -1):
+            _outside_node(node, left, right, rule, at, tensors, offsets, vectors, outer, scales, counts, room)
+            _posterior(
+                vectors[at[node] : at[node + 1]], outer[at[node] : at[node + 1]], posteriors[at[node] :]
+            )
     return counts, root_counts, posteriors, total
+
+
+@fast_kernel
+def _posterior(inner: Reals, outer: Reals, result: Array) -> None:
+    norm = 0.0
+    for x in range(len(inner)):
+        norm += inner[x] * outer[x]
+    for x in range(len(inner)):
+        result[x] = inner[x] * outer[x] / norm
 
 
 @fast_kernel
@@ -186,7 +181,8 @@ def _outside_node(
 ) -> None:
     """Outside vectors of both children, and the counts of the rule."""
     out = outer[at[node] : at[node + 1]]
-    if _normalised(out) == 0.0 or rule[node] < 0:  # nothing comes into trees of probability zero
+    _normalised(out)
+    if rule[node] < 0:
         return
     west, east, n = left[node], right[node], len(out)
     f, g = vectors[at[west] : at[west + 1]], vectors[at[east] : at[east + 1]]
