@@ -135,6 +135,21 @@ def _buckets(n_buckets: int, room: int) -> Buckets:
 
 
 @kernel
+def _traced(hyp: int, backs: Integers, units: Integers, paths: Integers, n_path: int) -> tuple[Integers, int]:
+    """The units that led to a hypothesis, in order behind those that `paths` holds."""
+    begin = n_path
+    while hyp >= 0:
+        if units[hyp] >= 0:
+            if n_path == len(paths):
+                paths = np.append(paths, np.empty(len(paths), np.int32))
+            paths[n_path] = units[hyp]
+            n_path += 1
+        hyp = backs[hyp]
+    paths[begin:n_path] = paths[begin:n_path][::-1].copy()
+    return paths, n_path
+
+
+@kernel
 def joint_beam(
     x: Integers,
     x_ends: Longs,
@@ -209,15 +224,7 @@ def joint_beam(
                 _moved(spare, source, buckets)  # what was inserted here is looked at next
             buckets[5][source] = 0
         for place in np.argsort(-final_logs[:n_final])[:n_best]:
-            hyp, begin = finals[place], n_path
-            while hyp >= 0:
-                if units[hyp] >= 0:
-                    if n_path == len(paths):
-                        paths = np.append(paths, np.empty(len(paths), np.int32))
-                    paths[n_path] = units[hyp]
-                    n_path += 1
-                hyp = backs[hyp]
-            paths[begin:n_path] = paths[begin:n_path][::-1].copy()
+            paths, n_path = _traced(finals[place], backs, units, paths, n_path)
             owners[found], weights[found] = word, final_logs[place]
             found += 1
             ends[found] = n_path

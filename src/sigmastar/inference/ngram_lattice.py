@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+Trie = tuple[Integers, Longs, Integers, Array, Array, Integers]
+
 TILT = 4.0
 
 
@@ -30,14 +32,10 @@ def _step(
     outcome: int,
     base: Array,
     base_next: Integers,
-    parent: Integers,
-    row_starts: Longs,
-    row_outcomes: Integers,
-    own: Array,
-    backoff: Array,
-    row_next: Integers,
+    trie: Trie,
 ) -> tuple[float, int]:
     """p(outcome | node), and the context that follows."""
+    parent, row_starts, row_outcomes, own, backoff, row_next = trie
     weight, total, following = 1.0, 0.0, -1
     while node > 0:
         low, high = row_starts[node], row_starts[node + 1]
@@ -73,6 +71,7 @@ def ngram_lattice(
     row_next: Integers,
 ) -> float:
     """log g of the pair whose lattice has these edges."""
+    trie = (parent, row_starts, row_outcomes, own, backoff, row_next)
     rows, columns, _ = edges.shape
     heads = np.full((rows, columns), -1, np.int64)
     contexts, weights = np.empty(256, np.int32), np.empty(256)
@@ -86,37 +85,12 @@ def ngram_lattice(
             while entry >= 0:
                 context, weight = contexts[entry], weights[entry]
                 if i == rows - 1 and j == columns - 1:
-                    total += (
-                        weight
-                        * _step(
-                            context,
-                            end,
-                            base,
-                            base_next,
-                            parent,
-                            row_starts,
-                            row_outcomes,
-                            own,
-                            backoff,
-                            row_next,
-                        )[0]
-                    )
+                    total += weight * _step(context, end, base, base_next, trie)[0]
                 for shape in range(len(shapes)):
                     unit = edges[i, j, shape]
                     if unit < 0:
                         continue
-                    p, after = _step(
-                        context,
-                        unit,
-                        base,
-                        base_next,
-                        parent,
-                        row_starts,
-                        row_outcomes,
-                        own,
-                        backoff,
-                        row_next,
-                    )
+                    p, after = _step(context, unit, base, base_next, trie)
                     to_i, to_j = i + shapes[shape, 0], j + shapes[shape, 1]
                     at = heads[to_i, to_j]
                     while at >= 0 and contexts[at] != after:
