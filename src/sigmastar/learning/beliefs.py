@@ -18,19 +18,28 @@ from sigmastar.structures.trie import PrefixTrie
 
 Array = NDArray[np.float64]
 
+_CELLS = 1 << 22  # of forward vectors held at a time
+
 
 def class_beliefs(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> Array:
     """The mean state of a proper automaton over the gaps of each past class: classes x n."""
+    sums = np.zeros((pasts.n_classes, automaton.n_states))
+    for piece in strings.pieces(max(_CELLS // automaton.n_states, 1)):
+        sums += _class_sums(automaton, pasts, piece)
+    sums += 1e-3 * sums.sum(axis=0) / sums.sum()
+    beliefs: Array = sums / sums.sum(axis=1, keepdims=True)
+    return beliefs
+
+
+def _class_sums(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> Array:
     trie = PrefixTrie.of(strings)
     vectors, _ = forward_pass(
         trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions
     )
     places = (pasts.classify_prefixes(trie), np.arange(trie.n_nodes))
     weights = sparse.csr_array((trie.through_counts(), places), shape=(pasts.n_classes, trie.n_nodes))
-    sums = weights @ vectors
-    sums += 1e-3 * sums.sum(axis=0) / sums.sum()
-    beliefs: Array = sums / sums.sum(axis=1, keepdims=True)
-    return beliefs
+    sums: Array = weights @ vectors
+    return sums
 
 
 def filter_beliefs(
