@@ -1,7 +1,7 @@
 """Do grammars learned from bare tag strings generalise, and where do they put brackets?
 
 Likelihood: five folds, strings of at most ten universal tags. Ours is EM from CCA starts under uniform
-brackets (each the most promising of four clusterings), the rival is EM from random starts; of each the best
+brackets (each the most promising of three clusterings), the rival is EM from random starts; of each the best
 of five by training likelihood. Both have the same prior and stop early by a tenth of their training strings.
 `at 20` is the held-out likelihood after 20 iterations on all training strings.
 Brackets: unlabelled F1 of MBR trees on the Penn Treebank's sentences, without whole strings and single words;

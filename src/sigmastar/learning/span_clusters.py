@@ -33,7 +33,7 @@ from sigmastar.structures.substrings import Substrings, distinct_strings
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-RACE, RACE_PRIOR = 5, RulePrior(0.1, 5.0)  # iterations that tell which start is best
+RACE, RACE_PRIOR = 10, RulePrior(0.1, 5.0)  # iterations that tell which start is best
 LENGTH_BINS = np.array([1, 2, 3, 4, 6, 9])
 _CELLS = 2_000_000
 FREQUENT, FEW = 5.0, 200.0  # the least weight of an indicator; spans so few that every indicator counts
@@ -48,7 +48,7 @@ class Clustering:
     n_tries: int  # seeds of k-means that race
 
 
-FOR_LIKELIHOOD = Clustering(16, 2.0, 4)
+FOR_LIKELIHOOD = Clustering(16, 1.0, 3)
 FOR_BRACKETS = Clustering(8, 1.0, 1)
 """Where brackets are wanted, the likelihood is no guide: of more seeds it takes those that bracket worse."""
 
