@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Residual = Callable[[Array], Array]
 
-_SPARE, _FRESH = 16, 4  # columns beside those above the last threshold: the next ones, and random ones
+_SPARE, _FRESH = 24, 4  # columns beside those above the last threshold: the next ones, and random ones
 
 
 @dataclass(frozen=True)
