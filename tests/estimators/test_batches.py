@@ -54,10 +54,9 @@ def test_context_counts_of_batches_are_those_of_the_whole(strings: Strings, size
         batches = batches.more(part, rng)
     assert len(batches.classes) == 2
     for classes in batches.classes:
-        assert_same_contexts(batches.counts.coarsened(*classes), ContextCounts.of(strings, *classes))
-    if not batches.held.are_counted:
-        held = ContextCounts.of(batches.held.strings, batches.counts.pasts, batches.counts.futures)
-        assert_same_contexts(batches.kept_counts() + held, batches.counts)
+        assert_same_contexts(batches.all_counts().coarsened(*classes), ContextCounts.of(strings, *classes))
+    held = 0 if batches.held.are_counted else len(batches.held.strings)
+    assert batches.kept.n_strings == len(strings) - held
 
 
 @pytest.mark.parametrize("statistic", [STRING, PREFIX, SUBSTRING])

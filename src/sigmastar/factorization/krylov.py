@@ -19,6 +19,7 @@ from scipy import linalg
 from sigmastar.factorization.svd import Matrix, Triples, dense
 
 Array = NDArray[np.float64]
+Reals = NDArray[np.float64] | NDArray[np.float32]
 
 BLOCK, ROUNDS = 8, 17
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
@@ -29,7 +30,7 @@ def quick_svd(
     matrix: Matrix,
     n_states: int,
     start: Array | None = None,
-    left: Array | None = None,
+    left: Reals | None = None,
     n_rounds: int = ROUNDS,
 ) -> Triples:
     """Leading triples, largest first.
@@ -37,18 +38,12 @@ def quick_svd(
     From a block of `start` vectors (columns), filled up with random ones; or from those that belong to a
     block of `left` vectors.
     """
-    if left is not None:
-        start = np.asarray(matrix.T @ left)
-    n_given = 0 if start is None else start.shape[1]
-    if min(matrix.shape) <= _DENSE and n_given < BLOCK:
+    given = start if left is None else left
+    if min(matrix.shape) <= _DENSE and (given is None or given.shape[1] < BLOCK):
         small = dense(matrix)
         right, values = _leading(small.T @ small, n_states)
         return small @ (right / values), values, right
-    if start is None or n_given < BLOCK:
-        rng = np.random.default_rng(0)  # fixed: same block, same model
-        random = rng.standard_normal((matrix.shape[1], BLOCK - n_given))
-        start = random if start is None else np.hstack([start, random])
-    basis, square = _krylov_space(matrix, start, n_rounds, n_states)
+    basis, square = _krylov_space(matrix, _first_block(matrix, start, left), n_rounds, n_states)
     turn, values = _leading(square, n_states)
     right = basis @ turn
     del basis
@@ -57,12 +52,22 @@ def quick_svd(
     return images, values, right
 
 
-def _krylov_space(matrix: Matrix, start: Array, n_rounds: int, n_states: int) -> tuple[Array, Array]:
+def _first_block(matrix: Matrix, start: Array | None, left: Reals | None) -> Array:
+    if left is not None:
+        start = np.asarray(matrix.T @ left)
+    elif start is None:
+        start = np.zeros((matrix.shape[1], 0))
+    n_missing = max(BLOCK - start.shape[1], 0)
+    random = np.random.default_rng(0).standard_normal((matrix.shape[1], n_missing))  # same block, same model
+    return _orthonormal(np.hstack([start, random]) if n_missing else start)
+
+
+def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) -> tuple[Array, Array]:
     """Q and Q^T (M^T M) Q, a block of columns a round, and as many rounds as the states need."""
-    width = start.shape[1]
+    width = block.shape[1]
     size = width * min(max(n_rounds + 1, -(-n_states // width)), matrix.shape[1] // width)
     basis, square = np.empty((matrix.shape[1], size), order="F"), np.zeros((size, size))
-    block = _orthonormal(_orthonormal(start))
+    block = _orthonormal(block)
     for begin in range(0, size, width):
         end = begin + width
         basis[:, begin:end] = block

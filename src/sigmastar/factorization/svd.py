@@ -171,8 +171,7 @@ def dense(matrix: Matrix) -> Array:
 
 def _fix_signs(left: Array, values: Array, right: Array) -> Triples:
     """Make the entry of largest size in each right vector positive: solvers leave the sign open. In place."""
-    peaks = right[np.argmax(np.abs(right), axis=0), np.arange(right.shape[1])]
-    signs = np.where(peaks < 0, -1.0, 1.0)
+    signs = np.where(-right.min(axis=0) > right.max(axis=0), -1.0, 1.0)
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     left *= signs
     right *= signs

@@ -43,14 +43,18 @@ def learn_fast(
     progress: Progress | None = None,
 ) -> FilteredFit:
     """Learn a filtered automaton; `n_states=None` lets held-out strings choose the rank."""
-    return ContextBatches.first(strings, rng, n_classes).fit(n_states, progress)
+    batches = ContextBatches.first(strings, rng, n_classes)
+    choice = batches.choose(n_states, progress)
+    counts = batches.all_counts()
+    del batches  # they take as much room again
+    return choice.learnt_from(counts.coarsened(*choice.classes))
 
 
 @dataclass(frozen=True, eq=False)
 class ContextBatches:
-    """Counts on the finest classes in the running, and the strings among them to choose by."""
+    """Counts on the finest classes in the running, and strings apart from them to choose by."""
 
-    counts: ContextCounts
+    kept: ContextCounts  # without the strings to choose by: only at the end are all counts needed
     held: HeldStrings
     classes: tuple[Classes, ...]  # all that are in the running; the last are those of the counts
 
@@ -61,41 +65,48 @@ class ContextBatches:
         require_strings(strings)
         counts = ContextCounts.of(strings, *choose_classes(strings, max(n_classes)))
         coarser = [_coarser_classes(counts, size) for size in sorted(set(n_classes))[:-1]]
-        return cls(counts, HeldStrings.chosen(strings, rng), (*coarser, (counts.pasts, counts.futures)))
+        classes = (*coarser, (counts.pasts, counts.futures))
+        return cls._apart(counts, HeldStrings.chosen(strings, rng), classes)
+
+    @classmethod
+    def _apart(cls, counts: ContextCounts, held: HeldStrings, classes: tuple[Classes, ...]) -> ContextBatches:
+        if not held.are_counted:
+            counts = counts - ContextCounts.of(held.strings, counts.pasts, counts.futures)
+        return cls(counts, held, classes)
 
     def more(self, strings: Strings, rng: np.random.Generator) -> ContextBatches:
-        counts = self.counts + ContextCounts.of(strings, self.counts.pasts, self.counts.futures)
-        return ContextBatches(counts, self.held.and_of(strings, rng), self.classes)
+        counts = self.all_counts() + ContextCounts.of(strings, self.kept.pasts, self.kept.futures)
+        return self._apart(counts, self.held.and_of(strings, rng), self.classes)
 
-    def kept_counts(self) -> ContextCounts:
-        """The counts without the held-out strings."""
+    def all_counts(self) -> ContextCounts:
         if self.held.are_counted:
-            return self.counts
-        return self.counts - ContextCounts.of(self.held.strings, self.counts.pasts, self.counts.futures)
+            return self.kept
+        return self.kept + ContextCounts.of(self.held.strings, self.kept.pasts, self.kept.futures)
 
     def fit(self, n_states: int | None = None, progress: Progress | None = None) -> FilteredFit:
-        """Choose classes, rank and mixing by the held-out strings, and recover from all counts."""
-        say = progress or (lambda _: None)
-        choice = self._choose(n_states, say)
-        say(f"final fit with {choice.n_states} states")
-        return choice.learnt_from(self.counts.coarsened(*choice.classes))
+        """Choose by the held-out strings, and recover from all counts."""
+        choice = self.choose(n_states, progress)
+        return choice.learnt_from(self.all_counts().coarsened(*choice.classes))
 
-    def _choose(self, n_states: int | None, say: Progress) -> Choice:
-        held_out = HeldOut.of(self.held.strings)
+    def choose(self, n_states: int | None = None, progress: Progress | None = None) -> Choice:
+        """Classes, rank and mixing by the held-out strings."""
+        say, held_out = progress or (lambda _: None), HeldOut.of(self.held.strings)
         best = max(self._searches(held_out, n_states, say), key=lambda search: search.best.score)
-        return best.choice(held_out)
+        choice = best.choice(held_out)
+        say(f"final fit with {choice.n_states} states")
+        return choice
 
     def _searches(self, held_out: HeldOut, n_states: int | None, say: Progress) -> Iterator[RankSearch]:
         """With fewest and most classes; with numbers between them only where these two are close.
 
         Side by side where the counts are few, since each number of classes takes room of its own.
         """
-        run: Mapper = thread_map if len(self.counts.slice_keys) <= _FEW_ENTRIES else map
-        kept, scores = self.kept_counts(), []
+        run: Mapper = thread_map if len(self.kept.slice_keys) <= _FEW_ENTRIES else map
+        scores = []
 
         def search(classes: Classes) -> RankSearch:
             say(f"spectral fit on {classes[0].n_classes} context classes")
-            return search_ranks(kept.coarsened(*classes), held_out, n_states, run)
+            return search_ranks(self.kept.coarsened(*classes), held_out, n_states, run)
 
         for found in run(search, self.classes[:1] + self.classes[1:][-1:]):
             scores.append(found.best.score)

@@ -66,7 +66,7 @@ class Choice:
     mixing: Array
     score: float
     evidence: RankEvidence
-    left: Array  # singular vectors to start from
+    left: NDArray[np.float32]  # singular vectors to start from
 
     def learnt_from(self, counts: ContextCounts) -> FilteredFit:
         solver = partial(quick_svd, left=self.left, n_rounds=_FINAL_ROUNDS)
@@ -93,7 +93,7 @@ class RankSearch:
             mixing = fit_rates(steps, self.class_counts)
             score = steps.score(mixing)
         classes = self.model.backoff.contexts, self.futures
-        left = self.model.restarts * np.sqrt(self.class_counts)[:, None]
+        left = np.multiply(self.model.restarts, np.sqrt(self.class_counts)[:, None], dtype=np.float32)
         return Choice(classes, self.best.n_states, mixing, score, self.evidence, left)
 
 
