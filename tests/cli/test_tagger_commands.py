@@ -120,6 +120,9 @@ def test_chunks_and_conllu(folder: Path) -> None:
     (folder / "a.conllu").write_text(sentence * 6)
     succeed("learn", "tagger", folder / "a.conllu", "--label", "upos", "-o", folder / "u", "-q")
     assert succeed("predict", folder / "u", folder / "a.conllu").splitlines()[0].split("\t")[3] == "DET"
+    assert figures("evaluate", folder / "u", folder / "a.conllu", "--format", "conllu")["accuracy"] == 1.0
+    wrong = ("learn", "tagger", folder / "a.conllu", "--label", "pos", "-o", folder / "x")
+    assert "--label pos is not a column of labels" in fail(*wrong, status=2)
 
 
 @pytest.mark.parametrize(
@@ -130,6 +133,7 @@ def test_chunks_and_conllu(folder: Path) -> None:
         (["learn", "tagger", "train.txt", "--label", "9", "-o", "m2"], 1, "expected 9 columns"),
         (["learn", "tagger", "train.txt", "--observed", "3", "-o", "m2"], 1, "--observed 3: this column is"),
         (["learn", "tagger", "train.txt", "--observed", "pos", "-o", "m2"], 1, "counted from 1"),
+        (["learn", "automaton", "train.txt", "--format", "conllu", "-o", "m2"], 2, "conllu is for taggers"),
     ],
 )
 def test_wrong_calls(

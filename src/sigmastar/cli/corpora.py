@@ -42,6 +42,8 @@ class Layout:
         """What the options say; where they say nothing, how the model's own data stood."""
         if characters and separator is not None:
             raise click.UsageError("give --separator or --characters, not both")
+        if file_format is not None and file_format not in READERS:
+            raise click.UsageError(f"--format {file_format} is for taggers; strings are {', '.join(READERS)}")
         if file_format in ("pautomac", "spice") and (characters or separator is not None):
             raise click.UsageError(f"--separator and --characters are for --format lines, not {file_format}")
         if file_format is None and not characters and separator is None:

@@ -13,7 +13,7 @@ from sigmastar.cli.learn_dependency import _described
 from sigmastar.cli.options import auto_or_number, json_option, quiet_option, seed_option
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.data.tagged import FORMATS, TaggedLayout, format_of
+from sigmastar.data.tagged import FORMATS, TaggedLayout, conllu_label, format_of
 from sigmastar.errors import InputError
 from sigmastar.learning.tagging import METHODS, TaggerSettings, learn_tagger
 from sigmastar.operators.files import save_model
@@ -87,6 +87,8 @@ def command(
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
     layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
+    if layout.format == "conllu":
+        _require_column(label)
     if conditional and method != "spectral":
         raise click.UsageError(f"--conditional goes with --method spectral, not with {method}")
     settings = TaggerSettings(
@@ -131,3 +133,11 @@ def _names(observed: str | None) -> tuple[str, ...] | None:
 
 def _number(value: int | str) -> int | None:
     return None if isinstance(value, str) else value
+
+
+def _require_column(label: str | None) -> None:
+    """A wrong name is a wrong call, whatever is in the file."""
+    try:
+        conllu_label(label)
+    except InputError as problem:
+        raise click.UsageError(problem.problem) from None

@@ -10,7 +10,7 @@ import click
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-FORMATS = ("lines", "pautomac", "spice")
+FORMATS = ("lines", "pautomac", "spice", "columns", "conllu")
 
 
 def auto_or_number(value: str | int) -> int | str:
@@ -49,7 +49,7 @@ def data_options(function: Function) -> Function:
                 "--format",
                 "file_format",
                 type=click.Choice(FORMATS),
-                help="Of the data; as the model's, or lines.",
+                help="Of the data; as the model's, or lines. Columns and conllu are for taggers.",
             ),
         ],
         function,
