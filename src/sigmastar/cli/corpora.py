@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
+from sigmastar.cli.places import described_file
 from sigmastar.data.lines import read_lines
 from sigmastar.data.pautomac import read_pautomac
 from sigmastar.data.spice import read_spice
@@ -99,15 +97,8 @@ def read_all(paths: Sequence[str], layout: Layout) -> Strings:
 def describe(paths: Sequence[str], strings: Strings) -> dict[str, Any]:
     """What a model file says of the data it was learned from."""
     return {
-        "files": [_described(path) for path in paths],
+        "files": [described_file(path) for path in paths],
         "n_strings": len(strings),
         "n_symbols": strings.n_symbols,
         "sha256": hash_strings(strings),
     }
-
-
-def _described(path: str) -> dict[str, str]:
-    if not os.path.isfile(path):
-        return {"name": "standard input" if path == "-" else Path(path).name}
-    with open(path, "rb") as stream:
-        return {"name": Path(path).name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}

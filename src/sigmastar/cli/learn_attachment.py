@@ -8,9 +8,10 @@ import click
 
 from sigmastar import __version__
 from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.cli.words import described_file, read_vectors, require_folder
+from sigmastar.cli.words import read_vectors
 from sigmastar.data.quadruples import read_quadruples
 from sigmastar.estimators.bilexical import PPAttachment
 from sigmastar.learning.attachment import PENALTIES

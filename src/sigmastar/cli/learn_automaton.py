@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,9 +11,9 @@ import click
 from sigmastar import __version__
 from sigmastar.cli.corpora import Layout, describe, read_all
 from sigmastar.cli.options import auto_or_number, data_options, json_option, quiet_option, seed_option
+from sigmastar.cli.places import require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.errors import InputError
 from sigmastar.estimators.automata import EMAutomaton, NgramAutomaton, SpectralAutomaton
 from sigmastar.estimators.learners import METHODS, STATISTICS
 from sigmastar.estimators.sequence import SequenceEstimator
@@ -116,7 +115,7 @@ def command(
     the classic method on a basis. em: expectation-maximisation. ngram: smoothed n-grams.
     """
     _require_fitting_options(ctx, settings["method"])
-    _require_folder(output)
+    require_folder(output)
     layout = Layout.of(file_format, characters, separator)
     estimator = MAKERS[settings["method"]](settings)
     begin = time.perf_counter()
@@ -149,13 +148,6 @@ def _require_fitting_options(ctx: click.Context, method: str) -> None:
         if given and method not in methods:
             option = "--" + name.replace("_", "-")
             raise click.UsageError(f"{option} is for --method {' or '.join(methods)}, not {method}", ctx)
-
-
-def _require_folder(output: str) -> None:
-    """Tell of a bad place before the work, not after it."""
-    folder = os.path.dirname(output) or "."
-    if output != "-" and not os.path.isdir(folder):
-        raise InputError(f"the folder {folder} does not exist; make it first", file=output)
 
 
 def _findings(estimator: SequenceEstimator) -> dict[str, Any]:

@@ -9,9 +9,10 @@ import click
 
 from sigmastar import __version__
 from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.cli.words import GIVEN, described_file, read_relation, read_vectors, require_folder
+from sigmastar.cli.words import GIVEN, read_relation, read_vectors
 from sigmastar.estimators.bilexical import BilexicalOperator
 from sigmastar.factorization.proximal import PENALTIES
 from sigmastar.learning.bilexical import SOLVERS

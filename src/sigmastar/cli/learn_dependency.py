@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,10 +11,10 @@ import numpy as np
 
 from sigmastar import __version__
 from sigmastar.cli.options import auto_or_number, json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.data.conllu import read_treebank
-from sigmastar.errors import InputError
 from sigmastar.learning.arc_factors import N_EPOCHS
 from sigmastar.learning.dependency import METHODS, learn_parser
 from sigmastar.learning.heads_lexical import STATES
@@ -81,9 +78,7 @@ def command(file: str, output: str, quiet: bool, as_json: bool, **options: Any) 
     """
     settings = Settings(**options)
     settings.check()
-    folder = os.path.dirname(output) or "."
-    if output != "-" and not os.path.isdir(folder):
-        raise InputError(f"the folder {folder} does not exist; make it first", file=output)
+    require_folder(output)
     with watching("reading", quiet) as say, one_blas_thread():
         treebank = read_treebank(file)
         say("learning")
@@ -157,14 +152,11 @@ class Settings:
             "method": self.method,
             "seed": self.seed,
             "settings": {**{name: getattr(self, name) for name in names}, "arcs": self.trained},
-            "data": {"files": [_described(file)], "n_sentences": len(treebank), "n_words": treebank.n_words},
+            "data": {
+                "files": [described_file(file)],
+                "n_sentences": len(treebank),
+                "n_words": treebank.n_words,
+            },
             "sigmastar": __version__,
             "seconds": seconds,
         }
-
-
-def _described(path: str) -> dict[str, str]:
-    if not os.path.isfile(path):
-        return {"name": "standard input" if path == "-" else Path(path).name}
-    with open(path, "rb") as stream:
-        return {"name": Path(path).name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}

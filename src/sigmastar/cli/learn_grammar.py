@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from typing import Any
 
@@ -13,6 +11,7 @@ import numpy as np
 from sigmastar import __version__
 from sigmastar.cli.bracketed import LEAVES, Sentences, read_bracketed
 from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.errors import InputError
@@ -75,8 +74,7 @@ def command(
     lengths from a random start, from clusters of spans (cca), or from those under given or completed
     brackets (spectral). completion+em: a proper grammar started from completed brackets.
     """
-    if output != "-" and not os.path.isdir(os.path.dirname(output) or "."):
-        raise InputError(f"the folder {os.path.dirname(output)} does not exist; make it first", file=output)
+    require_folder(output)
     _require_fitting(method, start, brackets, max_length, basis_factor, seeds)
     begin = time.perf_counter()
     with watching("reading", quiet) as say:
@@ -140,11 +138,8 @@ def _learned(
 ) -> dict[str, Any]:
     """What the model file says of how it came about."""
     found, grammar = vars(estimator), estimator.grammar_
-    source: dict[str, Any] = {"name": os.path.basename(file), "n_strings": len(data)}
+    source: dict[str, Any] = {**described_file(file), "n_strings": len(data)}
     source |= {"trees": data.brackets is not None, "n_empty": data.n_empty}
-    if os.path.isfile(file):
-        with open(file, "rb") as stream:
-            source["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
     logs = grammar.log_probability(data.strings)
     possible = logs[np.isfinite(logs)]
     learned: dict[str, Any] = {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +11,7 @@ import click
 from sigmastar import __version__
 from sigmastar.cli.grammars import read_sentences
 from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.data.brackets import read_brackets
@@ -68,8 +67,7 @@ def command(
     best derivations. With --hmm N a hidden Markov model is learned from strings, with --states, a line for
     each line of strings, from both.
     """
-    if output != "-" and not os.path.isdir(os.path.dirname(output) or "."):
-        raise InputError(f"the folder {os.path.dirname(output)} does not exist; make it first", file=output)
+    require_folder(output)
     begin = time.perf_counter()
     with watching("reading", quiet) as say:
         grammar = None if rules is None else read_rules(rules, start).grammar
@@ -126,13 +124,10 @@ def _learned(
     estimator: ERMGrammar, file: str, sentences: Sequence[Any], on_trees: bool, seed: int, seconds: float
 ) -> dict[str, Any]:
     objectives = vars(estimator).get("objectives_")
-    data: dict[str, Any] = {"name": os.path.basename(file), "n_sentences": len(sentences), "trees": on_trees}
+    data: dict[str, Any] = {**described_file(file), "n_sentences": len(sentences), "trees": on_trees}
     if isinstance(estimator.model_, HiddenMarkovModel):  # as models of strings say it
         data |= {"files": [{"name": data["name"]}], "n_strings": len(sentences)}
         data["n_symbols"] = sum(map(len, sentences))
-    if os.path.isfile(file):
-        with open(file, "rb") as stream:
-            data["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
     learned = {
         "method": estimator.method,
         "s": float(estimator.s),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import click
 import numpy as np
 
 from sigmastar import __version__
-from sigmastar.cli.learn_dependency import _described
 from sigmastar.cli.options import auto_or_number, json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
 from sigmastar.data.tagged import FORMATS, TaggedLayout, conllu_label, format_of
@@ -83,9 +82,7 @@ def command(
     the best. spectral: a weighted finite tagger, operators A_x^y. em: refined tags from a random start.
     bigram, trigram: hidden Markov models of tags. max-margin: features and a low-rank Hankel block.
     """
-    folder = os.path.dirname(output) or "."
-    if output != "-" and not os.path.isdir(folder):
-        raise InputError(f"the folder {folder} does not exist; make it first", file=output)
+    require_folder(output)
     layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
     if layout.format == "conllu":
         _require_column(label)
@@ -110,7 +107,7 @@ def command(
             "format": layout.format, "label": layout.label, "observed": list(layout.observed or ()),
         },
         "data": {
-            "files": [_described(file)], "n_sentences": len(sentences), "n_words": sentences.n_words
+            "files": [described_file(file)], "n_sentences": len(sentences), "n_words": sentences.n_words
         },
         "sigmastar": __version__,
         "seconds": round(time.perf_counter() - begin, 3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
@@ -10,11 +9,10 @@ import click
 
 from sigmastar import __version__
 from sigmastar.cli.options import auto_or_number, json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.cli.words import described_file
 from sigmastar.data.transductions import SIDES, read_transductions
-from sigmastar.errors import InputError
 from sigmastar.estimators.transducers import METHODS, SpectralTransducer
 from sigmastar.learning.transducer import PANELS
 from sigmastar.operators.files import save_model
@@ -71,9 +69,7 @@ def command(
     held-out inputs; the best. ngram: a joint Kneser-Ney n-gram alone, faster. spectral: operators of units
     as they are recovered. completion: without an aligner, for a handful of symbols.
     """
-    folder = os.path.dirname(target) or "."
-    if target != "-" and not os.path.isdir(folder):
-        raise InputError(f"the folder {folder} does not exist; make it first", file=target)
+    require_folder(target)
     if order != "auto" and method not in PANELS:
         raise click.UsageError(f"--order is for --method {' and '.join(PANELS)}")
     if states != "auto" and method in PANELS:

@@ -11,9 +11,9 @@ import numpy as np
 
 from sigmastar import __version__
 from sigmastar.cli.options import json_option, quiet_option, seed_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.cli.words import described_file, require_folder
 from sigmastar.data.brackets import read_brackets
 from sigmastar.errors import InputError
 from sigmastar.estimators.treebank import (

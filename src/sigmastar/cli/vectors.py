@@ -9,9 +9,9 @@ import click
 from sigmastar import __version__
 from sigmastar.atomic import atomic_write
 from sigmastar.cli.options import json_option, quiet_option
+from sigmastar.cli.places import described_file, require_folder
 from sigmastar.cli.printing import print_figures
 from sigmastar.cli.watching import tell, watching
-from sigmastar.cli.words import described_file, require_folder
 from sigmastar.data.word2vec import write_word2vec
 from sigmastar.learning.vectors import learn_vectors
 from sigmastar.operators.files import save_model

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,7 +11,6 @@ from sigmastar.data.conllu import read_treebank
 from sigmastar.data.pairs import read_pairs
 from sigmastar.data.relations import Pattern, WordPairs, relation_pairs
 from sigmastar.data.word2vec import read_word2vec
-from sigmastar.errors import InputError
 from sigmastar.operators.files import load_model
 from sigmastar.operators.vectors import Vectors
 
@@ -40,21 +36,6 @@ def read_relation(paths: Sequence[str], settings: Mapping[str, Any]) -> WordPair
 
 def is_treebank(path: str) -> bool:
     return path.removesuffix(".gz").removesuffix(".zst").endswith(TREEBANKS)
-
-
-def described_file(path: str) -> dict[str, str]:
-    """The name of a file and its hash."""
-    if not os.path.isfile(path):
-        return {"name": "standard input" if path == "-" else Path(path).name}
-    with open(path, "rb") as stream:
-        return {"name": Path(path).name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
-
-
-def require_folder(output: str) -> None:
-    """Tell of a bad place before the work, not after it."""
-    folder = os.path.dirname(output) or "."
-    if output != "-" and not os.path.isdir(folder):
-        raise InputError(f"the folder {folder} does not exist; make it first", file=output)
 
 
 def _file_pairs(path: str, settings: Mapping[str, Any]) -> WordPairs:
