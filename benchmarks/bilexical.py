@@ -82,7 +82,7 @@ def _of_relation(name: str, least: float | None, rows: list[Row]) -> list[Findin
 
     gain, spread = over_splits("accuracy", "popularity")
     note = f"{over_splits('accuracy')[0]:.1f} against {over_splits('popularity')[0]:.1f}; {spread}"
-    above, lost = (Target(">=", least), Target("<=", 0.3)) if least else (None, None)
+    above, lost = Target(">=", least) if least else None, Target("<=", 0.3)
     matched = Target(">=", 69.0) if name.startswith("adjectives") else None
     return [
         Finding(f"{name}: points above popularity", gain, above, note),
