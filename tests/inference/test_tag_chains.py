@@ -139,7 +139,7 @@ def chain_values(lattice: TagLattice, s: int, firsts: np.ndarray, arrows: np.nda
 @given(seed=st.integers(0, 10**6), lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3))
 def test_chain_marginals(seed: int, lengths: list[int]) -> None:
     rng = np.random.default_rng(seed)
-    lattice, found = random_lattice(rng, lengths), None
+    lattice = random_lattice(rng, lengths)
     firsts = rng.standard_normal(lattice.token_starts[-1]) * 3
     arrows = rng.standard_normal(lattice.block_starts[-1]) * 3
     found = lattice.empty()
