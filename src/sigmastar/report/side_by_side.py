@@ -30,22 +30,18 @@ def run_side_by_side(
 ) -> list[DemoResult]:
     """Every family in one of `n_processes` processes, with one thread each; results in the order asked."""
     board, context = _Board(progress, len(families)), multiprocessing.get_context("spawn")
-    told = context.Queue()
+    told, others = context.Queue(), multiprocessing.active_children()
     pool = ProcessPoolExecutor(min(n_processes, len(families)), context, _begin, (told,))
     try:
         futures = [pool.submit(_run, number, family, seed) for number, family in enumerate(families)]
         _watch(futures, told, board)
         return [future.result() for future in futures]
     except BaseException:  # an interrupt too: nobody waits for families that are under way
-        pool.shutdown(wait=False, cancel_futures=True)
-        workers = multiprocessing.active_children()
-        for worker in workers:
+        for worker in set(multiprocessing.active_children()).difference(others):
             worker.terminate()
-        for worker in workers:
-            worker.join()
         raise
-    finally:
-        pool.shutdown()
+    finally:  # the pool itself joins its workers: a second one to join them would race with it
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass(frozen=True)
