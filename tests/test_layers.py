@@ -31,6 +31,7 @@ LAYERS = (
 )
 # The package itself may be asked for these only: another name of it would hide the layer it comes from.
 OF_THE_PACKAGE = ("__version__",)
+DOORS = ("sigmastar", "sigmastar.__main__")  # stand before the layers, not among them
 
 
 def imported_modules(source: str, module: str, is_package: bool) -> Iterator[str]:
@@ -95,7 +96,7 @@ def test_every_import_points_to_an_earlier_layer() -> None:
     found = [
         problem
         for module, path in modules()
-        if module != "sigmastar"
+        if module not in DOORS
         for problem in problems(path.read_text(), module, path.name == "__init__.py")
     ]
     assert not found, "\n".join(found)

@@ -15,7 +15,7 @@ import pytest
 
 from interrupts import hear_interrupts
 
-SIGMASTAR = [sys.executable, "-c", "from sigmastar.cli import main; main()"]
+SIGMASTAR = [sys.executable, "-m", "sigmastar"]
 TERMINAL = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
 HEAVY = {"numpy", "numba", "scipy", "rich", "safetensors", "matplotlib"}
 
