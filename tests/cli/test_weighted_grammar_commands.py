@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.calls import fail, figures, succeed
+from cli.calls import fail, figures, invoke, succeed
 from sigmastar.operators.files import load_model, save_model
 from sigmastar.operators.wcfg import WeightedGrammar
 from sigmastar.report.weighted_grammars import dyck
@@ -46,6 +46,15 @@ def test_completion_tells_its_objective_rank_and_violation(place: Path) -> None:
     assert 0 < found["violation"] < 1
     assert found["objective"] > 0
     assert found["cut_off"] > 0
+
+
+@pytest.mark.parametrize(("method", "warned"), [("completion", True), ("em", False)])
+def test_mass_that_went_astray_is_told(place: Path, method: str, warned: bool) -> None:
+    """A finite language: signed weights that fit it weigh longer strings as they please."""
+    (place / "finite.txt").write_text("n v\nd n v\nd n v d n\nn v n\nv\nv d n\n" * 50)
+    words = ("learn", "grammar", place / "finite.txt", "--method", method, "--states", "3")
+    told = invoke(*words, "-o", place / "finite.model").stderr
+    assert ("warning: strings of length" in told) is warned
 
 
 def test_brackets_of_trees_are_scored_and_strings_have_a_perplexity(place: Path) -> None:

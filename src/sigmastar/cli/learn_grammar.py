@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 import numpy as np
+from numpy.typing import NDArray
 
 from sigmastar import __version__
 from sigmastar.cli.bracketed import LEAVES, Sentences, read_bracketed
@@ -18,9 +19,13 @@ from sigmastar.errors import InputError
 from sigmastar.estimators.grammar import CompletionGrammar, EMGrammar, GrammarEstimator, SpectralGrammar
 from sigmastar.learning.grammar_starts import BRACKETS, STARTS
 from sigmastar.operators.files import save_model
+from sigmastar.operators.grammar_mass import length_masses
+from sigmastar.operators.wcfg import WeightedGrammar
 from sigmastar.statistics.closed_hankel import LONGEST
 
 METHODS = ("spectral", "completion", "em", "completion+em")
+_FAR = 10  # lengths whose mass is looked at, if no string is longer
+_OFF = 0.1  # by which the mass of a length may differ from the data's
 
 
 @click.command(context_settings={"show_default": True})
@@ -104,6 +109,22 @@ def command(
         print_figures(learned, as_json=True)
     kind = "strings" if data.brackets is None else "trees"
     tell(f"{output}: {_summary(learned)}, {len(data)} {kind}, {learned['seconds']:.1f} s", quiet)
+    if warning := _explosion(estimator.grammar_, data.strings.lengths):
+        tell(warning, quiet)
+
+
+def _explosion(grammar: WeightedGrammar, lengths: NDArray[np.int64]) -> str | None:
+    """Signed weights fit the strings that were seen; others may weigh anything."""
+    observed = np.bincount(lengths, minlength=_FAR + 1)[1:] / len(lengths)
+    masses = length_masses(grammar, len(observed))
+    worst = int(np.argmax(np.abs(masses - observed)))
+    if grammar.is_probabilistic() or abs(masses[worst] - observed[worst]) <= _OFF:
+        return None
+    return (
+        f"warning: strings of length {worst + 1} weigh {masses[worst]:.3g} together where the data have "
+        f"{observed[worst]:.3g}: values of strings that were not seen are no probabilities; --method "
+        "completion+em or em gives a proper grammar"
+    )
 
 
 def _require_fitting(
