@@ -14,6 +14,7 @@ from sigmastar.learning.convex import learn_convex
 from sigmastar.learning.em import learn_em
 from sigmastar.learning.fast import learn_fast
 from sigmastar.learning.ngram import learn_ngram
+from sigmastar.operators.averaged import AveragedFilters
 from sigmastar.operators.sequence import SequenceModel
 from sigmastar.statistics.backoff import Smoothing, kneser_ney, witten_bell
 from sigmastar.structures.strings import Strings
@@ -47,7 +48,9 @@ def fast(strings: Strings, rng: np.random.Generator) -> Learnt:
 
 def convex(strings: Strings, rng: np.random.Generator) -> Learnt:
     model = learn_convex(strings, rng).model
-    return Learnt(model, str(model.automaton.n_states), model.automaton.n_states)
+    members = model.members if isinstance(model, AveragedFilters) else (model,)
+    size = " & ".join(str(member.automaton.n_states) for member in members)
+    return Learnt(model, size, model.automaton.n_states)
 
 
 def auto(strings: Strings, rng: np.random.Generator) -> Learnt:

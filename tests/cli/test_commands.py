@@ -17,7 +17,8 @@ from sigmastar.data.att import read_att
 from sigmastar.data.pautomac import read_pautomac, read_pautomac_model
 from sigmastar.evaluation.likelihood import competition_perplexity, log_likelihood
 from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.operators.files import load_model, read_header
+from sigmastar.operators.averaged import AveragedFilters
+from sigmastar.operators.files import load_model, read_header, save_model
 from sigmastar.structures.strings import Strings
 
 
@@ -281,3 +282,19 @@ def test_the_demo_prints_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "d" / "report.html").is_file()
     printed = figures("demo", "--out", tmp_path / "d", "--quiet")
     assert len(printed["rows"]) == len(rows)
+
+
+def test_averaged_filters_are_shown_and_their_first_automaton_is_written(
+    folder: Path, tmp_path: Path
+) -> None:
+    for states in ("1", "2"):
+        learnt = ("learn", "automaton", folder / "lines.txt", "--states", states, "--method", "convex")
+        succeed(*learnt, "-o", tmp_path / states, "--quiet")
+    members = tuple(load_model(tmp_path / states) for states in ("2", "1"))
+    save_model(AveragedFilters(members, np.array([0.75, 0.25])), tmp_path / "m")
+    assert "2 states (weight 0.75) and 1 states (weight 0.25)" in succeed("show", tmp_path / "m")
+    result = invoke("convert", tmp_path / "m", "--to", "json", "-o", tmp_path / "m.json")
+    assert "the first automaton is written" in result.stderr
+    assert len(json.loads((tmp_path / "m.json").read_text())["initial"]) == 2
+    assert len(succeed("sample", tmp_path / "m", "-n", "3").splitlines()) == 3
+    assert len(succeed("score", tmp_path / "m", folder / "lines.txt").splitlines()) == 300

@@ -15,6 +15,7 @@ from sigmastar.learning.fast import learn_fast
 from sigmastar.learning.ngram import ORDERS, SMOOTHINGS, learn_ngram
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.averaged import AveragedFilters
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.sequence import SequenceModel
 from sigmastar.structures.alphabet import Alphabet
@@ -140,7 +141,7 @@ def test_symbols_outside_the_alphabet_are_refused(name):
 
 
 def automaton_of(model: SequenceModel) -> WeightedAutomaton:
-    return model.automaton if isinstance(model, FilteredAutomaton) else model
+    return model.automaton if isinstance(model, FilteredAutomaton | AveragedFilters) else model
 
 
 @every_spectral_learner

@@ -19,6 +19,7 @@ from sigmastar.data.dot import write_dot
 from sigmastar.data.pautomac_model import write_pautomac_model
 from sigmastar.errors import InputError
 from sigmastar.operators.automaton import WeightedAutomaton
+from sigmastar.operators.averaged import AveragedFilters
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.stochastic import to_hmm
 from sigmastar.structures.alphabet import Alphabet
@@ -89,6 +90,8 @@ def command(model: str, target: str, symbols: str | None, output: str) -> None:
         raise InputError(f"{problem} (--method auto or em learns proper automata)", file=model) from None
     if isinstance(loaded.model, FilteredAutomaton):
         tell(f"note: {target} has no place for the filter of {model}; its automaton alone is written")
+    if isinstance(loaded.model, AveragedFilters):
+        tell(f"note: {target} has no place for filters; of those of {model} the first automaton is written")
 
 
 def _names(alphabet: Alphabet) -> list[str]:

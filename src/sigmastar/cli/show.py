@@ -14,6 +14,7 @@ from sigmastar.cli.models import Loaded, load
 from sigmastar.cli.options import json_option, model_argument, output_option
 from sigmastar.cli.printing import print_figures
 from sigmastar.data.dot import write_dot
+from sigmastar.operators.averaged import AveragedFilters
 from sigmastar.operators.diagnosis import Diagnosis, diagnose
 from sigmastar.operators.ngram import NgramModel
 from sigmastar.plots.automaton import draw_automaton
@@ -101,6 +102,10 @@ def _size(loaded: Loaded) -> str:
         return (
             f"{loaded.model.contexts.n_classes} contexts of up to {depth} symbols, the start counted as one"
         )
+    if isinstance(loaded.model, AveragedFilters):
+        members = zip(loaded.model.members, loaded.model.weights, strict=True)
+        said = " and ".join(f"{of.automaton.n_states} states (weight {weight:.2f})" for of, weight in members)
+        return f"filters of {said}, averaged in every step"
     automaton = loaded.automaton
     return f"{automaton.n_states} states" if automaton is not None else ""
 

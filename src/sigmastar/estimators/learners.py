@@ -14,7 +14,7 @@ from sigmastar.estimators.base import chosen, positive, positive_or_auto
 from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.auto import learn_auto
 from sigmastar.learning.batches import BasisBatches
-from sigmastar.learning.convex import learn_convex
+from sigmastar.learning.convex import ConvexFit, learn_convex
 from sigmastar.learning.fast import ContextBatches, learn_fast
 from sigmastar.learning.rank_search import FilteredFit
 from sigmastar.learning.repair import REPAIRS
@@ -87,7 +87,7 @@ def fit_batches(
     return _found_spectral(fit, repair(fit.automaton, strings, rng))
 
 
-def found_filtered(fit: FilteredFit) -> Found:
+def found_filtered(fit: FilteredFit | ConvexFit) -> Found:
     return _found(fit.model, fit.model.automaton, fit.evidence, fit.held_out_score)
 
 

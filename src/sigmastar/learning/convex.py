@@ -4,6 +4,10 @@ Proper automata by the concave stages, from coarse and fine context classes in s
 held-out likelihood: a further round for the better half, all that pay for the leaders. Where held-out
 strings approve, the leaders are mixed, which is a proper automaton again and averages out part of what
 each got wrong.
+
+Dense machines of many states have less to say in few non-negative states than in as many of any sign. So
+the repaired operators of `fast` stand by: where held-out strings clearly gain, their next-symbol
+distributions, which are proper, are averaged with those of the anchors in every step.
 """
 
 from __future__ import annotations
@@ -16,6 +20,7 @@ from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.ascent import mixture_weights
+from sigmastar.learning.averaging import tune_average
 from sigmastar.learning.beliefs import class_beliefs
 from sigmastar.learning.concave import AnchorModel, learn_again, learn_anchor_model
 from sigmastar.learning.contexts import (
@@ -26,10 +31,13 @@ from sigmastar.learning.contexts import (
     context_noise,
     learn_contexts,
 )
-from sigmastar.learning.holdout import HeldOut, hold_out
+from sigmastar.learning.fast import ContextBatches
+from sigmastar.learning.holdout import HeldOut, HeldStrings, hold_out
 from sigmastar.learning.mixing import held_out_score, tune_mixing
-from sigmastar.learning.rank_search import Classes, FilteredFit, Progress
+from sigmastar.learning.rank_search import Classes, Progress
 from sigmastar.operators.algebra import mixture
+from sigmastar.operators.averaged import AveragedFilters
+from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.parallel import thread_map
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.strings import Strings
@@ -40,13 +48,26 @@ CLASSES = (300, 1500)
 _MOST_ROUNDS, _ROUND_GAIN, _N_LEADERS = 20, 1e-4, 5
 
 
+@dataclass(frozen=True, eq=False)
+class ConvexFit:
+    """A proper automaton behind the restart filter, averaged with `fast` or not, and why it has its size."""
+
+    model: FilteredAutomaton | AveragedFilters
+    evidence: RankEvidence
+    contexts: ContextModel
+    held_out_score: float
+
+
 def learn_convex(
     strings: Strings,
     rng: np.random.Generator,
     n_states: int | None = None,
     progress: Progress | None = None,
-) -> FilteredFit:
-    """Learn a proper automaton behind the restart filter; held-out likelihood chooses its size."""
+) -> ConvexFit:
+    """Learn a proper automaton behind the restart filter; held-out likelihood chooses its size.
+
+    With `n_states` it has exactly so many, and stands alone.
+    """
     say = progress or (lambda _: None)
     kept, held = hold_out(strings, rng)
     held_out = HeldOut.of(held)
@@ -64,8 +85,41 @@ def learn_convex(
     counted = [_with_all_counts(member.contexts, strings, held) for member in best.members]
     pairs = zip(best.members, counted, strict=True)
     again = [learn_again(member.model, part, strings) for member, part in pairs]  # from where they stand
-    model = _joined(again, best.weights, counted[0], strings).filtered(counted[0].counts, best.mixing)
-    return FilteredFit(model, _evidence(trials, leaders[0]), counted[0], best.score)
+    anchors = _joined(again, best.weights, counted[0], strings).filtered(counted[0].counts, best.mixing)
+    average = None if n_states is not None else _average(best.filtered(kept), strings, held, held_out, say)
+    return ConvexFit(
+        anchors if average is None else average.with_first(anchors),
+        _evidence(trials, leaders[0]),
+        counted[0],
+        best.score if average is None else average.score,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Average:
+    """An average with a spectral model that held-out strings approved of."""
+
+    spectral: FilteredAutomaton
+    share: float
+    score: float
+
+    def with_first(self, anchors: FilteredAutomaton) -> AveragedFilters:
+        return AveragedFilters((anchors, self.spectral), np.array([1.0 - self.share, self.share]))
+
+
+def _average(
+    anchors: FilteredAutomaton, strings: Strings, held: Strings, held_out: HeldOut, say: Progress
+) -> _Average | None:
+    """What `fast` learns from the same strings, judged by the same held-out ones; None if it adds nothing."""
+    say("repaired spectral operators")
+    batches = ContextBatches.judged_by(HeldStrings(held, held is strings), strings)
+    choice = batches.choose()
+    spectral = choice.learnt_from(batches.kept.coarsened(*choice.classes)).model
+    tuned = tune_average(anchors, spectral, held_out)
+    if not tuned.share:
+        return None
+    whole = choice.learnt_from(batches.all_counts().coarsened(*choice.classes)).model
+    return _Average(whole, tuned.share, tuned.score)
 
 
 def _numbers_of_classes(strings: Strings) -> Iterator[Classes]:
@@ -120,6 +174,10 @@ class _Mixed:
         model = _joined([member.model for member in members], weights, members[0].contexts, kept)
         trial = _trial(members[0].contexts, held_out, model)
         return cls(members, weights, trial.score, trial.mixing)
+
+    def filtered(self, kept: Strings) -> FilteredAutomaton:
+        model = _joined([member.model for member in self.members], self.weights, self.contexts, kept)
+        return model.filtered(self.contexts.counts, self.mixing)
 
 
 def _best_mixture(leaders: list[_Trial], kept: Strings, held_out: HeldOut) -> _Mixed:

@@ -63,10 +63,16 @@ class ContextBatches:
         cls, strings: Strings, rng: np.random.Generator, n_classes: Sequence[int] = CLASSES
     ) -> ContextBatches:
         require_strings(strings)
+        return cls.judged_by(HeldStrings.chosen(strings, rng), strings, n_classes)
+
+    @classmethod
+    def judged_by(
+        cls, held: HeldStrings, strings: Strings, n_classes: Sequence[int] = CLASSES
+    ) -> ContextBatches:
+        """Counts of a corpus without some of its strings, which are held out."""
         counts = ContextCounts.of(strings, *choose_classes(strings, max(n_classes)))
         coarser = [_coarser_classes(counts, size) for size in sorted(set(n_classes))[:-1]]
-        classes = (*coarser, (counts.pasts, counts.futures))
-        return cls._apart(counts, HeldStrings.chosen(strings, rng), classes)
+        return cls._apart(counts, held, (*coarser, (counts.pasts, counts.futures)))
 
     @classmethod
     def _apart(cls, counts: ContextCounts, held: HeldStrings, classes: tuple[Classes, ...]) -> ContextBatches:

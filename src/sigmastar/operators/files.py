@@ -40,6 +40,7 @@ FAMILIES: Mapping[str, str] = MappingProxyType(
     {
         "automaton": "sigmastar.operators.automaton:WeightedAutomaton",
         "filtered-automaton": "sigmastar.operators.filtered:FilteredAutomaton",
+        "averaged-filters": "sigmastar.operators.averaged:AveragedFilters",
         "ngram": "sigmastar.operators.ngram:NgramModel",
         "dependency": "sigmastar.operators.dependency_parser:DependencyParser",
         "vectors": "sigmastar.operators.vectors:Vectors",

@@ -20,6 +20,8 @@ from sigmastar.structures.strings import Strings
 from sigmastar.structures.trie import PrefixTrie
 
 Array = NDArray[np.float64]
+FilterStates = tuple[Array, Integers]
+"""The states of many strings that are read together, and their context classes."""
 
 
 class FilterRun(NamedTuple):
@@ -111,14 +113,19 @@ class FilteredAutomaton:
 
     def log_probability(self, strings: Strings) -> Array:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
-        walk, node = self.walk(trie), trie.string_node
+        edges, ends = self.step_probabilities(trie)
+        with np.errstate(divide="ignore"):
+            return sums_along(trie.parent, np.log(edges))[trie.string_node] + np.log(ends[trie.string_node])
+
+    def step_probabilities(self, trie: PrefixTrie) -> tuple[Array, Array]:
+        """For every node of a trie the probability of the symbol that leads to it, and of an end there."""
+        walk = self.walk(trie)
         run, rates = self.run(walk), self.mixing[walk.classes]
         before = rates[trie.parent]
         before[0] = 0.0  # nothing is read before the root
-        edges = (1.0 - before) * run.edge_own + before * walk.edge_backoff
-        ends = (1.0 - rates) * run.end_own + rates * walk.end_backoff
-        with np.errstate(divide="ignore"):
-            return sums_along(trie.parent, np.log(edges))[node] + np.log(ends[node])
+        edges: Array = (1.0 - before) * run.edge_own + before * walk.edge_backoff
+        ends: Array = (1.0 - rates) * run.end_own + rates * walk.end_backoff
+        return edges, ends
 
     def gap_distributions(self, strings: Strings) -> Array:
         strings = strings.recoded(self.alphabet, allow_unknown=True)
@@ -131,7 +138,7 @@ class FilteredAutomaton:
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         return sample_lockstep(
-            self.alphabet, n_strings, rng, max_length, self._start_states, self._distributions, self._advance
+            self.alphabet, n_strings, rng, max_length, self.start_states, self.distributions, self.advance
         )
 
     def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -157,16 +164,19 @@ class FilteredAutomaton:
         mixed = (1.0 - rates) * predictions + rates * self.backoff.distributions(classes)
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
 
-    def _start_states(self, size: int) -> tuple[Array, Integers]:
+    def start_states(self, size: int) -> FilterStates:
+        """Where `size` strings begin: the first of the three functions that `sample_lockstep` needs."""
         return np.tile(self.start, (size, 1)), np.full(size, self.backoff.contexts.start, dtype=np.int32)
 
-    def _distributions(self, states: tuple[Array, Integers]) -> Array:
+    def distributions(self, states: FilterStates) -> Array:
+        """What comes next in each state."""
         vectors, classes = states
         return self._mix(_clipped(vectors @ self.readout)[0], classes)
 
-    def _advance(
-        self, before: tuple[Array, Integers], rows: NDArray[np.intp], symbols: NDArray[np.intp]
-    ) -> tuple[Array, Integers]:
+    def advance(
+        self, before: FilterStates, rows: NDArray[np.intp], symbols: NDArray[np.intp]
+    ) -> FilterStates:
+        """The states that follow in the chosen rows."""
         vectors, classes = before[0][rows], before[1][rows]
         predictions, totals = _clipped(vectors @ self.readout)
         picked = predictions[np.arange(len(rows)), symbols]
