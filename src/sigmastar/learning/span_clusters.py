@@ -4,8 +4,9 @@
    frequent) and of its outside (one and two neighbours on either side, the edges).
 2. M = D_x^-1/2 (X^T w Y) D_y^-1/2 ~ U S V^T: what insides and outsides have in common (CCA, with the
    covariances taken as diagonal).
-3. A span is the point [x D_x^-1/2 U; y D_y^-1/2 V] S; weighted k-means puts n states among the points, and
-   the distance to each makes soft labels.
+3. A span is the point [x D_x^-1/2 U; y D_y^-1/2 V] S, or its direction: how far out a point lies tells how
+   rare its indicators are, not what it is like. Weighted k-means puts n states among the points, and the
+   distance to each makes soft labels.
 4. One M-step: count starts, words and pairs of labelled spans.
 
 Seeds of k-means differ in what EM makes of them, and a few iterations tell: of some tries the start is
@@ -46,10 +47,11 @@ class Clustering:
     least_dimensions: int  # of the space, however few states there are
     sharpness: float  # of the labels
     n_tries: int  # seeds of k-means that race
+    by_direction: bool  # of the points, not by where they lie
 
 
-FOR_LIKELIHOOD = Clustering(16, 1.0, 3)
-FOR_BRACKETS = Clustering(8, 1.0, 1)
+FOR_LIKELIHOOD = Clustering(16, 2.0, 3, by_direction=True)
+FOR_BRACKETS = Clustering(8, 1.0, 1, by_direction=False)
 """Where brackets are wanted, the likelihood is no guide: of more seeds it takes those that bracket worse."""
 
 
@@ -70,7 +72,7 @@ def cca_start(
     if isinstance(brackets, str):  # the same string has the same spans everywhere
         strings, weights = distinct_strings(strings, weights)
     spans = span_occurrences(strings, weights, tables, equal=isinstance(brackets, str) and brackets == "none")
-    points = span_points(strings, spans, max(how.least_dimensions, n_states))
+    points = span_points(strings, spans, max(how.least_dimensions, n_states), how.by_direction)
     tried = []
     for _ in range(how.n_tries):
         labels = soft_labels(points, spans.weight, n_states, rng, how.sharpness)
@@ -91,7 +93,9 @@ def _after(corpus: GrammarCorpus, start: WeightedGrammar) -> float:
     return next(islice((log for _, log in em_steps(corpus, start, RACE_PRIOR)), RACE, None))
 
 
-def span_points(strings: Strings, spans: SpanOccurrences, n_dimensions: int) -> Array:
+def span_points(
+    strings: Strings, spans: SpanOccurrences, n_dimensions: int, by_direction: bool = False
+) -> Array:
     """Coordinates of every span in the space that insides and outsides share."""
     inside = _indicators(_inside_views(strings, spans), spans.weight)
     outside = _indicators(_outside_views(strings, spans), spans.weight)
@@ -100,6 +104,8 @@ def span_points(strings: Strings, spans: SpanOccurrences, n_dimensions: int) -> 
     factors = factorize_up_to(shared, n_dimensions + 1)
     values = factors.singular_values / factors.singular_values[0]
     both = np.hstack([inside @ (factors.left * values), outside @ (factors.right * values)])
+    if by_direction:
+        both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-300)
     scale = np.sqrt(np.average(both**2, axis=0, weights=spans.weight).mean())
     return both / max(scale, 1e-300)  # type: ignore[no-any-return]
 
