@@ -1,9 +1,10 @@
-"""`auto`: the best spectral starts, polished by expectation-maximisation, and the best two mixed.
+"""`auto`: the best spectral starts, polished by expectation-maximisation, and the best two or three mixed.
 
 Anchored starts from coarse and fine context classes, in several sizes, race on held-out likelihood: a
-few iterations each, those close to the lead go on. The leaders climb until held-out data say stop; a
-leader whose states still gain by being split in two is split. The last iterations see all strings. A
-mixture of two proper automata is a proper automaton, and averages out part of what each got wrong.
+few iterations each, those close to the lead go on. The leaders climb until held-out data say stop, and
+beside them a stranger or two, random starts of the leader's size, unless they fall behind; a member
+whose states still gain by being split in two is split. The last iterations see all strings. A mixture
+of proper automata is a proper automaton, and averages out part of what each got wrong.
 
 Where held-out data profit from it (long contexts that recur word for word), the automaton is read
 through the restart filter, with a back-off model of long contexts beside it.
@@ -48,9 +49,11 @@ Progress = Callable[[str], None]
 CLASSES = (300, 1500)
 _TRACK = 30_000
 _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
-_LONGEST, _LONGEST_ON_ALL = 100, 30
+_LONGEST, _LONGEST_ON_ALL, _LONGEST_OF_BEST = 100, 30, 60
 _WORTHWHILE = 2.0  # nats on all strings, for a few iterations more
-_N_STRANGERS, _KNOWN_ENOUGH = 2, 1.5
+_FEW_STRANGERS, _MORE_STRANGERS, _KNOWN_ENOUGH = 1, 2, 1.5
+_STRANGER_LEG, _STRANGER_GAP, _STRANGER_HANDICAP = 32, 0.3, 5.0  # iterations, nats a string, nats in all
+_THIRD_GAIN = 1.0  # nats on all held-out strings
 _SPLIT_TRIAL, _SPLIT_GAIN = 12, 60.0  # iterations, nats on all strings
 _LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
 
@@ -91,9 +94,11 @@ class _Setting:
     def climb(self, strings: Strings, start: WeightedAutomaton) -> Climb:
         return Climb(EMCorpus(strings, start.n_states, np.float32), self.held_out, start, maximize_smoothed)
 
-    def finish(self, climb: Climb) -> Climb:
-        """To the top on the track, and on from there with all kept strings."""
-        climb.run(_LONGEST, self.tolerance, progress=self.say)
+    def on_track(self, climb: Climb) -> Climb:
+        return climb.run(_LONGEST, self.tolerance, progress=self.say)
+
+    def on_all(self, climb: Climb) -> Climb:
+        """On from the top on the track, with all kept strings."""
         if self.track is self.kept:
             return climb
         return self.climb(self.kept, climb.best).run(_LONGEST_ON_ALL, self.tolerance, progress=self.say)
@@ -110,13 +115,9 @@ def learn_auto(
     setting.say("spectral starts")
     contexts = [_contexts(strings, setting.kept, size, n_states) for size in CLASSES]
     runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
-    n_members = 2 if n_states is None else 1
     leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
-    strangers = _strangers(setting, contexts, leaders[0].best.n_states)
-    climbs = [setting.finish(climb) for climb in (*leaders, *strangers)]
-    climbs = sorted(climbs, key=lambda climb: -climb.best_score)[:n_members]
-    if n_states is None:
-        climbs = [_split_while_it_pays(setting, climb) for climb in climbs]
+    finalists = _finalists(setting, leaders, _n_strangers(contexts, leaders[0].best.n_states))
+    climbs = _members(setting, finalists, alone=n_states is not None)
     leading = [climb.best for climb in climbs]
     weights = mixture_weights(leading, setting.held_out)
     before = mixture(leading, weights)
@@ -161,13 +162,59 @@ def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]
     return runners
 
 
-def _strangers(setting: _Setting, contexts: Sequence[ContextModel], n_states: int) -> list[Climb]:
-    """Random starts of the leader's size, where the spectrum says little about so many states."""
+def _n_strangers(contexts: Sequence[ContextModel], n_states: int) -> int:
+    """More where the spectrum says little about so many states."""
     known = max(count_above(part.singular_values, context_noise(part.counts)) for part in contexts)
-    n_strangers = _N_STRANGERS if n_states > _KNOWN_ENOUGH * known else 0
-    alphabet, track = setting.track.alphabet, setting.track
-    starts = (random_start(alphabet, n_states, track, setting.rng) for _ in range(n_strangers))
-    return [setting.climb(track, start) for start in starts]
+    return _MORE_STRANGERS if n_states > _KNOWN_ENOUGH * known else _FEW_STRANGERS
+
+
+def _finalists(setting: _Setting, leaders: Sequence[Climb], n_strangers: int) -> list[Climb]:
+    """Leaders and strangers at the top of the track, the best first; strangers must be clearly better."""
+    lead = leaders[0].best_score
+    climbs = [setting.on_track(climb) for climb in leaders]
+    handicaps = {id(climb): 0.0 for climb in climbs}
+    for _ in range(n_strangers):
+        climb = _stranger(setting, leaders[0].best.n_states)
+        if climb.best_score > lead - _STRANGER_GAP:
+            climbs.append(setting.on_track(climb))
+            handicaps[id(climb)] = _STRANGER_HANDICAP / setting.held_out.n_strings
+    return sorted(climbs, key=lambda climb: handicaps[id(climb)] - climb.best_score)
+
+
+def _members(setting: _Setting, finalists: Sequence[Climb], alone: bool) -> list[Climb]:
+    """The best `alone`, or what is mixed: two or three, with states that are split as long as it pays."""
+    climbs = sorted(map(setting.on_all, finalists[:2]), key=lambda climb: -climb.best_score)
+    climbs[0].run(_LONGEST_OF_BEST, setting.tolerance, progress=setting.say)  # it is worth more patience
+    if alone:
+        return climbs[:1]
+    climbs += _third(setting, climbs, finalists)
+    return [_split_while_it_pays(setting, climb) for climb in climbs]
+
+
+def _third(setting: _Setting, climbs: Sequence[Climb], finalists: Sequence[Climb]) -> list[Climb]:
+    """One member more, if held-out strings clearly gain by it, on the track already."""
+    if len(finalists) < 3 or not _gains(setting, finalists[:2], finalists[2]):
+        return []
+    third = setting.on_all(finalists[2])
+    return [third] if _gains(setting, climbs, third) else []
+
+
+def _gains(setting: _Setting, climbs: Sequence[Climb], another: Climb) -> bool:
+    without, with_it = (_held_out_of(setting, members) for members in (climbs, [*climbs, another]))
+    return with_it > without + _THIRD_GAIN / setting.held_out.n_strings
+
+
+def _held_out_of(setting: _Setting, climbs: Sequence[Climb]) -> float:
+    members = [climb.best for climb in climbs]
+    mixed = mixture(members, mixture_weights(members, setting.held_out))
+    return mean_log_probability(mixed, setting.held_out)
+
+
+def _stranger(setting: _Setting, n_states: int) -> Climb:
+    """A random start that has gone as far as the leaders of the race."""
+    start = random_start(setting.track.alphabet, n_states, setting.track, setting.rng)
+    setting.say(f"random start: {n_states} states")
+    return setting.climb(setting.track, start).run(_STRANGER_LEG, setting.tolerance)
 
 
 def _split_while_it_pays(setting: _Setting, climb: Climb) -> Climb:
