@@ -16,7 +16,7 @@ from sigmastar.learning.auto import learn_auto
 from sigmastar.learning.batches import BasisBatches
 from sigmastar.learning.convex import ConvexFit, learn_convex
 from sigmastar.learning.fast import ContextBatches, learn_fast
-from sigmastar.learning.rank_search import FilteredFit
+from sigmastar.learning.pairing import FilteredFit
 from sigmastar.learning.repair import REPAIRS
 from sigmastar.learning.spectral import SpectralFit
 from sigmastar.operators.automaton import WeightedAutomaton

@@ -42,6 +42,16 @@ def climb_rates(
 
 
 @fast_kernel
+def mixed_logs(cells: Integers, first: Array, second: Array, rates: Array) -> Array:
+    """The log-probability of every step."""
+    logs = np.empty(len(cells))
+    for step in range(len(cells)):
+        rate = rates[cells[step]]
+        logs[step] = np.log((1.0 - rate) * first[step] + rate * second[step])
+    return logs
+
+
+@fast_kernel
 def mixed_log_likelihood(cells: Integers, weights: Array, first: Array, second: Array, rates: Array) -> float:
     total = 0.0
     for step in range(len(cells)):

@@ -2,8 +2,9 @@
 
 Everything is counted once, on the finest classes: counts without the held-out strings are a difference,
 counts on coarser classes are sums. One decomposition for each number of classes serves all ranks; the
-number of classes, the rank and the mixing rates are chosen by held-out likelihood, and the chosen model
-is recovered from all counts, its decomposition started from the one before. Counts add up, so a corpus
+number of classes, the rank and the mixing rates are chosen by held-out likelihood (of two numbers of
+classes where both have something to say: see `pairing`), and the chosen model is recovered from all counts,
+its decomposition started from the one before. Counts add up, so a corpus
 may come in batches, each forgotten once it is counted: the first one fixes the alphabet and the classes.
 """
 
@@ -16,15 +17,8 @@ import numpy as np
 
 from sigmastar.learning.contexts import choose_classes
 from sigmastar.learning.holdout import HeldOut, HeldStrings
-from sigmastar.learning.rank_search import (
-    Choice,
-    Classes,
-    FilteredFit,
-    Mapper,
-    Progress,
-    RankSearch,
-    search_ranks,
-)
+from sigmastar.learning.pairing import Choice, FilteredFit, choose
+from sigmastar.learning.rank_search import Classes, Mapper, Progress, RankSearch, search_ranks
 from sigmastar.parallel import thread_map
 from sigmastar.statistics.context_growth import most_frequent
 from sigmastar.statistics.contexts import ContextCounts
@@ -44,10 +38,10 @@ def learn_fast(
 ) -> FilteredFit:
     """Learn a filtered automaton; `n_states=None` lets held-out strings choose the rank."""
     batches = ContextBatches.first(strings, rng, n_classes)
-    choice = batches.choose(n_states, progress)
+    choice, run = batches.choose(n_states, progress), batches.run
     counts = batches.all_counts()
     del batches  # they take as much room again
-    return choice.learnt_from(counts.coarsened(*choice.classes))
+    return choice.learnt_from(counts.coarsened(*choice.classes), run)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,25 +83,29 @@ class ContextBatches:
             return self.kept
         return self.kept + ContextCounts.of(self.held.strings, self.kept.pasts, self.kept.futures)
 
+    @property
+    def run(self) -> Mapper:
+        """Side by side where the counts are few, since each number of classes takes room of its own."""
+        return thread_map if len(self.kept.slice_keys) <= _FEW_ENTRIES else map
+
     def fit(self, n_states: int | None = None, progress: Progress | None = None) -> FilteredFit:
         """Choose by the held-out strings, and recover from all counts."""
         choice = self.choose(n_states, progress)
-        return choice.learnt_from(self.all_counts().coarsened(*choice.classes))
+        return choice.learnt_from(self.all_counts().coarsened(*choice.classes), self.run)
 
     def choose(self, n_states: int | None = None, progress: Progress | None = None) -> Choice:
         """Classes, rank and mixing by the held-out strings."""
         say, held_out = progress or (lambda _: None), HeldOut.of(self.held.strings)
-        best = max(self._searches(held_out, n_states, say), key=lambda search: search.best.score)
-        choice = best.choice(held_out)
-        say(f"final fit with {choice.n_states} states")
+        searches = list(self._searches(held_out, n_states, say))
+        if n_states is not None:
+            searches = [max(searches, key=lambda search: search.best.score)]  # exactly so many
+        choice = choose(searches, held_out)
+        say(f"final fit with {' + '.join(str(part.n_states) for part in choice.parts)} states")
         return choice
 
     def _searches(self, held_out: HeldOut, n_states: int | None, say: Progress) -> Iterator[RankSearch]:
-        """With fewest and most classes; with numbers between them only where these two are close.
-
-        Side by side where the counts are few, since each number of classes takes room of its own.
-        """
-        run: Mapper = thread_map if len(self.kept.slice_keys) <= _FEW_ENTRIES else map
+        """With fewest and most classes; with numbers between them only where these two are close."""
+        run = self.run
         scores = []
 
         def search(classes: Classes) -> RankSearch:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.mixing_rates import climb_rates, mixed_log_likelihood
+from sigmastar.inference.filtering import sums_along
+from sigmastar.inference.mixing_rates import climb_rates, mixed_log_likelihood, mixed_logs
 from sigmastar.learning.holdout import HeldOut
 from sigmastar.operators.filtered import FilteredAutomaton, Walk
 
@@ -58,6 +59,13 @@ class Steps:
         """The log-likelihood a string under other rates of the classes, if the states stayed as they are."""
         total = mixed_log_likelihood(self.classes, self.weights, self.automaton, self.backoff, rates)
         return total / self.n_strings
+
+    def string_logs(self, rates: Array, held_out: HeldOut) -> Array:
+        """The log-probabilities of the distinct held-out strings, if the states stayed as they are."""
+        of_steps = mixed_logs(self.classes, self.automaton, self.backoff, rates)
+        n_edges, parent = held_out.trie.n_nodes - 1, held_out.trie.parent
+        along = sums_along(parent, np.concatenate([[0.0], of_steps[:n_edges]]))
+        return np.asarray(along[held_out.ending] + of_steps[n_edges:])
 
 
 def held_out_score(model: FilteredAutomaton, held_out: HeldOut) -> float:

@@ -21,7 +21,7 @@ from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import START_RATE, Steps, fit_rates
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
-from sigmastar.statistics.backoff import NextCounts
+from sigmastar.statistics.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.contexts import ContextTrie
 
@@ -34,45 +34,16 @@ Mapper = Callable[..., Iterable[Any]]
 
 RANKS = (2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80)
 _QUICK_ROUNDS = 10  # enough to compare ranks
-_MIXING_ROUNDS = 2
-_FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """A rank, its held-out score, and the mixing rates that gave it."""
+    """A rank, its held-out score, the mixing rates that gave it, and the log-probability of each string."""
 
     n_states: int
     score: float
     mixing: Array
-
-
-@dataclass(frozen=True, eq=False)
-class FilteredFit:
-    """A filtered automaton, why it has its rank, and the context model behind it."""
-
-    model: FilteredAutomaton
-    evidence: RankEvidence
-    contexts: ContextModel
-    held_out_score: float
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """All that is needed to learn the model again from other counts."""
-
-    classes: Classes
-    n_states: int
-    mixing: Array
-    score: float
-    evidence: RankEvidence
-    left: NDArray[np.float32]  # singular vectors to start from
-
-    def learnt_from(self, counts: ContextCounts) -> FilteredFit:
-        solver = partial(quick_svd, left=self.left, n_rounds=_FINAL_ROUNDS)
-        contexts = learn_contexts(counts, self.n_states, solver)
-        model = filtered(contexts).with_mixing(self.mixing)
-        return FilteredFit(model, self.evidence, contexts, self.score)
+    logs: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,16 +56,18 @@ class RankSearch:
     class_counts: Longs
     evidence: RankEvidence
 
-    def choice(self, held_out: HeldOut) -> Choice:
-        """With mixing rates that are fitted to the end."""
-        mixing, score, walk = self.best.mixing, self.best.score, self.model.walk(held_out.trie)
-        for _ in range(_MIXING_ROUNDS):
-            steps = Steps.of(self.model.with_mixing(mixing), held_out, walk)
-            mixing = fit_rates(steps, self.class_counts)
-            score = steps.score(mixing)
-        classes = self.model.backoff.contexts, self.futures
-        left = np.multiply(self.model.restarts, np.sqrt(self.class_counts)[:, None], dtype=np.float32)
-        return Choice(classes, self.best.n_states, mixing, score, self.evidence, left)
+    @property
+    def n_classes(self) -> int:
+        return self.model.backoff.contexts.n_classes
+
+    @property
+    def classes(self) -> Classes:
+        return self.model.backoff.contexts, self.futures
+
+    @property
+    def left(self) -> NDArray[np.float32]:
+        """The singular vectors, for another decomposition to start from."""
+        return np.multiply(self.model.restarts, np.sqrt(self.class_counts)[:, None], dtype=np.float32)
 
 
 def search_ranks(
@@ -138,7 +111,9 @@ def _scorer(
         if n_states not in trials:
             steps = Steps.of(whole.leading(n_states), held_out, walk, np.float32)
             rates = fit_rates(steps, class_counts, _QUICK_ROUNDS)
-            trials[n_states] = Trial(n_states, steps.score(rates), rates)
+            logs = steps.string_logs(rates, held_out)
+            score = float(held_out.end_counts @ logs) / held_out.n_strings
+            trials[n_states] = Trial(n_states, score, rates, logs)
         return trials[n_states].score
 
     return score
@@ -159,12 +134,11 @@ def _evidence(contexts: ContextModel, trials: dict[int, Trial], best: Trial) -> 
 def filtered(contexts: ContextModel, rate: float = START_RATE) -> FilteredAutomaton:
     """A context model behind the restart filter, with one mixing rate for all classes."""
     mixing = np.full(contexts.counts.pasts.n_classes, rate)
-    return FilteredAutomaton(
-        contexts.automaton, contexts.mass, backoff_of(contexts.counts), contexts.states, mixing
-    )
+    backoff = backoff_of(contexts.counts, kneser_ney)
+    return FilteredAutomaton(contexts.automaton, contexts.mass, backoff, contexts.states, mixing)
 
 
-def backoff_of(counts: ContextCounts) -> NgramModel:
+def backoff_of(counts: ContextCounts, smoothing: Smoothing = witten_bell) -> NgramModel:
     """The back-off model of next symbols on the same past classes."""
     following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
-    return NgramModel.of_counts(counts.strings_like.alphabet, following)
+    return NgramModel.of_counts(counts.strings_like.alphabet, following, smoothing)
