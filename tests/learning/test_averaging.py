@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmastar.data.generators import make_hmm
-from sigmastar.learning.averaging import best_share, held_steps, tune_average
+from sigmastar.learning.averaging import Candidate, best_share, held_steps, tune_average
 from sigmastar.learning.fast import learn_fast
 from sigmastar.learning.holdout import HeldOut
 
@@ -18,38 +18,58 @@ def test_the_share_is_the_most_likely_one(seed):
     rng = np.random.default_rng(seed)
     own, other, weights = rng.uniform(0.01, 1.0, 20), rng.uniform(0.01, 1.0, 20), rng.uniform(0.0, 3.0, 20)
 
-    def score(share):
+    def likelihood(share):
         return weights @ np.log((1.0 - share) * own + share * other)
 
     found = best_share(own, other, weights)
     assert 0.0 <= found < 1.0
-    assert score(found) >= max(score(share) for share in np.linspace(0.0, 0.999, 200)) - 1e-6
+    assert likelihood(found) >= max(likelihood(share) for share in np.linspace(0.0, 0.999, 200)) - 1e-6
 
 
 @pytest.fixture(scope="module")
-def filters():
+def candidates():
     rng = np.random.default_rng(0)
     machine = make_hmm(5, 4, rng)
-    good = learn_fast(machine.sample(4000, rng), np.random.default_rng(1)).model
-    poor = learn_fast(machine.sample(60, rng), np.random.default_rng(1), n_states=1).model
-    return good, poor, HeldOut.of(machine.sample(1000, rng))
+    many, few = (machine.sample(size, rng) for size in (4000, 60))
+    good = learn_fast(many, np.random.default_rng(1)).model
+    poor = learn_fast(few, np.random.default_rng(1), n_states=1).model
+    return candidate(good, many), candidate(poor, few), machine.sample(1000, rng)
 
 
-def test_a_poor_filter_adds_nothing(filters):
-    good, poor, held_out = filters
-    alone = held_out.weights @ np.log(held_steps(good, held_out)) / held_out.n_strings
-    tuned = tune_average(good, poor, held_out)
+def candidate(model, strings):
+    pasts = model.backoff.contexts
+    return Candidate(model, np.bincount(pasts.classify(strings), minlength=pasts.n_classes))
+
+
+def score(model, held):
+    held_out = HeldOut.of(held)
+    return held_out.weights @ np.log(held_steps(model, held_out)) / held_out.n_strings
+
+
+def test_steps_multiply_to_strings(candidates):
+    good, _, held = candidates
+    assert score(good.model, held) == pytest.approx(good.model.log_probability(held).mean())
+
+
+def test_a_poor_filter_adds_nothing(candidates):
+    good, poor, held = candidates
+    tuned = tune_average(good, poor, held)
     assert tuned.share == 0.0
-    assert tuned.score == pytest.approx(alone)
+    assert tuned.score == pytest.approx(score(good.model, held))
 
 
-def test_a_good_filter_takes_over_a_poor_one(filters):
-    good, poor, held_out = filters
-    tuned = tune_average(poor, good, held_out)
+def test_a_good_filter_takes_over_a_poor_one(candidates):
+    good, poor, held = candidates
+    tuned = tune_average(poor, good, held)
     assert tuned.share > 0.9
-    assert tuned.score > held_out.weights @ np.log(held_steps(poor, held_out)) / held_out.n_strings
+    assert tuned.score > score(poor.model, held)
 
 
-def test_a_filter_gains_nothing_from_itself(filters):
-    good, _, held_out = filters
-    assert tune_average(good, good, held_out).share == 0.0
+def test_a_filter_gains_nothing_from_itself(candidates):
+    good, _, held = candidates
+    assert tune_average(good, good, held).share == 0.0
+
+
+def test_one_string_is_judged_by_itself(candidates):
+    good, poor, held = candidates
+    assert np.isfinite(tune_average(poor, good, held.select(np.arange(1))).score)

@@ -3,8 +3,9 @@
     maximise over w in [0, 1]    sum_i c_i log ((1 - w) p_i + w q_i)
 
 for steps i taken c_i times, p_i and q_i the probabilities under the two filters. The sum is concave in w,
-so its slope has one root. One number is fitted: half a nat of the gain, about, is chance, on all
-held-out strings together, hence `_CLEARLY`.
+so its slope has one root. Mixing rates flatter the strings that they were tuned on, and the more so the
+more classes a filter has; so each half of the held-out strings is judged with rates tuned on the other.
+One number is fitted: half a nat of the gain, about, is chance, on all strings together, hence `_CLEARLY`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,22 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from sigmastar.learning.holdout import HeldOut
+from sigmastar.learning.mixing import tune_mixing
 from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.structures.strings import Strings
 
 Array = NDArray[np.float64]
 
 _CLEARLY = 2.0  # nats on all held-out strings
 _LEAST, _MOST = 0.0, 0.999  # the first stays, so that there is always a proper automaton to look at
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A filter with its rates tuned on held-out strings, and how often its classes were counted."""
+
+    model: FilteredAutomaton
+    class_counts: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -32,16 +43,28 @@ class Averaging:
     score: float
 
 
-def tune_average(first: FilteredAutomaton, second: FilteredAutomaton, held_out: HeldOut) -> Averaging:
+def tune_average(first: Candidate, second: Candidate, held: Strings) -> Averaging:
     """The best average of two filters on held-out strings, or the first alone."""
-    own, other = held_steps(first, held_out), held_steps(second, held_out)
-    share = best_share(own, other, held_out.weights)
-    alone, averaged = (
-        float(held_out.weights @ np.log(steps)) for steps in (own, (1.0 - share) * own + share * other)
-    )
-    if averaged < alone + _CLEARLY:
-        return Averaging(0.0, alone / held_out.n_strings)
-    return Averaging(share, averaged / held_out.n_strings)
+    halves = [held.select(np.arange(len(held))[at::2]) for at in (0, 1)] if len(held) > 1 else [held, held]
+    judged = [HeldOut.of(half) for half in halves]
+    own, other = (np.concatenate(_cross_steps(candidate, judged)) for candidate in (first, second))
+    weights = np.concatenate([half.weights for half in judged])
+    share = best_share(own, other, weights)
+    if weights @ np.log1p(share * (other / own - 1.0)) < _CLEARLY:
+        share = 0.0
+    return Averaging(share, _score(first, second, share, HeldOut.of(held)))
+
+
+def _cross_steps(candidate: Candidate, halves: list[HeldOut]) -> list[Array]:
+    """The steps of each half under the rates that the other one asks for."""
+    pairs = zip(halves, reversed(halves), strict=True)
+    model, counts = candidate.model, candidate.class_counts
+    return [held_steps(tune_mixing(model, counts, used, 2), judged) for judged, used in pairs]
+
+
+def _score(first: Candidate, second: Candidate, share: float, held_out: HeldOut) -> float:
+    steps = (1.0 - share) * held_steps(first.model, held_out) + share * held_steps(second.model, held_out)
+    return float(held_out.weights @ np.log(steps)) / held_out.n_strings
 
 
 def held_steps(model: FilteredAutomaton, held_out: HeldOut) -> Array:

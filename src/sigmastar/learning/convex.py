@@ -1,7 +1,7 @@
 """`convex`: non-negative by construction, deterministic, without expectation-maximisation over strings.
 
 Proper automata by the concave stages, from coarse and fine context classes in several sizes, race on
-held-out likelihood: a further round for the better half, all that pay for the leaders. Where held-out
+held-out likelihood: further rounds for the better half, all that pay for the leaders. Where held-out
 strings approve, the leaders are mixed, which is a proper automaton again and averages out part of what
 each got wrong.
 
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sigmastar.factorization.rank import RankEvidence
 from sigmastar.learning.ascent import mixture_weights
-from sigmastar.learning.averaging import tune_average
+from sigmastar.learning.averaging import Candidate, tune_average
 from sigmastar.learning.beliefs import class_beliefs
 from sigmastar.learning.concave import AnchorModel, learn_again, learn_anchor_model
 from sigmastar.learning.contexts import (
@@ -45,7 +45,8 @@ from sigmastar.structures.strings import Strings
 Array = NDArray[np.float64]
 
 CLASSES = (300, 1500)
-_MOST_ROUNDS, _ROUND_GAIN, _N_LEADERS = 20, 1e-4, 5
+_FIRST_ROUNDS, _MOST_ROUNDS, _ROUND_GAIN, _PATIENCE = 2, 20, 1e-4, 2
+_N_LEADERS, _CLOSE = 5, 0.01  # nats a string
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +87,7 @@ def learn_convex(
     pairs = zip(best.members, counted, strict=True)
     again = [learn_again(member.model, part, strings) for member, part in pairs]  # from where they stand
     anchors = _joined(again, best.weights, counted[0], strings).filtered(counted[0].counts, best.mixing)
-    average = None if n_states is not None else _average(best.filtered(kept), strings, held, held_out, say)
+    average = None if n_states is not None else _average(best.candidate(kept), strings, held, say)
     return ConvexFit(
         anchors if average is None else average.with_first(anchors),
         _evidence(trials, leaders[0]),
@@ -107,15 +108,13 @@ class _Average:
         return AveragedFilters((anchors, self.spectral), np.array([1.0 - self.share, self.share]))
 
 
-def _average(
-    anchors: FilteredAutomaton, strings: Strings, held: Strings, held_out: HeldOut, say: Progress
-) -> _Average | None:
+def _average(anchors: Candidate, strings: Strings, held: Strings, say: Progress) -> _Average | None:
     """What `fast` learns from the same strings, judged by the same held-out ones; None if it adds nothing."""
     say("repaired spectral operators")
     batches = ContextBatches.judged_by(HeldStrings(held, held is strings), strings)
     choice = batches.choose()
-    spectral = choice.learnt_from(batches.kept.coarsened(*choice.classes)).model
-    tuned = tune_average(anchors, spectral, held_out)
+    counts = batches.kept.coarsened(*choice.classes)
+    tuned = tune_average(anchors, Candidate(choice.learnt_from(counts).model, counts.past_counts), held)
     if not tuned.share:
         return None
     whole = choice.learnt_from(batches.all_counts().coarsened(*choice.classes)).model
@@ -175,9 +174,10 @@ class _Mixed:
         trial = _trial(members[0].contexts, held_out, model)
         return cls(members, weights, trial.score, trial.mixing)
 
-    def filtered(self, kept: Strings) -> FilteredAutomaton:
+    def candidate(self, kept: Strings) -> Candidate:
         model = _joined([member.model for member in self.members], self.weights, self.contexts, kept)
-        return model.filtered(self.contexts.counts, self.mixing)
+        counts = self.contexts.counts
+        return Candidate(model.filtered(counts, self.mixing), counts.past_counts)
 
 
 def _best_mixture(leaders: list[_Trial], kept: Strings, held_out: HeldOut) -> _Mixed:
@@ -199,9 +199,14 @@ def _joined(
 
 
 def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> list[_Trial]:
-    """One more round for the better half, all that pay for the leaders of it: first scores say little."""
+    """First rounds for the better half and all that are close, all that pay for the leaders of them.
+
+    First scores say little: large models are slow to gain.
+    """
+    limit = max(trial.score for trial in trials) - _CLOSE
     better = _leading(trials, (len(trials) + 1) // 2)
-    once = thread_map(lambda trial: _with_rounds(trial, kept, held_out, say, 1), better)
+    better = [trial for trial in trials if trial in better or trial.score >= limit]
+    once = thread_map(lambda trial: _with_rounds(trial, kept, held_out, say, _FIRST_ROUNDS), better)
     leaders = _leading(once, _N_LEADERS)
     return _leading(thread_map(lambda trial: _with_rounds(trial, kept, held_out, say), leaders), _N_LEADERS)
 
@@ -213,14 +218,16 @@ def _leading(trials: list[_Trial], n_trials: int) -> list[_Trial]:
 def _with_rounds(
     trial: _Trial, kept: Strings, held_out: HeldOut, say: Progress, most_rounds: int = _MOST_ROUNDS
 ) -> _Trial:
-    """Further rounds, as long as held-out data approve of them."""
+    """Further rounds, as long as held-out data approve; they may lead down before they lead up."""
+    best, misses = trial, 0
     for n_rounds in range(1, most_rounds + 1):
         say(f"concave stages, round {n_rounds + 1}")
-        following = _trial(trial.contexts, held_out, learn_again(trial.model, trial.contexts, kept))
-        if following.score < trial.score + _ROUND_GAIN:
+        trial = _trial(trial.contexts, held_out, learn_again(trial.model, trial.contexts, kept))
+        misses = 0 if trial.score >= best.score + _ROUND_GAIN else misses + 1
+        best = trial if misses == 0 else best
+        if misses == _PATIENCE:
             break
-        trial = following
-    return trial
+    return best
 
 
 def _evidence(trials: list[_Trial], best: _Trial) -> RankEvidence:
