@@ -1,12 +1,13 @@
-"""From searches to a model: the best one, or the two best as one automaton.
+"""From searches to a model: the best one, or with it the best on coarser classes, as one automaton.
 
-Few classes are counted well, many see far: either errs in its own way, so the direct sum of the two
+Many classes see far, few are counted well: each errs in its own way, so the direct sum of the two
 
-    initial = (w u, (1 - w) u'),    A_y = diag(A_y, A'_y),    f = w f_1 + (1 - w) f_2
+    initial = ((1 - w) u, w u'),    A_y = diag(A_y, A'_y),    f = (1 - w) f_1 + w f_2
 
 is better than both. Coarse classes are unions of fine ones, so one filter on the fine classes serves both
-halves: the restart state of a class is (w Y_r, (1 - w) Y'_r'), r' the coarse class that holds r. The share w
-is the most likely one on held-out strings.
+halves: the restart state of a class r is ((1 - w) Y_r, w Y'_r'), r' the coarse class that holds it. The
+share w is the most likely one on held-out strings. Finer classes than those of the best are not joined:
+what they add on rare strings, they take away on frequent ones.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
 
 Array = NDArray[np.float64]
+Longs = NDArray[np.int64]
 
 _MIXING_ROUNDS = 2
 _FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
-_LEAST_SHARE = 0.1
+_LEAST_SHARE = 0.05
 _SHARE_STRENGTH, _SHARE_ROUNDS = 20.0, 50
 _MOST_CELLS = 1 << 22  # of the operators of a pair: half of them are zero
 
 
 @dataclass(frozen=True, eq=False)
 class FilteredFit:
-    """A filtered automaton, why it has its rank, and the context model behind it (of a pair, the better)."""
+    """A filtered automaton, why it has its rank, and the context model behind it (of a pair, the first)."""
 
     model: FilteredAutomaton
     evidence: RankEvidence
@@ -66,8 +68,7 @@ class Part:
 class Choice:
     """All that is needed to learn the model again from other counts."""
 
-    parts: tuple[Part, ...]  # finer classes first
-    leader: int  # the better of them
+    parts: tuple[Part, ...]  # the best, and perhaps one on coarser classes
     mixing: Array
     score: float
     evidence: RankEvidence
@@ -80,23 +81,21 @@ class Choice:
     def learnt_from(self, counts: ContextCounts, run: Mapper = map) -> FilteredFit:
         contexts = list(run(lambda part: part.recovered(counts), self.parts))
         model = joined([filtered(of) for of in contexts], [part.share for part in self.parts])
-        return FilteredFit(model.with_mixing(self.mixing), self.evidence, contexts[self.leader], self.score)
+        return FilteredFit(model.with_mixing(self.mixing), self.evidence, contexts[0], self.score)
 
 
 def choose(searches: Sequence[RankSearch], held_out: HeldOut) -> Choice:
-    """The best of all that were found, together with the second where held-out strings give both a share."""
-    best, *others = sorted(searches, key=lambda search: -search.best.score)
-    chosen = {best: 1.0}
-    if others and _can_be_paired(best, others[0]):
-        share = _share(best.best.logs, others[0].best.logs, held_out)
-        if _LEAST_SHARE < share < 1.0 - _LEAST_SHARE:
-            chosen = {best: share, others[0]: 1.0 - share}
-    members = sorted(chosen, key=lambda search: -search.n_classes)
-    shares = [chosen[member] for member in members]
+    """The best of all that were found, and the best on coarser classes where that one has a share to give."""
+    best = max(searches, key=lambda search: search.best.score)
+    members, shares = [best], [1.0]
+    for coarser in _partners(best, searches):
+        share = _share(coarser.best.logs, best.best.logs, held_out)
+        if share > _LEAST_SHARE:
+            members, shares = [best, coarser], [1.0 - share, share]
     model = joined([member.model for member in members], shares)
-    mixing, score = _fitted_rates(model.with_mixing(members[0].best.mixing), members[0], held_out)
+    mixing, score = _fitted_rates(model.with_mixing(best.best.mixing), best.class_counts, held_out)
     parts = tuple(Part(m.classes, m.best.n_states, m.left, s) for m, s in zip(members, shares, strict=True))
-    return Choice(parts, members.index(best), mixing, score, best.evidence)
+    return Choice(parts, mixing, score, best.evidence)
 
 
 def joined(models: Sequence[FilteredAutomaton], shares: Sequence[float]) -> FilteredAutomaton:
@@ -115,11 +114,11 @@ def joined(models: Sequence[FilteredAutomaton], shares: Sequence[float]) -> Filt
     )
 
 
-def _can_be_paired(first: RankSearch, second: RankSearch) -> bool:
-    """Small corpora have no more classes to offer, large alphabets no room for another operator a symbol."""
-    n_states = first.best.n_states + second.best.n_states
-    fits = n_states**2 * len(first.model.alphabet) <= _MOST_CELLS
-    return fits and first.n_classes != second.n_classes
+def _partners(best: RankSearch, searches: Sequence[RankSearch]) -> list[RankSearch]:
+    """The best on coarser classes, if there is one: large alphabets have no room for more operators."""
+    most_states = int(np.sqrt(_MOST_CELLS / max(len(best.model.alphabet), 1))) - best.best.n_states
+    coarser = [s for s in searches if s.n_classes < best.n_classes and s.best.n_states <= most_states]
+    return sorted(coarser, key=lambda search: -search.best.score)[:1]
 
 
 def _share(first: Array, second: Array, held_out: HeldOut) -> float:
@@ -132,11 +131,11 @@ def _share(first: Array, second: Array, held_out: HeldOut) -> float:
     )
 
 
-def _fitted_rates(model: FilteredAutomaton, finest: RankSearch, held_out: HeldOut) -> tuple[Array, float]:
+def _fitted_rates(model: FilteredAutomaton, class_counts: Longs, held_out: HeldOut) -> tuple[Array, float]:
     """Mixing rates that are fitted to the end, and the score with them."""
     mixing, score, walk = model.mixing, -np.inf, model.walk(held_out.trie)
     for _ in range(_MIXING_ROUNDS):
         steps = Steps.of(model.with_mixing(mixing), held_out, walk, np.float32)
-        mixing = fit_rates(steps, finest.class_counts)
+        mixing = fit_rates(steps, class_counts)
         score = steps.score(mixing)
     return mixing, score
