@@ -1,10 +1,11 @@
-"""`auto`: the best spectral starts, polished by expectation-maximisation, and the best two or three mixed.
+"""`auto`: the best spectral starts, polished by expectation-maximisation, and the best few mixed.
 
 Anchored starts from coarse and fine context classes, in several sizes, race on held-out likelihood: a
 few iterations each, those close to the lead go on. The leaders climb until held-out data say stop, and
-beside them a stranger or two, random starts of the leader's size, unless they fall behind; a member
-whose states still gain by being split in two is split. The last iterations see all strings. A mixture
-of proper automata is a proper automaton, and averages out part of what each got wrong.
+beside them a stranger or two: random starts of the leader's size or twice it, unless they fall behind.
+The best two are members of the result, others if held-out data gain by them; a member whose states still
+gain by being split in two is split. The last iterations see all strings. A mixture of proper automata is
+a proper automaton, and averages out part of what each got wrong.
 
 Where held-out data profit from it (long contexts that recur word for word), the automaton is read
 through the restart filter, with a back-off model of long contexts beside it.
@@ -51,9 +52,9 @@ _TRACK = 30_000
 _LEGS = ((3, 5, 2.0), (9, 3, 0.25), (20, 2, 0.1))  # iterations, runners that go on, nats they may trail
 _LONGEST, _LONGEST_ON_ALL, _LONGEST_OF_BEST = 100, 30, 60
 _WORTHWHILE = 2.0  # nats on all strings, for a few iterations more
-_FEW_STRANGERS, _MORE_STRANGERS, _KNOWN_ENOUGH = 1, 2, 1.5
-_STRANGER_LEG, _STRANGER_GAP, _STRANGER_HANDICAP = 32, 0.3, 5.0  # iterations, nats a string, nats in all
-_THIRD_GAIN = 1.0  # nats on all held-out strings
+_KNOWN_ENOUGH = 1.5
+_STRANGER_LEG, _STRANGER_GAP, _STRANGER_HANDICAP = 32, 0.3, 2.0  # iterations, nats a string, nats in all
+_MEMBER_GAIN = 1.0  # nats on all held-out strings
 _SPLIT_TRIAL, _SPLIT_GAIN = 12, 60.0  # iterations, nats on all strings
 _LONG_CONTEXTS, _FILTER_GAIN = 5000, 0.003
 
@@ -116,7 +117,7 @@ def learn_auto(
     contexts = [_contexts(strings, setting.kept, size, n_states) for size in CLASSES]
     runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
     leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
-    finalists = _finalists(setting, leaders, _n_strangers(contexts, leaders[0].best.n_states))
+    finalists = _finalists(setting, leaders, _stranger_sizes(contexts, leaders[0].best.n_states, n_states))
     climbs = _members(setting, finalists, alone=n_states is not None)
     leading = [climb.best for climb in climbs]
     weights = mixture_weights(leading, setting.held_out)
@@ -162,19 +163,21 @@ def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]
     return runners
 
 
-def _n_strangers(contexts: Sequence[ContextModel], n_states: int) -> int:
-    """More where the spectrum says little about so many states."""
+def _stranger_sizes(contexts: Sequence[ContextModel], leading: int, n_states: int | None) -> list[int]:
+    """The leader's; where the spectrum says little about so many states, a larger one too."""
     known = max(count_above(part.singular_values, context_noise(part.counts)) for part in contexts)
-    return _MORE_STRANGERS if n_states > _KNOWN_ENOUGH * known else _FEW_STRANGERS
+    if leading <= _KNOWN_ENOUGH * known:
+        return [leading]
+    return [leading, min(2 * leading, LARGEST) if n_states is None else n_states]
 
 
-def _finalists(setting: _Setting, leaders: Sequence[Climb], n_strangers: int) -> list[Climb]:
+def _finalists(setting: _Setting, leaders: Sequence[Climb], sizes: Sequence[int]) -> list[Climb]:
     """Leaders and strangers at the top of the track, the best first; strangers must be clearly better."""
     lead = leaders[0].best_score
     climbs = [setting.on_track(climb) for climb in leaders]
     handicaps = {id(climb): 0.0 for climb in climbs}
-    for _ in range(n_strangers):
-        climb = _stranger(setting, leaders[0].best.n_states)
+    for size in sizes:
+        climb = _stranger(setting, size)
         if climb.best_score > lead - _STRANGER_GAP:
             climbs.append(setting.on_track(climb))
             handicaps[id(climb)] = _STRANGER_HANDICAP / setting.held_out.n_strings
@@ -182,26 +185,22 @@ def _finalists(setting: _Setting, leaders: Sequence[Climb], n_strangers: int) ->
 
 
 def _members(setting: _Setting, finalists: Sequence[Climb], alone: bool) -> list[Climb]:
-    """The best `alone`, or what is mixed: two or three, with states that are split as long as it pays."""
+    """The best `alone`, or what is mixed, with states that are split as long as it pays."""
     climbs = sorted(map(setting.on_all, finalists[:2]), key=lambda climb: -climb.best_score)
     climbs[0].run(_LONGEST_OF_BEST, setting.tolerance, progress=setting.say)  # it is worth more patience
     if alone:
         return climbs[:1]
-    climbs += _third(setting, climbs, finalists)
+    for at in range(2, len(finalists)):
+        if _gains(setting, finalists[:at], finalists[at]):  # on the track already
+            another = setting.on_all(finalists[at])
+            climbs += [another] if _gains(setting, climbs, another) else []
     return [_split_while_it_pays(setting, climb) for climb in climbs]
 
 
-def _third(setting: _Setting, climbs: Sequence[Climb], finalists: Sequence[Climb]) -> list[Climb]:
-    """One member more, if held-out strings clearly gain by it, on the track already."""
-    if len(finalists) < 3 or not _gains(setting, finalists[:2], finalists[2]):
-        return []
-    third = setting.on_all(finalists[2])
-    return [third] if _gains(setting, climbs, third) else []
-
-
 def _gains(setting: _Setting, climbs: Sequence[Climb], another: Climb) -> bool:
+    """Whether held-out strings clearly gain by one member more."""
     without, with_it = (_held_out_of(setting, members) for members in (climbs, [*climbs, another]))
-    return with_it > without + _THIRD_GAIN / setting.held_out.n_strings
+    return with_it > without + _MEMBER_GAIN / setting.held_out.n_strings
 
 
 def _held_out_of(setting: _Setting, climbs: Sequence[Climb]) -> float:
