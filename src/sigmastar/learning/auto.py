@@ -117,7 +117,8 @@ def learn_auto(
     contexts = [_contexts(strings, setting.kept, size, n_states) for size in CLASSES]
     runners = _race(setting, [start for part in contexts for start in _starts(part, n_states)])
     leaders = sorted(runners, key=lambda runner: -runner.best_score)[:2]
-    finalists = _finalists(setting, leaders, _stranger_sizes(contexts, leaders[0].best.n_states, n_states))
+    largest = max(leader.best.n_states for leader in leaders)
+    finalists = _finalists(setting, leaders, _stranger_sizes(contexts, largest, n_states))
     climbs = _members(setting, finalists, alone=n_states is not None)
     leading = [climb.best for climb in climbs]
     weights = mixture_weights(leading, setting.held_out)
@@ -164,7 +165,7 @@ def _race(setting: _Setting, starts: Sequence[WeightedAutomaton]) -> list[Climb]
 
 
 def _stranger_sizes(contexts: Sequence[ContextModel], leading: int, n_states: int | None) -> list[int]:
-    """The leader's; where the spectrum says little about so many states, a larger one too."""
+    """The larger leader's; where the spectrum says little about so many states, a larger one too."""
     known = max(count_above(part.singular_values, context_noise(part.counts)) for part in contexts)
     if leading <= _KNOWN_ENOUGH * known:
         return [leading]
