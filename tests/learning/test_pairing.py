@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -32,8 +34,10 @@ def models(strings) -> list[FilteredAutomaton]:
 @pytest.fixture(scope="module")
 def searches(strings) -> tuple[list[RankSearch], HeldOut]:
     held_out = HeldOut.of(TRUTH.sample(500, np.random.default_rng(1)))
-    counts = [ContextCounts.of(strings, *choose_classes(strings, size)) for size in (8, 60)]
-    return [search_ranks(of, held_out, None) for of in counts], held_out
+    counts = [ContextCounts.of(strings, *choose_classes(strings, size)) for size in (2, 8)]
+    coarse, fine = (search_ranks(of, held_out, None) for of in counts)
+    assert fine.best.score > coarse.best.score  # else there would be no pair
+    return [coarse, fine], held_out
 
 
 def test_the_pair_is_the_weighted_sum_of_the_functions(models, strings):
@@ -81,21 +85,34 @@ def test_the_share_is_the_most_likely_one(seed):
 def test_a_pair_is_chosen_only_with_coarser_classes(searches, monkeypatch):
     (coarse, fine), held_out = searches
     monkeypatch.setattr(module, "_LEAST_SHARE", 0.0)
-    best = max(searches[0], key=lambda search: search.best.score)
-    n_parts = [len(choose([first], held_out).parts) for first in (coarse, fine)]
-    assert n_parts == [1, 1]
+    monkeypatch.setattr(module, "_DOUBT", 0.0)
+    assert len(choose([fine], held_out).parts) == 1
     choice = choose([coarse, fine], held_out)
-    assert choice.classes == best.classes
-    assert len(choice.parts) == (2 if best is fine else 1)
+    assert [part.classes for part in choice.parts] == [fine.classes, coarse.classes]
     assert sum(part.share for part in choice.parts) == pytest.approx(1.0)
+    better = replace(coarse, best=replace(coarse.best, score=fine.best.score + 1.0))
+    assert [part.classes for part in choose([better, fine], held_out).parts] == [coarse.classes]
+
+
+def test_coarser_classes_that_are_as_good_take_the_place_of_the_best(searches, monkeypatch):
+    (coarse, fine), held_out = searches
+    gap = fine.best.score - coarse.best.score
+    logs = np.repeat(fine.best.logs - coarse.best.logs, held_out.end_counts.astype(int))
+    errors = gap / (logs.std() / np.sqrt(held_out.n_strings))
+    for doubt, expected in ((0.99 * errors, fine), (1.01 * errors, coarse)):
+        monkeypatch.setattr(module, "_DOUBT", doubt)
+        assert choose([coarse, fine], held_out).classes == expected.classes
 
 
 def test_a_small_share_is_left_out(searches, monkeypatch):
+    monkeypatch.setattr(module, "_DOUBT", 0.0)
     monkeypatch.setattr(module, "_LEAST_SHARE", 1.0)
     assert len(choose(*searches).parts) == 1
 
 
 def test_large_operators_are_not_paired(searches, monkeypatch):
+    monkeypatch.setattr(module, "_DOUBT", 0.0)
+    monkeypatch.setattr(module, "_LEAST_SHARE", 0.0)
     monkeypatch.setattr(module, "_MOST_CELLS", 0)
     assert len(choose(*searches).parts) == 1
 
@@ -107,8 +124,10 @@ def test_the_number_of_states_asked_for_is_kept(strings):
 
 def test_a_pair_is_recovered_from_all_counts(strings, monkeypatch):
     monkeypatch.setattr(module, "_LEAST_SHARE", 0.0)
-    batches = ContextBatches.first(strings, np.random.default_rng(0), (8, 60))
+    monkeypatch.setattr(module, "_DOUBT", 0.0)
+    batches = ContextBatches.first(strings, np.random.default_rng(0), (2, 8))
     choice, counts = batches.choose(), batches.all_counts()
+    assert len(choice.parts) == 2
     fit = choice.learnt_from(counts.coarsened(*choice.classes))
     assert fit.model.automaton.n_states == sum(part.n_states for part in choice.parts)
     assert fit.contexts.counts.n_strings == len(strings)

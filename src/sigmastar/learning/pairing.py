@@ -1,4 +1,4 @@
-"""From searches to a model: the best one, or with it the best on coarser classes, as one automaton.
+"""From searches to a model: the best one, or with it the second on coarser classes, as one automaton.
 
 Many classes see far, few are counted well: each errs in its own way, so the direct sum of the two
 
@@ -7,7 +7,8 @@ Many classes see far, few are counted well: each errs in its own way, so the dir
 is better than both. Coarse classes are unions of fine ones, so one filter on the fine classes serves both
 halves: the restart state of a class r is ((1 - w) Y_r, w Y'_r'), r' the coarse class that holds it. The
 share w is the most likely one on held-out strings. Finer classes than those of the best are not joined:
-what they add on rare strings, they take away on frequent ones.
+what they add on rare strings, they take away on frequent ones. For the same reason coarser classes that are
+as good as the best, as far as held-out strings can tell, take its place.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sigmastar.inference.mixing_rates import climb_rates
 from sigmastar.learning.contexts import ContextModel, learn_contexts
 from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import Steps, fit_rates
-from sigmastar.learning.rank_search import Classes, Mapper, RankSearch, filtered
+from sigmastar.learning.rank_search import Classes, Mapper, RankSearch, Trial, filtered
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
@@ -35,6 +36,7 @@ Longs = NDArray[np.int64]
 
 _MIXING_ROUNDS = 2
 _FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
+_DOUBT = 0.5
 _LEAST_SHARE = 0.05
 _SHARE_STRENGTH, _SHARE_ROUNDS = 20.0, 50
 _MOST_CELLS = 1 << 22  # of the operators of a pair: half of them are zero
@@ -85,13 +87,13 @@ class Choice:
 
 
 def choose(searches: Sequence[RankSearch], held_out: HeldOut) -> Choice:
-    """The best of all that were found, and the best on coarser classes where that one has a share to give."""
-    best = max(searches, key=lambda search: search.best.score)
+    """The best of all that were found, and the second where it is coarser and has a share to give."""
+    best = _leader(searches, held_out)
     members, shares = [best], [1.0]
-    for coarser in _partners(best, searches):
-        share = _share(coarser.best.logs, best.best.logs, held_out)
+    if (second := _partner(best, searches)) is not None:
+        share = _share(second.best.logs, best.best.logs, held_out)
         if share > _LEAST_SHARE:
-            members, shares = [best, coarser], [1.0 - share, share]
+            members, shares = [best, second], [1.0 - share, share]
     model = joined([member.model for member in members], shares)
     mixing, score = _fitted_rates(model.with_mixing(best.best.mixing), best.class_counts, held_out)
     parts = tuple(Part(m.classes, m.best.n_states, m.left, s) for m, s in zip(members, shares, strict=True))
@@ -114,11 +116,26 @@ def joined(models: Sequence[FilteredAutomaton], shares: Sequence[float]) -> Filt
     )
 
 
-def _partners(best: RankSearch, searches: Sequence[RankSearch]) -> list[RankSearch]:
-    """The best on coarser classes, if there is one: large alphabets have no room for more operators."""
-    most_states = int(np.sqrt(_MOST_CELLS / max(len(best.model.alphabet), 1))) - best.best.n_states
-    coarser = [s for s in searches if s.n_classes < best.n_classes and s.best.n_states <= most_states]
-    return sorted(coarser, key=lambda search: -search.best.score)[:1]
+def _leader(searches: Sequence[RankSearch], held_out: HeldOut) -> RankSearch:
+    """The best, or coarser classes that are as good within `_DOUBT` standard errors of the difference."""
+    best = max(searches, key=lambda search: search.best.score)
+    coarser = [s for s in searches if s.n_classes < best.n_classes]
+    as_good = [s for s in coarser if _is_as_good(s.best, best.best, held_out)]
+    return min(as_good, key=lambda search: search.n_classes, default=best)
+
+
+def _is_as_good(trial: Trial, best: Trial, held_out: HeldOut) -> bool:
+    gap = best.score - trial.score
+    squares = held_out.end_counts @ (best.logs - trial.logs - gap) ** 2
+    return bool(gap < _DOUBT * np.sqrt(squares) / held_out.n_strings)
+
+
+def _partner(best: RankSearch, searches: Sequence[RankSearch]) -> RankSearch | None:
+    """The best of the others, if it is coarser; large alphabets have no room for more operators."""
+    others = [search for search in searches if search is not best]
+    second = max(others, key=lambda search: search.best.score, default=best)
+    n_cells = (best.best.n_states + second.best.n_states) ** 2 * len(best.model.alphabet)
+    return second if second.n_classes < best.n_classes and n_cells <= _MOST_CELLS else None
 
 
 def _share(first: Array, second: Array, held_out: HeldOut) -> float:
