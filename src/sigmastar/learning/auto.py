@@ -3,8 +3,8 @@
 Anchored starts from coarse and fine context classes, in several sizes, race on held-out likelihood: a
 few iterations each, those close to the lead go on. The leaders climb until held-out data say stop, and
 beside them a stranger or two: random starts of the leader's size or twice it, unless they fall behind.
-The best two are members of the result, others if held-out data gain by them; a member whose states still
-gain by being split in two is split. The last iterations see all strings. A mixture of proper automata is
+The best two are members of the result, split in two as long as their states gain by it; others are if
+held-out data gain by them. The last iterations see all strings. A mixture of proper automata is
 a proper automaton, and averages out part of what each got wrong.
 
 Where held-out data profit from it (long contexts that recur word for word), the automaton is read
@@ -186,16 +186,17 @@ def _finalists(setting: _Setting, leaders: Sequence[Climb], sizes: Sequence[int]
 
 
 def _members(setting: _Setting, finalists: Sequence[Climb], alone: bool) -> list[Climb]:
-    """The best `alone`, or what is mixed, with states that are split as long as it pays."""
+    """The best `alone`, or the best two, with states that are split as long as it pays, and others."""
     climbs = sorted(map(setting.on_all, finalists[:2]), key=lambda climb: -climb.best_score)
     climbs[0].run(_LONGEST_OF_BEST, setting.tolerance, progress=setting.say)  # it is worth more patience
     if alone:
         return climbs[:1]
+    climbs = [_split_while_it_pays(setting, climb) for climb in climbs]
     for at in range(2, len(finalists)):
         if _gains(setting, finalists[:at], finalists[at]):  # on the track already
             another = setting.on_all(finalists[at])
             climbs += [another] if _gains(setting, climbs, another) else []
-    return [_split_while_it_pays(setting, climb) for climb in climbs]
+    return climbs
 
 
 def _gains(setting: _Setting, climbs: Sequence[Climb], another: Climb) -> bool:
