@@ -3,6 +3,9 @@
 Kernels release the interpreter lock, so that threads may run them side by side, and are cached on
 disk; where no folder is writable the cache is left out instead of failing at import. Kernels that
 call each other must live in one module: numba's cache does not notice changes in other files.
+
+A helper that one place calls is a `part`: compiled by itself it would pass through the optimiser twice, there
+and again inside its caller, and get an entry from Python that nobody uses.
 """
 
 from __future__ import annotations
@@ -30,6 +33,11 @@ def kernel(function: Function) -> Function:
 def fast_kernel(function: Function) -> Function:
     """A kernel whose sums may be taken in any order, so that they fill the vector registers."""
     return _compiled(function, _ANY_ORDER)
+
+
+def part(function: Function) -> Function:
+    """A helper that is written into the kernels that call it; their freedoms are then its own."""
+    return cast(Function, njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
 def _compiled(function: Function, freedoms: frozenset[str]) -> Function:

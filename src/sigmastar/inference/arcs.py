@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -47,7 +47,7 @@ def _distance_bin(distance: int) -> int:
     return 6 if distance <= 10 else 7
 
 
-@kernel
+@part
 def _context_indicators(
     words: Codes, column: int, h: int, m: int, side: int, span: int, mask: int, found: Longs, n: int
 ) -> int:
@@ -234,7 +234,7 @@ def weigh_ways(words: Codes, starts: Longs, at: Longs, ways: Codes, theta: Array
     return weights
 
 
-@kernel
+@part
 def _gold_siblings(heads: Codes) -> Codes:
     """The modifier next to each word towards its head, or 0."""
     siblings = np.zeros(len(heads), np.int32)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Bytes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -66,19 +66,20 @@ def _equal(text: Bytes, a: int, a_end: int, b: int, b_end: int) -> bool:
     return step == a_end - a
 
 
-@kernel
+@part
 def _same_piece(text: Bytes, places: Ints, k: int, begin: int, end: int, word: int, word_end: int) -> bool:
     if (word < 0) != (places[k, 2] < 0) or not _equal(text, places[k, 0], places[k, 1], begin, end):
         return False
     return word < 0 or _equal(text, places[k, 2], places[k, 3], word, word_end)
 
 
-@kernel
+@part
 def _doubled(text: Bytes, places: Ints, slots: Ints) -> tuple[Ints, Ints]:
     """Room for twice as many pieces, with all of them in their new slots."""
     more, wider = np.zeros((2 * len(places), 4), np.int64), np.full(2 * len(slots), -1, np.int64)
-    more[: len(places)] = places
     for k in range(len(places)):
+        for place in range(4):
+            more[k, place] = places[k, place]
         _, code = _read(text, places[k, 0], _SEED)
         if places[k, 2] >= 0:
             _, code = _read(text, places[k, 2], code)

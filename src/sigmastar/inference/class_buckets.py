@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -70,7 +70,7 @@ def bucket_classes(
     return ClassBuckets(gap_starts, gap_futures, step_starts, step_futures, ends, starts)
 
 
-@kernel
+@part
 def _sizes(
     codes: Integers, offsets: Longs, past_table: Integers, past_edge: int, n_steps: int
 ) -> tuple[Longs, Longs, Longs]:

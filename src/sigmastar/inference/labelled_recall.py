@@ -13,14 +13,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Array = NDArray[np.float64]
 
 
-@fast_kernel
+@part
 def _cell(i: int, j: int, n: int) -> int:
     w = j - i
     return (w - 1) * n - (w - 1) * (w - 2) // 2 + i
@@ -147,7 +147,7 @@ def decode(
     return spans[:count], best[n_cells - 1 :]
 
 
-@fast_kernel
+@part
 def _spread(
     chain: int, value: float, chain_starts: Longs, chain_labels: Ints, mass: Array, is_leaf: bool
 ) -> None:
@@ -156,7 +156,7 @@ def _spread(
         mass[chain_labels[k]] += value
 
 
-@fast_kernel
+@part
 def _choose(
     c: int,
     is_leaf: bool,

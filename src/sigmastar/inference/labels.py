@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -31,7 +31,7 @@ def _place(template: int, a: int, b: int, c: int, mask: int) -> int:
     return np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))  # type: ignore[return-value]
 
 
-@kernel
+@part
 def _around(heads: Codes, m: int) -> tuple[int, int, int, int]:
     """The first and the last modifier of m, and its siblings next to it: inwards and outwards; 0: none."""
     h = heads[m]

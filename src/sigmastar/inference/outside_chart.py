@@ -15,24 +15,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[Any]
 Rules = Any  # structures.rule_trie.ChartRules: numba knows named tuples by their fields
 
 
-@kernel
+@part
 def _cell(i: int, j: int) -> int:
     return j * (j - 1) // 2 + i
 
 
-@kernel
+@part
 def _power(exponent: int) -> float:
     return float(np.ldexp(1.0, min(max(exponent, -1060), 1020)))
 
 
-@kernel
+@part
 def _rewrite_outside(
     first_unary: int, rules: Rules, weights: Array, values: Array, outer: Array, counts: Array
 ) -> None:
@@ -45,14 +45,14 @@ def _rewrite_outside(
             counts[rules.unary_event[at]] += share * values[rules.unary_child[at]]
 
 
-@kernel
+@part
 def _count_words(code: int, scale: float, rules: Rules, weights: Array, outer: Array, counts: Array) -> None:
     for at in range(rules.lexical_start[code], rules.lexical_start[code + 1]):
         event = rules.lexical_event[at]
         counts[event] += scale * weights[event] * outer[rules.lexical_left[at]]
 
 
-@kernel
+@part
 def _uncomplete(
     nodes: Integers, values: Array, rules: Rules, weights: Array, outer: Array, outside: Array, counts: Array
 ) -> bool:
@@ -69,7 +69,7 @@ def _uncomplete(
     return live
 
 
-@kernel
+@part
 def _split_outside(
     i: int, j: int, rules: Rules, chart: Any, outside: Array, pool_outside: Array, scratch: Any
 ) -> None:

@@ -12,14 +12,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
-@kernel
+@part
 def _move(
     state: Array,
     a: int,
@@ -74,8 +74,8 @@ def chain_probabilities(
         now[0] = 1.0
         for at in range(ends[string], ends[string + 1] - 1):
             a, b = symbols[at], symbols[at + 1]
-            args = (firsts, block_starts, blocks, spare, shares, then)
-            _move(now, a, b, pairs[at], bigrams[at], *args)
+            pair, bigram = pairs[at], bigrams[at]
+            _move(now, a, b, pair, bigram, firsts, block_starts, blocks, spare, shares, then)
             total, kb = 0.0, firsts[b + 1] - firsts[b]
             for z in range(kb):
                 total += then[z]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -85,7 +85,7 @@ def refined_marginals(
         logs[s] = total
 
 
-@fast_kernel
+@part
 def _n_states(x: int, starts: Longs, tags: Codes, states: Longs) -> int:
     """Of all candidates of a type."""
     count = 0
@@ -104,7 +104,7 @@ def _begin(row: Array, x: int, starts: Longs, tags: Codes, states: Longs, edge: 
             at += 1
 
 
-@fast_kernel
+@part
 def _move(
     before: Array,
     row: Array,
@@ -134,7 +134,7 @@ def _move(
         at += width
 
 
-@fast_kernel
+@part
 def _meet(
     row: Array, x: int, starts: Longs, tags: Codes, states: Longs, emissions: Array, rows: Longs
 ) -> float:
@@ -158,7 +158,7 @@ def _meet(
     return mass
 
 
-@fast_kernel
+@part
 def _unigrams(
     row: Array,
     beta: Array,
@@ -188,7 +188,7 @@ def _unigrams(
     return mass
 
 
-@fast_kernel
+@part
 def _move_back(
     before: Array,
     row: Array,

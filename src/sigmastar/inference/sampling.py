@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -121,7 +121,7 @@ def draw_symbols(
     return codes[:n_codes].copy(), offsets
 
 
-@kernel
+@part
 def _clipped_sums(vector: Array, next_weights: Array, by_ratio: bool) -> Array:
     n_states, n_moves = next_weights.shape
     sums = np.zeros(n_moves)
@@ -141,7 +141,7 @@ def _clipped_sums(vector: Array, next_weights: Array, by_ratio: bool) -> Array:
     return sums
 
 
-@kernel
+@part
 def _advance(vector: Array, matrix: Array) -> Array:
     """`vector . matrix` up to a positive factor: only its direction matters here."""
     result = np.zeros_like(vector)
@@ -158,5 +158,6 @@ def _with_room(codes: Codes, n_codes: int) -> Codes:
     if n_codes < len(codes):
         return codes
     larger = np.empty(2 * len(codes), np.int32)
-    larger[:n_codes] = codes
+    for at in range(n_codes):
+        larger[at] = codes[at]
     return larger

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Longs = NDArray[np.int64]
 Singles = NDArray[np.float32]
@@ -51,7 +51,7 @@ def _cell(i: int, j: int, n: int) -> int:
     return (j - i - 1) * n - (j - i - 1) * (j - i - 2) // 2 + i
 
 
-@fast_kernel
+@part
 def _bin(width: int) -> int:
     if width <= 5:
         return width
@@ -98,7 +98,7 @@ def _add(weights: Singles, row: int, total: Singles) -> None:
         total[label] += weight[label]
 
 
-@fast_kernel
+@part
 def _ends(words: Longs, tags: Longs, weights: Singles) -> tuple[Singles, Singles, Singles]:
     """Weights of each word as the first of a span and as the last; of the tags up to each word."""
     n, n_labels = len(words) - 2 * PAD, weights.shape[1]
@@ -135,7 +135,7 @@ def span_scores(words: Longs, tags: Longs, weights: Singles, alive: Bytes) -> Si
     return scores
 
 
-@fast_kernel
+@part
 def _log_sum(values: Singles) -> float:
     top, total = values.max(), 0.0
     for label in range(len(values)):
@@ -149,7 +149,7 @@ def _log_one_more(value: float) -> float:
     return value if value > 30.0 else np.log1p(np.exp(value))
 
 
-@fast_kernel
+@part
 def _insides(n: int, labels: Array) -> tuple[Array, Array, Array]:
     """full, rest and inner of all cells, as logarithms, from L."""
     full, rest, inner = np.full(len(labels), _NEVER), np.full(len(labels), _NEVER), np.zeros(len(labels))
@@ -175,7 +175,7 @@ def _insides(n: int, labels: Array) -> tuple[Array, Array, Array]:
     return full, rest, inner
 
 
-@fast_kernel
+@part
 def _visits(n: int, full: Array, rest: Array, inner: Array) -> Array:
     """How probable it is that each cell is one child, labelled or a word; from the root down."""
     as_child, as_rest = np.zeros(len(full)), np.zeros(len(full))
@@ -228,7 +228,7 @@ def _step(weights: Singles, squares: Singles, rows: Longs, slope: Singles, rate:
                 weights[row, label] -= rate * g / np.sqrt(squares[row, label] + 0.01)
 
 
-@fast_kernel
+@part
 def _learn_sentence(
     words: Longs,
     tags: Longs,

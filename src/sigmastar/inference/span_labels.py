@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -76,7 +76,7 @@ def onto_chains(
     return result
 
 
-@kernel
+@part
 def _keep_tags(low: int, high: int, chains: Ints, values: Array, chain_tags: Longs, result: Array) -> None:
     """Scale the results of one word so that every tag has the sum that it has among the values."""
     for at in range(low, high):

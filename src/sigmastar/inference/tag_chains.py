@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -73,7 +73,7 @@ def _normalised(values: Array) -> float:
     return float(np.log(mass))
 
 
-@kernel
+@part
 def _begin(firsts: Array, alpha: Array) -> float:
     """The forward vector of the first token; the logarithm of its mass."""
     peak = _peak(firsts)
@@ -82,7 +82,7 @@ def _begin(firsts: Array, alpha: Array) -> float:
     return peak + _normalised(alpha)
 
 
-@kernel
+@part
 def _forward(firsts: Array, arrows: Array, before: Array, alpha: Array, pairs: Array) -> float:
     """The next forward vector; `pairs` keeps the potentials for the way back."""
     peak, top, n = _peak(firsts), _peak(arrows), len(firsts)
@@ -96,7 +96,7 @@ def _forward(firsts: Array, arrows: Array, before: Array, alpha: Array, pairs: A
     return top + peak + _normalised(alpha)
 
 
-@kernel
+@part
 def _backward(beta: Array, before: Array, here: Array, pairs: Array) -> Array:
     """Potentials of pairs to marginals, and those of the token; the backward vector of the one before."""
     n, mass, top = len(here), 0.0, 0.0
@@ -118,7 +118,7 @@ def _backward(beta: Array, before: Array, here: Array, pairs: Array) -> Array:
     return earlier / top
 
 
-@kernel
+@part
 def _sum_later(pairs: Array, before: Array) -> None:
     """Marginals of the first token from those of the first pair."""
     n = len(pairs) // len(before)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -86,7 +86,7 @@ def train_margin(
     return total
 
 
-@kernel
+@part
 def _score_nodes(
     i: int,
     x: int,
@@ -107,7 +107,7 @@ def _score_nodes(
                 nodes[b] += row[tags[c0 + b]]
 
 
-@kernel
+@part
 def _add_cost(x: int, gold: int, starts: Longs, tags: Codes, cost: float, nodes: Array) -> float:
     """Add the cost to all candidates but the gold one, whose score is returned."""
     score = 0.0
@@ -119,7 +119,7 @@ def _add_cost(x: int, gold: int, starts: Longs, tags: Codes, cost: float, nodes:
     return score
 
 
-@kernel
+@part
 def _score_pairs(
     is_last: bool,
     y: int,
@@ -155,7 +155,7 @@ def _score_pairs(
     return score
 
 
-@kernel
+@part
 def _forward(y: int, x: int, starts: Longs, before: Array, pairs: Array, alpha: Array) -> float:
     """alpha of a token, of sum one; `pairs` are exponentiated. The logarithm of what was divided by."""
     n, m = starts[x + 1] - starts[x], (starts[y + 1] - starts[y] if y >= 0 else 1)
@@ -174,7 +174,7 @@ def _forward(y: int, x: int, starts: Longs, before: Array, pairs: Array, alpha: 
     return peak + float(np.log(mass))
 
 
-@kernel
+@part
 def _backward(y: int, x: int, starts: Longs, before: Array, pairs: Array, beta: Array) -> None:
     """Marginals of pairs in place; beta, of the token, becomes that of the token before."""
     n, m = starts[x + 1] - starts[x], (starts[y + 1] - starts[y] if y >= 0 else 1)
@@ -192,7 +192,7 @@ def _backward(y: int, x: int, starts: Longs, before: Array, pairs: Array, beta: 
             pairs[a, b] /= whole
 
 
-@kernel
+@part
 def _less_gold(
     y: int, x: int, gold_before: int, gold: int, starts: Longs, tags: Codes, pairs: Array, nodes: Array
 ) -> None:
@@ -206,7 +206,7 @@ def _less_gold(
             nodes[b] += pairs[a, b]
 
 
-@kernel
+@part
 def _step_nodes(
     i: int,
     is_last: bool,
@@ -239,7 +239,7 @@ def _step_nodes(
             arrows[tag, edge] -= rate * g / np.sqrt(arrow_steps[tag, edge])
 
 
-@kernel
+@part
 def _step_pairs(
     y: int,
     x: int,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -21,14 +21,14 @@ Array = NDArray[np.float64]
 Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
-@fast_kernel
+@part
 def _power(exponent: int) -> float:
     """2^exponent, put together from its bits."""
     bits = (min(max(exponent, -1000), 1000) + 1023) << 52
     return np.int64(bits).view(np.float64)
 
 
-@fast_kernel
+@part
 def _cells(starts: Longs) -> Ints:
     cell = np.zeros(starts[-1], np.int32)
     for c in range(len(starts) - 1):
@@ -91,7 +91,7 @@ def _rescaled(vectors: Reals) -> int:
     return step
 
 
-@fast_kernel
+@part
 def _leaf_insides(
     starts: Longs,
     items: Ints,
@@ -113,7 +113,7 @@ def _leaf_insides(
         exponents[i] = _rescaled(inner[at[starts[i]] : at[starts[i + 1]]])
 
 
-@fast_kernel
+@part
 def _insides(
     starts: Longs,
     cell: Ints,
@@ -149,7 +149,7 @@ def _insides(
         exponents[c] = scale + _rescaled(inner[at[starts[c]] : at[starts[c + 1]]])
 
 
-@fast_kernel
+@part
 def _outsides(
     cell: Ints,
     edges: Ints,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -35,7 +35,7 @@ def _power(exponent: int) -> float:
     return np.int64(bits).view(np.float64)
 
 
-@fast_kernel
+@part
 def _beside_words(
     begin: Longs,
     leaf_symbols: Ints,
@@ -62,7 +62,7 @@ def _beside_words(
     return east, west
 
 
-@fast_kernel
+@part
 def _over_two_words(
     i: int,
     begin: Longs,
@@ -97,7 +97,7 @@ def _scaled(row: Array, scale: int) -> int:
     return scale + step
 
 
-@fast_kernel
+@part
 def _inside_cell(
     i: int,
     j: int,
@@ -138,7 +138,7 @@ def _inside_cell(
     exponents[cell] = _scaled(mine, scale)
 
 
-@fast_kernel
+@part
 def _outside_cell(
     i: int,
     j: int,

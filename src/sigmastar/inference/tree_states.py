@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 Reals = NDArray[np.float64] | NDArray[np.float32]
 
 
-@fast_kernel
+@part
 def _inside_node(tensors: Reals, low: int, left: Reals, right: Reals, result: Reals, sums: Reals) -> None:
     n = len(result)
     size = n * len(right)
@@ -79,7 +79,7 @@ def tree_insides(
     return logs
 
 
-@fast_kernel
+@part
 def _fill(
     node: int,
     left: Ints,
@@ -155,7 +155,7 @@ def expectations(
     return counts, root_counts, posteriors, total
 
 
-@fast_kernel
+@part
 def _posterior(inner: Reals, outer: Reals, result: Array) -> None:
     norm = 0.0
     for x in range(len(inner)):
@@ -164,7 +164,7 @@ def _posterior(inner: Reals, outer: Reals, result: Array) -> None:
         result[x] = inner[x] * outer[x] / norm
 
 
-@fast_kernel
+@part
 def _outside_node(
     node: int,
     left: Ints,
@@ -209,7 +209,7 @@ def _outside_node(
         g_out[z] = total
 
 
-@fast_kernel
+@part
 def _flows(row: Reals, weights: Reals, inner: float, share: float, count: Reals, sums: Reals) -> float:
     """Over (z, x): add to the counts of one y and to T contracted with f; how much flows through that y."""
     total = inner - inner  # zero, in the precision of the vectors

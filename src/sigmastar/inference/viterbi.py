@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.head_items import Automata
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -25,7 +25,7 @@ Longs = NDArray[np.int64]
 LEFT, RIGHT = 0, 1
 
 
-@kernel
+@part
 def _open(
     triangles: Array, halves: Array, weights: Array, operator: Array, m: int, result: Array, came: Codes
 ) -> None:
@@ -44,7 +44,7 @@ def _open(
                 result[t], came[t] = best + operator[s, t], at
 
 
-@kernel
+@part
 def _close(trapezoids: Array, halves: Array, classes: Codes, m: int, result: Array, came: Codes) -> None:
     """result[class of k, s] = max over k of trapezoids[k, s] + halves[k]."""
     result[:] = -np.inf
@@ -119,13 +119,13 @@ def viterbi_tree(
     return _traced(opened, closed, ended, n), halves[RIGHT, 0, n]
 
 
-@kernel
+@part
 def _push(stack: Longs, size: int, direction: int, head: int, end: int, at: int) -> int:
     stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3] = direction, head, end, at
     return size + 1
 
 
-@kernel
+@part
 def _traced(opened: Codes, closed: Codes, ended: Codes, n: int) -> Codes:
     """Heads from where the maxima came from. A stack of triangles: direction, head, end, class and state."""
     n_classes, width = closed.shape[3], closed.shape[4]

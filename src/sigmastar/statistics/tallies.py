@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel, lowest_bit
+from sigmastar.jit import kernel, lowest_bit, part
 
 Keys = NDArray[Any]  # int32, or int64 where they do not fit
 Longs = NDArray[np.int64]
@@ -116,7 +116,7 @@ def _tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int, lik
     return keys, counts
 
 
-@kernel
+@part
 def _n_distinct(starts: Longs, minors: Keys, n_minor: int) -> int:
     seen_in, n_distinct = np.full(n_minor, -1, np.int32), 0
     for major in range(len(starts) - 1):

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 from sigmastar.structures.phrases import Ints, Longs, Phrases
 
 LEAF, PHRASE, BETWEEN, OUTWARD = range(4)  # kinds of symbols; OUTWARD: the head has all it has on its right
@@ -185,7 +185,7 @@ def _count_leaves(word: Ints, low: int, high: int) -> int:
     return n
 
 
-@kernel
+@part
 def _unfinished_key(
     label: int,
     above: int,
