@@ -163,7 +163,11 @@ def best_alignments(
                             break
                         low = n_best - 1
                         while low > 0 and score[i, j, low - 1] < value:
-                            score[i, j, low], move[i, j, low] = score[i, j, low - 1], move[i, j, low - 1]
+                            score[i, j, low] = score[i, j, low - 1]
+                            move[i, j, low, 0], move[i, j, low, 1] = (
+                                move[i, j, low - 1, 0],
+                                move[i, j, low - 1, 1],
+                            )
                             low -= 1
                         score[i, j, low] = value
                         move[i, j, low, 0], move[i, j, low, 1] = shape, rank
@@ -178,7 +182,9 @@ def best_alignments(
                 i, j, at_rank = i - p, j - q, earlier
                 places[end] = _place(table, _key(xs, i, p, ys, j, q, radix))
                 end += 1
-            places[begin:end] = places[begin:end][::-1].copy()
+            for step in range((end - begin) // 2):  # they were found from the last to the first
+                low, high = begin + step, end - 1 - step
+                places[low], places[high] = places[high], places[low]
             owners[found], weights[found] = pair, score[n, m, rank]
             found += 1
             ends[found] = end

@@ -15,12 +15,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
 _NOTHING = -(1 << 40)  # the exponent of a cell that nothing has reached
+
+
+@part
+def _scale(cell: Array, power: int) -> None:
+    factor = 2.0 ** float(max(power, -1100))
+    for k in range(len(cell)):
+        cell[k] *= factor
 
 
 @kernel
@@ -30,15 +37,17 @@ def _add(vector: Array, exponent: int, cell: Array, exponents: Longs, i: int, j:
         exponents[i, j] = exponent
     shift = exponent - exponents[i, j]
     if shift > 0:
-        cell *= 2.0 ** float(max(-shift, -1100))
+        _scale(cell, -shift)
         exponents[i, j] = exponent
         shift = 0
-    cell += vector * 2.0 ** float(max(shift, -1100))
-    largest = np.abs(cell).max()
+    factor, largest = 2.0 ** float(max(shift, -1100)), 0.0
+    for k in range(len(cell)):
+        cell[k] += vector[k] * factor
+        largest = max(largest, abs(cell[k]))
     if largest > 0.0:
         power = int(np.floor(np.log2(largest)))
         if power > 60 or power < -60:
-            cell *= 2.0 ** float(-power)
+            _scale(cell, -power)
             exponents[i, j] += power
 
 
@@ -48,7 +57,9 @@ def lattice_forward(edges: Longs, shapes: Longs, initial: Array, transitions: Ar
     rows, columns, _ = edges.shape
     vectors = np.zeros((rows, columns, len(initial)))
     exponents = np.full((rows, columns), _NOTHING, np.int64)
-    vectors[0, 0], exponents[0, 0] = initial, 0
+    exponents[0, 0] = 0
+    for k in range(len(initial)):
+        vectors[0, 0, k] = initial[k]
     for i in range(rows):
         for j in range(columns):
             if exponents[i, j] == _NOTHING:
@@ -68,7 +79,9 @@ def lattice_backward(edges: Longs, shapes: Longs, transitions: Array, final: Arr
     rows, columns, _ = edges.shape
     vectors = np.zeros((rows, columns, len(final)))
     exponents = np.full((rows, columns), _NOTHING, np.int64)
-    vectors[rows - 1, columns - 1], exponents[rows - 1, columns - 1] = final, 0
+    exponents[rows - 1, columns - 1] = 0
+    for k in range(len(final)):
+        vectors[rows - 1, columns - 1, k] = final[k]
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
             for shape in range(len(shapes)):

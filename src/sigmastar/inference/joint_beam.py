@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -36,9 +36,10 @@ def _picked(bucket: int, beam: int, buckets: Buckets) -> int:
     backs, units, n = buckets[3][bucket], buckets[4][bucket], buckets[5][bucket]
     if n == 0:
         return 0
-    keys = hashes[:n] ^ (contexts[:n].astype(np.int64) * 0x27D4EB2F165667C5)
-    order, kept = np.argsort(keys), 0
-    to, sums = np.empty(n, np.int64), np.empty(n)  # the best candidate of each key, and the sum of all
+    keys, to, sums = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
+    for at in range(n):
+        keys[at] = hashes[at] ^ (np.int64(contexts[at]) * 0x27D4EB2F165667C5)
+    order, kept = np.argsort(keys), 0  # `to`: the best candidate of each key, and `sums` that of all
     for place in range(n):
         at = order[place]
         if kept and keys[to[kept - 1]] == keys[at]:
@@ -49,17 +50,32 @@ def _picked(bucket: int, beam: int, buckets: Buckets) -> int:
         else:
             to[kept], sums[kept] = at, logs[at]
             kept += 1
-    best = np.argsort(-sums[:kept])[:beam]
-    some, floor, left = to[best], sums[best[0]] - WORST, 0
+    best, left = np.argsort(-sums[:kept])[:beam], 0
+    floor = sums[best[0]] - WORST
     while left < len(best) and sums[best[left]] >= floor:
         left += 1
-    contexts[:left], hashes[:left] = contexts[some[:left]], hashes[some[:left]]
-    backs[:left], units[:left], logs[:left] = backs[some[:left]], units[some[:left]], sums[best[:left]]
+    codes, whole = np.empty(left, np.int64), np.empty((left, 3), np.int32)
+    for place in range(left):
+        at = to[best[place]]
+        codes[place] = hashes[at]
+        whole[place, 0], whole[place, 1], whole[place, 2] = contexts[at], backs[at], units[at]
+    for place in range(left):
+        hashes[place], logs[place] = codes[place], sums[best[place]]
+        contexts[place], backs[place], units[place] = whole[place, 0], whole[place, 1], whole[place, 2]
     buckets[5][bucket] = left
     return left
 
 
-@kernel
+@part
+def _begin(context: int, buckets: Buckets) -> None:
+    """The empty output, as the only candidate."""
+    contexts, hashes, logs, backs, units, sizes = buckets
+    sizes[:] = 0
+    contexts[0, 0], hashes[0, 0], logs[0, 0], backs[0, 0], units[0, 0] = context, 17, 0.0, -1, -1
+    sizes[0] = 1
+
+
+@part
 def _push(
     bucket: int, context: int, code: int, log: float, back: int, unit: int, beam: int, buckets: Buckets
 ) -> None:
@@ -73,18 +89,19 @@ def _push(
     sizes[bucket] = at + 1
 
 
-@kernel
+@part
 def _moved(source: int, target: int, buckets: Buckets) -> None:
     """All candidates of a bucket into another, which is empty."""
     contexts, hashes, logs, backs, units, sizes = buckets
     n = sizes[source]
-    contexts[target, :n], hashes[target, :n] = contexts[source, :n], hashes[source, :n]
-    logs[target, :n], backs[target, :n] = logs[source, :n], backs[source, :n]
-    units[target, :n] = units[source, :n]
+    for at in range(n):
+        contexts[target, at], hashes[target, at] = contexts[source, at], hashes[source, at]
+        logs[target, at], backs[target, at] = logs[source, at], backs[source, at]
+        units[target, at] = units[source, at]
     sizes[target], sizes[source] = n, 0
 
 
-@kernel
+@part
 def _fill(
     node: int, outcomes: Array, following: Integers, touched: Integers, trie: Trie
 ) -> tuple[int, float]:
@@ -104,7 +121,7 @@ def _fill(
     return n_touched, weight
 
 
-@kernel
+@part
 def _longer(code: int, symbols: Integers, length: int) -> int:
     """The hash of an output with some symbols more."""
     for place in range(length):
@@ -113,7 +130,7 @@ def _longer(code: int, symbols: Integers, length: int) -> int:
     return code
 
 
-@kernel
+@part
 def _reads(xs: Integers, i: int, codes: Integers, length: int) -> bool:
     same = i + length <= len(xs)
     for place in range(length):
@@ -121,7 +138,7 @@ def _reads(xs: Integers, i: int, codes: Integers, length: int) -> bool:
     return same
 
 
-@kernel
+@part
 def _buckets(n_buckets: int, room: int) -> Buckets:
     shape = (n_buckets, room)
     return (
@@ -134,18 +151,23 @@ def _buckets(n_buckets: int, room: int) -> Buckets:
     )
 
 
-@kernel
+@part
 def _traced(hyp: int, backs: Integers, units: Integers, paths: Integers, n_path: int) -> tuple[Integers, int]:
     """The units that led to a hypothesis, in order behind those that `paths` holds."""
     begin = n_path
     while hyp >= 0:
         if units[hyp] >= 0:
             if n_path == len(paths):
-                paths = np.append(paths, np.empty(len(paths), np.int32))
+                more = np.empty(2 * n_path, np.int32)
+                for at in range(n_path):
+                    more[at] = paths[at]
+                paths = more
             paths[n_path] = units[hyp]
             n_path += 1
         hyp = backs[hyp]
-    paths[begin:n_path] = paths[begin:n_path][::-1].copy()
+    for step in range((n_path - begin) // 2):  # they were found from the last to the first
+        low, high = begin + step, n_path - 1 - step
+        paths[low], paths[high] = paths[high], paths[low]
     return paths, n_path
 
 
@@ -177,7 +199,9 @@ def joint_beam(
     outcomes, following = np.zeros(end + 1), np.full(end + 1, -1, np.int32)
     touched = np.empty(end + 1, np.int32)
     rounds = 1 + (N_INSERTED if first_starts[n_inputs + 1] > first_starts[n_inputs] else 0)
-    cycle = max(1, input_lengths.max()) + 1  # buckets: positions in turn, and one for units without input
+    cycle = 2
+    for length in input_lengths:
+        cycle = max(cycle, length + 1)  # buckets: positions in turn, and one for units without input
     buckets, spare = _buckets(cycle + 1, max(_ROOM, 2 * beam + end + 1)), cycle
     paths, n_path = np.empty(1024, np.int32), 0
     ends, owners = np.zeros(n_words * n_best + 1, np.int64), np.empty(n_words * n_best, np.int64)
@@ -188,8 +212,7 @@ def joint_beam(
         backs, units = np.empty(most, np.int32), np.empty(most, np.int32)
         finals, final_logs = np.empty(rounds * beam, np.int64), np.empty(rounds * beam)
         n_hyps, n_final = 0, 0
-        buckets[5][:] = 0
-        _push(0, start, 17, 0.0, -1, -1, beam, buckets)
+        _begin(start, buckets)
         for i in range(len(xs) + 1):
             source = i % cycle
             for turn in range(rounds):
