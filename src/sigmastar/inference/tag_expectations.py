@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -58,7 +58,7 @@ def refined_expectations(
     return total
 
 
-@kernel
+@part
 def _forward(
     tag_before: int, tag: int, states: Longs, moves: Array, ratio: Array, before: Array, row: Array
 ) -> float:
@@ -66,7 +66,8 @@ def _forward(
     z0, n = states[tag], states[tag + 1] - states[tag]
     row[:] = 0.0
     if tag_before < 0:
-        row[:n] = moves[moves.shape[0] - 1, z0 : z0 + n]
+        for j in range(n):
+            row[j] = moves[moves.shape[0] - 1, z0 + j]
     else:
         w0 = states[tag_before]
         for h in range(states[tag_before + 1] - w0):
@@ -82,7 +83,7 @@ def _forward(
     return float(np.log(mass))
 
 
-@kernel
+@part
 def _finish(tag: int, states: Longs, moves: Array, row: Array, beta: Array, expected: Array) -> float:
     """The backward vector at the last token, and the end counted; the logarithm of its mass."""
     edge, z0, mass = moves.shape[0] - 1, states[tag], 0.0
@@ -104,7 +105,7 @@ def _remember(beta: Array, row: Array, belief: Array) -> None:
         belief[j] += row[j] * beta[j]
 
 
-@kernel
+@part
 def _backward(
     tag_before: int,
     tag: int,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -52,7 +52,8 @@ def signed_marginals(
         first, last = offsets[s], offsets[s + 1]
         if first == last:
             continue
-        alpha[0] = initial
+        for k in range(n):
+            alpha[0, k] = initial[k]
         total = 0.0
         for i in range(first, last):
             total += _forward(types[i], starts, weights, operator_of, operators, alpha, i - first)
@@ -69,11 +70,20 @@ def signed_marginals(
                 low_block = block_starts[i + 1]
                 pairs = bigrams[low_block : low_block + len(here) * n_later]
                 _pairs(x, starts, weights, operator_of, operators, before, later[:n_later], pairs)
-            scale = np.abs(sums).max()
+            scale = _largest(sums)
             divisor = scale if scale > 0.0 else 1.0
-            beta = sums / divisor
-            for k in range(len(here)):
-                later[k] = rights[k] / divisor
+            for j in range(n):
+                beta[j] = sums[j] / divisor
+                for k in range(len(here)):
+                    later[k, j] = rights[k, j] / divisor
+
+
+@kernel
+def _largest(vector: Array) -> float:
+    largest = 0.0
+    for value in vector:
+        largest = max(largest, abs(value))
+    return largest
 
 
 @kernel
@@ -84,7 +94,7 @@ def _dot(a: Array, b: Array) -> float:
     return total
 
 
-@kernel
+@part
 def _forward(
     x: int, starts: Longs, weights: Array, operator_of: Codes, operators: Array, alpha: Array, i: int
 ) -> float:
@@ -92,15 +102,18 @@ def _forward(
     row = alpha[i + 1]
     row[:] = 0.0
     for c in range(starts[x], starts[x + 1]):
-        row += weights[c] * (alpha[i] @ operators[operator_of[c]])
-    scale = np.abs(row).max()
+        moved = alpha[i] @ operators[operator_of[c]]
+        for j in range(len(row)):
+            row[j] += weights[c] * moved[j]
+    scale = _largest(row)
     if scale == 0.0:
         return 0.0
-    row /= scale
+    for j in range(len(row)):
+        row[j] /= scale
     return float(np.log(scale))
 
 
-@kernel
+@part
 def _unigrams(
     x: int,
     starts: Longs,
@@ -116,15 +129,19 @@ def _unigrams(
     sums, mass = np.zeros(len(beta)), 0.0
     for k in range(len(found)):
         c = starts[x] + k
-        rights[k] = weights[c] * (operators[operator_of[c]] @ beta)
-        sums += rights[k]
+        right = operators[operator_of[c]] @ beta
+        for j in range(len(beta)):
+            rights[k, j] = weights[c] * right[j]
+            sums[j] += rights[k, j]
         found[k] = _dot(before, rights[k])
         mass += found[k]
-    found /= mass if mass != 0.0 else 1.0
+    norm = mass if mass != 0.0 else 1.0
+    for k in range(len(found)):
+        found[k] /= norm
     return sums
 
 
-@kernel
+@part
 def _pairs(
     x: int,
     starts: Longs,
@@ -138,9 +155,13 @@ def _pairs(
     """Marginals of pairs of candidates, of a token and of the next one with backward vectors `later`."""
     mass, place = 0.0, 0
     for c in range(starts[x], starts[x + 1]):
-        left = weights[c] * (before @ operators[operator_of[c]])
+        left = before @ operators[operator_of[c]]
+        for j in range(len(left)):
+            left[j] *= weights[c]
         for d in range(len(later)):
             found[place] = _dot(left, later[d])
             mass += found[place]
             place += 1
-    found /= mass if mass != 0.0 else 1.0
+    norm = mass if mass != 0.0 else 1.0
+    for k in range(len(found)):
+        found[k] /= norm
