@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[Any]
 
 
-@kernel
+@part
 def _cell(i: int, j: int) -> int:
     return j * (j - 1) // 2 + i
 
@@ -56,13 +56,16 @@ def best_events(codes: Integers, rules: Any, weights: Array, chart: Any) -> NDAr
                     best, event, node, child = value, rules.complete_event[at], pool_node[place], -1
         if used == len(events):
             longer = np.empty(2 * used, np.int32)
-            longer[:used] = events
+            for at in range(used):
+                longer[at] = events[at]
             events = longer
         events[used] = event
         used += 1
         if height + n + 2 > len(stack):
             higher = np.empty((2 * (height + n + 2), 3), np.int64)
-            higher[:height] = stack[:height]
+            for at in range(height):
+                for place in range(3):
+                    higher[at, place] = stack[at, place]
             stack = higher
         if child >= 0:
             stack[height, 0], stack[height, 1], stack[height, 2] = i, j, child
@@ -86,7 +89,7 @@ def _largest(numbers: Integers) -> int:
     return largest
 
 
-@kernel
+@part
 def _split(i: int, j: int, node: int, rules: Any, chart: Any) -> int:
     """Where the last symbol of the best sequence `node` on a span begins."""
     inside, exponents, _, _, bounds, pool_node, pool_value = chart

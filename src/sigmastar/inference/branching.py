@@ -50,14 +50,16 @@ def sample_events(
             event = offsets[k] + min(np.searchsorted(row, rng.random() * row[-1], side="right"), len(row) - 1)
             if used == len(events):
                 larger = np.empty(2 * used, np.int32)
-                larger[:used] = events
+                for at in range(used):
+                    larger[at] = events[at]
                 events = larger
             events[used] = event
             used += 1
             n_children = child_start[event + 1] - child_start[event]
             if height + n_children > len(stack):
                 higher = np.empty(2 * (height + n_children), np.int64)
-                higher[:height] = stack[:height]
+                for at in range(height):
+                    higher[at] = stack[at]
                 stack = higher
             for at in range(n_children):
                 stack[height + n_children - 1 - at] = children[child_start[event] + at]

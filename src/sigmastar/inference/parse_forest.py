@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.forest_arrays import LONGEST, Forest, new_forest, new_room, word_scales
-from sigmastar.jit import kernel, lowest_bit
+from sigmastar.jit import kernel, lowest_bit, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[Any]
@@ -37,7 +37,8 @@ def _grown(numbers: Any, size: int) -> Any:
     if size <= len(numbers):
         return numbers
     larger = np.empty(2 * size, numbers.dtype)
-    larger[: len(numbers)] = numbers
+    for at in range(len(numbers)):
+        larger[at] = numbers[at]
     return larger
 
 
@@ -56,7 +57,7 @@ def _roomy(forest: Any, n_items: int, n_groups: int, n_values: int) -> Any:
     )
 
 
-@kernel
+@part
 def _multiply(values: Array, right: int, target: int, ends: int, factor: float) -> None:
     """Follow the edges of a group."""
     while ends:
@@ -65,7 +66,7 @@ def _multiply(values: Array, right: int, target: int, ends: int, factor: float) 
         values[target + end] += factor * values[right + end]
 
 
-@kernel
+@part
 def _list_node(node: int, ends: int, seen: Integers, listed: Integers, n_listed: Integers) -> None:
     """Put a node on the lists of those ends where it is not yet."""
     new = ends & ~seen[node]
@@ -77,14 +78,14 @@ def _list_node(node: int, ends: int, seen: Integers, listed: Integers, n_listed:
         n_listed[end] += 1
 
 
-@kernel
+@part
 def _write_group(forest: Any, group: int, right: int, target: int, ends: int, event: int) -> int:
     forest.group_right[group], forest.group_target[group] = right, target
     forest.group_ends[group], forest.group_event[group] = ends, event
     return group + 1
 
 
-@kernel
+@part
 def _extend(
     i: int, j: int, width: int, rules: Rules, weights: Array, room: Any, forest: Any, used: Integers
 ) -> bool:
@@ -123,7 +124,7 @@ def _extend(
     return safe
 
 
-@kernel
+@part
 def _add_word(
     code: int, i: int, scale: float, width: int, rules: Rules, weights: Array, ends: Integers, values: Array
 ) -> None:
@@ -139,7 +140,7 @@ def _add_word(
             values[(first + rules.lexical_left[at]) * width + i + 1] += scale * weight
 
 
-@kernel
+@part
 def _add_unaries(
     i: int, j: int, width: int, rules: Rules, weights: Array, ends: Integers, values: Array
 ) -> None:
@@ -153,7 +154,7 @@ def _add_unaries(
             values[left + j] += weight * values[child + j]
 
 
-@kernel
+@part
 def _list_symbols(i: int, j: int, width: int, first: Integers, room: Any, values: Array) -> bool:
     """Put the nodes of single symbols on the list of (i, j); whether their values kept their digits."""
     safe = True
@@ -168,7 +169,7 @@ def _list_symbols(i: int, j: int, width: int, first: Integers, room: Any, values
     return safe
 
 
-@kernel
+@part
 def _finish_position(i: int, width: int, rules: Rules, room: Any) -> None:
     """Forget the lists of position i, and note which nodes can go on there."""
     for end in range(i + 1, width):
@@ -180,7 +181,7 @@ def _finish_position(i: int, width: int, rules: Rules, room: Any) -> None:
             room.following[rules.edge_source[at]] |= 1 << i
 
 
-@kernel
+@part
 def _grow_forest(
     codes: Integers, scales: Array, rules: Rules, weights: Array, room: Any, forest: Any
 ) -> tuple[Any, int, bool]:
@@ -188,8 +189,9 @@ def _grow_forest(
     n, n_symbols, n_nodes = len(codes), len(rules.first), len(rules.edge_start)
     width, visit, safe = n + 1, 0, True
     most_groups = len(rules.edge_symbol) + len(rules.complete_left)
-    used = np.array([1, 0, n * n_symbols * width])
-    forest = _roomy(forest, 1, 1, used[2])
+    used = np.zeros(3, np.int64)
+    used[0], used[2] = 1, n * n_symbols * width
+    forest = _roomy(forest, used[0], used[0], used[2])
     forest.values[: used[2]] = 0.0
     forest.item_groups[0] = 0
     room.ends[: n + 1] = 0
@@ -210,7 +212,7 @@ def _grow_forest(
     return forest, used[2], safe
 
 
-@kernel
+@part
 def _items_outside(begin: int, stop: int, forest: Any, weights: Array, outer: Array, counts: Array) -> None:
     """The outsides of items from those of their targets, which are all known, and their share of these."""
     values = forest.values
@@ -233,7 +235,7 @@ def _items_outside(begin: int, stop: int, forest: Any, weights: Array, outer: Ar
         outer[forest.item_place[item]] += gathered
 
 
-@kernel
+@part
 def _rewrite_outside(
     i: int, j: int, width: int, rules: Rules, weights: Array, values: Array, outer: Array, counts: Array
 ) -> None:
@@ -247,7 +249,7 @@ def _rewrite_outside(
             counts[rules.unary_event[at]] += share * values[child]
 
 
-@kernel
+@part
 def _read_backwards(
     codes: Integers, scales: Array, rules: Rules, weights: Array, forest: Any, outer: Array, counts: Array
 ) -> None:
@@ -282,7 +284,10 @@ def _run(
         left_out[s] = not safe
         if not safe or room.ends[0, rules.start] & (1 << n) == 0:
             continue
-        logs[s] = np.log(forest.values[top]) - np.log(scales[string]).sum()
+        log_scale = 0.0
+        for code in string:
+            log_scale += np.log(scales[code])
+        logs[s] = np.log(forest.values[top]) - log_scale
         if heavy[s] > 0.0:
             outer = _grown(outer, n_values)
             outer[:n_values] = 0.0

@@ -13,10 +13,32 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+@part
+def _dot(first: Array, second: Array) -> float:
+    total = 0.0
+    for k in range(len(first)):
+        total += first[k] * second[k]
+    return total
+
+
+@part
+def _pull(above: Array, composition: Array, pulled: Array) -> bool:
+    """pulled[a, b] = sum over r of above[r] composition[r, a, b]; whether any of `above` is not zero."""
+    n, some = len(above), False
+    pulled[:] = 0.0
+    for r in range(n):
+        if above[r] != 0.0:
+            some = True
+            for a in range(n):
+                for b in range(n):
+                    pulled[a, b] += above[r] * composition[r, a, b]
+    return some
 
 
 @kernel
@@ -33,23 +55,20 @@ def span_posteriors(
     """Posteriors [begin, end] of the string at `low:high` of a table of substrings; all 0 where f is 0."""
     length, n = high - low, len(initial)
     shares = np.zeros((length + 1, length + 1))
-    outside = np.zeros((length + 1, length + 1, n))
-    total = (initial * vectors[numbers[rows[low] + length - 1]]).sum()
+    outside, pulled = np.zeros((length + 1, length + 1, n)), np.empty((n, n))
+    total = _dot(initial, vectors[numbers[rows[low] + length - 1]])
     if total == 0.0:
         return shares
-    outside[0, length] = initial / total
+    for r in range(n):
+        outside[0, length, r] = initial[r] / total
     for width in range(length, 0, -1):
         for i in range(length - width + 1):
             j = i + width
             node = numbers[rows[low + i] + width - 1]
             above = outside[i, j]
-            shares[i, j] = (above * vectors[node]).sum()
-            if width == 1 or not np.any(above):
+            shares[i, j] = _dot(above, vectors[node])
+            if width == 1 or not _pull(above, composition, pulled):
                 continue
-            pulled = np.zeros((n, n))
-            for r in range(n):
-                if above[r] != 0.0:
-                    pulled += above[r] * composition[r]
             for k in range(i + 1, j):
                 left, right = numbers[rows[low + i] + k - i - 1], numbers[rows[low + k] + j - k - 1]
                 shift = exponents[left] + exponents[right] - exponents[node]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -41,11 +41,12 @@ def draw_yields(
 @kernel
 def _grown(array: NDArray[Any]) -> NDArray[Any]:
     larger = np.empty(2 * len(array), dtype=array.dtype)
-    larger[: len(array)] = array
+    for at in range(len(array)):
+        larger[at] = array[at]
     return larger
 
 
-@kernel
+@part
 def _pick(cumulated: Array, rng: np.random.Generator) -> int:
     return min(
         int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right")), len(cumulated) - 1
