@@ -18,13 +18,17 @@ def cluster(points: Array, n_clusters: int, uniforms: Array, n_steps: int) -> ND
     chosen = min(int(uniforms[0] * n), n - 1)
     for c in range(n_clusters):
         if c > 0:
-            target, running, chosen = uniforms[c] * nearest.sum(), 0.0, 0
+            total, running, chosen = 0.0, 0.0, 0
+            for i in range(n):
+                total += nearest[i]
+            target = uniforms[c] * total
             for i in range(n):
                 running += nearest[i]
                 if running >= target:
                     chosen = i
                     break
-        centres[c] = points[chosen]
+        for j in range(d):
+            centres[c, j] = points[chosen, j]
         for i in range(n):
             distance = 0.0
             for j in range(d):
@@ -51,7 +55,8 @@ def cluster(points: Array, n_clusters: int, uniforms: Array, n_steps: int) -> ND
                 means[label[i], j] += points[i, j]
         for c in range(n_clusters):
             if sizes[c] > 0:
-                centres[c] = means[c] / sizes[c]
+                for j in range(d):
+                    centres[c, j] = means[c, j] / sizes[c]
         if changed * 500 < n:
             break
     return label

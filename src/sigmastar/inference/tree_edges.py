@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -18,13 +18,13 @@ Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 
-@fast_kernel
+@part
 def _cell(i: int, j: int, n: int) -> int:
     w = j - i
     return (w - 1) * n - (w - 1) * (w - 2) // 2 + i
 
 
-@fast_kernel
+@part
 def _power(exponent: int) -> float:
     """2^exponent, put together from its bits."""
     bits = (min(max(exponent, -1000), 1000) + 1023) << 52
@@ -41,7 +41,9 @@ def allowed_parts(n: int, table: Bytes, direction: int) -> Bytes:
     """
     n_labels = table.shape[1]
     result = np.zeros((table.shape[0], 3 * n_labels), np.uint8)
-    result[:, :n_labels] = table
+    for cell in range(table.shape[0]):
+        for label in range(n_labels):
+            result[cell, label] = table[cell, label]
     for width in range(n - 1, 1, -1):
         for i in range(n - width + 1):
             j, cell = i + width, _cell(i, i + width, n)
@@ -63,7 +65,7 @@ def allowed_parts(n: int, table: Bytes, direction: int) -> Bytes:
     return result
 
 
-@fast_kernel
+@part
 def _probable(starts: Longs, posteriors: Array, least: float) -> tuple[Longs, Longs]:
     """Where the items of each cell with a posterior of `least` begin, and which they are."""
     new_starts, which, count = np.zeros_like(starts), np.zeros(len(posteriors), np.int64), 0
@@ -76,17 +78,19 @@ def _probable(starts: Longs, posteriors: Array, least: float) -> tuple[Longs, Lo
     return new_starts, which[:count]
 
 
-@fast_kernel
+@part
 def _with_room(edges: Ints, size: int) -> Ints:
     """Edges with room for `size` of them."""
     if size <= len(edges):
         return edges
     wider = np.zeros((2 * size, 4), np.int32)
-    wider[: len(edges)] = edges
+    for edge in range(len(edges)):
+        for place in range(4):
+            wider[edge, place] = edges[edge, place]
     return wider
 
 
-@fast_kernel
+@part
 def _edges_between(
     west: tuple[int, int],
     east: tuple[int, int],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -52,7 +52,7 @@ def smoothed(
     return result
 
 
-@fast_kernel
+@part
 def _margins(counts: Reals, px: Array, py: Array, pz: Array, yz: Array, yx: Array, zx: Array) -> float:
     """Sums of the counts of one rule over one and over two of its states; the sum of all."""
     n, low, total = len(px), 0, 0.0
@@ -83,7 +83,7 @@ def _shrunk(margin: Array, share: Array, backing: float, total: float) -> None:
         margin[x] = (margin[x] + backing * share[x]) * norm
 
 
-@fast_kernel
+@part
 def _mixed(
     counts: Reals,
     px: Array,
@@ -123,7 +123,8 @@ def conditional(
             row = counts[low : low + n]
             for x in range(n):
                 sums[x] += row[x]
-        totals[base : base + n] += sums
+        for x in range(n):
+            totals[base + x] += sums[x]
     for state in range(len(totals)):
         if totals[state] > 0.0:
             norms[state] = 1.0 / totals[state]
