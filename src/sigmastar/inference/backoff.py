@@ -74,6 +74,10 @@ def outcome_distributions(
             if node == 0:
                 break
             node = parent[node]
-        result[row] += weight / n_outcomes
-        result[row] /= result[row].sum()
+        total = 0.0
+        for outcome in range(n_outcomes):
+            result[row, outcome] += weight / n_outcomes
+            total += result[row, outcome]
+        for outcome in range(n_outcomes):
+            result[row, outcome] /= total
     return result

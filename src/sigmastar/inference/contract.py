@@ -22,7 +22,10 @@ def contract_groups(
     for group in range(n_groups):
         if width >= WIDE and starts[group + 1] - starts[group] >= WIDE:
             rows = slice(starts[group], starts[group + 1])
-            out[group] = np.dot(matrix[index[rows]].T, tails[rows]).ravel()
+            product = np.dot(matrix[index[rows]].T, tails[rows])
+            for state in range(n_states):
+                for column in range(width):
+                    out[group, state * width + column] = product[state, column]
             continue
         if width == 1:
             for row in range(starts[group], starts[group + 1]):

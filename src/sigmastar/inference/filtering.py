@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel, kernel
+from sigmastar.jit import fast_kernel, kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -75,7 +75,8 @@ def filter_trie(
                 share = rate * edge_backoff[node] / probability
                 _pull_back(state, (1.0 - rate) / (total * probability), share, restarts[classes[node]])
             else:
-                state[:] = restarts[classes[node]]
+                for k in range(len(state)):
+                    state[k] = restarts[classes[node], k]
         states = following
     return edge_own, end_own
 
@@ -97,7 +98,7 @@ def _dot(first: Array, second: Array) -> float:
     return total
 
 
-@kernel
+@part
 def _pull_back(state: Array, factor: float, share: float, restart: Array) -> None:
     """state <- factor state + share restart, in place; the restart alone if that strays too far."""
     is_near = True
@@ -105,10 +106,11 @@ def _pull_back(state: Array, factor: float, share: float, restart: Array) -> Non
         state[k] = factor * state[k] + share * restart[k]
         is_near &= abs(state[k]) < FARTHEST  # not true of NaN
     if not is_near:
-        state[:] = restart
+        for k in range(len(state)):
+            state[k] = restart[k]
 
 
-@kernel
+@part
 def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
     """What the clipped weights of all outcomes sum to in each state; q into `predictions` if it has rows.
 
@@ -131,7 +133,7 @@ def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
     return totals
 
 
-@kernel
+@part
 def _move(states: Array, parents: Integers, symbols: Integers, transitions: Array) -> Array:
     """The state of each parent times the operator of its symbol; zero for unknown symbols."""
     n_states = states.shape[1]
@@ -144,7 +146,8 @@ def _move(states: Array, parents: Integers, symbols: Integers, transitions: Arra
         if symbols[run] >= 0:
             gathered = np.empty((stop - run, n_states), states.dtype)
             for child in range(run, stop):
-                gathered[child - run] = states[parents[child]]
+                for state in range(n_states):
+                    gathered[child - run, state] = states[parents[child], state]
             np.dot(gathered, transitions[symbols[run]], moved[run:stop])
         run = stop
     return moved

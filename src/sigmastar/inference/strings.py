@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Nodes = NDArray[np.int32]
@@ -27,11 +27,14 @@ def trie_values(
     parent: Nodes, symbol: Nodes, level_starts: Integers, initial: Array, transitions: Array, finals: Array
 ) -> tuple[Array, Integers]:
     """Mantissas (nodes x final vectors) and exponents (nodes) of `forward(node) . final`."""
-    n_nodes, n_states, widest = len(parent), len(initial), np.diff(level_starts).max()
+    n_nodes, n_states, widest = len(parent), len(initial), 0
+    for level in range(len(level_starts) - 1):
+        widest = max(widest, level_starts[level + 1] - level_starts[level])
     mantissas, exponents = np.zeros((n_nodes, finals.shape[1])), np.zeros(n_nodes, np.int64)
     previous, current = np.empty((widest, n_states)), np.empty((widest, n_states))
     gathered = np.empty((_TILE, n_states))
-    previous[0] = initial
+    for state in range(n_states):
+        previous[0, state] = initial[state]
     exponents[0] = _rescale(previous[0])
     np.dot(previous[:1], finals, mantissas[:1])
     for level in range(1, len(level_starts) - 1):
@@ -55,7 +58,7 @@ def trie_values(
     return mantissas, exponents
 
 
-@kernel
+@part
 def _gather(vectors: Array, parents: Nodes, first: int, gathered: Array) -> None:
     """The vectors of some parents, which are numbered from `first` on."""
     n_states = vectors.shape[1]

@@ -30,7 +30,8 @@ def trie_forward(
     """The forward vector of every node."""
     n_states = len(initial)
     vectors = np.empty((len(parent), n_states))
-    vectors[0] = initial
+    for k in range(n_states):
+        vectors[0, k] = initial[k]
     for level in range(1, len(level_starts) - 1):
         run, end = level_starts[level], level_starts[level + 1]
         while run < end:
@@ -39,8 +40,9 @@ def trie_forward(
                 stop += 1
             gathered = np.empty((stop - run, n_states))
             for node in range(run, stop):
-                gathered[node - run] = vectors[parent[node]]
-            vectors[run:stop] = np.dot(gathered, transitions[symbol[run]])
+                for k in range(n_states):
+                    gathered[node - run, k] = vectors[parent[node], k]
+            np.dot(gathered, transitions[symbol[run]], vectors[run:stop])
             run = stop
     return vectors
 
@@ -71,10 +73,15 @@ def trie_backward(
             here = np.ascontiguousarray(behind[run:stop])
             gathered = np.empty((stop - run, n_states))
             for node in range(run, stop):
-                gathered[node - run] = vectors[parent[node]]
-            by_transitions[symbol[run]] += np.dot(np.ascontiguousarray(gathered.T), here)
+                for k in range(n_states):
+                    gathered[node - run, k] = vectors[parent[node], k]
+            products = np.dot(np.ascontiguousarray(gathered.T), here)
+            for i in range(n_states):
+                for j in range(n_states):
+                    by_transitions[symbol[run], i, j] += products[i, j]
             passed = np.dot(here, np.ascontiguousarray(transitions[symbol[run]].T))
             for node in range(run, stop):
-                behind[parent[node]] += passed[node - run]
+                for k in range(n_states):
+                    behind[parent[node], k] += passed[node - run, k]
             run = stop
     return behind[0].copy(), by_transitions, np.dot(np.ascontiguousarray(vectors.T), slopes)

@@ -71,7 +71,8 @@ def _contracted(slices: SparseTensor, inverses: list[Array]) -> tuple[NDArray[np
     coordinates, tails = slices.coordinates, slices.values[:, None]
     for inverse in reversed(inverses):
         keys, starts = _runs(coordinates[:-1])
-        tails = contract_groups(starts, coordinates[-1], np.ascontiguousarray(inverse), tails)
+        last, matrix = np.ascontiguousarray(coordinates[-1]), np.ascontiguousarray(inverse)
+        tails = contract_groups(starts, last, matrix, tails)
         coordinates = keys
     return coordinates[0], tails
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 from sigmastar.structures.strings import Codes, Offsets, Strings
 
 Nodes = NDArray[np.int32]
@@ -60,8 +60,8 @@ def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes,
     parent[0], symbol[0] = 0, -1
     node_of = np.zeros(n_strings, np.int32)
     longest = 0
-    for length in np.diff(offsets):
-        longest = max(longest, length)
+    for string in range(n_strings):
+        longest = max(longest, offsets[string + 1] - offsets[string])
     level_starts = np.empty(longest + 2, np.int64)
     level_starts[0], level_starts[1] = 0, 1
     n_nodes = 1
@@ -84,7 +84,7 @@ def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes,
     return parent[:n_nodes].copy(), symbol[:n_nodes].copy(), level_starts, node_of
 
 
-@kernel
+@part
 def _sorted_by_symbol(active: Offsets, codes: Codes, offsets: Offsets, depth: int, n_symbols: int) -> Offsets:
     """Stable sort by the symbol read at `depth`: counting sort, or merge sort for huge alphabets."""
     symbols = np.empty(len(active), np.int64)
