@@ -38,7 +38,8 @@ def expected_moves(
         sort, first = sorts[q], offsets[q]
         length, m = offsets[q + 1] - first, n_states[sorts[q]]
         log = 0.0
-        forward[0] = initial[sort]
+        for j in range(width):
+            forward[0, j] = initial[sort, j]
         for t in range(1, length + 1):
             operator, total = operators[sort, codes[first + t - 1]], 0.0
             for j in range(m):

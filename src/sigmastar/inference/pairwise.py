@@ -21,7 +21,9 @@ def compare_pairs(
     """Pairs of a compatible and another modifier of one class: won by the former, and judged; a head each."""
     n_heads, n_modifiers = scores.shape
     won, judged = np.zeros(n_heads), np.zeros(n_heads)
-    n_classes = classes.max() + 1
+    n_classes = 0
+    for number in classes:
+        n_classes = max(n_classes, number + 1)
     for head in range(n_heads):
         order = np.argsort(scores[head])
         below, good = np.zeros(n_classes), np.zeros(n_classes)  # others met so far; compatible ones
@@ -41,5 +43,6 @@ def compare_pairs(
                 below[c] += tied_other[c]
                 good[c] += tied_good[c]
             at = end
-        judged[head] = (good * below).sum()
+        for c in range(n_classes):
+            judged[head] += good[c] * below[c]
     return won, judged

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -17,7 +17,7 @@ Longs = NDArray[np.int64]
 LEFT, RIGHT = 0, 1
 
 
-@kernel
+@part
 def _push(stack: Longs, size: int, direction: int, head: int, end: int) -> int:
     stack[size, 0], stack[size, 1], stack[size, 2] = direction, head, end
     return size + 1
@@ -90,6 +90,8 @@ def best_trees(scores: Array, offsets: Longs, usable: NDArray[np.bool_], single_
         n = offsets[q + 1] - offsets[q]
         if usable[q]:
             table = scores[at : at + (n + 1) ** 2].reshape((n + 1, n + 1))
-            heads[offsets[q] : offsets[q + 1]] = best_tree(table, single_root)
+            tree = best_tree(table, single_root)
+            for i in range(n):
+                heads[offsets[q] + i] = tree[i]
         at += (n + 1) ** 2
     return heads
