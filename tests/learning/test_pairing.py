@@ -85,7 +85,6 @@ def test_the_share_is_the_most_likely_one(seed):
 def test_a_pair_is_chosen_only_with_coarser_classes(searches, monkeypatch):
     (coarse, fine), held_out = searches
     monkeypatch.setattr(module, "_LEAST_SHARE", 0.0)
-    monkeypatch.setattr(module, "_DOUBT", 0.0)
     assert len(choose([fine], held_out).parts) == 1
     choice = choose([coarse, fine], held_out)
     assert [part.classes for part in choice.parts] == [fine.classes, coarse.classes]
@@ -94,24 +93,12 @@ def test_a_pair_is_chosen_only_with_coarser_classes(searches, monkeypatch):
     assert [part.classes for part in choose([better, fine], held_out).parts] == [coarse.classes]
 
 
-def test_coarser_classes_that_are_as_good_take_the_place_of_the_best(searches, monkeypatch):
-    (coarse, fine), held_out = searches
-    gap = fine.best.score - coarse.best.score
-    logs = np.repeat(fine.best.logs - coarse.best.logs, held_out.end_counts.astype(int))
-    errors = gap / (logs.std() / np.sqrt(held_out.n_strings))
-    for doubt, expected in ((0.99 * errors, fine), (1.01 * errors, coarse)):
-        monkeypatch.setattr(module, "_DOUBT", doubt)
-        assert choose([coarse, fine], held_out).classes == expected.classes
-
-
 def test_a_small_share_is_left_out(searches, monkeypatch):
-    monkeypatch.setattr(module, "_DOUBT", 0.0)
     monkeypatch.setattr(module, "_LEAST_SHARE", 1.0)
     assert len(choose(*searches).parts) == 1
 
 
 def test_large_operators_are_not_paired(searches, monkeypatch):
-    monkeypatch.setattr(module, "_DOUBT", 0.0)
     monkeypatch.setattr(module, "_LEAST_SHARE", 0.0)
     monkeypatch.setattr(module, "_MOST_CELLS", 0)
     assert len(choose(*searches).parts) == 1
@@ -124,7 +111,6 @@ def test_the_number_of_states_asked_for_is_kept(strings):
 
 def test_a_pair_is_recovered_from_all_counts(strings, monkeypatch):
     monkeypatch.setattr(module, "_LEAST_SHARE", 0.0)
-    monkeypatch.setattr(module, "_DOUBT", 0.0)
     batches = ContextBatches.first(strings, np.random.default_rng(0), (2, 8))
     choice, counts = batches.choose(), batches.all_counts()
     assert len(choice.parts) == 2

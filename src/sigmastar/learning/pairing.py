@@ -7,8 +7,7 @@ Many classes see far, few are counted well: each errs in its own way, so the dir
 is better than both. Coarse classes are unions of fine ones, so one filter on the fine classes serves both
 halves: the restart state of a class r is ((1 - w) Y_r, w Y'_r'), r' the coarse class that holds it. The
 share w is the most likely one on held-out strings. Finer classes than those of the best are not joined:
-what they add on rare strings, they take away on frequent ones. For the same reason coarser classes that are
-as good as the best, as far as held-out strings can tell, take its place.
+what they add on rare strings, they take away on frequent ones.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from sigmastar.inference.mixing_rates import climb_rates
 from sigmastar.learning.contexts import ContextModel, learn_contexts
 from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import Steps, fit_rates
-from sigmastar.learning.rank_search import Classes, Mapper, RankSearch, Trial, filtered
+from sigmastar.learning.rank_search import Classes, Mapper, RankSearch, filtered
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.statistics.contexts import ContextCounts
@@ -36,7 +35,6 @@ Longs = NDArray[np.int64]
 
 _MIXING_ROUNDS = 2
 _FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
-_DOUBT = 0.5
 _LEAST_SHARE = 0.05
 _SHARE_STRENGTH, _SHARE_ROUNDS = 20.0, 50
 _MOST_CELLS = 1 << 22  # of the operators of a pair: half of them are zero
@@ -88,7 +86,7 @@ class Choice:
 
 def choose(searches: Sequence[RankSearch], held_out: HeldOut) -> Choice:
     """The best of all that were found, and the second where it is coarser and has a share to give."""
-    best = _leader(searches, held_out)
+    best = max(searches, key=lambda search: search.best.score)
     members, shares = [best], [1.0]
     if (second := _partner(best, searches)) is not None:
         share = _share(second.best.logs, best.best.logs, held_out)
@@ -114,20 +112,6 @@ def joined(models: Sequence[FilteredAutomaton], shares: Sequence[float]) -> Filt
         np.hstack([share * model.restarts[of] for model, share, of in pieces]),
         first.mixing,
     )
-
-
-def _leader(searches: Sequence[RankSearch], held_out: HeldOut) -> RankSearch:
-    """The best, or coarser classes that are as good within `_DOUBT` standard errors of the difference."""
-    best = max(searches, key=lambda search: search.best.score)
-    coarser = [s for s in searches if s.n_classes < best.n_classes]
-    as_good = [s for s in coarser if _is_as_good(s.best, best.best, held_out)]
-    return min(as_good, key=lambda search: search.n_classes, default=best)
-
-
-def _is_as_good(trial: Trial, best: Trial, held_out: HeldOut) -> bool:
-    gap = best.score - trial.score
-    squares = held_out.end_counts @ (best.logs - trial.logs - gap) ** 2
-    return bool(gap < _DOUBT * np.sqrt(squares) / held_out.n_strings)
 
 
 def _partner(best: RankSearch, searches: Sequence[RankSearch]) -> RankSearch | None:

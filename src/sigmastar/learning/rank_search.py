@@ -21,7 +21,7 @@ from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import START_RATE, Steps, fit_rates
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
-from sigmastar.statistics.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
+from sigmastar.statistics.backoff import NextCounts
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.contexts import ContextTrie
 
@@ -134,11 +134,11 @@ def _evidence(contexts: ContextModel, trials: dict[int, Trial], best: Trial) -> 
 def filtered(contexts: ContextModel, rate: float = START_RATE) -> FilteredAutomaton:
     """A context model behind the restart filter, with one mixing rate for all classes."""
     mixing = np.full(contexts.counts.pasts.n_classes, rate)
-    backoff = backoff_of(contexts.counts, kneser_ney)
+    backoff = backoff_of(contexts.counts)
     return FilteredAutomaton(contexts.automaton, contexts.mass, backoff, contexts.states, mixing)
 
 
-def backoff_of(counts: ContextCounts, smoothing: Smoothing = witten_bell) -> NgramModel:
+def backoff_of(counts: ContextCounts) -> NgramModel:
     """The back-off model of next symbols on the same past classes."""
     following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
-    return NgramModel.of_counts(counts.strings_like.alphabet, following, smoothing)
+    return NgramModel.of_counts(counts.strings_like.alphabet, following)
