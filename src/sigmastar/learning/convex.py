@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 
 CLASSES = (300, 1500)
 _FIRST_ROUNDS, _MOST_ROUNDS, _ROUND_GAIN, _PATIENCE = 2, 20, 1e-4, 2
-_N_LEADERS, _CLOSE = 5, 0.01  # nats a string
+_N_LEADERS, _CLOSE, _HOPELESS = 5, 0.01, 0.2  # nats a string
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +207,8 @@ def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress
     better = _leading(trials, (len(trials) + 1) // 2)
     better = [trial for trial in trials if trial in better or trial.score >= limit]
     once = thread_map(lambda trial: _with_rounds(trial, kept, held_out, say, _FIRST_ROUNDS), better)
-    leaders = _leading(once, _N_LEADERS)
+    limit = max(trial.score for trial in once) - _HOPELESS
+    leaders = [trial for trial in _leading(once, _N_LEADERS) if trial.score >= limit]
     return _leading(thread_map(lambda trial: _with_rounds(trial, kept, held_out, say), leaders), _N_LEADERS)
 
 
