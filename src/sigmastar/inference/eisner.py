@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.head_items import Automata, Items, Sentence, Siblings, Ways
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 __all__ = ["Automata", "Ways", "all_marginals", "sentence_marginals"]
 
@@ -51,7 +51,7 @@ def _room(n: int, n_states: int) -> Items:
     )
 
 
-@fast_kernel
+@part
 def _sort(code: int, head: int, direction: int) -> int:
     return 2 * code + (direction if head > 0 else 0)
 
@@ -72,7 +72,7 @@ def _is_open(weights: Array, head: int, end: int) -> bool:
     return total != 0.0
 
 
-@fast_kernel
+@part
 def _fill_states(
     sentence: Sentence, automata: Automata, items: Items, siblings: Siblings, scale: float,
     d: int, head: int, end: int, mixed: Array,
@@ -107,7 +107,7 @@ def _fill_states(
     siblings.counts[d, head] = count + 1
 
 
-@fast_kernel
+@part
 def _inside(
     sentence: Sentence, automata: Automata, scales: Array, items: Items, siblings: Siblings, mixed: Array
 ) -> tuple[int, float]:
@@ -139,7 +139,7 @@ def _inside(
     return 0, 0.0
 
 
-@fast_kernel
+@part
 def _spread_states(
     sentence: Sentence, automata: Automata, items: Items, slopes: Items, siblings: Siblings, scale: float,
     d: int, head: int, end: int, lifted: Array, expected: Array,
@@ -177,7 +177,7 @@ def _spread_states(
     return _dot(items.states[head, end, :m], slope[:m])
 
 
-@fast_kernel
+@part
 def _outside(
     sentence: Sentence, automata: Automata, scales: Array, items: Items, slopes: Items, siblings: Siblings,
     lifted: Array, marginals: Array, expected: Array,
@@ -225,7 +225,7 @@ def _outside(
                     two[k + 1] += slope * left[k]
 
 
-@fast_kernel
+@part
 def _marginals(
     sentence: Sentence, automata: Automata, start_scales: Array, marginals: Array, expected: Array
 ) -> tuple[float, float]:
@@ -237,13 +237,18 @@ def _marginals(
         width, size = _inside(sentence, automata, scales, items, siblings, vector)
         if width == 0:
             break
-        scales *= size ** (-1.0 / width)
+        factor = size ** (-1.0 / width)
+        for i in range(n + 1):
+            scales[i] *= factor
     total = items.halves[RIGHT, 0, n]
     if width != 0 or total == 0.0 or not np.isfinite(total):
         return 0.0, -np.inf
     slopes = _room(n, n_states)
     _outside(sentence, automata, scales, items, slopes, siblings, vector, marginals, expected)
-    return np.sign(total), np.log(abs(total)) - np.log(scales[1:]).sum()
+    log = np.log(abs(total))
+    for i in range(1, n + 1):
+        log -= np.log(scales[i])
+    return np.sign(total), log
 
 
 @fast_kernel
@@ -278,9 +283,8 @@ def all_marginals(
         high = low + (n + 1) ** 2
         words, kinds, factors = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32), np.ones(n + 1)
         words[0] = root
-        words[1:] = codes[start:end]
-        kinds[1:] = classes[start:end]
         for i in range(n):
+            words[i + 1], kinds[i + 1] = codes[start + i], classes[start + i]
             factors[i + 1] = scales[codes[start + i]]
         shape = (n + 1, n + 1)
         sentence = Sentence(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel, kernel
+from sigmastar.jit import fast_kernel, kernel, part
 
 Array = NDArray[Any]
 Integers = NDArray[np.int32]
@@ -36,7 +36,7 @@ def _tile_end(symbol: Integers, first: int, level_end: int) -> int:
     return end
 
 
-@kernel
+@part
 def _gather(vectors: Array, inverses: Array, parent: Integers, first: int, end: int, gathered: Array) -> None:
     """The vectors of the parents of nodes first .. end - 1, made to sum to one."""
     n_states = vectors.shape[1]
@@ -47,7 +47,7 @@ def _gather(vectors: Array, inverses: Array, parent: Integers, first: int, end: 
             gathered[row, state] = factor * vectors[above, state]
 
 
-@kernel
+@part
 def _gather_over(
     vectors: Array, inverses: Array, parent: Integers, first: int, end: int, gathered: Array
 ) -> None:
@@ -60,7 +60,7 @@ def _gather_over(
             gathered[row, state] = factor * vectors[above, state]
 
 
-@kernel
+@part
 def _scatter(lifted: Array, inverses: Array, parents: Integers, first: int, vectors: Array) -> None:
     """Add each vector, over its normaliser, to that of its parent; these are numbered from `first` on."""
     n_states = vectors.shape[1]
@@ -86,14 +86,16 @@ def _multiply(rows: Array, matrix: Array, result: Array) -> None:
                 result[row, column] += weight * matrix[state, column]
 
 
-@kernel
+@part
 def _add_products(left: Array, right: Array, product: Array, sums: Array) -> None:
     """sums += left.T @ right."""
+    n = left.shape[1]
     if len(left) > _FEW:
         np.dot(left.T, right, product)
-        sums += product
+        for state in range(n):
+            for column in range(n):
+                sums[state, column] += product[state, column]
         return
-    n = left.shape[1]
     for row in range(len(left)):
         for state in range(n):
             weight = left[row, state]
@@ -113,7 +115,7 @@ def _sum(vectors: Array, scales: Array, inverses: Array, first: int, end: int) -
         inverses[node] = 1 / total if total > 0 else total
 
 
-@kernel
+@part
 def _forward(
     parent: Integers,
     symbol: Integers,
@@ -125,7 +127,8 @@ def _forward(
 ) -> tuple[Array, Array]:
     """Fill in the forward vectors, each times its normaliser; the normalisers and their inverses."""
     scales, inverses = np.ones(len(parent), initial.dtype), np.ones(len(parent), initial.dtype)
-    vectors[0] = initial
+    for state in range(len(initial)):
+        vectors[0, state] = initial[state]
     for level in range(1, len(level_starts) - 1):
         first = level_starts[level]
         while first < level_starts[level + 1]:
@@ -202,13 +205,19 @@ def expected_counts(
     shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work in it.
     Backward vectors are held for two levels at a time, which the cache can hold.
     """
-    n_states, widest, kind = len(initial), np.diff(level_starts).max(), initial.dtype
+    n_states, widest, kind = len(initial), 0, initial.dtype
+    for level in range(len(level_starts) - 1):
+        widest = max(widest, level_starts[level + 1] - level_starts[level])
     vectors = room[: len(parent)]
     gathered, lifted = np.empty((_TILE, n_states), kind), np.empty((_TILE, n_states), kind)
     scales, inverses = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
     endings, final_counts = np.ones(len(ends), kind), np.zeros_like(final)
     counts, product = np.zeros_like(transitions), np.empty((n_states, n_states), kind)
-    transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
+    transposed = np.empty_like(transitions)
+    for code in range(len(transitions)):
+        for state in range(n_states):
+            for after in range(n_states):
+                transposed[code, after, state] = transitions[code, state, after]
     backward, above = np.empty((widest, n_states), kind), np.empty((widest, n_states), kind)
     last = slice(level_starts[-2], level_starts[-1])
     _stop(ends[last], final, vectors[last], inverses[last], backward, endings[last], final_counts)
@@ -226,4 +235,10 @@ def expected_counts(
             _scatter(lifted, inverses[first:end], parent[first:end], before, above)
             first = end
         backward, above = above, backward
-    return scales, endings, initial * backward[0], counts * transitions, final_counts
+    starts = np.empty(n_states, kind)
+    for state in range(n_states):
+        starts[state] = initial[state] * backward[0, state]
+        for code in range(len(counts)):
+            for after in range(n_states):
+                counts[code, state, after] *= transitions[code, state, after]
+    return scales, endings, starts, counts, final_counts

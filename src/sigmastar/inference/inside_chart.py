@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[Any]
 Rules = Any  # structures.rule_trie.ChartRules: numba knows named tuples by their fields
 
 
-@kernel
+@part
 def _cell(i: int, j: int) -> int:
     return j * (j - 1) // 2 + i
 
 
-@kernel
+@part
 def _power(exponent: int) -> float:
     return float(np.ldexp(1.0, min(max(exponent, -1060), 1020)))
 
@@ -37,20 +37,28 @@ def _power(exponent: int) -> float:
 @kernel
 def _grown(numbers: Any, size: int) -> Any:
     larger = np.empty(size, numbers.dtype)
-    larger[: len(numbers)] = numbers
+    for at in range(len(numbers)):
+        larger[at] = numbers[at]
     return larger
 
 
-@kernel
+@part
+def _add_corner(symbol: int, rules: Rules, found: NDArray[np.bool_]) -> None:
+    """Which symbols a first symbol can begin."""
+    for above in range(len(found)):
+        found[above] = found[above] or rules.left_corner[above, symbol]
+
+
+@part
 def _startable(codes: Integers, rules: Rules) -> NDArray[np.bool_]:
     """Which symbols the word after each position can begin; none after the last."""
     found = np.zeros((len(codes) + 1, len(rules.first)), np.bool_)
     for i in range(len(codes)):
         if codes[i] >= 0:
             if rules.word_symbol[codes[i]] >= 0:
-                found[i] |= rules.left_corner[:, rules.word_symbol[codes[i]]]
+                _add_corner(rules.word_symbol[codes[i]], rules, found[i])
             for at in range(rules.lexical_start[codes[i]], rules.lexical_start[codes[i] + 1]):
-                found[i] |= rules.left_corner[:, rules.lexical_left[at]]
+                _add_corner(rules.lexical_left[at], rules, found[i])
     return found
 
 
@@ -63,12 +71,12 @@ def _goes_on(node: int, startable: NDArray[np.bool_], j: int, rules: Rules) -> b
     return False
 
 
-@kernel
+@part
 def _joined(old: float, new: float, best: bool) -> float:
     return max(old, new) if best else old + new
 
 
-@kernel
+@part
 def _top_exponent(i: int, j: int, exponents: Integers, n_active: Integers, bounds: Integers) -> int:
     """The exponent of the largest product over the splits of a span."""
     exponent = 0 if j == i + 1 else -(2**40)
@@ -79,7 +87,7 @@ def _top_exponent(i: int, j: int, exponents: Integers, n_active: Integers, bound
     return exponent
 
 
-@kernel
+@part
 def _combine(i: int, j: int, exponent: int, rules: Rules, best: bool, chart: Any, scratch: Any) -> int:
     """Prefixes of a span from its splits; how many nodes were touched."""
     inside, exponents, active, n_active, bounds, pool_node, pool_value = chart
@@ -108,7 +116,7 @@ def _combine(i: int, j: int, exponent: int, rules: Rules, best: bool, chart: Any
     return n_touched
 
 
-@kernel
+@part
 def _add_word(code: int, rules: Rules, weights: Array, values: Array) -> None:
     """The symbols of a single word."""
     if code >= 0:
@@ -118,7 +126,7 @@ def _add_word(code: int, rules: Rules, weights: Array, values: Array) -> None:
             values[rules.lexical_left[at]] += weights[rules.lexical_event[at]]
 
 
-@kernel
+@part
 def _complete(
     touched: Integers,
     prefixes: Array,
@@ -139,7 +147,7 @@ def _complete(
         values[left] = _joined(values[left], value, best)
 
 
-@kernel
+@part
 def _scale(touched: Integers, prefixes: Array, values: Array, active: Integers) -> tuple[int, int]:
     """List the symbols that occur and bring the largest value into [1, 2); their number and the exponent."""
     largest, count = 0.0, 0
@@ -153,13 +161,15 @@ def _scale(touched: Integers, prefixes: Array, values: Array, active: Integers) 
     if largest == 0.0:
         return 0, 0
     shift = int(np.floor(np.log2(largest)))
-    values *= _power(-shift)
+    factor = _power(-shift)
+    for symbol in range(len(values)):
+        values[symbol] *= factor
     for node in touched:
-        prefixes[node] *= _power(-shift)
+        prefixes[node] *= factor
     return count, shift
 
 
-@kernel
+@part
 def _store(
     j: int,
     touched: Integers,

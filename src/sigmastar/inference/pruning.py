@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
@@ -62,7 +62,7 @@ def _dot(one: Array, two: Array) -> float:
     return total
 
 
-@fast_kernel
+@part
 def _tables(codes: Codes, counted: FirstAndRest, weights: Array, scales: Array) -> tuple[Array, Array]:
     """The weights of all arcs, [head, modifier], as a first and as a later modifier."""
     n = len(codes)
@@ -77,7 +77,7 @@ def _tables(codes: Codes, counted: FirstAndRest, weights: Array, scales: Array) 
     return first, rest
 
 
-@fast_kernel
+@part
 def _inside(
     codes: Codes, counted: FirstAndRest, first: Array, rest: Array, chart: Chart
 ) -> tuple[int, float]:
@@ -108,7 +108,7 @@ def _inside(
     return 0, 0.0
 
 
-@fast_kernel
+@part
 def _outside(n: int, first: Array, rest: Array, chart: Chart, slopes: Chart) -> None:
     """dZ/dP of all arcs, from wide to narrow."""
     arcs, halves, by_end, _ = chart
@@ -142,7 +142,7 @@ def _outside(n: int, first: Array, rest: Array, chart: Chart, slopes: Chart) -> 
                 two[k + 1] += total * left[k]
 
 
-@fast_kernel
+@part
 def counted_marginals(
     codes: Codes, counted: FirstAndRest, weights: Array, start_scales: Array
 ) -> tuple[float, Array]:
@@ -182,7 +182,8 @@ def prune(
         n = end - start
         words, factors = np.empty(n + 1, np.int32), np.ones(n + 1)
         words[0] = root
-        words[1:] = codes[start:end]
+        for i in range(end - start):
+            words[i + 1] = codes[start + i]
         for i in range(n):
             factors[i + 1] = scales[codes[start + i]]
         arcs = weights[at[q] : at[q + 1]].reshape((n + 1, n + 1))

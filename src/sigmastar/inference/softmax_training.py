@@ -11,21 +11,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
 
-@kernel
+@part
 def softmax_slope(row: Codes, counts: Array, weights: Array, slope: Array) -> None:
     """What the scores of one row should go down by: its total times the softmax, less its counts."""
-    slope[:] = weights[-1]
+    constant, top, mass, total = len(weights) - 1, -np.inf, 0.0, 0.0
+    for t in range(len(slope)):
+        slope[t] = weights[constant, t]
     for f in row:
         for t in range(len(slope)):
             slope[t] += weights[f, t]
-    top, mass, total = slope.max(), 0.0, counts.sum()
+    for t in range(len(slope)):
+        top, total = max(top, slope[t]), total + counts[t]
     for t in range(len(slope)):
         slope[t] = np.exp(slope[t] - top)
         mass += slope[t]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import fast_kernel
+from sigmastar.jit import fast_kernel, part
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -18,36 +18,37 @@ Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 
-@fast_kernel
+@part
 def cell_number(i: int, j: int, n: int) -> int:
     """Cells by width, then by where they begin."""
     w = j - i
     return (w - 1) * n - (w - 1) * (w - 2) // 2 + i
 
 
-@fast_kernel
+@part
 def _power(exponent: int) -> float:
     """2^exponent, put together from its bits."""
     bits = (min(max(exponent, -1000), 1000) + 1023) << 52
     return np.int64(bits).view(np.float64)
 
 
-@fast_kernel
+@part
 def _grown(items: Ints, values: Array, size: int) -> tuple[Ints, Array]:
     """Room for at least `size` items."""
     if size > len(items):
         wider, larger = np.zeros(2 * size, np.int32), np.zeros(2 * size)
-        wider[: len(items)], larger[: len(values)] = items, values
+        for at in range(len(items)):
+            wider[at], larger[at] = items[at], values[at]
         return wider, larger
     return items, values
 
 
-@fast_kernel
+@part
 def _is_allowed(allowed: Bytes, cell: int, key: int) -> bool:
     return allowed.shape[0] == 0 or key < 0 or allowed[cell, key] != 0
 
 
-@fast_kernel
+@part
 def _leaf_items(
     begin: Longs, symbols: Ints, scores: Array, keys: Ints, allowed: Bytes, starts: Longs, exponents: Longs
 ) -> tuple[Ints, Array]:
@@ -66,15 +67,18 @@ def _leaf_items(
     return items, values
 
 
-@fast_kernel
+@part
 def _is_open(allowed: Bytes, cell: int) -> bool:
     """Whether any symbol may stand over a cell; the last one is always open."""
     if allowed.shape[0] == 0 or cell == allowed.shape[0] - 1:
         return True
-    return bool(allowed[cell].max() != 0)
+    some = 0
+    for label in range(allowed.shape[1]):
+        some |= allowed[cell, label]
+    return some != 0
 
 
-@fast_kernel
+@part
 def _best_exponent(i: int, j: int, n: int, starts: Longs, exponents: Longs) -> int:
     best = -(1 << 60)
     for k in range(i + 1, j):
@@ -84,7 +88,7 @@ def _best_exponent(i: int, j: int, n: int, starts: Longs, exponents: Longs) -> i
     return best
 
 
-@fast_kernel
+@part
 def _join(
     left: Ints,
     left_values: Array,
@@ -185,7 +189,7 @@ def coarse_inside(
     return starts, items[:size], values[:size], exponents
 
 
-@fast_kernel
+@part
 def _send_down(
     left: Ints,
     left_values: Array,
