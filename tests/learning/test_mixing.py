@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from learning.test_context_models import TRUTH, counted
+from sigmastar.inference.mixing_rates import climb_rate, climb_rates
 from sigmastar.learning.contexts import learn_contexts
 from sigmastar.learning.mixing import START_RATE, HeldOut, Steps, fit_rates, held_out_score, tune_mixing
 from sigmastar.learning.rank_search import filtered
@@ -70,3 +71,18 @@ def test_classes_without_steps_have_the_rate_of_their_kind():
     rates = fit_rates(steps, np.array([100, 100, 1]))
     assert rates[1] < START_RATE
     assert (rates > 0).all()
+
+
+def test_one_rate_is_that_of_one_cell():
+    rng = np.random.default_rng(0)
+    weights, first, second = rng.random((3, 500))
+    of_many = climb_rates(np.zeros(500, np.int32), weights, first, second, np.full(1, 0.3), 2.0, 7)
+    assert climb_rate(weights, first, second, 0.3, 2.0, 7) == pytest.approx(of_many[0], rel=1e-12)
+
+
+def test_logs_of_strings_are_those_of_the_model(setting):
+    model, _, held = setting
+    held_out = HeldOut.of(held)
+    logs = Steps.of(model, held_out).string_logs(model.mixing, held_out)
+    of_node = dict(zip(held_out.trie.string_node.tolist(), model.log_probability(held), strict=True))
+    np.testing.assert_allclose(logs, [of_node[node] for node in held_out.ending], rtol=1e-12)

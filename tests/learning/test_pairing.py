@@ -17,6 +17,7 @@ from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.pairing import choose, joined
 from sigmastar.learning.rank_search import RankSearch, filtered, search_ranks
 from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.ngram import NgramModel
 from sigmastar.statistics.contexts import ContextCounts
 
 
@@ -118,3 +119,18 @@ def test_a_pair_is_recovered_from_all_counts(strings, monkeypatch):
     assert fit.model.automaton.n_states == sum(part.n_states for part in choice.parts)
     assert fit.contexts.counts.n_strings == len(strings)
     assert fit.contexts.n_states == choice.parts[0].n_states
+
+
+def test_the_smoothing_is_the_one_that_held_out_strings_like_better(searches, monkeypatch):
+    (_, fine), held_out = searches
+    scores = {}
+    for name in ("witten_bell", "kneser_ney"):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "witten_bell", getattr(module, name))
+            patch.setattr(module, "kneser_ney", getattr(module, name))
+            backoff = NgramModel.of_counts(fine.model.alphabet, fine.following, getattr(module, name))
+            alone = replace(fine, model=replace(fine.model, backoff=backoff))
+            scores[name] = choose([alone], held_out).score
+    choice = choose([fine], held_out)
+    assert choice.score == max(scores.values())
+    assert choice.smoothing is getattr(module, max(scores, key=scores.__getitem__))

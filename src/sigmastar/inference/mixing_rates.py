@@ -42,6 +42,21 @@ def climb_rates(
 
 
 @fast_kernel
+def climb_rate(
+    weights: Array, first: Array, second: Array, prior: float, strength: float, n_rounds: int
+) -> float:
+    """The same for one cell, which a processor can take several steps at a time in."""
+    total, rate = strength + weights.sum(), prior
+    for _ in range(n_rounds):
+        gained = 0.0
+        for step in range(len(weights)):
+            share = rate * second[step]
+            gained += weights[step] * share / (share + (1.0 - rate) * first[step])
+        rate = (strength * prior + gained) / total
+    return rate
+
+
+@fast_kernel
 def mixed_logs(cells: Integers, first: Array, second: Array, rates: Array) -> Array:
     """The log-probability of every step."""
     logs = np.empty(len(cells))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.inference.filtering import sums_along
-from sigmastar.inference.mixing_rates import climb_rates, mixed_log_likelihood, mixed_logs
+from sigmastar.inference.mixing_rates import climb_rate, climb_rates, mixed_log_likelihood, mixed_logs
 from sigmastar.learning.holdout import HeldOut
 from sigmastar.operators.filtered import FilteredAutomaton, Walk
 
@@ -85,8 +85,8 @@ def tune_mixing(
 
 def fit_rates(steps: Steps, class_counts: Longs, n_rounds: int = 40) -> Array:
     groups = np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int32), _N_GROUPS - 1)
-    everything = _climb(steps, np.zeros_like(steps.classes), np.full(1, START_RATE), 1.0, n_rounds)
-    pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything[0]), STRENGTH, n_rounds)
+    everything = climb_rate(steps.weights, steps.automaton, steps.backoff, START_RATE, 1.0, n_rounds)
+    pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything), STRENGTH, n_rounds)
     rates = _climb(steps, steps.classes, pooled[groups], STRENGTH, n_rounds)
     return np.clip(rates, 1e-4, 1.0 - 1e-4)
 

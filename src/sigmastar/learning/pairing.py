@@ -13,7 +13,7 @@ what they add on rare strings, they take away on frequent ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,19 +21,21 @@ from numpy.typing import NDArray
 
 from sigmastar.factorization.krylov import quick_svd
 from sigmastar.factorization.rank import RankEvidence
-from sigmastar.inference.mixing_rates import climb_rates
+from sigmastar.inference.mixing_rates import climb_rate
 from sigmastar.learning.contexts import ContextModel, learn_contexts
 from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import Steps, fit_rates
 from sigmastar.learning.rank_search import Classes, Mapper, RankSearch, filtered
 from sigmastar.operators.algebra import mixture
 from sigmastar.operators.filtered import FilteredAutomaton
+from sigmastar.operators.ngram import NgramModel
+from sigmastar.statistics.backoff import Smoothing, kneser_ney, witten_bell
 from sigmastar.statistics.contexts import ContextCounts
 
 Array = NDArray[np.float64]
 Longs = NDArray[np.int64]
 
-_MIXING_ROUNDS = 2
+_FIRST_ROUNDS, _LAST_ROUNDS = 10, 40  # of mixing rates: the states depend on them in turn
 _FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
 _LEAST_SHARE = 0.05
 _SHARE_STRENGTH, _SHARE_ROUNDS = 20.0, 50
@@ -69,6 +71,7 @@ class Choice:
     """All that is needed to learn the model again from other counts."""
 
     parts: tuple[Part, ...]  # the best, and perhaps one on coarser classes
+    smoothing: Smoothing
     mixing: Array
     score: float
     evidence: RankEvidence
@@ -80,7 +83,8 @@ class Choice:
 
     def learnt_from(self, counts: ContextCounts, run: Mapper = map) -> FilteredFit:
         contexts = list(run(lambda part: part.recovered(counts), self.parts))
-        model = joined([filtered(of) for of in contexts], [part.share for part in self.parts])
+        models = [filtered(of, smoothing=self.smoothing) for of in contexts]
+        model = joined(models, [part.share for part in self.parts])
         return FilteredFit(model.with_mixing(self.mixing), self.evidence, contexts[0], self.score)
 
 
@@ -92,10 +96,10 @@ def choose(searches: Sequence[RankSearch], held_out: HeldOut) -> Choice:
         share = _share(second.best.logs, best.best.logs, held_out)
         if share > _LEAST_SHARE:
             members, shares = [best, second], [1.0 - share, share]
-    model = joined([member.model for member in members], shares)
-    mixing, score = _fitted_rates(model.with_mixing(best.best.mixing), best.class_counts, held_out)
+    model = joined([member.model for member in members], shares).with_mixing(best.best.mixing)
+    smoothing, mixing, score = _finished(model, best, held_out)
     parts = tuple(Part(m.classes, m.best.n_states, m.left, s) for m, s in zip(members, shares, strict=True))
-    return Choice(parts, mixing, score, best.evidence)
+    return Choice(parts, smoothing, mixing, score, best.evidence)
 
 
 def joined(models: Sequence[FilteredAutomaton], shares: Sequence[float]) -> FilteredAutomaton:
@@ -126,17 +130,21 @@ def _share(first: Array, second: Array, held_out: HeldOut) -> float:
     """The most likely share of the first of two models in a mixture, given the logs of the strings."""
     best = np.maximum(first, second)
     likelihoods = np.exp(second - best), np.exp(first - best)
-    cells, prior = np.zeros(len(best), np.int32), np.full(1, 0.5)
-    return float(
-        climb_rates(cells, held_out.end_counts, *likelihoods, prior, _SHARE_STRENGTH, _SHARE_ROUNDS)[0]
-    )
+    return float(climb_rate(held_out.end_counts, *likelihoods, 0.5, _SHARE_STRENGTH, _SHARE_ROUNDS))
 
 
-def _fitted_rates(model: FilteredAutomaton, class_counts: Longs, held_out: HeldOut) -> tuple[Array, float]:
-    """Mixing rates that are fitted to the end, and the score with them."""
-    mixing, score, walk = model.mixing, -np.inf, model.walk(held_out.trie)
-    for _ in range(_MIXING_ROUNDS):
-        steps = Steps.of(model.with_mixing(mixing), held_out, walk, np.float32)
-        mixing = fit_rates(steps, class_counts)
-        score = steps.score(mixing)
-    return mixing, score
+def _finished(
+    model: FilteredAutomaton, best: RankSearch, held_out: HeldOut
+) -> tuple[Smoothing, Array, float]:
+    """The smoothing that held-out strings like better, and mixing rates fitted to the end."""
+    kneser = NgramModel.of_counts(model.alphabet, best.following, kneser_ney)
+    trials = []
+    for smoothing, other in ((witten_bell, model), (kneser_ney, replace(model, backoff=kneser))):
+        walk = other.walk(held_out.trie)
+        steps = Steps.of(other, held_out, walk, np.float32)
+        mixing = fit_rates(steps, best.class_counts, _FIRST_ROUNDS)
+        trials.append((steps.score(mixing), smoothing, other.with_mixing(mixing), walk))
+    _, smoothing, model, walk = max(trials, key=lambda trial: trial[0])
+    steps = Steps.of(model, held_out, walk, np.float32)
+    mixing = fit_rates(steps, best.class_counts, _LAST_ROUNDS)
+    return smoothing, mixing, steps.score(mixing)

@@ -21,7 +21,7 @@ from sigmastar.learning.holdout import HeldOut
 from sigmastar.learning.mixing import START_RATE, Steps, fit_rates
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
-from sigmastar.statistics.backoff import NextCounts
+from sigmastar.statistics.backoff import NextCounts, Smoothing, witten_bell
 from sigmastar.statistics.contexts import ContextCounts
 from sigmastar.structures.contexts import ContextTrie
 
@@ -54,6 +54,7 @@ class RankSearch:
     model: FilteredAutomaton  # of that rank
     futures: ContextTrie
     class_counts: Longs
+    following: NextCounts  # what the back-off model was made from
     evidence: RankEvidence
 
     @property
@@ -87,7 +88,7 @@ def search_ranks(
     best = max(trials.values(), key=lambda trial: trial.score)
     part, evidence = contexts.leading(best.n_states), _evidence(contexts, trials, best)
     model = FilteredAutomaton(part.automaton, part.mass, model.backoff, part.states, model.mixing)
-    return RankSearch(best, model, counts.futures, counts.past_counts, evidence)
+    return RankSearch(best, model, counts.futures, counts.past_counts, following_of(counts), evidence)
 
 
 def climb(ladder: Sequence[int], expected: int, score: Callable[[int], float], run: Mapper = map) -> None:
@@ -131,14 +132,19 @@ def _evidence(contexts: ContextModel, trials: dict[int, Trial], best: Trial) -> 
     )
 
 
-def filtered(contexts: ContextModel, rate: float = START_RATE) -> FilteredAutomaton:
+def filtered(
+    contexts: ContextModel, rate: float = START_RATE, smoothing: Smoothing = witten_bell
+) -> FilteredAutomaton:
     """A context model behind the restart filter, with one mixing rate for all classes."""
     mixing = np.full(contexts.counts.pasts.n_classes, rate)
-    backoff = backoff_of(contexts.counts)
+    backoff = backoff_of(contexts.counts, smoothing)
     return FilteredAutomaton(contexts.automaton, contexts.mass, backoff, contexts.states, mixing)
 
 
-def backoff_of(counts: ContextCounts) -> NgramModel:
+def backoff_of(counts: ContextCounts, smoothing: Smoothing = witten_bell) -> NgramModel:
     """The back-off model of next symbols on the same past classes."""
-    following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
-    return NgramModel.of_counts(counts.strings_like.alphabet, following)
+    return NgramModel.of_counts(counts.strings_like.alphabet, following_of(counts), smoothing)
+
+
+def following_of(counts: ContextCounts) -> NextCounts:
+    return NextCounts.of_classes(counts.pasts, *counts.next_symbols())
