@@ -3,8 +3,8 @@
 Likelihood: five folds, strings of at most ten universal tags. Ours is EM from CCA starts under uniform
 brackets (each the most promising of three clusterings), the rival is EM from random starts; of each the best
 of five by training likelihood. Both have the same prior and stop early by a tenth of their training strings.
-`at 20` is the held-out likelihood after 20 iterations on all training strings; the ten by which each clustering
-of a start is judged come before them, and nothing but the choice is kept of them.
+`at 20` is the held-out likelihood after 20 iterations on all training strings; the ten by which each
+clustering of a start is judged come before them, and nothing but the choice is kept of them.
 Brackets: unlabelled F1 of MBR trees on the Penn Treebank's sentences, without whole strings and single words;
 learned from the tags of the same sentences (no brackets are seen), or from those of another corpus. States,
 iterations and prior were chosen on the brackets of its training part.
