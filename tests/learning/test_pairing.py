@@ -14,7 +14,7 @@ from sigmastar.learning import pairing as module
 from sigmastar.learning.contexts import choose_classes, learn_contexts
 from sigmastar.learning.fast import ContextBatches, learn_fast
 from sigmastar.learning.holdout import HeldOut
-from sigmastar.learning.pairing import choose, joined
+from sigmastar.learning.pairing import choose, joined, leading
 from sigmastar.learning.rank_search import RankSearch, filtered, search_ranks
 from sigmastar.operators.filtered import FilteredAutomaton
 from sigmastar.operators.ngram import NgramModel
@@ -134,3 +134,9 @@ def test_the_smoothing_is_the_one_that_held_out_strings_like_better(searches, mo
     choice = choose([fine], held_out)
     assert choice.score == max(scores.values())
     assert choice.smoothing is getattr(module, max(scores, key=scores.__getitem__))
+
+
+def test_the_leading_searches_are_kept_best_first(searches):
+    (coarse, fine), _ = searches
+    assert leading(iter([coarse, fine]), 2) == [fine, coarse]
+    assert leading(iter([coarse, fine]), 1) == [fine]

@@ -17,7 +17,7 @@ import numpy as np
 
 from sigmastar.learning.contexts import choose_classes
 from sigmastar.learning.holdout import HeldOut, HeldStrings
-from sigmastar.learning.pairing import Choice, FilteredFit, choose
+from sigmastar.learning.pairing import Choice, FilteredFit, choose, leading
 from sigmastar.learning.rank_search import Classes, Mapper, Progress, RankSearch, search_ranks
 from sigmastar.parallel import thread_map
 from sigmastar.statistics.context_growth import most_frequent
@@ -96,10 +96,8 @@ class ContextBatches:
     def choose(self, n_states: int | None = None, progress: Progress | None = None) -> Choice:
         """Classes, rank and mixing by the held-out strings."""
         say, held_out = progress or (lambda _: None), HeldOut.of(self.held.strings)
-        searches = list(self._searches(held_out, n_states, say))
-        if n_states is not None:
-            searches = [max(searches, key=lambda search: search.best.score)]  # exactly so many
-        choice = choose(searches, held_out)
+        n_parts = 2 if n_states is None else 1  # exactly so many states
+        choice = choose(leading(self._searches(held_out, n_states, say), n_parts), held_out)
         say(f"final fit with {' + '.join(str(part.n_states) for part in choice.parts)} states")
         return choice
 

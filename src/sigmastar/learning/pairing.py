@@ -12,7 +12,7 @@ what they add on rare strings, they take away on frequent ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -83,9 +83,17 @@ class Choice:
 
     def learnt_from(self, counts: ContextCounts, run: Mapper = map) -> FilteredFit:
         contexts = list(run(lambda part: part.recovered(counts), self.parts))
-        models = [filtered(of, smoothing=self.smoothing) for of in contexts]
+        models = [filtered(of, self.smoothing) for of in contexts]
         model = joined(models, [part.share for part in self.parts])
         return FilteredFit(model.with_mixing(self.mixing), self.evidence, contexts[0], self.score)
+
+
+def leading(searches: Iterable[RankSearch], n_searches: int) -> list[RankSearch]:
+    """The best of them, the others forgotten as they come."""
+    kept: list[RankSearch] = []
+    for search in searches:
+        kept = sorted([*kept, search], key=lambda each: -each.best.score)[:n_searches]
+    return kept
 
 
 def choose(searches: Sequence[RankSearch], held_out: HeldOut) -> Choice:

@@ -78,7 +78,8 @@ def search_ranks(
     start = np.sqrt(counts.future_counts / counts.future_counts.sum())  # the first vector is known
     solver = partial(quick_svd, start=start[:, None])
     contexts = learn_contexts(counts, max(RANKS) if n_states is None else n_states, solver)
-    model, trials = filtered(contexts), dict[int, Trial]()
+    following, trials = following_of(counts), dict[int, Trial]()
+    model = _behind_filter(contexts, NgramModel.of_counts(counts.strings_like.alphabet, following))
     score = _scorer(model, counts.past_counts, held_out, trials)
     if n_states is not None:
         score(contexts.leading(n_states).n_states)  # refuses more than the counts bear
@@ -88,7 +89,7 @@ def search_ranks(
     best = max(trials.values(), key=lambda trial: trial.score)
     part, evidence = contexts.leading(best.n_states), _evidence(contexts, trials, best)
     model = FilteredAutomaton(part.automaton, part.mass, model.backoff, part.states, model.mixing)
-    return RankSearch(best, model, counts.futures, counts.past_counts, following_of(counts), evidence)
+    return RankSearch(best, model, counts.futures, counts.past_counts, following, evidence)
 
 
 def climb(ladder: Sequence[int], expected: int, score: Callable[[int], float], run: Mapper = map) -> None:
@@ -132,12 +133,13 @@ def _evidence(contexts: ContextModel, trials: dict[int, Trial], best: Trial) -> 
     )
 
 
-def filtered(
-    contexts: ContextModel, rate: float = START_RATE, smoothing: Smoothing = witten_bell
-) -> FilteredAutomaton:
+def filtered(contexts: ContextModel, smoothing: Smoothing = witten_bell) -> FilteredAutomaton:
     """A context model behind the restart filter, with one mixing rate for all classes."""
-    mixing = np.full(contexts.counts.pasts.n_classes, rate)
-    backoff = backoff_of(contexts.counts, smoothing)
+    return _behind_filter(contexts, backoff_of(contexts.counts, smoothing))
+
+
+def _behind_filter(contexts: ContextModel, backoff: NgramModel) -> FilteredAutomaton:
+    mixing = np.full(contexts.counts.pasts.n_classes, START_RATE)
     return FilteredAutomaton(contexts.automaton, contexts.mass, backoff, contexts.states, mixing)
 
 
@@ -147,4 +149,5 @@ def backoff_of(counts: ContextCounts, smoothing: Smoothing = witten_bell) -> Ngr
 
 
 def following_of(counts: ContextCounts) -> NextCounts:
+    """What follows each past class, those that it holds included."""
     return NextCounts.of_classes(counts.pasts, *counts.next_symbols())
