@@ -225,7 +225,7 @@ def _outside(
                     two[k + 1] += slope * left[k]
 
 
-@part
+@fast_kernel
 def _marginals(
     sentence: Sentence, automata: Automata, start_scales: Array, marginals: Array, expected: Array
 ) -> tuple[float, float]:
