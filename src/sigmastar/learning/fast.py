@@ -4,8 +4,8 @@ Everything is counted once, on the finest classes: counts without the held-out s
 counts on coarser classes are sums. One decomposition for each number of classes serves all ranks; the
 number of classes, the rank and the mixing rates are chosen by held-out likelihood (of two numbers of
 classes where both have something to say: see `pairing`), and the chosen model is recovered from all counts,
-its decomposition started from the one before. Counts add up, so a corpus
-may come in batches, each forgotten once it is counted: the first one fixes the alphabet and the classes.
+its decomposition started from the one before. Counts add up, so a corpus may come in batches, each
+forgotten once it is counted: the first one fixes the alphabet and the classes.
 """
 
 from __future__ import annotations
