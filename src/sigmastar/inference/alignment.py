@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.jit import kernel
+from sigmastar.jit import kernel, part
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -119,6 +119,47 @@ def expected_counts(
     return counts
 
 
+@part
+def _offer(score: Array, move: Longs, earlier: Array, log: float, shape: int) -> None:
+    """Put the alignments that a unit makes longer among the best of a cell, if they are."""
+    last = len(score) - 1
+    for rank in range(len(earlier)):
+        value = earlier[rank] + log
+        if not value > score[last]:
+            break
+        low = last
+        while low > 0 and score[low - 1] < value:
+            score[low], move[low, 0], move[low, 1] = score[low - 1], move[low - 1, 0], move[low - 1, 1]
+            low -= 1
+        score[low], move[low, 0], move[low, 1] = value, shape, rank
+
+
+@part
+def _trace(
+    xs: Integers,
+    ys: Integers,
+    rank: int,
+    move: Longs,
+    shapes: Longs,
+    radix: Longs,
+    table: Longs,
+    places: Longs,
+    begin: int,
+) -> int:
+    """Write the units of an alignment from `begin` on, in order; where they end."""
+    i, j, end = len(xs), len(ys), begin
+    while i > 0 or j > 0:
+        shape, earlier = move[i, j, rank]
+        p, q = shapes[shape]
+        i, j, rank = i - p, j - q, earlier
+        places[end] = _place(table, _key(xs, i, p, ys, j, q, radix))
+        end += 1
+    for step in range((end - begin) // 2):  # they were found from the last to the first
+        low, high = begin + step, end - 1 - step
+        places[low], places[high] = places[high], places[low]
+    return end
+
+
 @kernel
 def best_alignments(
     x: Integers,
@@ -157,34 +198,11 @@ def best_alignments(
                     at = _place(table, _key(xs, i - p, p, ys, j - q, q, radix))
                     if table[at] == NO_KEY:
                         continue
-                    for rank in range(n_best):
-                        value = score[i - p, j - q, rank] + logs[at]
-                        if not value > score[i, j, n_best - 1]:
-                            break
-                        low = n_best - 1
-                        while low > 0 and score[i, j, low - 1] < value:
-                            score[i, j, low] = score[i, j, low - 1]
-                            move[i, j, low, 0], move[i, j, low, 1] = (
-                                move[i, j, low - 1, 0],
-                                move[i, j, low - 1, 1],
-                            )
-                            low -= 1
-                        score[i, j, low] = value
-                        move[i, j, low, 0], move[i, j, low, 1] = shape, rank
+                    _offer(score[i, j], move[i, j], score[i - p, j - q], logs[at], shape)
         for rank in range(n_best):
             if score[n, m, rank] == -np.inf:
                 break
-            begin = end = ends[found]
-            i, j, at_rank = n, m, rank
-            while i > 0 or j > 0:
-                shape, earlier = move[i, j, at_rank]
-                p, q = shapes[shape]
-                i, j, at_rank = i - p, j - q, earlier
-                places[end] = _place(table, _key(xs, i, p, ys, j, q, radix))
-                end += 1
-            for step in range((end - begin) // 2):  # they were found from the last to the first
-                low, high = begin + step, end - 1 - step
-                places[low], places[high] = places[high], places[low]
+            end = _trace(xs, ys, rank, move, shapes, radix, table, places, ends[found])
             owners[found], weights[found] = pair, score[n, m, rank]
             found += 1
             ends[found] = end
