@@ -230,6 +230,20 @@ def test_expectations_sum_over_states(seed: int, n: int) -> None:
     np.testing.assert_allclose(np.add.reduceat(posteriors, at[:-1]), 1.0)
 
 
+def test_states_too_improbable_for_single_precision_count_for_nothing() -> None:
+    """A leaf of three states, where inside and outside meet in one state at 1e-30 each."""
+    ends, single = np.array([0, 1]), np.zeros(1, dtype=np.float32)
+    none, states = np.array([-1], dtype=np.int32), np.array([0, 3])
+    vectors, roots = np.array([0.0, 1e-30, 1.0], dtype=np.float32), np.array([1.0, 1e-30, 0.0])
+    counts, tops, posteriors, log = expectations(
+        ends, none + 1, none, none, none, states, single, ends, roots, states, vectors
+    )
+    np.testing.assert_allclose(log, np.log(1e-60), rtol=1e-6)
+    np.testing.assert_allclose(tops, [0.0, 1.0, 0.0], atol=1e-6)
+    np.testing.assert_array_equal(posteriors, 0.0)
+    np.testing.assert_array_equal(counts, 0.0)
+
+
 @given(seeds)
 @settings(max_examples=20, deadline=None)
 def test_smoothing_keeps_the_total_of_every_rule_and_conditionals_sum_to_one(seed: int) -> None:

@@ -160,8 +160,9 @@ def _posterior(inner: Reals, outer: Reals, result: Array) -> None:
     norm = 0.0
     for x in range(len(inner)):
         norm += inner[x] * outer[x]
-    for x in range(len(inner)):
-        result[x] = inner[x] * outer[x] / norm
+    if norm > 0.0:  # single precision has no smaller numbers: then nobody knows
+        for x in range(len(inner)):
+            result[x] = inner[x] * outer[x] / norm
 
 
 @part
@@ -190,6 +191,8 @@ def _outside_node(
     mine, value = vectors[at[node] : at[node + 1]], 0.0
     for x in range(n):
         value += mine[x] * out[x]
+    if not value > 0.0:
+        return
     size, low = n * len(g), offsets[rule[node]]
     sums, weights, shares = room[0, :size], room[1, :size], room[2, : len(f)]
     for y in range(len(f)):
