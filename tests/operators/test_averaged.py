@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operators.random_automata import SEEDS, strings_of
-from operators.test_filtered import WORDS, random_filter, words_over
+from operators.test_filtered import WORDS, random_filter, require_frequencies, words_over
 from oracles import words_up_to
 from sigmastar.operators.averaged import AveragedFilters
 from sigmastar.operators.files import load_model, save_model
@@ -53,12 +53,7 @@ def test_strings_have_the_product_of_their_steps(model):
 
 
 def test_samples_have_the_frequencies_of_the_model(rng):
-    model = some_average()
-    drawn = list(model.sample(20_000, rng))
-    short = strings_of(words_up_to(2, 3), model.alphabet)
-    for word, log in zip(short, model.log_probability(short), strict=True):
-        share, p = drawn.count(word) / len(drawn), np.exp(log)
-        assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / len(drawn)) + 1e-9
+    require_frequencies(some_average(), rng)
 
 
 def test_files_bring_back_the_same_model(tmp_path):

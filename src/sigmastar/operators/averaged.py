@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.inference.filtering import sums_along
 from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.operators.filtered import FilteredAutomaton, FilterStates
+from sigmastar.operators.filtered import FilteredAutomaton, FilterStates, log_products
 from sigmastar.operators.lockstep import sample_lockstep
 from sigmastar.structures.alphabet import Alphabet
 from sigmastar.structures.strings import Strings
@@ -53,9 +52,7 @@ class AveragedFilters:
     def log_probability(self, strings: Strings) -> Array:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
         steps = [member.step_probabilities(trie) for member in self.members]
-        edges, ends = (self._average(parts) for parts in zip(*steps, strict=True))
-        with np.errstate(divide="ignore"):
-            return sums_along(trie.parent, np.log(edges))[trie.string_node] + np.log(ends[trie.string_node])
+        return log_products(trie, *(self._average(parts) for parts in zip(*steps, strict=True)))
 
     def gap_distributions(self, strings: Strings) -> Array:
         return self._average([member.gap_distributions(strings) for member in self.members])

@@ -113,9 +113,7 @@ class FilteredAutomaton:
 
     def log_probability(self, strings: Strings) -> Array:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
-        edges, ends = self.step_probabilities(trie)
-        with np.errstate(divide="ignore"):
-            return sums_along(trie.parent, np.log(edges))[trie.string_node] + np.log(ends[trie.string_node])
+        return log_products(trie, *self.step_probabilities(trie))
 
     def step_probabilities(self, trie: PrefixTrie) -> tuple[Array, Array]:
         """For every node of a trie the probability of the symbol that leads to it, and of an end there."""
@@ -198,6 +196,12 @@ class FilteredAutomaton:
 
 def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def log_products(trie: PrefixTrie, edges: Array, ends: Array) -> Array:
+    """The log-probabilities of the strings of a trie, given the probabilities of steps and of ends."""
+    with np.errstate(divide="ignore"):
+        return sums_along(trie.parent, np.log(edges))[trie.string_node] + np.log(ends[trie.string_node])
 
 
 def _clipped(weights: Array) -> tuple[Array, Array]:
