@@ -14,10 +14,10 @@ from itertools import islice, product
 
 import numpy as np
 
-from sigmastar.operators.model import OperatorModel, Term
-from sigmastar.statistics.blocks import Blocks
-from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.signature import (
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.blocks import Blocks
+from sigmastar.core.operator_model import OperatorModel, Term
+from sigmastar.core.signature import (
     Operation,
     Signature,
     Sort,

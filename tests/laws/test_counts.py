@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from oracles_grammar import random_pcfg
-from sigmastar.data.tree_generators import make_tree_automaton
-from sigmastar.statistics.bases import PREFIX, STRING, SUBSTRING, Statistic, most_frequent
-from sigmastar.statistics.blocks import Blocks, SparseTensor
-from sigmastar.statistics.bracketings import BracketCounts, count_brackets, frequent_spans
-from sigmastar.statistics.strings import StringCounts, count_strings
-from sigmastar.statistics.tree_bases import frequent_trees
-from sigmastar.statistics.trees import TreeCounts, count_trees
-from sigmastar.structures.bracketings import Bracketings
-from sigmastar.structures.ranked_trees import RankedTrees
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic, most_frequent
+from sigmastar.automata.counts.on_basis import StringCounts, count_strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.blocks import Blocks, SparseTensor
+from sigmastar.grammars.counts.bracketings import BracketCounts, count_brackets, frequent_spans
+from sigmastar.grammars.data.bracketings import Bracketings
+from sigmastar.trees.counts.bases import frequent_trees
+from sigmastar.trees.counts.on_basis import TreeCounts, count_trees
+from sigmastar.trees.data.ranked import RankedTrees
+from sigmastar.trees.model.generators import make_tree_automaton
 
 
 @dataclass(frozen=True)

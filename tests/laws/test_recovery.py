@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from laws.families import FAMILIES, Case, Family, case
-from sigmastar.factorization.svd import numerical_rank
-from sigmastar.operators.model import OperatorModel
-from sigmastar.operators.recover import factorize_blocks, recover
-from sigmastar.statistics.blocks import Blocks, SparseTensor
+from sigmastar.core.blocks import Blocks, SparseTensor
+from sigmastar.core.factors import numerical_rank
+from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.recover import factorize_blocks, recover
 
 SEEDS = [0, 1, 2]
 

@@ -1,0 +1,1 @@
+"""What every family stands on: the two ideas, and the shared machinery."""
