@@ -245,7 +245,7 @@ def forged(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None])
     [
         (
             lambda header, arrays: header.update(family="unheard"),
-            "unknown family 'unheard'; known are automaton",
+            "unknown kind 'unheard'; known are automaton",
         ),
         (lambda header, arrays: header.update(version=2), "newer sigmastar"),
         (lambda header, arrays: arrays.pop("initial"), "lacks 'initial'"),
@@ -284,7 +284,9 @@ def test_a_class_without_a_family_is_refused(tmp_path: Path) -> None:
         pass
 
     model = example()
-    with pytest.raises(ValueError, match="models of class Other cannot be stored; families are automaton"):
+    with pytest.raises(
+        ValueError, match="models of class Other cannot be stored; kinds of models are automaton"
+    ):
         save_model(Other(model.alphabet, model.initial, model.transitions, model.final), tmp_path / "model")
 
 

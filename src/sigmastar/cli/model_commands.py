@@ -16,7 +16,7 @@ import click
 from sigmastar.cli.tables import ON_MODELS
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import commands_of, load
-from sigmastar.core.model_files import read_header
+from sigmastar.core.model_files import kind_of, read_header
 
 _ABOUT = """{summary}
 
@@ -37,7 +37,7 @@ class ModelCommand(click.Command):
 
     def of_model(self, path: str) -> click.Command:
         """What the family of a model file does under this command."""
-        kind = str(read_header(path)["family"])
+        kind = kind_of(path)
         places = dict(commands_of(str(self.name)))
         if kind not in places:
             raise click.UsageError(

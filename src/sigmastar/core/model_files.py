@@ -87,7 +87,8 @@ def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
     arrays = _arrays(content, name)
     if _digest(header, arrays) != header["sha256"]:
         raise _damaged("its checksum does not fit", name)
-    return _built(_family(header["family"], name), arrays, header["model"], name)
+    _require_known(header["family"], name)
+    return _built(load_place(kinds()[header["family"]].model), arrays, header["model"], name)
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
@@ -105,6 +106,13 @@ def read_header(path: str | os.PathLike[str]) -> Header:
     return {**_header(content, size, name), "arrays": _shapes(_container(content, size, name), name)}
 
 
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """The kind of model that a file holds; a kind that no family knows is refused."""
+    kind = str(read_header(path)["family"])
+    _require_known(kind, os.fspath(path))
+    return kind
+
+
 def family_of(model: object) -> str:
     """The name under which models of this class are stored."""
     place = f"{type(model).__module__}:{type(model).__qualname__}"
@@ -116,15 +124,14 @@ def family_of(model: object) -> str:
     )
 
 
-def _family(family: str, name: str) -> type[StoredModel]:
+def _require_known(kind: str, name: str) -> None:
     known = kinds()
-    if family not in known:
+    if kind not in known:
         raise ModelFileError(
-            f"holds a model of the unknown family {family!r}; known are {', '.join(known)}; "
+            f"holds a model of the unknown kind {kind!r}; known are {', '.join(known)}; "
             "a newer sigmastar may read it",
             file=name,
         )
-    return load_place(known[family].model)  # type: ignore[no-any-return]
 
 
 def _built(family: type[StoredModel], arrays: Arrays, description: Header, name: str) -> Any:

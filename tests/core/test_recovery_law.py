@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from laws.families import FAMILIES, Case, Family, case
+from core.signatures import FAMILIES, Case, Family, case
 from sigmastar.core.blocks import Blocks, SparseTensor
 from sigmastar.core.factors import numerical_rank
 from sigmastar.core.operator_model import OperatorModel
