@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import pytest
 
-import sigmastar.jit as jit
+import sigmastar.core.jit as jit
 
 JIT = jit.__name__
 SOURCES = str(Path(__import__("sigmastar").__file__).parents[1])

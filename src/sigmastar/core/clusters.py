@@ -1,0 +1,244 @@
+"""Points to states: k-means, soft labels, and merging by Ward's rule.
+
+    k-means      Lloyd's steps from centres drawn far apart: P(i) ~ weight_i * distance_i^2 to those before
+    soft labels  share of state z in point i ~ exp(-sharpness (d(i, z) - min d(i, .)) / mean d)
+    Ward         join the two groups whose joining costs least: |m_a - m_b|^2 w_a w_b / (w_a + w_b)
+
+Randomness goes in as uniform numbers, so that many groups can be clustered side by side with the same result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from sigmastar.core.arrays import Array, Floats, Int64s
+from sigmastar.core.k_means import assign, lloyd, seed_centres, ward
+from sigmastar.core.parallel import thread_map
+
+N_STEPS = 15
+LITTLE_CHANGE = 1 / 500
+"""Of the points: where fewer change their cluster, the steps end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """The cluster of every point, numbered without gaps, and the weighted mean of each cluster."""
+
+    labels: Int64s
+    centres: Floats
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centres)
+
+
+def k_means(
+    points: Array,
+    n_clusters: int,
+    rng: np.random.Generator,
+    *,
+    weights: Array | None = None,
+    first: int | None = None,
+    n_steps: int = N_STEPS,
+    little_change: float = LITTLE_CHANGE,
+) -> Clusters:
+    """Clusters of points.
+
+    Parameters
+    ----------
+    points
+        Points x dimensions.
+    n_clusters
+        At most so many: points that are all equal to centres leave clusters empty.
+    rng
+        The source of chance: a uniform number is drawn per centre that is not given.
+    weights
+        Of the points; None: all one.
+    first
+        The point that is the first centre, such as the heaviest; None: drawn.
+    n_steps
+        Of Lloyd's algorithm, at most.
+    little_change
+        The share of points below which changes end the steps; 0: they end where nothing changes.
+
+    Returns
+    -------
+    Clusters
+        Labels without gaps, and centres.
+
+    Examples
+    --------
+    >>> points = np.array([[0.0], [0.1], [5.0], [5.1]])
+    >>> labels = k_means(points, 2, np.random.default_rng(0)).labels
+    >>> bool(labels[0] == labels[1] != labels[2] == labels[3])
+    True
+    """
+    uniforms = rng.random(n_clusters) if first is None else np.append(0.0, rng.random(n_clusters - 1))
+    return k_means_from(points, uniforms, weights, first, n_steps, little_change)
+
+
+def k_means_from(
+    points: Array,
+    uniforms: Floats,
+    weights: Array | None = None,
+    first: int | None = None,
+    n_steps: int = N_STEPS,
+    little_change: float = LITTLE_CHANGE,
+) -> Clusters:
+    """`k_means` from uniform numbers, one per cluster, that were drawn before."""
+    rows = np.ascontiguousarray(points, dtype=np.float64)
+    mass = np.ones(len(rows)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    start = seed_centres(rows, mass, np.asarray(uniforms), -1 if first is None else first)
+    labels, centres = lloyd(rows, mass, start, n_steps, little_change)
+    used, compact = np.unique(labels, return_inverse=True)
+    return Clusters(compact.astype(np.int64), centres[used])
+
+
+def sampled_k_means(
+    points: Array, n_clusters: int, rng: np.random.Generator, most_points: int, n_steps: int = N_STEPS
+) -> Clusters:
+    """k-means on at most `most_points` of the points, and the nearest centre for all of them.
+
+    Parameters
+    ----------
+    points
+        Points x dimensions.
+    n_clusters
+        At most so many.
+    rng
+        The source of chance.
+    most_points
+        A sample of so many shows where the clusters are.
+    n_steps
+        Of Lloyd's algorithm.
+
+    Returns
+    -------
+    Clusters
+        Of all points; centres are means of the sample.
+    """
+    if len(points) <= most_points:
+        sample = points
+    else:
+        sample = points[rng.choice(len(points), most_points, replace=False)]
+    found = k_means(sample, n_clusters, rng, n_steps=n_steps)
+    used, labels = np.unique(nearest(points, found.centres), return_inverse=True)
+    return Clusters(labels.astype(np.int64), found.centres[used])
+
+
+def nearest(points: Array, centres: Floats) -> Int64s:
+    """The number of the nearest centre of every point."""
+    rows = np.ascontiguousarray(points, dtype=np.float64)
+    return assign(rows, np.ascontiguousarray(centres, dtype=np.float64))
+
+
+def soft_labels(
+    points: Floats,
+    clusters: Clusters,
+    n_states: int,
+    *,
+    weights: Floats | None = None,
+    sharpness: float = 1.0,
+    floor: float = 1e-3,
+) -> Floats:
+    """Shares of each state in every point: closer centres have more.
+
+    Parameters
+    ----------
+    points
+        Points x dimensions.
+    clusters
+        Of the points.
+    n_states
+        Columns of the result; those beyond the clusters that were found get a share of `floor`.
+    weights
+        Of the points; None: all one.
+    sharpness
+        Large: nearly hard labels.
+    floor
+        Of states without a centre, before the shares are normalized.
+
+    Returns
+    -------
+    Floats
+        Points x states; rows sum to one.
+    """
+    centres = clusters.centres
+    distances = ((points**2).sum(axis=1)[:, None] - 2.0 * points @ centres.T) + (centres**2).sum(axis=1)
+    spread = np.average(distances[np.arange(len(points)), clusters.labels], weights=weights)
+    shares = np.exp(-sharpness * (distances - distances.min(axis=1, keepdims=True)) / max(spread, 1e-12))
+    shares = np.hstack([shares, np.full((len(points), n_states - clusters.n_clusters), floor)])
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
+def merged(points: Array, weights: Array, n_groups: int) -> Int64s:
+    """Groups of points by Ward's rule: the pair whose joining costs least is joined, until few are left.
+
+    Parameters
+    ----------
+    points
+        Points x dimensions; meant for hundreds of points at most.
+    weights
+        Of the points.
+    n_groups
+        To be left.
+
+    Returns
+    -------
+    Int64s
+        The group of every point, numbered from 0 in the order of their first points.
+    """
+    rows = np.ascontiguousarray(points, dtype=np.float64)
+    labels = ward(rows, np.asarray(weights, dtype=np.float64) + 1e-12, n_groups)
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+def rows_by_group(groups: Array, n_groups: int) -> list[Int64s]:
+    """The places of the members of each group, in order."""
+    order = np.argsort(groups, kind="stable")
+    ends = np.searchsorted(groups[order], np.arange(n_groups + 1))
+    return [order[ends[g] : ends[g + 1]] for g in range(n_groups)]
+
+
+def cluster_groups(
+    groups: Array,
+    n_clusters: Array,
+    points_of: Callable[[int, Int64s], Floats],
+    rng: np.random.Generator,
+    n_steps: int = N_STEPS,
+    little_change: float = LITTLE_CHANGE,
+) -> Int64s:
+    """Every group clustered for itself, side by side: the same result on any number of threads.
+
+    Parameters
+    ----------
+    groups
+        The group of every point, from 0.
+    n_clusters
+        Of each group.
+    points_of
+        From the number of a group and the places of its members to their points.
+    rng
+        The source of chance: as many uniform numbers as clusters are drawn for each group, in order.
+    n_steps, little_change
+        As of `k_means`.
+
+    Returns
+    -------
+    Int64s
+        The cluster of every point within its group; 0 in groups of one cluster.
+    """
+    members, labels = rows_by_group(groups, len(n_clusters)), np.zeros(len(groups), dtype=np.int64)
+    uniforms = [rng.random(int(k)) for k in n_clusters]
+
+    def one(group: int) -> None:
+        rows = members[group]
+        points = points_of(group, rows)
+        found = k_means_from(points, uniforms[group], n_steps=n_steps, little_change=little_change)
+        labels[rows] = found.labels
+
+    thread_map(one, [g for g, k in enumerate(n_clusters) if k > 1 and len(members[g])])
+    return labels

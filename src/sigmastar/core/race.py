@@ -1,0 +1,174 @@
+"""Races: many candidates, few of which are worth all the work.
+
+    race     every runner runs a leg, the leaders run the next one       (successive halving)
+    ladder   from the rung that is expected to be best, up and down as long as the score grows
+
+A runner is anything with a score that can be run further: a climb of `em`, or another kind of refinement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from sigmastar.core.progress import Progress, silent
+
+Keep = Callable[[Sequence[float]], list[int]]
+"""From scores to the numbers of those that go on, the best first."""
+Mapper = Callable[..., Iterable[Any]]
+"""How tasks are run: one after the other (`map`), or side by side."""
+
+
+class Runner(Protocol):
+    """What can be run further, and compared."""
+
+    @property
+    def score(self) -> float: ...
+
+    def run(self, n_iterations: int, /) -> Self: ...
+
+
+AnyRunner = TypeVar("AnyRunner", bound=Runner)
+
+
+@dataclass(frozen=True)
+class Leg:
+    """So many iterations for each that is still in the race, and who goes on after them."""
+
+    n_iterations: int
+    keep: Keep
+
+
+def leading(n_runners: int, gap: float = np.inf) -> Keep:
+    """The best few, unless they trail the leader by more than `gap`.
+
+    Examples
+    --------
+    >>> leading(2, 1.0)([0.5, 3.0, 2.5])
+    [1, 2]
+    """
+
+    def keep(scores: Sequence[float]) -> list[int]:
+        order = _ranked(scores)
+        return [k for k in order[:n_runners] if scores[k] >= scores[order[0]] - gap]
+
+    return keep
+
+
+def leading_or_close(share: float, gap: float) -> Keep:
+    """The best `share` of the runners, rounded up, and all others that trail the leader by at most `gap`."""
+
+    def keep(scores: Sequence[float]) -> list[int]:
+        order = _ranked(scores)
+        n_sure = int(np.ceil(share * len(order)))
+        return [k for place, k in enumerate(order) if place < n_sure or scores[k] >= scores[order[0]] - gap]
+
+    return keep
+
+
+def halving(n_runners: int, n_iterations: int, factor: int = 2) -> list[Leg]:
+    """Legs of successive halving: each keeps one in `factor`, and the next is `factor` times as long.
+
+    Examples
+    --------
+    >>> [leg.n_iterations for leg in halving(8, 3)]
+    [3, 6, 12]
+    """
+    legs = []
+    while n_runners > 1:
+        n_runners = -(-n_runners // factor)
+        legs.append(Leg(n_iterations, leading(n_runners)))
+        n_iterations *= factor
+    return legs
+
+
+def _ranked(scores: Sequence[float]) -> list[int]:
+    """The best first; of equals the earlier one."""
+    return sorted(range(len(scores)), key=lambda k: -scores[k] if scores[k] == scores[k] else np.inf)
+
+
+def race(
+    runners: Iterable[AnyRunner],
+    legs: Iterable[Leg],
+    *,
+    enough: float = np.inf,
+    run: Mapper = map,
+    progress: Progress = silent,
+) -> list[AnyRunner]:
+    """Every runner after the race; those in the lead have gone further than the others.
+
+    Parameters
+    ----------
+    runners
+        At the start.
+    legs
+        One after the other, until one runner is left.
+    enough
+        A score at which the race ends at once.
+    run
+        How the runners of one leg are run.
+    progress
+        Called before every leg.
+
+    Returns
+    -------
+    list
+        In the order of `runners`; `winner` gives the best.
+    """
+    everyone = list(runners)
+    going = list(range(len(everyone)))
+    for number, leg in enumerate(legs, 1):
+        progress(f"race of {len(going)} starts, leg {number}")
+        moved = run(lambda k, n=leg.n_iterations: everyone[k].run(n) if n else everyone[k], going)
+        for k, runner in zip(going, moved, strict=False):
+            everyone[k] = runner
+            if runner.score >= enough:
+                return everyone
+        going = [going[k] for k in leg.keep([everyone[k].score for k in going])]
+        if len(going) == 1:
+            break
+    return everyone
+
+
+def winner(runners: Sequence[AnyRunner]) -> AnyRunner:
+    """The runner with the highest score; of equals the first."""
+    return runners[_ranked([runner.score for runner in runners])[0]]
+
+
+def climb_ladder(
+    ladder: Sequence[int], expected: int, score: Callable[[int], float], run: Mapper = map
+) -> int:
+    """The rung from where neither direction leads higher.
+
+    Parameters
+    ----------
+    ladder
+        Candidates in rising order.
+    expected
+        The one that is probably best; the rungs around it are scored first.
+    score
+        Larger is better. Rungs may be scored repeatedly: keep their scores where they are costly.
+    run
+        How the first rungs are scored.
+
+    Returns
+    -------
+    int
+        The candidate where the search ended.
+
+    Examples
+    --------
+    >>> climb_ladder([2, 3, 5, 7, 10], 4, lambda rank: -abs(rank - 9))
+    10
+    """
+    nearest = min(int(np.searchsorted(ladder, expected)), len(ladder) - 1)
+    around = range(max(nearest - 1, 0), min(nearest + 2, len(ladder)))
+    scores = list(run(lambda rung: score(ladder[rung]), around))
+    at = around[int(np.argmax(scores))]
+    for step in (1, -1):
+        while 0 <= at + step < len(ladder) and score(ladder[at + step]) > score(ladder[at]):
+            at += step
+    return ladder[at]
