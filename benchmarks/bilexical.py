@@ -12,7 +12,7 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target
 from sigmastar.bilexical.data.quadruple_files import read_quadruples
 from sigmastar.bilexical.learn.attachment import AttachmentSettings, learn_judges, pooled
 from sigmastar.bilexical.metrics import interval_over_splits
-from sigmastar.core.mcnemar import mcnemar
+from sigmastar.core.intervals import mcnemar
 from sigmastar.reproduce.madhyastha2014.relations import PARTS
 
 QUADRUPLES = ("training", "devset", "test")

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.core.mcnemar import mcnemar
+from sigmastar.core.intervals import mcnemar
 from sigmastar.taggers.data.columns import TaggedLayout
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.data.word_features import shape

@@ -19,7 +19,7 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar.automata.counts.backoff import kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import learn_ngram
-from sigmastar.core.mcnemar import mcnemar
+from sigmastar.core.intervals import mcnemar
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.tables import read_transductions
 from sigmastar.transducers.data.units import SHAPES

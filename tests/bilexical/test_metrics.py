@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sigmastar.bilexical.data.pairs import Pairs
 from sigmastar.bilexical.metrics import PairwiseAccuracy, digits, interval_over_splits, pairwise_accuracy
-from sigmastar.core.mcnemar import mcnemar
+from sigmastar.core.intervals import mcnemar
 
 
 def brute_force(scores: np.ndarray, compatible: np.ndarray, classes: np.ndarray) -> tuple[float, float]:

@@ -2,7 +2,9 @@
 
 The bootstrap draws the items again with replacement and looks at the spread of the statistic
 (percentile interval; Efron and Tibshirani 1993). Two models judged on the same items are compared
-on the differences item by item, which removes what makes an item hard for both.
+on the differences item by item, which removes what makes an item hard for both. Two classifiers are compared
+by McNemar's test: only items that one of them gets right and the other wrong tell, and under equality each is a
+fair coin.
 """
 
 from __future__ import annotations
@@ -121,3 +123,25 @@ def _tails(confidence: float) -> tuple[float, float]:
     if not 0 < confidence < 1:
         raise ValueError(f"confidence={confidence} must lie between 0 and 1, as in 0.95")
     return (1 - confidence) / 2, (1 + confidence) / 2
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """How often only the first or only the second was right, and how likely that is by chance."""
+
+    only_first: int
+    only_second: int
+    p_value: float
+
+
+def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
+    """Compare two classifiers by whether each item was answered rightly.
+
+    >>> mcnemar([True] * 9 + [False], [False] * 9 + [True]).only_first
+    9
+    """
+    first, second = np.asarray(first_right, dtype=bool), np.asarray(second_right, dtype=bool)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"both need one answer an item: shapes {first.shape} and {second.shape}")
+    only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
+    return McNemar(only_first, only_second, sign_test(only_first, only_second))

@@ -15,8 +15,7 @@ from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.cli.progress import watching
-from sigmastar.core.intervals import bootstrap
-from sigmastar.core.mcnemar import mcnemar
+from sigmastar.core.intervals import bootstrap, mcnemar
 from sigmastar.core.model_files import load_model, read_header
 
 Parameters = Mapping[str, Any]

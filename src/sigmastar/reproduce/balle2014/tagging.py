@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.demo import Progress
-from sigmastar.core.intervals import Estimate
-from sigmastar.core.mcnemar import mcnemar
+from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.page import Cell, Table
 from sigmastar.reproduce.result import Claim, Reproduction
 from sigmastar.reproduce.trials import timed
