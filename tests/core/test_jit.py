@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import pytest
 
-import sigmastar.core.jit as jit
+from sigmastar.core import jit, kernel_key, kernel_store
 
 JIT = jit.__name__
 SOURCES = str(Path(__import__("sigmastar").__file__).parents[1])
@@ -153,7 +153,7 @@ def test_kernels_that_call_themselves_and_closures_have_entries(folder: Path) ->
 
 def test_values_are_told_apart_and_the_order_of_sets_is_not() -> None:
     def facts(value: object) -> str:
-        return repr(jit._facts(value, (), {}))
+        return repr(kernel_key.facts(value, (), {}))
 
     values = (0, 0.0, -0.0, False, None, "0", (0,), [0], np.int32(0), np.zeros(1), np.zeros(2), np.int32, int)
     assert len({facts(value) for value in (*values, len, np.sum, np.add)}) == len(values) + 3
@@ -204,7 +204,7 @@ def test_an_entry_that_is_whole_but_cannot_be_rebuilt_is_made_anew(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as context:
-        context.setattr(jit._serialize, "dumps", lambda _: b"no pickle, but sealed")
+        context.setattr(kernel_store._serialize, "dumps", lambda _: b"no pickle, but sealed")
         fresh().top(10)
     assert fresh().top(10) == 31
 
@@ -326,19 +326,19 @@ def entry_name(function: str, sources: int, types: int = 0) -> str:
 
 
 def test_versions_of_a_kernel_that_are_old_and_many_go(folder: Path) -> None:
-    kept = [aged(folder, entry_name("m.f", i), days=2 + i) for i in range(jit._KEPT)]
+    kept = [aged(folder, entry_name("m.f", i), days=2 + i) for i in range(kernel_store._KEPT)]
     kept += [aged(folder, entry_name("m.f", 0, types=1), days=50)]  # of a version in use
     kept += [aged(folder, entry_name("m.g", 9), days=30), aged(folder, "f-12.py311.1.nbc", days=999)]
     gone = [aged(folder, entry_name("m.f", 7), days=40), aged(folder, entry_name("m.h", 1), days=100)]
     gone += [aged(folder, entry_name("m.f", 8) + ".0123456789abcdef.tmp", days=40)]
-    jit._sweep(str(folder))
+    kernel_store._sweep(str(folder))
     assert all(path.exists() for path in kept)
     assert not any(path.exists() for path in gone)
 
 
 def test_versions_used_within_a_day_stay_however_many(folder: Path) -> None:
-    paths = [aged(folder, entry_name("m.f", i), days=0.5) for i in range(3 * jit._KEPT)]
-    jit._sweep(str(folder))
+    paths = [aged(folder, entry_name("m.f", i), days=0.5) for i in range(3 * kernel_store._KEPT)]
+    kernel_store._sweep(str(folder))
     assert all(path.exists() for path in paths)
 
 

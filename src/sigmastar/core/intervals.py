@@ -3,8 +3,8 @@
 The bootstrap draws the items again with replacement and looks at the spread of the statistic
 (percentile interval; Efron and Tibshirani 1993). Two models judged on the same items are compared
 on the differences item by item, which removes what makes an item hard for both. Two classifiers are compared
-by McNemar's test: only items that one of them gets right and the other wrong tell, and under equality each is a
-fair coin.
+by McNemar's test: only items that one of them gets right and the other wrong tell, and under equality each
+is a fair coin.
 """
 
 from __future__ import annotations
