@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     monkeypatch.setattr(numba.config, "CACHE_DIR", "")
     for name, empty in (("_refused", {}), ("_stranded", []), ("_swept", set())):
-        monkeypatch.setattr(jit, name, empty)
+        monkeypatch.setattr(kernel_store, name, empty)
     (tmp_path / "leaf.py").write_text(LEAF)
     (tmp_path / "top.py").write_text(TOP)
     yield tmp_path
@@ -236,7 +236,7 @@ def test_the_user_s_folder_is_next_where_the_sources_cannot_be_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "__pycache__").write_text("in the way, for root as well")
-    monkeypatch.setattr(jit, "_user_cache_dir", lambda *_, **__: str(folder / "user"))
+    monkeypatch.setattr(kernel_store, "_user_cache_dir", lambda *_, **__: str(folder / "user"))
     fresh().top(10)
     module = fresh()
     assert (module.top(10), hits(module.top), jit.cache_problem()) == (31, 1, None)
@@ -248,7 +248,7 @@ def test_without_any_folder_kernels_are_compiled_and_the_reason_is_told(
     folder: Path, monkeypatch: pytest.MonkeyPatch, user: str
 ) -> None:
     (folder / "__pycache__").write_text("in the way")
-    monkeypatch.setattr(jit, "_user_cache_dir", lambda *_, **__: user)
+    monkeypatch.setattr(kernel_store, "_user_cache_dir", lambda *_, **__: user)
     monkeypatch.chdir(folder)
     assert fresh().top(10) == 31
     assert str(folder / "__pycache__") in (jit.cache_problem() or "")
@@ -261,13 +261,13 @@ def test_a_folder_that_only_reads_serves_what_it_has(folder: Path, monkeypatch: 
     def refuse(*_: object) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
-    monkeypatch.setattr(jit, "_write", refuse)
+    monkeypatch.setattr(kernel_store, "_write", refuse)
     module = fresh()
     assert (module.top(10), hits(module.top), jit.cache_problem()) == (31, 1, None)
 
 
 def test_functions_without_a_file_are_compiled(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "_user_cache_dir", lambda *_, **__: str(folder / "user"))
+    monkeypatch.setattr(kernel_store, "_user_cache_dir", lambda *_, **__: str(folder / "user"))
     module = ModuleType("leaf")
     sys.modules["leaf"] = module
     exec(compile(LEAF, "<prompt>", "exec"), module.__dict__)
