@@ -153,7 +153,7 @@ def test_kernels_that_call_themselves_and_closures_have_entries(folder: Path) ->
 
 def test_values_are_told_apart_and_the_order_of_sets_is_not() -> None:
     def facts(value: object) -> str:
-        return repr(kernel_key.facts(value, (), {}))
+        return repr(kernel_key.facts_of(value, (), {}))
 
     values = (0, 0.0, -0.0, False, None, "0", (0,), [0], np.int32(0), np.zeros(1), np.zeros(2), np.int32, int)
     assert len({facts(value) for value in (*values, len, np.sum, np.add)}) == len(values) + 3

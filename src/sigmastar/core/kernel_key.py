@@ -53,7 +53,7 @@ def environment(codegen: Any) -> tuple[object, ...]:
     return (_VERSIONS, codegen.magic_tuple(), [str(getattr(_config, flag, None)) for flag in _FLAGS])
 
 
-def facts(value: Any, names: tuple[str, ...], seen: dict[object, int]) -> object:
+def facts_of(value: Any, names: tuple[str, ...], seen: dict[object, int]) -> object:
     """All that numba may take from a value that kernels see; its repr is the same in every process."""
     if isinstance(value, ModuleType):
         return _once((id(value), names), seen, lambda: _module_facts(value, names, seen))
@@ -70,7 +70,7 @@ def facts(value: Any, names: tuple[str, ...], seen: dict[object, int]) -> object
 
 def _items(values: Any, names: tuple[str, ...], seen: dict[object, int]) -> list[object]:
     items = values.items() if isinstance(values, dict) else values
-    facts = [facts(item, names, seen) for item in items]
+    facts = [facts_of(item, names, seen) for item in items]
     return facts if isinstance(values, tuple | list) else sorted(facts, key=repr)
 
 
@@ -96,7 +96,7 @@ def _function_facts(compiled: Any, seen: dict[object, int]) -> object:
     visible = [function.__globals__.get(name, _BUILTINS.get(name)) for name in names]
     options = getattr(compiled, "targetoptions", None)
     own = [function.__code__, function.__defaults__, function.__kwdefaults__, options]
-    return (_name(function), [facts(value, names, seen) for value in (*own, *cells, *visible)])
+    return (_name(function), [facts_of(value, names, seen) for value in (*own, *cells, *visible)])
 
 
 _BUILTINS = vars(builtins)
@@ -113,7 +113,7 @@ def _names(code: CodeType) -> Iterator[str]:
 def _module_facts(module: ModuleType, names: tuple[str, ...], seen: dict[object, int]) -> object:
     known = module.__name__.partition(".")[0] in _KNOWN_BY_VERSION
     members = {} if known else vars(module)  # not getattr, which may import or warn
-    return (module.__name__, [facts(members[name], names, seen) for name in names if name in members])
+    return (module.__name__, [facts_of(members[name], names, seen) for name in names if name in members])
 
 
 def _code_facts(code: CodeType, seen: dict[object, int]) -> object:
@@ -121,7 +121,7 @@ def _code_facts(code: CodeType, seen: dict[object, int]) -> object:
     # Not co_flags: numba overwrites them where a profiler looks on. The rest tells all that they do.
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    constants = [facts(constant, (), seen) for constant in code.co_consts]
+    constants = [facts_of(constant, (), seen) for constant in code.co_consts]
     return (code.co_code, code.co_exceptiontable, counts, names, constants)
 
 

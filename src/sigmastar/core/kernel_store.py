@@ -27,7 +27,7 @@ from numba.core import compiler, event, serialize
 from numba.core.runtime import nrt
 from numba.misc import appdirs
 
-from sigmastar.core.kernel_key import digest, environment, facts, signature_facts
+from sigmastar.core.kernel_key import digest, environment, facts_of, signature_facts
 
 _config: Any = numba.config
 _event: Any = event
@@ -83,7 +83,7 @@ class KernelCache:
     def _entry(self, signature: Any, codegen: Any) -> _Entry:
         function = self._dispatcher.py_func
         name = re.sub(r"[^\w.]", "", f"{function.__module__}.{function.__qualname__}")[-120:]
-        sources = (environment(codegen), facts(self._dispatcher, (), {}))
+        sources = (environment(codegen), facts_of(self._dispatcher, (), {}))
         return _Entry(name, digest(sources), digest(signature_facts(signature)))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
