@@ -1,7 +1,8 @@
 """Docstrings of this project are plain text; this makes reStructuredText of them.
 
 Three rules: `code` stands in single backquotes, an indented paragraph is a formula or code and is
-shown as it is, and everything else means itself (so `|x|`, `a * b` and `fit_` need no escapes).
+shown as it is, and everything else means itself (so `|x|`, `a * b` and `fit_` need no escapes). Sections of
+numpydoc keep their form, for napoleon to read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,20 @@ _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.)\s")
 
 
 def process(app, what, name, obj, options, lines):
-    lines[:] = to_rst(lines)
+    cut = _first_section(lines)
+    lines[:] = [*to_rst(lines[:cut]), *map(_section_line, lines[cut:])]
+
+
+def _first_section(lines: list[str]) -> int:
+    """The line where sections of numpydoc begin."""
+    rules = (number for number, line in enumerate(lines) if number and re.fullmatch(r"-{3,}", line.strip()))
+    return next(rules, len(lines) + 1) - 1
+
+
+def _section_line(line: str) -> str:
+    if re.fullmatch(r"\s*-{3,}", line) or line.lstrip().startswith((">>>", "...")):
+        return line
+    return _inline(line)
 
 
 def to_rst(lines: list[str]) -> list[str]:

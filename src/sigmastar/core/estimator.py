@@ -68,6 +68,7 @@ class Estimator:
         return {name: getattr(self, name) for name in self.parameter_defaults()}
 
     def set_params(self: Self, **params: Any) -> Self:
+        """Change arguments by name; what was fitted stays until the next `fit`."""
         known = self.parameter_defaults()
         for name, value in params.items():
             if name not in known:
@@ -86,7 +87,7 @@ class Estimator:
         """Raise `NotFittedError` before `fit`."""
         if not self.__sklearn_is_fitted__():
             name = type(self).__name__
-            raise NotFittedError(f"this {name} is not fitted yet; call fit with your strings first")
+            raise NotFittedError(f"this {name} is not fitted yet; call fit with your data first")
 
     def __sklearn_is_fitted__(self) -> bool:
         return any(_is_fitted_name(name) for name in vars(self))

@@ -9,7 +9,8 @@ cannot drift apart. An option that the chosen method has no parameter for is a w
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, TypeVar
@@ -22,6 +23,7 @@ from sigmastar.core.cli.paths import require_folder
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress import Say, tell, watching
 from sigmastar.core.estimator import Estimator
+from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -173,11 +175,12 @@ def learn(
     """
     require_folder(output)
     settings = {name: _plain(value) for name, value in estimator.get_params().items()}
-    begin = time.perf_counter()
-    with watching("reading", quiet) as say:
+    begin, compiled = time.perf_counter(), compiled_seconds()
+    with watching("reading", quiet) as say, _compilation_told(quiet):
         estimator.set_params(random_state=seed, n_jobs=threads or -1, progress=say)
         found = work(estimator, say)
-    seconds = round(time.perf_counter() - begin, 3)
+    compiled = compiled_seconds() - compiled
+    seconds = round(time.perf_counter() - begin - compiled, 3)
     learned = {
         "method": method,
         "seed": seed,
@@ -190,7 +193,20 @@ def learn(
     save_model(estimator.model_, output, learned)
     if as_json:
         print_figures({**learned, "seconds": seconds}, as_json=True)
-    tell(f"{output}: {method}, {found.summary} in {seconds:.1f} s", quiet)
+    beside = f", and {compiled:.1f} s of compiling kernels, once" if compiled > 0.1 else ""
+    tell(f"{output}: {method}, {found.summary} in {seconds:.1f} s{beside}", quiet)
+    if compiled and (problem := cache_problem()) is not None:
+        tell(problem, quiet)
+
+
+@contextmanager
+def _compilation_told(quiet: bool) -> Iterator[None]:
+    """A line at the first kernel that has to be compiled: that takes seconds, and happens once."""
+    forget = on_compile(lambda: tell("compiling kernels, once: this takes some seconds", quiet))
+    try:
+        yield
+    finally:
+        forget()
 
 
 _OF_ALL = ("random_state", "n_jobs", "progress")

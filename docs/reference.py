@@ -1,0 +1,98 @@
+"""Pages of the API reference, made from the records of the families when the documentation is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import sigmastar
+from sigmastar.core.family import Family, families
+
+FOLDER = Path(__file__).parent / "api" / "generated"
+
+CORE = {
+    "The first idea: recover": ("signature", "blocks", "factors", "recover", "operator_model", "rank"),
+    "The second idea: states from two views": (
+        *("views", "clusters", "shrinkage", "em", "em_steps", "race"),
+        *("held_out", "mixture", "log_linear"),
+    ),
+    "What a family is": ("family", "laws", "estimator"),
+    "What kernels and files stand on": (
+        "arrays",
+        "alphabet",
+        "jit",
+        "scaling",
+        "parallel",
+        "atomic",
+        "errors",
+        "progress",
+    ),
+}
+
+
+def write(app: object = None) -> None:
+    """One page per family, one for names of no family, one for the core."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for family in families().values():
+        (FOLDER / f"{family.name}.rst").write_text(_family_page(family))
+    (FOLDER / "common.rst").write_text(_common_page())
+    (FOLDER / "core.rst").write_text(_core_page())
+
+
+def _family_page(family: Family) -> str:
+    package = f"sigmastar.{family.name}"
+    kinds = ", ".join(f"``{kind}``" for kind in family.kinds)
+    lines = [*_title(package), family.summary, ""]
+    if kinds:
+        lines += [f"Kinds of model files: {kinds}.", ""]
+    lines += _names("Estimators", family.estimators)
+    lines += _names("Exported from ``sigmastar`` too", family.exports)
+    lines += _names("Names of the package", family.names)
+    return "\n".join(lines)
+
+
+def _common_page() -> str:
+    return "\n".join([*_title("Names of no family"), "", *_names("", sigmastar._COMMON)])
+
+
+def _core_page() -> str:
+    lines = [*_title("sigmastar.core"), "What families are built on; for contributors.", ""]
+    for heading, modules in CORE.items():
+        lines += [heading, "-" * len(heading), ""]
+        for name in modules:
+            lines += [f".. automodule:: sigmastar.core.{name}", "   :members:", ""]
+    return "\n".join(lines)
+
+
+def _title(text: str) -> list[str]:
+    return [text, "=" * len(text), ""]
+
+
+def _names(heading: str, places: object) -> list[str]:
+    if not places:
+        return []
+    lines = [heading, "-" * len(heading), ""] if heading else []
+    for _, place in sorted(dict(places).items()):  # type: ignore[call-overload]
+        module, _, attribute = place.partition(":")
+        lines += [
+            f".. autodata:: {module}.{attribute}" if _is_data(place) else _directive(place, module, attribute)
+        ]
+        lines += ["   :members:", "   :inherited-members: object", ""] if _is_class(place) else [""]
+    return lines
+
+
+def _directive(place: str, module: str, attribute: str) -> str:
+    return f".. {'autoclass' if _is_class(place) else 'autofunction'}:: {module}.{attribute}"
+
+
+def _is_class(place: str) -> bool:
+    return isinstance(_load(place), type)
+
+
+def _is_data(place: str) -> bool:
+    return not callable(_load(place))
+
+
+def _load(place: str) -> object:
+    from sigmastar.core.family import load
+
+    return load(place)
