@@ -145,7 +145,9 @@ def test_checks_every_few_iterations_and_at_the_end() -> None:
     assert (climb.best, climb.score) == (5, 3.0)
 
 
-@pytest.mark.parametrize(("better", "n"), [(by_absolute(0.5), 3), (by_relative(0.2), 3), (by_absolute(0.01), 5)])
+@pytest.mark.parametrize(
+    ("better", "n"), [(by_absolute(0.5), 3), (by_relative(0.2), 3), (by_absolute(0.01), 5)]
+)
 def test_small_gains_end_a_climb(better: object, n: int) -> None:
     counter = Counter([-4.0, -2.0, -1.8, -1.7, -1.695, -1.69])
     stopping = Stopping(better, every=1, patience=1)  # type: ignore[arg-type]

@@ -48,7 +48,10 @@ def test_no_direction_leads_higher(seed: int, n: int, strength: float) -> None:
 def test_the_optimum_is_where_em_ends(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p, counts = rng.dirichlet(np.ones(6), 3), rng.integers(1, 9, 6).astype(float)
-    exact, slow = mixture_weights(p, counts, strength=3.0), weights_by_em(p, counts, strength=3.0, n_rounds=20_000)
+    exact, slow = (
+        mixture_weights(p, counts, strength=3.0),
+        weights_by_em(p, counts, strength=3.0, n_rounds=20_000),
+    )
     np.testing.assert_allclose(exact, slow, atol=1e-4)
 
 

@@ -37,7 +37,9 @@ def test_leaders_run_further(run: object) -> None:
 
 
 def test_those_who_trail_are_dropped() -> None:
-    found = race([Sprinter(speed) for speed in (1.0, 4.0, 3.9)], [Leg(1, leading(3, 0.2)), Leg(1, leading(1))])
+    found = race(
+        [Sprinter(speed) for speed in (1.0, 4.0, 3.9)], [Leg(1, leading(3, 0.2)), Leg(1, leading(1))]
+    )
     assert [runner.ran for runner in found] == [1, 2, 2]
 
 
@@ -53,7 +55,10 @@ def test_the_better_half_and_all_that_are_close() -> None:
 
 
 def test_a_leg_without_iterations_only_chooses() -> None:
-    assert [runner.ran for runner in race([Sprinter(1.0, 1), Sprinter(2.0, 1)], [Leg(0, leading(1))])] == [1, 1]
+    assert [runner.ran for runner in race([Sprinter(1.0, 1), Sprinter(2.0, 1)], [Leg(0, leading(1))])] == [
+        1,
+        1,
+    ]
 
 
 def test_successive_halving() -> None:
@@ -62,7 +67,9 @@ def test_successive_halving() -> None:
     assert winner(found).speed == 7.0
 
 
-@given(st.lists(st.integers(1, 99), min_size=1, max_size=8, unique=True), st.integers(0, 99), st.integers(0, 99))
+@given(
+    st.lists(st.integers(1, 99), min_size=1, max_size=8, unique=True), st.integers(0, 99), st.integers(0, 99)
+)
 def test_a_ladder_finds_the_top_of_one_hill(rungs: list[int], expected: int, top: int) -> None:
     ladder = sorted(rungs)
     found = climb_ladder(ladder, expected, lambda rank: -abs(rank - top))
