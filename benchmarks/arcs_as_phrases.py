@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.data.conllu import read_treebank
-from sigmastar.structures.dependencies import DependencyTreebank
-from sigmastar.structures.projectivity import projective_sentences
-from sigmastar.structures.trees import Tree
+from sigmastar.dependency.data.conllu import read_treebank
+from sigmastar.dependency.data.projectivity import projective_sentences
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.trees.data.tree import Tree
 
 
 def read_as_phrases(path: Path) -> list[Tree]:

@@ -9,11 +9,11 @@ from benchmarks.bilexical_costs import counting, solvers, step
 from benchmarks.bilexical_relations import ABOVE, PREPOSITIONS, capacity, plain_vectors, relation
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target
-from sigmastar.data.quadruples import read_quadruples
-from sigmastar.evaluation.mcnemar import mcnemar
-from sigmastar.evaluation.pairwise import interval_over_splits
-from sigmastar.learning.attachment import AttachmentSettings, learn_judges, pooled
-from sigmastar.reproduce.relations import PARTS
+from sigmastar.bilexical.data.quadruple_files import read_quadruples
+from sigmastar.bilexical.learn.attachment import AttachmentSettings, learn_judges, pooled
+from sigmastar.bilexical.metrics import interval_over_splits
+from sigmastar.core.intervals import mcnemar
+from sigmastar.reproduce.madhyastha2014.relations import PARTS
 
 QUADRUPLES = ("training", "devset", "test")
 

@@ -9,15 +9,15 @@ import numpy as np
 from benchmarks.bilexical_relations import plain_vectors
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Row, Settings, timed
-from sigmastar.data.text import coded_blocks, word_frequencies
-from sigmastar.factorization.factored import factored
-from sigmastar.factorization.proximal import NuclearNorm
-from sigmastar.factorization.solvers import fista
-from sigmastar.learning.conditional import ConditionalLoss
-from sigmastar.operators.vectors import Vectors
-from sigmastar.reproduce.relations import RELATIONS, pairs_of, treebanks
-from sigmastar.statistics.windows import WindowCounter
-from sigmastar.structures.pairs import Pairs, split_heads
+from sigmastar.bilexical.counts.windows import WindowCounter
+from sigmastar.bilexical.data.pairs import Pairs, split_heads
+from sigmastar.bilexical.data.text import coded_blocks, word_frequencies
+from sigmastar.bilexical.learn.bilexical_loss import ConditionalLoss
+from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.optimise.factored import factored
+from sigmastar.optimise.proximal import NuclearNorm
+from sigmastar.optimise.solvers import fista
+from sigmastar.reproduce.madhyastha2014.relations import RELATIONS, pairs_of, treebanks
 
 
 def solvers(_: str, settings: Settings) -> Iterator[Row]:

@@ -8,17 +8,18 @@ from pathlib import Path
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Row, Settings, timed
-from sigmastar.evaluation.pairwise import pairwise_accuracy
-from sigmastar.learning.bilexical import (
+from sigmastar.bilexical.data.pairs import Pairs, split_heads
+from sigmastar.bilexical.learn.bilexical import (
     BilexicalFit,
     BilexicalSettings,
     learn_bilexical,
     popularity_scores,
     unsupervised,
 )
-from sigmastar.operators.bilexical import BilexicalModel
-from sigmastar.operators.vectors import Vectors
-from sigmastar.reproduce.relations import (
+from sigmastar.bilexical.metrics import pairwise_accuracy
+from sigmastar.bilexical.model.bilexical import BilexicalModel
+from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.reproduce.madhyastha2014.relations import (
     PREPOSITIONS,
     RELATIONS,
     SIMILARITY,
@@ -28,7 +29,6 @@ from sigmastar.reproduce.relations import (
     text_vectors,
     treebanks,
 )
-from sigmastar.structures.pairs import Pairs, split_heads
 
 ABOVE = {
     "adjectives given noun": 4.0,

@@ -19,27 +19,27 @@ import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar import SpectralAutomaton
-from sigmastar.data.rules import parse_rules
-from sigmastar.factorization.affine_completion import (
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.grammars.counts.bracketings import single_symbols
+from sigmastar.grammars.counts.closed_hankel import closed_hankel
+from sigmastar.grammars.data.substrings import distinct_strings
+from sigmastar.grammars.learn.completion import learn_completion
+from sigmastar.grammars.learn.em import learn_grammar_em
+from sigmastar.grammars.learn.spectral import learn_spectral_grammar
+from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.grammars.model.mass import expected_length, normalised
+from sigmastar.grammars.model.rules import of_rules
+from sigmastar.optimise.affine_completion import (
     AffineEntries,
     complete,
     complete_dense,
     largest_penalty,
 )
-from sigmastar.learning.grammar_completion import learn_completion
-from sigmastar.learning.grammar_em import learn_grammar_em
-from sigmastar.learning.grammar_projections import learn_by_projections
-from sigmastar.learning.grammar_spectral import learn_spectral_grammar
-from sigmastar.operators.grammar_enumeration import grammar_values_up_to
-from sigmastar.operators.grammar_mass import expected_length, normalised
-from sigmastar.operators.grammar_rules import of_rules
-from sigmastar.operators.wcfg import WeightedGrammar
-from sigmastar.reproduce.short_sentences import read_wsj, wsj_files
-from sigmastar.statistics.bracketings import single_symbols
-from sigmastar.statistics.closed_hankel import closed_hankel
-from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.strings import Strings
-from sigmastar.structures.substrings import distinct_strings
+from sigmastar.pcfg.data.rules import parse_rules
+from sigmastar.reproduce.bailly2013.projections import learn_by_projections
+from sigmastar.reproduce.bailly2013.short_sentences import read_wsj, wsj_files
 
 PENALTY, N_STATES, LONGEST, N_TARGETS = 0.02, 8, 10, 20
 FOR_EM, EM_TARGETS = 1.8, 10  # the longest expected length of a target whose strings EM sees in seconds

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Settings, Skip
-from sigmastar.data.files import open_text
-from sigmastar.data.pautomac import read_pautomac, read_solution
-from sigmastar.data.pautomac_model import read_pautomac_model
-from sigmastar.data.spice import SpiceTargets, read_spice, read_spice_targets
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.pautomac import read_pautomac, read_solution
+from sigmastar.automata.data.spice import SpiceTargets, read_spice, read_spice_targets
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.pautomac_machine import read_pautomac_model
+from sigmastar.core.text_files import open_text
 
 
 def data_folder() -> Path | None:

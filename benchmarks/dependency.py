@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.conllu import read_treebank
-from sigmastar.evaluation.attachment import attachment
-from sigmastar.evaluation.intervals import Estimate
-from sigmastar.learning.dependency import learn_parser
+from sigmastar.core.intervals import Estimate
+from sigmastar.dependency.data.conllu import read_treebank
+from sigmastar.dependency.learn.methods import learn_parser
+from sigmastar.dependency.metrics import attachment
 
 UD = ("en_ewt", "el_gdt", "id_gsd", "ko_gsd", "tr_imst", "vi_vtb")
 SUBSET = "en_ewt/8"

@@ -17,9 +17,9 @@ import numpy as np
 
 from benchmarks.corpora import ewt_file, upos_sequences
 from benchmarks.harness import Finding, Question, Row, Settings, Target, Timing, timed
-from sigmastar.learning.moves import EMCorpus, Maximize, maximize, maximize_hmm
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.em_steps import EMCorpus, Maximize, maximize, maximize_hmm
+from sigmastar.automata.model.automaton import WeightedAutomaton
 
 N_STATES = 16
 N_RUNS, N_PEER_RUNS = 15, 3

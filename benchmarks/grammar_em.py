@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target, timed
-from sigmastar.data.brackets import read_brackets
-from sigmastar.learning.erm import learn_supervised, margin_of, truncated
-from sigmastar.operators.pcfg import ProbabilisticCFG
-from sigmastar.structures.grammar import Grammar
-from sigmastar.structures.strings import Strings
-from sigmastar.structures.trees import Tree
+from sigmastar.automata.data.strings import Strings
+from sigmastar.pcfg.data.grammar import Grammar
+from sigmastar.pcfg.learn import learn_supervised, margin_of, truncated
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
+from sigmastar.trees.data.brackets import read_brackets
+from sigmastar.trees.data.tree import Tree
 
 LONGEST, N_QUICK = 40, 100
 

@@ -18,13 +18,13 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target, timed
-from sigmastar.evaluation.brackets import baselines, bracket_score
-from sigmastar.learning.grammar_em import GrammarFit, Start, learn_grammar_em
-from sigmastar.learning.grammar_moves import RulePrior
-from sigmastar.learning.grammar_starts import named_start
-from sigmastar.parallel import thread_map
-from sigmastar.reproduce.short_sentences import ewt_files, read_ewt, read_wsj, wsj_files
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.parallel import thread_map
+from sigmastar.grammars.learn.em import GrammarFit, Start, learn_grammar_em
+from sigmastar.grammars.learn.em_steps import RulePrior
+from sigmastar.grammars.learn.starts import named_start
+from sigmastar.grammars.metrics.brackets import baselines, bracket_score
+from sigmastar.reproduce.bailly2013.short_sentences import ewt_files, read_ewt, read_wsj, wsj_files
 
 SIZES = (8, 12, 20)
 FOLDS, N_STARTS, ITERATIONS, EARLY = 5, 5, 60, 20

@@ -14,12 +14,12 @@ from functools import partial
 import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.regression_generators import MadeRegression, make_regression
-from sigmastar.factorization.completers import COMPLETERS, Completion
-from sigmastar.learning.hankel import HankelFit, HankelSettings, learn_hankel
-from sigmastar.learning.observations import Observations
-from sigmastar.statistics.hankel import HankelEntries
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.optimise.completers import COMPLETERS, Completion
+from sigmastar.regression.counts import HankelEntries
+from sigmastar.regression.data.generators import MadeRegression, make_regression
+from sigmastar.regression.data.observations import Observations
+from sigmastar.regression.learn.hankel import HankelFit, HankelSettings, learn_hankel
 
 N_SEEDS, EXACT = 8, 1e-6
 RANDOM = "random starts"

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.harness import Timing, timed
-from sigmastar.data.generators import make_automaton
-from sigmastar.learning.auto import learn_auto
-from sigmastar.learning.convex import learn_convex
-from sigmastar.learning.em import learn_em
-from sigmastar.learning.fast import learn_fast
-from sigmastar.learning.ngram import learn_ngram
-from sigmastar.operators.averaged import AveragedFilters
-from sigmastar.operators.sequence import SequenceModel
-from sigmastar.statistics.backoff import Smoothing, kneser_ney, witten_bell
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.counts.backoff import Smoothing, kneser_ney, witten_bell
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.auto import learn_auto
+from sigmastar.automata.learn.convex import learn_convex
+from sigmastar.automata.learn.em import learn_em
+from sigmastar.automata.learn.fast import learn_fast
+from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar.automata.model.averaged import AveragedFilters
+from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata.model.sequence import SequenceModel
 
 EM_TIMES = 3.0  # how much longer than `auto` random-start EM may take
 EM_SEEDS, EM_ITERATIONS = 50, 300

@@ -17,19 +17,19 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.tagged import read_tagged
-from sigmastar.evaluation.intervals import bootstrap
-from sigmastar.evaluation.likelihood import log_likelihood
-from sigmastar.evaluation.prediction import next_symbol_error, next_symbol_errors
-from sigmastar.learning.auto import learn_auto
-from sigmastar.learning.convex import learn_convex
-from sigmastar.learning.em import learn_em
-from sigmastar.learning.fast import learn_fast
-from sigmastar.learning.ngram import learn_ngram
-from sigmastar.operators.sequence import SequenceModel
-from sigmastar.reproduce.tagged import read_tag_map, read_tags
-from sigmastar.statistics.backoff import kneser_ney
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.counts.backoff import kneser_ney
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.auto import learn_auto
+from sigmastar.automata.learn.convex import learn_convex
+from sigmastar.automata.learn.em import learn_em
+from sigmastar.automata.learn.fast import learn_fast
+from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar.automata.metrics.likelihood import log_likelihood
+from sigmastar.automata.metrics.prediction import next_symbol_error, next_symbol_errors
+from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.intervals import bootstrap
+from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags
+from sigmastar.taggers.data.columns import read_tagged
 
 UNITS = ("ptb", "ewt")
 KN, EM = "kneser-ney", "em-60"

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.learners import SPECTRAL, warm_up
-from sigmastar.data.pautomac import read_pautomac
-from sigmastar.learning.contexts import choose_classes
-from sigmastar.learning.fast import CLASSES
-from sigmastar.parallel import one_blas_thread
-from sigmastar.statistics.contexts import ContextCounts
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.pautomac import read_pautomac
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.fast import CLASSES
+from sigmastar.core.parallel import one_blas_thread
 
 STATUS = Path("/proc/self/status")
 

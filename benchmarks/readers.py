@@ -15,11 +15,11 @@ import numpy as np
 
 from benchmarks.corpora import largest_pautomac, pautomac_problem
 from benchmarks.harness import Finding, Question, Row, Settings, timed
-from sigmastar.data.generators import make_automaton
-from sigmastar.data.lines import read_lines, write_lines
-from sigmastar.data.pautomac import read_pautomac, write_pautomac
-from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.lines import read_lines, write_lines
+from sigmastar.automata.data.pautomac import read_pautomac, write_pautomac
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.generators import make_automaton
+from sigmastar.core.alphabet import Alphabet
 
 N_STRINGS, N_STRINGS_QUICK, N_RUNS = 100_000, 5_000, 5
 Reader = Callable[[Path], Strings]

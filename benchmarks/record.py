@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Finding, Question, Row, Settings, say
-from sigmastar.atomic import atomic_write
-from sigmastar.report.provenance import git_commit, provenance
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.provenance import git_commit, provenance
 
 HERE = Path(__file__).parent
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from benchmarks.corpora import pautomac_problem
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.generators import make_automaton
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.generators import make_automaton
 
 N_STATES, N_STRINGS, N_QUICK = 40, 100_000, 10_000
 N_RUNS, N_LOOP_RUNS = 7, 3

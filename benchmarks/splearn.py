@@ -21,10 +21,10 @@ import numpy as np
 from benchmarks.corpora import PautomacProblem, pautomac_numbers, pautomac_problem
 from benchmarks.harness import Finding, Question, Row, Settings, Target, say, timed
 from benchmarks.learners import fast, warm_up
-from sigmastar.evaluation.likelihood import competition_perplexity, competition_score
-from sigmastar.learning.fast import CLASSES, FilteredFit, learn_fast
-from sigmastar.statistics.context_growth import grow_contexts
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.fast import CLASSES, FilteredFit, learn_fast
+from sigmastar.automata.metrics.likelihood import competition_perplexity, competition_score
 
 LENGTHS = {"classic": (3, 5, 7), "prefix": (2, 3, 4, 5), "factor": (2, 3, 4, 5)}  # of rows and columns
 RANKS = (5, 10, 20, 40, 80)  # as far as `fast` goes

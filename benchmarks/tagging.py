@@ -22,14 +22,14 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.tagged import TaggedLayout
-from sigmastar.evaluation.mcnemar import mcnemar
-from sigmastar.evaluation.tagging import chunk_counts, tagging_scores
-from sigmastar.learning.tagging import TaggerSettings, learn_tagger
-from sigmastar.operators.tagger import Tagger
-from sigmastar.operators.weighted_tagger import WeightedTagger
-from sigmastar.structures.tagged import TaggedSentences
-from sigmastar.structures.word_features import shape
+from sigmastar.core.intervals import mcnemar
+from sigmastar.taggers.data.columns import TaggedLayout
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.data.word_features import shape
+from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
+from sigmastar.taggers.metrics import chunk_counts, tagging_scores
+from sigmastar.taggers.model.tagger import Tagger
+from sigmastar.taggers.model.weighted_tagger import WeightedTagger
 
 UNITS = {"ewt": "ud", "pos": "conll2000", "chunk": "conll2000", "words": "conll2000"}
 LAYOUTS = {

@@ -16,17 +16,17 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.transductions import read_transductions
-from sigmastar.evaluation.mcnemar import mcnemar
-from sigmastar.evaluation.transduction import TransductionScores, transduction_scores
-from sigmastar.learning.alignment import learn_aligner
-from sigmastar.learning.ngram import learn_ngram
-from sigmastar.learning.transducer import ORDERS, SINGLE, Panel, learn_transducer
-from sigmastar.operators.transducer import Reading, Transducer
-from sigmastar.statistics.backoff import kneser_ney
-from sigmastar.structures.string_pairs import StringPairs
-from sigmastar.structures.strings import Strings
-from sigmastar.structures.units import SHAPES
+from sigmastar.automata.counts.backoff import kneser_ney
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar.core.intervals import mcnemar
+from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data.tables import read_transductions
+from sigmastar.transducers.data.units import SHAPES
+from sigmastar.transducers.learn.alignment import learn_aligner
+from sigmastar.transducers.learn.combined import ORDERS, SINGLE, Panel, learn_transducer
+from sigmastar.transducers.metrics import TransductionScores, transduction_scores
+from sigmastar.transducers.model.transducer import Reading, Transducer
 
 CORPORA = {"French": "g2p2021-fre", "Hungarian": "g2p2021-hun", "CMUdict": "cmudict"}
 RIVALS = ((SHAPES, 0.1), (SHAPES, 0.02), (SINGLE, 1.0), ((*SHAPES, (0, 1)), 0.02))

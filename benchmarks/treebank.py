@@ -20,15 +20,15 @@ import numpy as np
 from benchmarks.arcs_as_phrases import read_as_phrases
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.data.brackets import read_brackets
-from sigmastar.evaluation.evalb import BracketScores, score_brackets
-from sigmastar.learning.treebank import BEST, SPANS, Recipe, learn_treebank
-from sigmastar.operators.plain_levels import EVERYTHING, plain_chart
-from sigmastar.operators.treebank_parser import FULL, Parse, TreebankParser
-from sigmastar.parallel import limited_threads
-from sigmastar.structures.binary_phrases import Binarization
-from sigmastar.structures.phrases import Phrases, phrases
-from sigmastar.structures.trees import Tree
+from sigmastar.core.parallel import limited_threads
+from sigmastar.treebanks.data.binary import Binarization
+from sigmastar.treebanks.data.phrases import Phrases, phrases
+from sigmastar.treebanks.learn.methods import BEST, SPANS, Recipe, learn_treebank
+from sigmastar.treebanks.metrics import BracketScores, score_brackets
+from sigmastar.treebanks.model.coarse_to_fine import EVERYTHING, plain_chart
+from sigmastar.treebanks.model.parser import FULL, Parse, TreebankParser
+from sigmastar.trees.data.brackets import read_brackets
+from sigmastar.trees.data.tree import Tree
 
 HEAD = Binarization("head")
 METHODS: dict[str, tuple[Recipe, ...]] = {

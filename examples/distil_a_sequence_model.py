@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from sigmastar import SpectralAutomaton
-from sigmastar.operators.distances import l2_distance
-from sigmastar.operators.svd_automaton import SingularValueAutomaton
-from sigmastar.plots.automaton import draw_automaton
+from sigmastar.automata.draw.graph import draw_automaton
+from sigmastar.automata.model.distances import l2_distance
+from sigmastar.automata.model.svd_automaton import SingularValueAutomaton
 
 
 def black_box(rng: np.random.Generator) -> str:

@@ -12,11 +12,11 @@ from itertools import product
 
 import numpy as np
 
-from sigmastar.operators.model import OperatorModel, Term
-from sigmastar.operators.recover import factorize_blocks, recover
-from sigmastar.statistics.blocks import Blocks
-from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.signature import Signature, string_signature, tree_signature
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.blocks import Blocks
+from sigmastar.core.operator_model import OperatorModel, Term
+from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.signature import Signature, string_signature, tree_signature
 
 Outside = Callable[[Term], Term]
 

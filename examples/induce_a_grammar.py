@@ -7,8 +7,8 @@ what one gets without learning.
 import numpy as np
 
 from sigmastar import EMGrammar, SpectralGrammar
-from sigmastar.evaluation.brackets import baselines, bracket_score
-from sigmastar.report.weighted_grammars import dyck
+from sigmastar.grammars.demo import dyck
+from sigmastar.grammars.metrics.brackets import baselines, bracket_score
 
 rng = np.random.default_rng(1)
 drawn = dyck().sample_brackets(2500, rng)

@@ -6,11 +6,11 @@ The truth is known here, so the excess risk (the divergence from it, in nats a d
 import numpy as np
 
 from sigmastar import ERMGrammar
-from sigmastar.data.rules import parse_rules
-from sigmastar.operators.pcfg import ProbabilisticCFG
-from sigmastar.operators.probabilistic_grammar import divergence, sample_derivations
-from sigmastar.structures.formulas import Formula
-from sigmastar.theory.hardness import best_likelihood, reduce_formula
+from sigmastar.pcfg.data.formulas import Formula
+from sigmastar.pcfg.data.rules import parse_rules
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
+from sigmastar.pcfg.model.probabilistic_grammar import divergence, sample_derivations
+from sigmastar.pcfg.theory.hardness import best_likelihood, reduce_formula
 
 RULES = """S -> NP VP 1
 NP -> the N 0.6

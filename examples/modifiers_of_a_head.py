@@ -6,7 +6,7 @@ With text and a treebank the same goes by `learn_vectors` and `relation_pairs`, 
 import numpy as np
 
 from sigmastar import BilexicalOperator
-from sigmastar.data.bilexical_generators import make_relation
+from sigmastar.bilexical.model.generators import make_relation
 
 made = make_relation(np.random.default_rng(0), rank=3)
 operator = BilexicalOperator(made.vectors, rank=12).fit(made.pairs)

@@ -7,10 +7,10 @@ next-symbol weight is negative and some strings have no positive value. Each rep
 import numpy as np
 
 from sigmastar import SpectralAutomaton
-from sigmastar.data.generators import make_automaton
-from sigmastar.evaluation.likelihood import kl_on
-from sigmastar.learning.repair import REPAIRS
-from sigmastar.operators.diagnosis import diagnose
+from sigmastar.automata.learn.repair import REPAIRS
+from sigmastar.automata.metrics.likelihood import kl_on
+from sigmastar.automata.model.diagnosis import diagnose
+from sigmastar.automata.model.generators import make_automaton
 
 rng = np.random.default_rng(0)
 truth = make_automaton(n_states=5, n_symbols=4, rng=rng, density=0.15)

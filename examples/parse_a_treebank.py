@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 
-from sigmastar.data.dependency_generators import make_head_automata
-from sigmastar.evaluation.attachment import attachment
-from sigmastar.learning.dependency import learn_parser
-from sigmastar.operators.head_sampling import sample_trees
+from sigmastar.dependency.learn.methods import learn_parser
+from sigmastar.dependency.metrics import attachment
+from sigmastar.dependency.model.generators import make_head_automata
+from sigmastar.dependency.model.sampling import sample_trees
 
 rng = np.random.default_rng(0)
 truth = make_head_automata(["A", "D", "N", "P", "V"], n_states=3, rng=rng, n_modifiers=0.45)

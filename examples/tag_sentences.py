@@ -7,9 +7,9 @@ import time
 
 import numpy as np
 
-from sigmastar.data.tagging_generators import make_tagged
-from sigmastar.evaluation.tagging import tagging_scores
-from sigmastar.learning.tagging import TaggerSettings, learn_tagger
+from sigmastar.taggers.data.generators import make_tagged
+from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
+from sigmastar.taggers.metrics import tagging_scores
 
 rng = np.random.default_rng(0)
 whole = make_tagged(rng, 2300)

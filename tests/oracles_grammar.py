@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from sigmastar.operators.wcfg import WeightedGrammar
-from sigmastar.structures.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.grammars.model.grammar import WeightedGrammar
 
 Bracket = int | tuple["Bracket", "Bracket"]
 

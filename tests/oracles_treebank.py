@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from sigmastar.operators.latent_grammar import LatentGrammar
-from sigmastar.structures.trees import Tree
+from sigmastar.treebanks.model.latent_grammar import LatentGrammar
+from sigmastar.trees.data.tree import Tree
 
 Binary = tuple[int, "Binary", "Binary"] | tuple[int, int]  # (symbol, left, right) or (symbol, position)
 Scores = dict[tuple[int, int], np.ndarray]  # (position, symbol) -> vector over states

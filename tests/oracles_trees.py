@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sigmastar.structures.trees import Tree
+from sigmastar.trees.data.tree import Tree
 
 HOLE = "*hole*"
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sigmastar.data.generators import make_automaton
-from sigmastar.data.pautomac import write_pautomac, write_pautomac_model
+from sigmastar.automata.data.pautomac import write_pautomac, write_pautomac_model
+from sigmastar.automata.model.generators import make_automaton
 
 ROOT = Path(__file__).resolve().parents[1]
 if not (ROOT / "benchmarks").is_dir():

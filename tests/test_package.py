@@ -34,22 +34,34 @@ def test_version_is_that_of_the_project() -> None:
     assert sigmastar.__version__ == project["version"] == metadata.version("sigmastar")
 
 
-def test_every_public_name_is_where_the_table_says() -> None:
-    for name, module in sigmastar._EXPORTS.items():
+def test_every_public_name_is_where_its_record_says() -> None:
+    places = sigmastar._exports()
+    for name, place in places.items():
+        module, _, attribute = place.partition(":")
         value = getattr(sigmastar, name)
-        assert value is getattr(import_module(module), name)
+        assert value is getattr(import_module(module), attribute)
         assert getattr(value, "__module__", module) == module, f"{name} is defined elsewhere"
-    assert set(sigmastar.__all__) == {"__version__", *sigmastar._EXPORTS}
+        assert attribute == name
+    assert set(sigmastar.__all__) == {"__version__", *places}
     assert set(sigmastar.__all__) <= set(dir(sigmastar))
 
 
-def test_a_name_of_the_table_is_found_and_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sigmastar._EXPORTS, "InputError", "sigmastar.errors")
-    from sigmastar.errors import InputError
+def test_a_name_is_found_and_kept() -> None:
+    from sigmastar.core.errors import InputError
 
-    assert "InputError" in dir(sigmastar)
+    vars(sigmastar).pop("InputError", None)
     assert sigmastar.InputError is InputError
     assert vars(sigmastar).pop("InputError") is InputError
+
+
+def test_names_of_a_family_are_names_of_its_package() -> None:
+    import sigmastar.automata
+    from sigmastar.automata.model.automaton import WeightedAutomaton
+
+    assert sigmastar.automata.WeightedAutomaton is WeightedAutomaton
+    assert "WeightedAutomaton" in dir(sigmastar.automata)
+    with pytest.raises(AttributeError, match=r"'sigmastar\.automata' has no attribute 'nothing'"):
+        _ = sigmastar.automata.nothing
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -10,9 +10,9 @@ import pytest
 from safetensors.numpy import load, save
 
 from cli.calls import fail, invoke, succeed
-from sigmastar.cli import score as score_module
+from sigmastar.automata.cli import score as score_module
 from sigmastar.cli.group import _in_words
-from sigmastar.operators.files import load_model, save_model
+from sigmastar.core.model_files import load_model, save_model
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_damaged_model_files_are_refused(folder: Path, tmp_path: Path, change: s
 
 
 def test_nan_weights_are_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sigmastar.operators import files
+    from sigmastar.core import model_files as files
 
     model = load_model(folder / "auto.model")
     model.final[0] = np.nan

@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from operators.random_grammars import random_hmm
+from grammars.random_grammars import random_hmm
+from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.kernels.mixing_rates import climb_rate, climb_rates
+from sigmastar.automata.learn import em_driver as ascent
+from sigmastar.automata.learn import em_steps as moves
+from sigmastar.automata.learn import filter_average as averaging
+from sigmastar.automata.learn import rank_search
+from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
+from sigmastar.automata.learn.held_strings import HeldOut, hold_out
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.bilexical.learn import logistic
 from sigmastar.core import (
     clusters,
     em,
@@ -23,42 +34,29 @@ from sigmastar.core import (
     shrinkage,
     views,
 )
-from sigmastar.data.tagging_generators import make_tagged
-from sigmastar.factorization.svd import factorize_up_to
-from sigmastar.inference.clusters import cluster
-from sigmastar.inference.mixing_rates import climb_rate, climb_rates
-from sigmastar.inference.tree_smoothing import smoothed
-from sigmastar.learning import (
-    ascent,
-    averaging,
-    combination,
-    erm,
-    grammar_em,
-    grammar_moves,
-    heads_em,
-    logistic,
-    moves,
-    rank_search,
-    refined_chain,
-    span_clusters,
-    tag_margin,
-    tag_operators,
-    tag_refinement,
-    tag_starts,
-    tree_clusters,
-    tree_embedding,
-)
-from sigmastar.learning.contexts import choose_classes, learn_contexts
-from sigmastar.learning.holdout import HeldOut, hold_out
-from sigmastar.learning.tag_lexicon import learn_lexicon
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.operators.head_automata import HeadAutomata
-from sigmastar.operators.refined_tags import Ratios, RefinedTags
-from sigmastar.statistics.contexts import ContextCounts
-from sigmastar.statistics.tree_features import Indicators as OldIndicators
-from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.heads import WeightedSequences
-from sigmastar.structures.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.factors import factorize_up_to
+from sigmastar.core.kmeans import cluster
+from sigmastar.dependency.data.sequences import WeightedSequences
+from sigmastar.dependency.learn import em as heads_em
+from sigmastar.dependency.model.head_automata import HeadAutomata
+from sigmastar.grammars.learn import em as grammar_em
+from sigmastar.grammars.learn import em_steps as grammar_moves
+from sigmastar.grammars.learn import span_clusters
+from sigmastar.pcfg import learn as erm
+from sigmastar.taggers.data.generators import make_tagged
+from sigmastar.taggers.learn import margin as tag_margin
+from sigmastar.taggers.learn import operators as tag_operators
+from sigmastar.taggers.learn import refinement as tag_refinement
+from sigmastar.taggers.learn import starts as tag_starts
+from sigmastar.taggers.learn.lexicon import learn_lexicon
+from sigmastar.taggers.model.refined import Ratios, RefinedTags
+from sigmastar.transducers.learn import log_linear_weights as combination
+from sigmastar.transducers.learn import refined_chain
+from sigmastar.treebanks.counts import Indicators as OldIndicators
+from sigmastar.treebanks.kernels.smoothing import smoothed
+from sigmastar.treebanks.learn import clusters as tree_clusters
+from sigmastar.treebanks.learn import embedding as tree_embedding
 
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=20)
@@ -573,7 +571,7 @@ def test_splits(seed: int, n: int) -> None:
 @few
 @given(seeds)
 def test_folds_of_pairs(seed: int) -> None:
-    from sigmastar.structures.string_pairs import StringPairs
+    from sigmastar.transducers.data.string_pairs import StringPairs
 
     rng = np.random.default_rng(seed)
     rows = [("ab"[int(rng.integers(2))] * int(rng.integers(1, 5)), "x") for _ in range(25)]
@@ -622,7 +620,7 @@ def test_mixtures_of_automata() -> None:
 @few
 @given(seeds)
 def test_rates_of_filters(seed: int) -> None:
-    from sigmastar.learning.mixing import START_RATE, STRENGTH, Steps, fit_rates
+    from sigmastar.automata.learn.mixing import START_RATE, STRENGTH, Steps, fit_rates
 
     rng = np.random.default_rng(seed)
     classes, class_counts = rng.integers(0, 9, 60).astype(np.int32), rng.integers(0, 500, 9)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmastar.core.adagrad import averaged, averaged_step, step, step_rows
+from sigmastar.core.jit import kernel
 from sigmastar.core.progress import silent, stage
 from sigmastar.core.scaling import (
     add_scaled,
@@ -19,7 +20,6 @@ from sigmastar.core.scaling import (
     power_of_two,
     rescale,
 )
-from sigmastar.jit import kernel
 
 seeds = st.integers(0, 10**6)
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigmastar.core.parallel import thread_map
 from sigmastar.core.race import Leg, climb_ladder, halving, leading, leading_or_close, race, winner
-from sigmastar.parallel import thread_map
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.plots import style
-from sigmastar.report.automata import AutomataFamily, make_corpus, make_learners
-from sigmastar.report.demo import FAMILIES, run_demo
-from sigmastar.report.family import DemoResult, DemoRow, silent
-from sigmastar.report.page import Section, Text
+from sigmastar.automata.demo import AutomataFamily, make_corpus, make_learners
+from sigmastar.core import figures as style
+from sigmastar.core.demo import DemoResult, DemoRow, silent
+from sigmastar.core.page import Section, Text
+from sigmastar.report.demo import demos, run_demo
 
 
 class Toy:
@@ -41,8 +41,8 @@ def test_the_same_seed_makes_the_same_page_but_for_its_date(tmp_path):
 
 
 def test_automata_are_in_the_demo():
-    assert "automata" in [family.name for family in FAMILIES]
-    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    assert "automata" in [family.name for family in demos()]
+    assert len({family.name for family in demos()}) == len(demos())
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_without_matplotlib_the_report_still_comes(monkeypatch):
     def missing(*_, **__):
         raise style.MissingMatplotlibError
 
-    monkeypatch.setattr("sigmastar.report.automata.plot_spectrum", missing)
+    monkeypatch.setattr("sigmastar.automata.demo.plot_spectrum", missing)
     parts = AutomataFamily(n_train=300, n_fresh=100).run(0, silent).section.parts
     assert any(isinstance(part, Text) and 'pip install "sigmastar[plot]"' in part.text for part in parts)
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from sigmastar.errors import InputError
-from sigmastar.report.automata import AutomataFamily
-from sigmastar.report.bilexical import BilexicalFamily
-from sigmastar.report.family import DemoResult, DemoRow, silent
-from sigmastar.report.page import Section
+from sigmastar.automata.demo import AutomataFamily
+from sigmastar.bilexical.demo import BilexicalFamily
+from sigmastar.core.demo import DemoResult, DemoRow, silent
+from sigmastar.core.errors import InputError
+from sigmastar.core.page import Section
 from sigmastar.report.side_by_side import run_here, run_side_by_side
 
 FAMILIES = (BilexicalFamily(rank=2), BilexicalFamily(rank=3))

@@ -8,15 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sigmastar.errors import InputError
-from sigmastar.report.family import silent
-from sigmastar.report.weighted_grammars import dyck
-from sigmastar.reproduce import bailly2013
-from sigmastar.reproduce.bailly2013_bases import basis_yields
-from sigmastar.reproduce.bailly2013_corpus import BASES
-from sigmastar.reproduce.bailly2013_dyck import unsupervised
-from sigmastar.reproduce.bailly2013_short import ShortCounts, bracketed_matrix, grammar_of
-from sigmastar.reproduce.bailly2013_synthetic import (
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.demo import silent
+from sigmastar.core.errors import InputError
+from sigmastar.grammars.demo import dyck
+from sigmastar.reproduce.bailly2013 import run as bailly2013
+from sigmastar.reproduce.bailly2013.bases import basis_yields
+from sigmastar.reproduce.bailly2013.corpus import BASES
+from sigmastar.reproduce.bailly2013.dyck import unsupervised
+from sigmastar.reproduce.bailly2013.short import ShortCounts, bracketed_matrix, grammar_of
+from sigmastar.reproduce.bailly2013.synthetic import (
     FIGURES,
     LEARNERS,
     Plan,
@@ -26,7 +27,6 @@ from sigmastar.reproduce.bailly2013_synthetic import (
     make_target,
     points,
 )
-from sigmastar.structures.strings import Strings
 
 
 @pytest.mark.parametrize("shape", FIGURES, ids=lambda shape: shape.figure)

@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from sigmastar.automata.counts import bases
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.spectral import learn_automaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.generators import make_automaton
 from sigmastar.cli.group import command
-from sigmastar.data.generators import make_automaton
-from sigmastar.errors import InputError
-from sigmastar.learning.spectral import learn_automaton
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.report.family import silent
-from sigmastar.reproduce import balle2014
-from sigmastar.reproduce.balle2014_claims import claims
-from sigmastar.reproduce.balle2014_found import EM, FILTERED, STRING, SUBSTRING, Found
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.demo import silent
+from sigmastar.core.errors import InputError
+from sigmastar.reproduce.balle2014 import run as balle2014
+from sigmastar.reproduce.balle2014.claims import claims
+from sigmastar.reproduce.balle2014.found import EM, FILTERED, STRING, SUBSTRING, Found
+from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags
 from sigmastar.reproduce.papers import PAPERS, paper
 from sigmastar.reproduce.sweeps import Sweep
-from sigmastar.reproduce.tagged import read_tag_map, read_tags
-from sigmastar.statistics import bases
-from sigmastar.structures.alphabet import Alphabet
-from sigmastar.structures.strings import Strings
 
 TAGS = {"NN": "NOUN", "NNS": "NOUN", "DT": "DET", "VBZ": "VERB", ".": ".", "FW": "X"}
 SMALL = balle2014.Scale((1, 2, 3), (10, 20), (2, 3), 2, True)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.data.tagging_generators import make_tagged
-from sigmastar.report.family import silent
-from sigmastar.report.provenance import provenance
-from sigmastar.reproduce.balle2014_tagging import MBR, RECOVERED, TAMED, tagging, with_tagging
+from sigmastar.core.demo import silent
+from sigmastar.core.provenance import provenance
+from sigmastar.reproduce.balle2014.tagging import MBR, RECOVERED, TAMED, tagging, with_tagging
 from sigmastar.reproduce.result import Reproduction
-from sigmastar.structures.tagged import TaggedSentences
+from sigmastar.taggers.data.generators import make_tagged
+from sigmastar.taggers.data.sentences import TaggedSentences
 
 
 def write(path: Path, sentences: TaggedSentences) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.reproduce import balle2014_transduction as part
+from sigmastar.reproduce.balle2014 import transduction as part
 from sigmastar.reproduce.result import Reproduction
 
 

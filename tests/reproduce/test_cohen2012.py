@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sigmastar.data.brackets import write_brackets
-from sigmastar.data.treebank_generators import make_treebank
-from sigmastar.errors import InputError
-from sigmastar.reproduce import cohen2012
-from sigmastar.reproduce.cohen2012_recovery import Recovery, mean_errors, slope
+from sigmastar.core.errors import InputError
+from sigmastar.reproduce.cohen2012 import run as cohen2012
+from sigmastar.reproduce.cohen2012.recovery import Recovery, mean_errors, slope
+from sigmastar.trees.data.brackets import write_brackets
+from sigmastar.trees.model.latent_generators import make_treebank
 
 
 def test_tables_figures_and_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

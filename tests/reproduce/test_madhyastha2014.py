@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sigmastar.data.bilexical_generators import make_relation
-from sigmastar.reproduce.madhyastha2014 import (
+from sigmastar.bilexical.model.generators import make_relation
+from sigmastar.reproduce.madhyastha2014.measure import RANKS, Measured, measure
+from sigmastar.reproduce.madhyastha2014.run import (
     adjectives_table,
     attachment_table,
     claims,
     pictures,
     relation_table,
 )
-from sigmastar.reproduce.madhyastha2014_measure import RANKS, Measured, measure
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sigmastar.evaluation.brackets import baselines, bracket_score
-from sigmastar.learning.grammar_em import learn_grammar_em
-from sigmastar.learning.grammar_moves import RulePrior
-from sigmastar.learning.grammar_starts import named_start
-from sigmastar.reproduce.short_sentences import read_ewt, read_wsj
+from sigmastar.grammars.learn.em import learn_grammar_em
+from sigmastar.grammars.learn.em_steps import RulePrior
+from sigmastar.grammars.learn.starts import named_start
+from sigmastar.grammars.metrics.brackets import baselines, bracket_score
+from sigmastar.reproduce.bailly2013.short_sentences import read_ewt, read_wsj
 
 
 def test_the_sample_has_its_known_sizes(data_folder: Path) -> None:

@@ -6,12 +6,12 @@ import os
 
 import click
 
-from sigmastar.atomic import atomic_write
-from sigmastar.cli.options import json_option, quiet_option, seed_option
-from sigmastar.cli.printing import to_json
-from sigmastar.cli.watching import tell, watching
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.options import json_option, quiet_option, seed_option
+from sigmastar.core.cli.printing import to_json
+from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.page import format_cell
 from sigmastar.report.demo import DemoReport, run_demo
-from sigmastar.report.page import format_cell
 
 
 @click.command()

@@ -11,22 +11,22 @@ from types import MappingProxyType
 
 import click
 
-from sigmastar.operators.files import read_header
+from sigmastar.core.model_files import read_header
 
 HANDLERS: Mapping[str, str] = MappingProxyType(
     {
-        "dependency": "sigmastar.cli.dependency",
-        "tagger": "sigmastar.cli.tagger",
-        "pcfg": "sigmastar.cli.grammars",
-        "grammar": "sigmastar.cli.weighted_grammars",
-        "bilexical": "sigmastar.cli.bilexical",
-        "attachment": "sigmastar.cli.attachments",
-        "transducer": "sigmastar.cli.transducer",
-        "weighted-transducer": "sigmastar.cli.transducer",
-        "treebank": "sigmastar.cli.treebanks",
-        "tree-automaton": "sigmastar.cli.tree_models",
-        "latent-pcfg": "sigmastar.cli.tree_models",
-        "vectors": "sigmastar.cli.word_vectors",
+        "dependency": "sigmastar.dependency.cli.use",
+        "tagger": "sigmastar.taggers.cli.use",
+        "pcfg": "sigmastar.pcfg.cli.use",
+        "grammar": "sigmastar.grammars.cli.use",
+        "bilexical": "sigmastar.bilexical.cli.bilexical",
+        "attachment": "sigmastar.bilexical.cli.attachment",
+        "transducer": "sigmastar.transducers.cli.use",
+        "weighted-transducer": "sigmastar.transducers.cli.use",
+        "treebank": "sigmastar.treebanks.cli.use",
+        "tree-automaton": "sigmastar.trees.cli.use",
+        "latent-pcfg": "sigmastar.trees.cli.use",
+        "vectors": "sigmastar.bilexical.cli.word_vectors",
     }
 )
 

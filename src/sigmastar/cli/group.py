@@ -18,22 +18,9 @@ from typing import Any
 import click
 
 from sigmastar import __version__
-from sigmastar.cli.lazy import Entry, LazyGroup
-from sigmastar.errors import InputError
-
-COMMANDS = {
-    "demo": Entry("sigmastar.cli.demo", "Every family on data it generates: a table and report.html."),
-    "learn": Entry("sigmastar.cli.learn", "Learn a model from data and write it to a file."),
-    "vectors": Entry("sigmastar.cli.vectors", "Distributional word vectors from running text."),
-    "evaluate": Entry("sigmastar.cli.evaluate", "Measure how good a model is on data."),
-    "score": Entry("sigmastar.cli.score", "The natural log-probability of each string, pair or sentence."),
-    "predict": Entry("sigmastar.cli.predict", "Next symbols, tags, trees, arcs or outputs."),
-    "sample": Entry("sigmastar.cli.sample", "Draw strings, pairs or trees from a model."),
-    "show": Entry("sigmastar.cli.show", "What a model is and how it was learned; as a graph or a page too."),
-    "convert": Entry("sigmastar.cli.convert", "Write a model in the format of other tools."),
-    "bound": Entry("sigmastar.cli.bound", "How many samples the theory asks for."),
-    "reproduce": Entry("sigmastar.cli.reproduce", "Tables and figures of a paper beside our own."),
-}
+from sigmastar.cli.tables import commands
+from sigmastar.core.cli.lazy import LazyGroup
+from sigmastar.core.errors import InputError
 
 TRACEBACK = "SIGMASTAR_TRACEBACK"
 
@@ -124,7 +111,7 @@ def _silence_output() -> None:
 
 
 @click.group(
-    "sigmastar", cls=RootGroup, entries=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]}
+    "sigmastar", cls=RootGroup, entries=commands, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @click.version_option(__version__, prog_name="sigmastar")
 def command() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from sigmastar.atomic import atomic_write
-from sigmastar.cli.options import quiet_option, seed_option
-from sigmastar.cli.watching import tell, watching
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.options import quiet_option, seed_option
+from sigmastar.core.cli.progress import tell, watching
 from sigmastar.reproduce.papers import PAPERS, paper
 from sigmastar.reproduce.result import PAGE
 

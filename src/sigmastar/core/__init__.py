@@ -1,1 +1,1 @@
-"""What all families share: the two ideas of spectral learning and the machinery around them."""
+"""What every family stands on: the two ideas, and the shared machinery."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.jit import part
+from sigmastar.core.jit import part
 
 
 @part

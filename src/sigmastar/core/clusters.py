@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.k_means import assign, lloyd, seed_centres, ward
-from sigmastar.parallel import thread_map
+from sigmastar.core.parallel import thread_map
 
 N_STEPS = 15
 LITTLE_CHANGE = 1 / 500

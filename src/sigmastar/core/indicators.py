@@ -15,8 +15,8 @@ import numpy as np
 from scipy import sparse
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
+from sigmastar.core.jit import fast_kernel, kernel
 from sigmastar.core.views import UNDAMPED, Scale
-from sigmastar.jit import fast_kernel, kernel
 
 RARE, MANY = 2, 50
 """Features that occur less often than this are left out in groups of more occurrences than that."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.jit import fast_kernel, kernel, part
+from sigmastar.core.jit import fast_kernel, kernel, part
 
 _NOTHING = 1e-12  # of the weight: what is left where all points lie on centres
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
-from sigmastar.jit import fast_kernel
+from sigmastar.core.jit import fast_kernel
 
 
 @fast_kernel

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.arrays import Array
-from sigmastar.jit import part
+from sigmastar.core.jit import part
 
 LARGEST_POWER = 1000
 """Powers of two beyond this one, either way, are taken for it."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.jit import part
+from sigmastar.core.jit import part
 
 Axis = int | tuple[int, ...]
 Strength = float | Floats

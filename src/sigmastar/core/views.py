@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.factorization.svd import Factors, Matrix, Solver, factorize_up_to
+from sigmastar.core.factors import Factors, Matrix, Solver, factorize_up_to
 
 Scale = Callable[[Floats], Floats]
 """From the counts of features to what their indicators are multiplied by."""

@@ -1,6 +1,6 @@
 """The demo: every family learns from data that it generates, one table, one page.
 
-A family joins by one entry in `FAMILIES`: its rows then stand in the table, its section in the page.
+A family joins by the `demo` of its record: its rows then stand in the table, its section in the page.
 """
 
 from __future__ import annotations
@@ -11,32 +11,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sigmastar.atomic import atomic_write
-from sigmastar.report.automata import AutomataFamily
-from sigmastar.report.bilexical import BilexicalFamily
-from sigmastar.report.dependency import DependencyFamily
-from sigmastar.report.family import DemoFamily, DemoResult, DemoRow, Progress, silent
-from sigmastar.report.grammars import GrammarFamily
-from sigmastar.report.page import Section, Table, Text, render
-from sigmastar.report.provenance import Provenance, provenance
-from sigmastar.report.regression import RegressionFamily
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.demo import DemoFamily, DemoResult, DemoRow, Progress, silent
+from sigmastar.core.family import families as all_families
+from sigmastar.core.family import load
+from sigmastar.core.page import Section, Table, Text, render
+from sigmastar.core.provenance import Provenance, provenance
 from sigmastar.report.side_by_side import run_here, run_side_by_side
-from sigmastar.report.tagger import TaggerFamily
-from sigmastar.report.transducers import TransducerFamily
-from sigmastar.report.treebanks import TreebankFamily
-from sigmastar.report.weighted_grammars import WeightedGrammarFamily
 
-FAMILIES: tuple[DemoFamily, ...] = (  # the longest early: side by side they then end together
-    AutomataFamily(),
-    TaggerFamily(),
-    TransducerFamily(),
-    GrammarFamily(),
-    TreebankFamily(),
-    DependencyFamily(),
-    WeightedGrammarFamily(),
-    BilexicalFamily(),
-    RegressionFamily(),
-)
+FIRST = ("automata", "taggers", "transducers", "pcfg", "treebanks")
+"""Families whose demo takes longest: side by side with the others they end together."""
+
+
+def demos() -> tuple[DemoFamily, ...]:
+    """The demos of all families that have one, the longest first."""
+    known = {name: family.demo for name, family in all_families().items() if family.demo is not None}
+    order = [*(name for name in FIRST if name in known), *(name for name in known if name not in FIRST)]
+    return tuple(load(known[name])() for name in order)
+
 
 TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorise, solve."
@@ -59,10 +51,11 @@ def run_demo(
     out_dir: str | os.PathLike[str],
     seed: int = 0,
     progress: Progress = silent,
-    families: Sequence[DemoFamily] = FAMILIES,
+    families: Sequence[DemoFamily] | None = None,
     n_processes: int = 1,
 ) -> DemoReport:
     """Run every family and write `report.html` into `out_dir`, which is made if it is not there."""
+    families = demos() if families is None else families
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is told at once
     if n_processes > 1:

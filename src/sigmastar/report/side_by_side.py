@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from queue import Empty
 from typing import Any
 
-from sigmastar.parallel import limited_threads
-from sigmastar.report.family import DemoFamily, DemoResult, Progress
+from sigmastar.core.demo import DemoFamily, DemoResult, Progress
+from sigmastar.core.parallel import limited_threads
 
 _LOOK_EVERY = 0.1  # seconds between two looks at what the families tell
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000  # a compiler makes many: at 700, a tenth of its time is spent there

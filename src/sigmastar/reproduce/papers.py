@@ -10,18 +10,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from sigmastar.report.family import Progress, silent
+from sigmastar.core.demo import Progress, silent
 from sigmastar.reproduce.result import Reproduction
 
 __all__ = ["PAPERS", "Paper", "Progress", "paper", "silent"]
 
 PAPERS: Mapping[str, str] = {
-    "balle2014": "sigmastar.reproduce.balle2014",
-    "luque2012": "sigmastar.reproduce.luque2012",
-    "cohen2012": "sigmastar.reproduce.cohen2012",
-    "cohensmith2012": "sigmastar.reproduce.cohensmith2012",
-    "bailly2013": "sigmastar.reproduce.bailly2013",
-    "madhyastha2014": "sigmastar.reproduce.madhyastha2014",
+    "balle2014": "sigmastar.reproduce.balle2014.run",
+    "luque2012": "sigmastar.reproduce.luque2012.run",
+    "cohen2012": "sigmastar.reproduce.cohen2012.run",
+    "cohensmith2012": "sigmastar.reproduce.cohensmith2012.run",
+    "bailly2013": "sigmastar.reproduce.bailly2013.run",
+    "madhyastha2014": "sigmastar.reproduce.madhyastha2014.run",
 }
 
 

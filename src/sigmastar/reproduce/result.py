@@ -14,9 +14,9 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from sigmastar.atomic import atomic_write
-from sigmastar.report.page import Picture, Section, Table, Text, format_cell, render
-from sigmastar.report.provenance import Provenance
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.page import Picture, Section, Table, Text, format_cell, render
+from sigmastar.core.provenance import Provenance
 
 PAGE, FIGURES = "report.html", "figures.json"
 _WIDTH = 110

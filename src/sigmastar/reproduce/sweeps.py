@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.factorization.svd import factorize_up_to
-from sigmastar.learning.spectral import TO_STRING
-from sigmastar.operators.automaton import WeightedAutomaton
-from sigmastar.operators.recover import recover
+from sigmastar.automata.counts.bases import Basis, Statistic
+from sigmastar.automata.counts.on_basis import StringCounts, count_strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.spectral import TO_STRING
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.factors import factorize_up_to
+from sigmastar.core.recover import recover
 from sigmastar.reproduce.trials import Split, Trial, timed
-from sigmastar.statistics.bases import Basis, Statistic
-from sigmastar.statistics.strings import StringCounts, count_strings
-from sigmastar.structures.strings import Strings
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.evaluation.intervals import Estimate, PairedComparison, bootstrap, paired_comparison
-from sigmastar.evaluation.prediction import next_symbol_errors
-from sigmastar.operators.sequence import SequenceModel
-from sigmastar.structures.strings import Strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.metrics.prediction import next_symbol_errors
+from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.intervals import Estimate, PairedComparison, bootstrap, paired_comparison
 
 Array = NDArray[np.float64]
 Result = TypeVar("Result")

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-from sigmastar.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
 

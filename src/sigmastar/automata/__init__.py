@@ -1,0 +1,7 @@
+"""Weighted automata, hidden Markov models and n-grams over strings."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import exporter
+
+__getattr__, __dir__ = exporter(__name__)

@@ -1,0 +1,179 @@
+"""`sigmastar evaluate`: how good a model is.
+
+plain                           log_likelihood (mean a string), symbol_perplexity, next_symbol_error
+--format pautomac --targets     perplexity, target_perplexity, ratio: the score of the competition
+--format spice --targets        ndcg5: the score of the competition
+--reference                     kl: divergence from a known model on fresh strings, nats a string
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.automata.cli.corpora import Layout
+from sigmastar.automata.cli.models import load
+from sigmastar.automata.data.lines import written_codes
+from sigmastar.automata.data.pautomac import read_pautomac_model, read_solution
+from sigmastar.automata.data.spice import read_spice_targets
+from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.metrics.likelihood import competition_perplexity, kl_by_sampling, log_likelihood
+from sigmastar.automata.metrics.prediction import next_symbol_error, rank_next, score_rankings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.cli.families import handled
+from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.cli.options import (
+    data_options,
+    json_option,
+    model_argument,
+    quiet_option,
+    seed_option,
+    threads_option,
+    unknown_option,
+)
+from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.progress import watching
+from sigmastar.core.errors import InputError
+
+Figures = dict[str, Any]
+Judge = Callable[[SequenceModel, Strings, str], Figures]
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="[FILE]", required=False)
+@click.option("--targets", metavar="FILE", help="Solution of PAutomaC, or targets of SPiCe.")
+@click.option("--reference", metavar="FILE", help="The true model, PAutomaC's text or a model file.")
+@click.option(
+    "--samples", type=click.IntRange(2), default=20_000, show_default=True, help="Fresh strings for the kl."
+)
+@click.option("--gold-tags", is_flag=True, help="Treebank parsers: parse the tags of the trees too.")
+@click.option(
+    "--max-length", type=click.IntRange(1), metavar="N", help="Parsers and grammars: words at most."
+)
+@threads_option
+@seed_option
+@data_options
+@unknown_option
+@json_option
+@quiet_option
+def command(
+    model: str,
+    file: str | None,
+    targets: str | None,
+    reference: str | None,
+    samples: int,
+    gold_tags: bool,
+    max_length: int | None,
+    threads: int,
+    seed: int,
+    file_format: str | None,
+    characters: bool | None,
+    separator: str | None,
+    unknown: str,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Measure MODEL on the strings of FILE, or against the true model.
+
+    Without more: log_likelihood (mean a string), symbol_perplexity and next_symbol_error. With --targets
+    the score of the competition: perplexity, target_perplexity and ratio, or ndcg5. With --reference the
+    Kullback-Leibler divergence kl on fresh strings, in nats a string, with its 95% interval. Parsers are
+    measured on a treebank: uas, or f1, with intervals.
+    """
+    if file is None and reference is None:
+        raise click.UsageError("give a FILE to measure on, or a --reference")
+    if file is None and targets is not None:
+        raise click.UsageError("--targets need the FILE they belong to")
+    if handled("evaluate", model):
+        return
+    loaded = load(model)
+    layout = Layout.of(file_format, characters, separator, loaded.learned)
+    if targets is not None and layout.format not in JUDGES:
+        raise click.UsageError(f"--targets are for --format {' or '.join(JUDGES)}, not {layout.format}")
+    figures: Figures = {}
+    with watching("evaluating", quiet) as say:
+        if file is not None:
+            strings = require_strings(layout.read(file, loaded.model.alphabet, unknown), "evaluate on")
+            judge = plain if targets is None else JUDGES[layout.format]
+            figures |= {"n_strings": len(strings), **judge(loaded.model, strings, targets or "")}
+        if reference is not None:
+            say("comparing with the reference")
+            figures |= divergence(loaded.model, reference, samples, seed)
+    print_figures(figures, as_json)
+
+
+def plain(model: SequenceModel, strings: Strings, _: str) -> Figures:
+    logs = log_likelihood(model, strings)
+    return {
+        "log_likelihood": float(logs.mean()),
+        "symbol_perplexity": float(np.exp(-logs.sum() / strings.n_gaps)),
+        "next_symbol_error": next_symbol_error(model, strings),
+        "n_impossible": int(np.isneginf(logs).sum()),
+    }
+
+
+def competition(model: SequenceModel, strings: Strings, targets: str) -> Figures:
+    solution = read_solution(targets)
+    if len(solution) != len(strings):
+        raise InputError(f"holds {len(solution)} probabilities for {len(strings)} strings", file=targets)
+    score = competition_perplexity(model, strings, solution)
+    return {
+        "perplexity": score.perplexity,
+        "target_perplexity": score.target_perplexity,
+        "ratio": score.ratio,
+        "n_impossible": score.n_impossible,
+    }
+
+
+def ranking(model: SequenceModel, strings: Strings, targets: str) -> Figures:
+    expected = read_spice_targets(targets)
+    if len(expected) < len(strings):
+        raise InputError(f"holds {len(expected)} lines for {len(strings)} prefixes", file=targets)
+    rankings = [[_number(symbol) for symbol in row] for row in rank_next(model, strings, 5)]
+    return {"ndcg5": float(score_rankings(rankings, expected.first(len(strings))).mean())}
+
+
+JUDGES: Mapping[str, Judge] = {"pautomac": competition, "spice": ranking}
+
+
+def divergence(model: SequenceModel, reference: str, n_strings: int, seed: int) -> Figures:
+    truth = _renamed(read_reference(reference, len(model.alphabet)), model.alphabet)
+    kl = kl_by_sampling(model, truth, n_strings, np.random.default_rng(seed))
+    return {
+        "kl": kl.value,
+        "kl_low": kl.low,
+        "kl_high": kl.high,
+        "kl_strings": kl.n,
+        "kl_impossible": kl.n_impossible,
+        "kl_possible": kl.value_possible,
+    }
+
+
+def read_reference(path: str, n_symbols: int) -> SequenceModel:
+    """A model file, or the text of a PAutomaC machine: told apart by the first bytes."""
+    try:
+        with open(path, "rb") as stream:
+            head = stream.read(9)
+    except OSError as problem:
+        raise InputError(f"cannot be read: {problem.strerror}", file=path) from None
+    return load(path).model if head[8:] == b"{" else read_pautomac_model(path, n_symbols)
+
+
+def _renamed(truth: SequenceModel, alphabet: Alphabet) -> SequenceModel:
+    """A machine with the model's symbols for those written alike: 7 may be "7" there."""
+    codes = written_codes(alphabet)
+    if not isinstance(truth, WeightedAutomaton) or set(truth.alphabet) <= set(alphabet):
+        return truth
+    names = [alphabet.symbols[codes[str(s)]] if str(s) in codes else s for s in truth.alphabet]
+    return replace(truth, alphabet=Alphabet(names)) if len(set(names)) == len(names) else truth
+
+
+def _number(symbol: Symbol) -> Symbol:
+    """SPiCe's symbols are numbers, however the model came to know them."""
+    return int(symbol) if isinstance(symbol, str) and symbol.isdecimal() else symbol

@@ -1,0 +1,192 @@
+"""`sigmastar show`: what a model is, in words, as a graph, or as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.automata.cli.models import Loaded, load
+from sigmastar.automata.draw.graph import draw_automaton
+from sigmastar.automata.draw.spectrum import plot_spectrum
+from sigmastar.automata.model.averaged import AveragedFilters
+from sigmastar.automata.model.diagnosis import Diagnosis, diagnose
+from sigmastar.automata.model.dot import write_dot
+from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.cli.families import handled
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.options import json_option, model_argument, output_option
+from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.page import Part, Picture, Section, Table, Text, render
+
+_SHOWN = 12  # symbols named
+_CELLS = 2_000_000  # next-symbol weights that the diagnosis looks at
+_DRAWN, _LONGEST = 200, 1000  # strings that the diagnosis is made on
+
+
+@click.command()
+@model_argument
+@click.option("--dot", is_flag=True, help="The automaton as Graphviz text.")
+@click.option("--html", is_flag=True, help="A page with the automaton and the choice of its states.")
+@click.option(
+    "--head", metavar="TAG", help="Of a dependency grammar: whose automaton --dot draws; * is the root."
+)
+@click.option("--direction", type=click.Choice(["left", "right"]), default="right", show_default=True)
+@click.option("--sentence", metavar="TEXT", help="Of a treebank parser: draw the tree of these words.")
+@click.option("--svg", is_flag=True, help="The tree as SVG.")
+@click.option("--pairs", metavar="FILE", help="Of a transducer: drawn aligned; of a bilexical model: judged.")
+@json_option
+@output_option
+def command(
+    model: str,
+    dot: bool,
+    html: bool,
+    head: str | None,
+    direction: str,
+    pairs: str | None,
+    sentence: str | None,
+    svg: bool,
+    as_json: bool,
+    output: str,
+) -> None:
+    """What MODEL is, how it was learned, and how far it is from a distribution."""
+    if dot + html + svg + as_json > 1:
+        raise click.UsageError("give one of --dot, --html, --svg and --json")
+    if handled("show", model):
+        return
+    loaded = load(model)
+    if svg or sentence is not None:
+        raise click.UsageError("--sentence and --svg are for treebank parsers")
+    with atomic_write(output) as stream:
+        if dot:
+            write_dot(loaded.require_automaton(), stream)
+        elif html:
+            stream.write(page(loaded))
+        elif not as_json:
+            stream.writelines(f"{name:<12}  {value}\n" for name, value in facts(loaded).items())
+    if as_json:
+        print_figures({**facts(loaded), "learned": loaded.learned}, as_json=True)
+
+
+def facts(loaded: Loaded) -> dict[str, str]:
+    """What there is to say of a model, in the order to say it."""
+    said = {
+        "file": loaded.path,
+        "family": str(loaded.header["family"]),
+        "size": _size(loaded),
+        "alphabet": _symbols(loaded),
+        **_learned(loaded.learned),
+    }
+    diagnosis = diagnosed(loaded)
+    if diagnosis is not None:
+        said["automaton"] = str(diagnosis)
+    return {name: value for name, value in said.items() if value}
+
+
+def diagnosed(loaded: Loaded) -> Diagnosis | None:
+    """On strings drawn from the model itself, no more than are looked at in a moment."""
+    automaton = loaded.automaton
+    if automaton is None:
+        return None
+    drawn = loaded.model.sample(_DRAWN, np.random.default_rng(0), _LONGEST)
+    cells = np.cumsum((drawn.lengths + 1) * (len(drawn.alphabet) + 1))
+    return diagnose(automaton, drawn.select(np.arange(max(1, int(np.searchsorted(cells, _CELLS))))))
+
+
+def _size(loaded: Loaded) -> str:
+    if isinstance(loaded.model, NgramModel):
+        depth = int(loaded.model.contexts.depth.max())
+        return (
+            f"{loaded.model.contexts.n_classes} contexts of up to {depth} symbols, the start counted as one"
+        )
+    if isinstance(loaded.model, AveragedFilters):
+        members = zip(loaded.model.members, loaded.model.weights, strict=True)
+        said = " and ".join(f"{of.automaton.n_states} states (weight {weight:.2f})" for of, weight in members)
+        return f"filters of {said}, averaged in every step"
+    automaton = loaded.automaton
+    return f"{automaton.n_states} states" if automaton is not None else ""
+
+
+def _symbols(loaded: Loaded) -> str:
+    alphabet = loaded.model.alphabet
+    names = " ".join(str(symbol) for symbol in alphabet.symbols[:_SHOWN])
+    return f"{len(alphabet)} symbols: {names}{' ..' if len(alphabet) > _SHOWN else ''}"
+
+
+def _learned(learned: Mapping[str, Any]) -> dict[str, str]:
+    """How it was learned, as far as the file says."""
+    data = learned.get("data")
+    said = {
+        "method": learned.get("method"),
+        "settings": _listed(learned.get("settings")),
+        "seed": learned.get("seed"),
+        "data": _data(data) if isinstance(data, Mapping) else None,
+        "sha256": data.get("sha256") if isinstance(data, Mapping) else None,
+        "held-out": _held_out(learned.get("held_out_score")),
+        "states": _choice(learned.get("rank")),
+        "seconds": learned.get("seconds"),
+        "sigmastar": learned.get("sigmastar"),
+    }
+    return {name: str(value) for name, value in said.items() if value not in (None, "")}
+
+
+def _listed(settings: object) -> str:
+    return (
+        ", ".join(f"{name} {value}" for name, value in settings.items())
+        if isinstance(settings, Mapping)
+        else ""
+    )
+
+
+def _data(data: Mapping[str, Any]) -> str:
+    names = ", ".join(str(file.get("name")) for file in data.get("files", []))
+    return f"{data.get('n_strings')} strings, {data.get('n_symbols')} symbols, of {names}"
+
+
+def _held_out(score: object) -> str:
+    return f"log-likelihood {score:.6g} a string" if isinstance(score, float) else ""
+
+
+def _choice(rank: object) -> str:
+    if not isinstance(rank, Mapping):
+        return ""
+    values, noise = rank["singular_values"], rank["noise_level"]
+    said = f"{rank['chosen']}, {rank['reason']}"
+    if noise is None:
+        return said
+    return f"{said}; {sum(v > noise for v in values)} of {len(values)} singular values are above the noise"
+
+
+def page(loaded: Loaded) -> str:
+    """One HTML page: the facts, the spectrum, the graph."""
+    said = facts(loaded)
+    parts: list[Part] = [Table("The model", ("", ""), list(said.items()))]
+    rank, automaton = loaded.learned.get("rank"), loaded.automaton
+    if isinstance(rank, Mapping):
+        parts.append(_spectrum(rank))
+    if automaton is not None:
+        caption = f"The automaton, {automaton.n_states} states: the heaviest moves."
+        parts.append(Picture(draw_automaton(automaton), caption, f"Graph: {caption}"))
+    origin = {"Data (SHA-256)": said.get("sha256", ""), "Seed": said.get("seed", "")}
+    title = f"{loaded.header['family']}: {loaded.path}"
+    return render(title, [Section("Model", parts)], {name: value for name, value in origin.items() if value})
+
+
+def _spectrum(rank: Mapping[str, Any]) -> Part:
+    try:
+        figure = plot_spectrum(
+            np.array(rank["singular_values"]),
+            rank["noise_level"],
+            rank["chosen"],
+            rank["candidates"],
+            rank["scores"],
+        )
+    except MissingMatplotlibError as problem:
+        return Text(f"The spectrum is left out: {problem}.")
+    caption = (
+        f"Singular values, the level of noise, and held-out scores; {rank['chosen']} states were chosen."
+    )
+    return Picture(to_svg(figure), caption, caption)

@@ -1,0 +1,138 @@
+"""Smoothed next-symbol distributions from counts on a trie of pasts.
+
+    Witten-Bell     p(y | v) = (c(v, y) + t(v) p(y | parent)) / (c(v) + t(v)),   t(v) distinct outcomes
+    Kneser-Ney      p(y | v) = max(c(v, y) - D, 0) / c(v) + D t(v) / c(v) p(y | parent)
+
+In Kneser-Ney an inner context counts in how many of its extensions an outcome was seen, not how
+often; D = n1 / (n1 + 2 n2) for each depth, from the numbers of outcomes counted once and twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.contexts import ContextTrie, Integers
+from sigmastar.automata.data.strings import Strings, require_known
+from sigmastar.core.integer_counts import tally
+from sigmastar.core.jit import kernel
+
+Array = NDArray[np.float64]
+Longs = NDArray[np.int64]
+
+_TABLE_LIMIT = 1 << 22  # cells of a table of contexts and outcomes
+
+
+@dataclass(frozen=True, eq=False)
+class NextCounts:
+    """How often each outcome (a symbol, or the end, coded last) follows each context, extensions included."""
+
+    trie: ContextTrie
+    context: Longs
+    outcome: Longs
+    count: Longs
+
+    @classmethod
+    def of_classes(cls, trie: ContextTrie, context: Longs, outcome: Longs, count: Longs) -> NextCounts:
+        """From counts on disjoint classes: every context also counts what its extensions count."""
+        width = trie.n_symbols + 1
+        if width * trie.n_classes <= _TABLE_LIMIT:
+            table = np.zeros((trie.n_classes, width), np.int64)
+            np.add.at(table, (context, outcome), count)
+            _count_extensions(trie.parent, table)
+            context, outcome = np.nonzero(table)
+            return cls(trie, context, outcome, table[context, outcome])
+        keys, counts = [context * width + outcome], [count]
+        while len(moving := np.flatnonzero(context)):  # one step towards the root a round
+            context, outcome, count = (
+                trie.parent[context[moving]].astype(np.int64),
+                outcome[moving],
+                count[moving],
+            )
+            keys.append(context * width + outcome)
+            counts.append(count)
+        every, totals = tally(np.concatenate(keys), np.concatenate(counts))
+        return cls(trie, every // width, every % width, totals)
+
+    @classmethod
+    def of(cls, strings: Strings, trie: ContextTrie) -> NextCounts:
+        keys, counts = tally(
+            require_known(strings).outcomes + trie.classify(strings) * np.int64(trie.n_symbols + 1)
+        )
+        width = trie.n_symbols + 1
+        return cls.of_classes(trie, keys // width, keys % width, counts)
+
+
+@kernel
+def _count_extensions(parent: Integers, table: Longs) -> None:
+    for node in range(len(parent) - 1, 0, -1):
+        for outcome in range(table.shape[1]):
+            table[parent[node], outcome] += table[node, outcome]
+
+
+@dataclass(frozen=True, eq=False)
+class Backoff:
+    """Rows of a back-off model: the `own` values of the outcomes of each context, and its back-off weight."""
+
+    row_starts: Longs
+    outcomes: Integers
+    own: Array
+    backoff: Array
+
+
+Smoothing = Callable[[NextCounts], Backoff]
+
+
+def witten_bell(counts: NextCounts) -> Backoff:
+    context, count, n = counts.context, counts.count, counts.trie.n_classes
+    total = np.bincount(context, count, n)
+    distinct = np.bincount(context, minlength=n)
+    denominator = np.maximum(total + distinct, 1)
+    return _rows(counts, count / denominator[context], np.where(total > 0, distinct / denominator, 1.0))
+
+
+def kneser_ney(counts: NextCounts) -> Backoff:
+    trie, context, n = counts.trie, counts.context, counts.trie.n_classes
+    count = np.where(_is_inner(trie)[context], _extensions(counts), counts.count)
+    discount = _discounts(trie.depth[context], count, int(trie.depth.max()) + 1)[trie.depth]
+    total = np.maximum(np.bincount(context, count, n), 1)
+    distinct = np.bincount(context, count > 0, n)
+    own = np.maximum(count - discount[context], 0.0) / total[context]
+    leftover = 1.0 - np.bincount(context, own, n)
+    return _rows(counts, own, np.where(distinct > 0, leftover, 1.0))
+
+
+def _is_inner(trie: ContextTrie) -> NDArray[np.bool_]:
+    inner = np.zeros(trie.n_classes, dtype=bool)
+    inner[trie.parent[1:]] = True
+    return inner
+
+
+def _extensions(counts: NextCounts) -> Longs:
+    """In how many one-symbol extensions of each context its outcome was seen."""
+    width = counts.trie.n_symbols + 1
+    below = counts.context > 0
+    seen = counts.trie.parent[counts.context[below]].astype(np.int64) * width + counts.outcome[below]
+    keys, numbers = np.unique(seen, return_counts=True)
+    at = np.searchsorted(keys, counts.context * width + counts.outcome)
+    at = np.minimum(at, max(len(keys) - 1, 0))
+    found = (
+        keys[at] == counts.context * width + counts.outcome if len(keys) else np.zeros(len(at), dtype=bool)
+    )
+    return np.where(found, numbers[at] if len(keys) else 0, 0)
+
+
+def _discounts(depth: Integers, count: Longs, size: int) -> Array:
+    """Absolute discounts a depth; one half where too little was seen to estimate them."""
+    once = np.bincount(depth[count == 1], minlength=size).astype(float)
+    twice = np.bincount(depth[count == 2], minlength=size)
+    estimate = np.divide(once, once + 2 * twice, out=np.full(size, 0.5), where=once + twice > 0)
+    return np.asarray(np.clip(estimate, 0.1, 0.95))
+
+
+def _rows(counts: NextCounts, own: Array, backoff: Array) -> Backoff:
+    row_starts = np.searchsorted(counts.context, np.arange(counts.trie.n_classes + 1))
+    return Backoff(row_starts, counts.outcome.astype(np.int32), own, backoff)

@@ -1,0 +1,283 @@
+"""Context classes: disjoint classes of pasts or futures, as nodes of a trie.
+
+The class of a gap is the longest path of the trie that fits what stands beside the gap, read away
+from it: backwards for pasts, forwards for futures. The edge of the corpus (START for pasts, END for
+futures) is a symbol like any other, coded `len(alphabet)`. Classes of one trie never overlap.
+
+A stored context without its newest symbol is stored too, since it is no rarer. So the class of a gap
+follows from that of its neighbour and the symbol between them, and a corpus is classified by a table,
+one look a gap:
+
+    follow(v, a) = child(follow(u, a), s)   where v is u extended by s, if a u is stored and has that child
+                   follow(u, a)             else
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.jit import kernel
+
+Integers = NDArray[np.int32]
+Direction = Literal["past", "future"]
+
+_TABLE_LIMIT = 1 << 22  # cells; a larger table would not stay near the processor
+
+
+@dataclass(frozen=True, eq=False)
+class ContextTrie:
+    """Contexts as a trie: node 0 is the empty context, `parent[v] < v`."""
+
+    n_symbols: int
+    direction: Direction
+    parent: Integers
+    symbol: Integers
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def depth(self) -> Integers:
+        return _depths(self.parent)
+
+    @cached_property
+    def children(self) -> tuple[Integers, Integers, Integers]:
+        """For each node the range of its children in (symbols, nodes), sorted by symbol."""
+        order = np.lexsort((self.symbol, self.parent))[1:] if self.n_classes else np.empty(0, np.int64)
+        # node 0 is its own parent and has symbol -1, so it sorts first and is left out
+        starts = np.searchsorted(self.parent[order], np.arange(self.n_classes + 1)).astype(np.int32)
+        return starts, self.symbol[order], order.astype(np.int32)
+
+    @cached_property
+    def table(self) -> Integers | None:
+        """The class that follows each class on each symbol; None for a trie that is not as grown ones are."""
+        table, is_closed = _tabulate(self.parent, self.symbol, self.depth, self.n_symbols, *self.children)
+        return table if is_closed else None
+
+    def table_for(self, codes: NDArray[np.signedinteger[Any]]) -> Integers | None:
+        """The table, where it takes less to make than it saves on these codes, all of them known."""
+        small = self.n_classes * self.n_symbols <= min(2 * len(codes), _TABLE_LIMIT)
+        return self.table if small and codes.min(initial=0) >= 0 else None
+
+    def classify(self, strings: Strings) -> Integers:
+        """The class of every gap, in corpus order."""
+        table = self.table_for(strings.codes)
+        if table is None:
+            first, step = (0, -1) if self.direction == "past" else (1, 1)
+            return _classify(with_edges(strings), first, step, strings.n_gaps, *self.children)
+        reading = _run_forwards if self.direction == "past" else _run_backwards
+        return reading(strings.codes, strings.offsets, table, self.start)
+
+    def follow(self, classes: Integers, codes: NDArray[np.signedinteger[Any]]) -> Integers:
+        """The class of pasts that follows each class on a symbol.
+
+        Well defined because a stored context without its newest symbol is stored too. Asked pair by
+        pair: a table of classes x symbols would take gigabytes for large alphabets.
+        """
+        return _follow(classes, codes.astype(np.int32), self.parent, self.symbol, self.depth, *self.children)
+
+    @cached_property
+    def start(self) -> int:
+        """The class at the edge: of the empty past, or of the empty future."""
+        return max(_child(0, self.n_symbols, *self.children), 0)
+
+    def classes_in(self, coarse: ContextTrie) -> Integers:
+        """For each class the one that holds it in a trie that is a part of this one."""
+        return _classes_in(self.parent, self.symbol, self.depth, coarse.depth, *coarse.children)
+
+    def classify_prefixes(self, trie: PrefixTrie) -> Integers:
+        """The class of every prefix in a trie (for pasts)."""
+        if (table := self.table_for(trie.symbol[1:])) is not None:
+            return _follow_prefixes(trie.parent, trie.symbol, table, self.start)
+        return _classify_prefixes(trie.parent, trie.symbol, self.n_symbols, *self.children)
+
+
+def with_edges(strings: Strings) -> Integers:
+    """The corpus with an edge symbol before each string and at the end: gap g lies before entry g + 1."""
+    extended = np.full(strings.n_gaps + 1, len(strings.alphabet), dtype=np.int32)
+    inside = np.ones(strings.n_gaps + 1, dtype=bool)
+    inside[strings.offsets + np.arange(len(strings) + 1)] = False
+    extended[inside] = strings.codes
+    return extended
+
+
+@kernel
+def _depths(parent: Integers) -> Integers:
+    depth = np.zeros_like(parent)
+    for node in range(1, len(parent)):
+        depth[node] = depth[parent[node]] + 1
+    return depth
+
+
+@kernel
+def _child(node: int, symbol: int, starts: Integers, symbols: Integers, nodes: Integers) -> int:
+    low, high = starts[node], starts[node + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if symbols[middle] < symbol:
+            low = middle + 1
+        else:
+            high = middle
+    if low < starts[node + 1] and symbols[low] == symbol:
+        return int(nodes[low])
+    return -1
+
+
+@kernel
+def _tabulate(
+    parent: Integers,
+    symbol: Integers,
+    depth: Integers,
+    n_symbols: int,
+    starts: Integers,
+    symbols: Integers,
+    nodes: Integers,
+) -> tuple[Integers, bool]:
+    """`follow` as a table, parents first; and whether every context is stored without its newest symbol."""
+    n_nodes = len(parent)
+    table, without = np.zeros((n_nodes, n_symbols), np.int32), np.zeros(n_nodes, np.int32)
+    for at in range(starts[0], starts[1]):
+        if symbols[at] < n_symbols:
+            table[0, symbols[at]] = nodes[at]
+    for node in range(1, n_nodes):
+        above = parent[node]
+        without[node] = 0 if above == 0 else _child(without[above], symbol[node], starts, symbols, nodes)
+        if without[node] < 0:
+            return table, False
+        for code in range(n_symbols):
+            found = table[above, code]
+            if depth[found] == depth[above] + 1:
+                found = max(found, _child(found, symbol[node], starts, symbols, nodes))
+            table[node, code] = found
+    return table, True
+
+
+@kernel
+def _run_forwards(codes: Integers, offsets: NDArray[np.int64], table: Integers, start: int) -> Integers:
+    classes, gap = np.empty(len(codes) + len(offsets) - 1, np.int32), 0
+    for string in range(len(offsets) - 1):
+        node = classes[gap] = start
+        for at in range(offsets[string], offsets[string + 1]):
+            gap += 1
+            node = classes[gap] = table[node, codes[at]]
+        gap += 1
+    return classes
+
+
+@kernel
+def _run_backwards(codes: Integers, offsets: NDArray[np.int64], table: Integers, start: int) -> Integers:
+    classes, gap = np.empty(len(codes) + len(offsets) - 1, np.int32), len(codes) + len(offsets) - 2
+    for string in range(len(offsets) - 2, -1, -1):
+        node = classes[gap] = start
+        for at in range(offsets[string + 1] - 1, offsets[string] - 1, -1):
+            gap -= 1
+            node = classes[gap] = table[node, codes[at]]
+        gap -= 1
+    return classes
+
+
+@kernel
+def _classes_in(
+    parent: Integers,
+    symbol: Integers,
+    depth: Integers,
+    coarse_depth: Integers,
+    starts: Integers,
+    symbols: Integers,
+    nodes: Integers,
+) -> Integers:
+    classes = np.zeros(len(parent), np.int32)
+    for node in range(1, len(parent)):
+        found = classes[parent[node]]
+        if coarse_depth[found] == depth[parent[node]]:
+            found = max(found, _child(found, symbol[node], starts, symbols, nodes))
+        classes[node] = found
+    return classes
+
+
+@kernel
+def _follow_prefixes(parent: Integers, symbol: Integers, table: Integers, start: int) -> Integers:
+    classes = np.empty(len(parent), np.int32)
+    classes[0] = start
+    for prefix in range(1, len(parent)):
+        classes[prefix] = table[classes[parent[prefix]], symbol[prefix]]
+    return classes
+
+
+@kernel
+def _classify(
+    extended: Integers,
+    first: int,
+    step: int,
+    n_gaps: int,
+    starts: Integers,
+    symbols: Integers,
+    nodes: Integers,
+) -> Integers:
+    classes = np.zeros(n_gaps, np.int32)
+    for gap in range(n_gaps):
+        node, at = 0, gap + first
+        while True:  # the edge has no children, so the walk never leaves the string
+            child = _child(node, extended[at], starts, symbols, nodes)
+            if child < 0:
+                break
+            node = child
+            at += step
+        classes[gap] = node
+    return classes
+
+
+@kernel
+def _classify_prefixes(
+    parent: Integers, symbol: Integers, edge: int, starts: Integers, symbols: Integers, nodes: Integers
+) -> Integers:
+    classes = np.zeros(len(parent), np.int32)
+    for prefix in range(len(parent)):
+        node, at = 0, prefix
+        while True:
+            child = _child(node, edge if at == 0 else symbol[at], starts, symbols, nodes)
+            if child < 0:
+                break
+            node = child
+            if at == 0:
+                break
+            at = parent[at]
+        classes[prefix] = node
+    return classes
+
+
+@kernel
+def _follow(
+    classes: Integers,
+    codes: Integers,
+    parent: Integers,
+    symbol: Integers,
+    depth: Integers,
+    starts: Integers,
+    symbols: Integers,
+    nodes: Integers,
+) -> Integers:
+    following = np.zeros(len(classes), np.int32)
+    context = np.empty(depth.max() + 1, np.int32)  # read away from the gap: newest symbol first
+    for pair in range(len(classes)):
+        node, context[0] = classes[pair], codes[pair]
+        length = depth[node]
+        for k in range(length, 0, -1):
+            context[k] = symbol[node]
+            node = parent[node]
+        found, k = 0, 0
+        while k <= length:
+            child = _child(found, context[k], starts, symbols, nodes)
+            if child < 0:
+                break
+            found, k = child, k + 1
+        following[pair] = found
+    return following

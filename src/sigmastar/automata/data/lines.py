@@ -1,0 +1,139 @@
+"""Plain lines: one string a line, its symbols separated by blanks, by a separator, or one a character.
+
+An empty line is the empty string. The corpus is coded while it is read: symbols get codes in the
+order in which they are met, and one pass at the end sorts the alphabet.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import TextIO
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Codes, Strings
+from sigmastar.core.alphabet import UNKNOWN, Alphabet
+from sigmastar.core.errors import InputError, UnknownSymbolError
+from sigmastar.core.text_files import TextPath, display_name, text_blocks
+
+Splitter = Callable[[str], Iterable[str]]
+
+
+class _Growing(dict[str, int]):
+    """Codes in the order of first use."""
+
+    def __missing__(self, symbol: str) -> int:
+        code = self[symbol] = len(self)
+        return code
+
+
+class _Open(dict[str, int]):
+    """Fixed codes; every other symbol is unknown."""
+
+    def __missing__(self, symbol: str) -> int:
+        return UNKNOWN
+
+
+def read_lines(
+    path: TextPath,
+    separator: str | None = None,
+    characters: bool = False,
+    alphabet: Alphabet | None = None,
+    allow_unknown: bool = False,
+) -> Strings:
+    """Read a corpus of plain lines; `-` is standard input.
+
+    Without `alphabet` the symbols met become it, sorted. With one, other symbols are an error, or
+    `UNKNOWN` if `allow_unknown`; symbols that are not text match by how they are written.
+    """
+    table = _table(alphabet, allow_unknown)
+    codes, lengths = _read(path, splitter(separator, characters), table)
+    if not len(lengths):
+        raise InputError(
+            "the file is empty; give a file with one string of symbols a line", file=display_name(path)
+        )
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(np.frombuffer(lengths, dtype=np.int64), out=offsets[1:])
+    flat = np.frombuffer(codes, dtype=np.int32) if codes else np.zeros(0, dtype=np.int32)
+    return Strings(alphabet, flat, offsets) if alphabet else _sorted(table, flat, offsets)
+
+
+def splitter(separator: str | None = None, characters: bool = False) -> Splitter:
+    """How a line falls into symbols."""
+    if characters:
+        if separator is not None:
+            raise ValueError("give a separator or characters=True, not both")
+        return str
+    if separator is None:
+        return str.split
+    if not separator:
+        raise ValueError(
+            "an empty separator cannot split a line; use characters=True for one symbol a character"
+        )
+    return lambda line: line.split(separator) if line else []
+
+
+def written_codes(alphabet: Alphabet) -> dict[str, int]:
+    """The code of each symbol by how it is written: the symbol 7 reads as "7"."""
+    table = {str(symbol): code for code, symbol in enumerate(alphabet)}
+    return table | {symbol: code for symbol, code in alphabet.codes.items() if isinstance(symbol, str)}
+
+
+def write_lines(strings: Strings, stream: TextIO, separator: str = " ") -> None:
+    """Write one string a line."""
+    written = [_writable(symbol, separator) for symbol in map(str, strings.alphabet)]
+    if len(strings.codes) and strings.codes.min() < 0:
+        raise InputError("a string holds an unknown symbol, which cannot be written")
+    offsets = strings.offsets.tolist()
+    for start, end in pairwise(offsets):
+        stream.write(separator.join([written[code] for code in strings.codes[start:end].tolist()]) + "\n")
+
+
+def _read(path: TextPath, split: Splitter, table: dict[str, int]) -> tuple[array[int], array[int]]:
+    codes, lengths, look_up = array("i"), array("q"), table.__getitem__
+    for first_line, lines in text_blocks(path):
+        done = len(lengths)
+        try:
+            for line in lines:
+                before = len(codes)
+                codes.extend(map(look_up, split(line)))
+                lengths.append(len(codes) - before)
+        except KeyError as missing:
+            raise UnknownSymbolError(
+                f"symbol {missing.args[0]!r} is not among the {len(table)} symbols of the alphabet",
+                file=display_name(path),
+                line=first_line + len(lengths) - done,
+            ) from None
+    return codes, lengths
+
+
+def _table(alphabet: Alphabet | None, allow_unknown: bool) -> dict[str, int]:
+    if alphabet is None:
+        return _Growing()
+    return _Open(written_codes(alphabet)) if allow_unknown else written_codes(alphabet)
+
+
+def _sorted(
+    table: dict[str, int], codes: Codes, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> Strings:
+    symbols = sorted(table)
+    rank = np.empty(len(symbols), dtype=np.int32)
+    rank[[table[symbol] for symbol in symbols]] = np.arange(len(symbols), dtype=np.int32)
+    return Strings(Alphabet(symbols), rank[codes] if len(symbols) else codes, offsets)
+
+
+def _writable(symbol: str, separator: str) -> str:
+    broken = not symbol if separator else len(symbol) != 1
+    if (
+        broken
+        or (separator and separator in symbol)
+        or "\n" in symbol
+        or (separator == " " and symbol.split() != [symbol])
+    ):
+        raise InputError(
+            f"symbol {symbol!r} cannot be written in a line separated by {separator!r}; "
+            "choose another separator or rename the symbol"
+        )
+    return symbol

@@ -1,0 +1,214 @@
+"""Strings: a corpus as one flat array of codes plus offsets.
+
+String `i` is `codes[offsets[i]:offsets[i + 1]]`. A string of length L has L + 1 gaps; each gap cuts
+it into an outside (the prefix, with the hole at its end) and an inside (the suffix).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.alphabet import UNKNOWN, Alphabet, Symbol
+from sigmastar.core.errors import InputError, UnknownSymbolError
+
+Codes = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Strings:
+    """An immutable corpus of strings over one alphabet."""
+
+    alphabet: Alphabet
+    codes: Codes
+    offsets: Offsets
+
+    @classmethod
+    def of(
+        cls,
+        sequences: Iterable[Iterable[Symbol]] | Strings,
+        lengths: Sequence[int] | None = None,
+        alphabet: Alphabet | None = None,
+        allow_unknown: bool = False,
+    ) -> Strings:
+        """Code ragged sequences of any hashable symbols.
+
+        With `lengths`, `sequences` is one flat sequence to be cut, as hmmlearn's users have it.
+        Without `alphabet` the symbols met become it, sorted where they can be compared. Symbols
+        outside a given alphabet are an error, or `UNKNOWN` if `allow_unknown`.
+
+        >>> Strings.of(["ab", "", "b"]).offsets.tolist()
+        [0, 2, 2, 3]
+        """
+        if isinstance(sequences, Strings):
+            return sequences.recoded(alphabet, allow_unknown)
+        if lengths is not None:
+            sequences = _cut(_row(sequences), lengths)  # a column array of shape (n, 1) is flat too
+        rows = [_row(sequence) for sequence in sequences]
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        if alphabet is None:
+            alphabet = _alphabet_of(rows)
+        codes = _encode(rows, int(offsets[-1]), alphabet, allow_unknown)
+        return cls(alphabet, codes, offsets)
+
+    def recoded(self, alphabet: Alphabet | None, allow_unknown: bool = False) -> Strings:
+        """The same strings over another alphabet."""
+        if alphabet is None or alphabet == self.alphabet:
+            return self
+        table = np.array([alphabet.codes.get(s, UNKNOWN) for s in self.alphabet], dtype=np.int32)
+        codes = np.where(self.codes >= 0, table[self.codes], np.int32(UNKNOWN)) if len(table) else self.codes
+        if not allow_unknown and (codes < 0).any():
+            at = int(np.argmax(codes < 0))
+            string = int(np.searchsorted(self.offsets, at, side="right"))
+            symbol = self.alphabet.symbols[self.codes[at]] if self.codes[at] >= 0 else "?"
+            raise _unknown(symbol, string, alphabet)
+        return Strings(alphabet, codes, self.offsets)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    @property
+    def n_symbols(self) -> int:
+        """How many symbols the corpus holds, repetitions counted."""
+        return int(self.offsets[-1])
+
+    @property
+    def n_gaps(self) -> int:
+        return self.n_symbols + len(self)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> tuple[Symbol, ...]:
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"string {index} of {len(self)}")
+        index %= len(self)
+        return self.alphabet.decode(self.codes[self.offsets[index] : self.offsets[index + 1]].tolist())
+
+    def __iter__(self) -> Iterator[tuple[Symbol, ...]]:
+        return (self[index] for index in range(len(self)))
+
+    def select(self, indices: NDArray[np.intp] | Sequence[int]) -> Strings:
+        """The strings at `indices`, in that order."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        return Strings(self.alphabet, self.codes[positions], offsets)
+
+    def pieces(self, n_gaps: int) -> Iterator[Strings]:
+        """Runs of whole strings of at most `n_gaps` gaps (but one string at least), symbols not copied."""
+        gaps, first = self.offsets + np.arange(len(self) + 1), 0
+        while first < len(self):
+            end = max(first + 1, int(np.searchsorted(gaps, gaps[first] + n_gaps, side="right")) - 1)
+            offsets = self.offsets[first : end + 1]
+            yield Strings(self.alphabet, self.codes[offsets[0] : offsets[-1]], offsets - offsets[0])
+            first = end
+
+    @property
+    def outcomes(self) -> NDArray[np.int64]:
+        """What follows each gap, in corpus order: a symbol's code, or `len(alphabet)` for the end."""
+        outcomes = np.full(self.n_gaps, len(self.alphabet), dtype=np.int64)
+        inner = np.ones(self.n_gaps, dtype=bool)
+        inner[self.offsets[1:] + np.arange(len(self))] = False
+        outcomes[inner] = self.codes
+        return outcomes
+
+    def split(self, held_out: float, rng: np.random.Generator) -> tuple[Strings, Strings]:
+        """A random split into (kept, held out); both parts have at least one string if there are two."""
+        kept, held = self.split_indices(held_out, rng)
+        return self.select(kept), self.select(held)
+
+    def split_indices(
+        self, held_out: float, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The indices of the strings of either part, in order."""
+        order = rng.permutation(len(self))
+        size = min(max(round(held_out * len(self)), 1), len(self) - 1)
+        return np.sort(order[size:]), np.sort(order[:size])
+
+
+def require_strings(strings: Strings, purpose: str = "learn from") -> Strings:
+    """Refuse an empty corpus."""
+    if len(strings) == 0:
+        raise InputError(f"there are no strings to {purpose}")
+    return strings
+
+
+def require_known(strings: Strings) -> Strings:
+    """Refuse symbols outside the alphabet: counted by their code, -1, they would pass for others."""
+    if strings.codes.min(initial=0) < 0:
+        string = int(np.searchsorted(strings.offsets, int(np.argmax(strings.codes < 0)), side="right"))
+        raise UnknownSymbolError(
+            f"string {string} holds a symbol that is not among the {len(strings.alphabet)} of the alphabet; "
+            "leave it out or learn with a larger alphabet"
+        )
+    return strings
+
+
+def _row(sequence: Iterable[Any]) -> Sequence[Symbol]:
+    if isinstance(sequence, np.ndarray):
+        if sequence.ndim == 2 and sequence.shape[1] == 1:
+            sequence = sequence[:, 0]
+        if sequence.ndim != 1:
+            raise InputError(
+                f"a string must be a sequence of symbols, not an array of shape {sequence.shape}"
+            )
+        return sequence.tolist()  # type: ignore[no-any-return]
+    if isinstance(sequence, (str, tuple, list)):
+        return sequence
+    try:
+        return tuple(sequence)
+    except TypeError:
+        raise InputError(
+            f"expected sequences of symbols, got {sequence!r}; pass a list of strings, or (X, lengths)"
+        ) from None
+
+
+def _cut(flat: Sequence[Symbol], lengths: Sequence[int]) -> list[Sequence[Symbol]]:
+    ends = np.cumsum(np.asarray(lengths, dtype=np.int64))
+    total = int(ends[-1]) if len(ends) else 0
+    if total != len(flat):
+        raise InputError(f"lengths add up to {total}, but there are {len(flat)} symbols")
+    return [flat[end - length : end] for end, length in zip(ends.tolist(), lengths, strict=True)]
+
+
+def _alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
+    try:
+        met = dict.fromkeys(itertools.chain.from_iterable(rows))
+    except TypeError as problem:
+        raise InputError(f"symbols must be hashable: {problem}") from None
+    try:
+        return Alphabet(sorted(met))  # type: ignore[type-var]
+    except TypeError:  # symbols that cannot be compared keep the order in which they were met
+        return Alphabet(met)
+
+
+def _encode(rows: Sequence[Sequence[Symbol]], total: int, alphabet: Alphabet, allow_unknown: bool) -> Codes:
+    table = alphabet.codes
+    if allow_unknown:
+        lookup = (table.get(symbol, UNKNOWN) for symbol in itertools.chain.from_iterable(rows))
+        return np.fromiter(lookup, dtype=np.int32, count=total)
+    try:
+        return np.fromiter(
+            map(table.__getitem__, itertools.chain.from_iterable(rows)), dtype=np.int32, count=total
+        )
+    except KeyError as missing:
+        symbol = missing.args[0]
+        string = next(i for i, row in enumerate(rows, 1) if symbol in row)
+        raise _unknown(symbol, string, alphabet) from None
+
+
+def _unknown(symbol: Symbol, string: int, alphabet: Alphabet) -> UnknownSymbolError:
+    return UnknownSymbolError(
+        f"string {string}: symbol {symbol!r} is not among the {len(alphabet)} symbols of the alphabet"
+    )

@@ -1,0 +1,83 @@
+"""Back-off distributions on a context trie.
+
+    p(y | v) = own[v, y] + backoff[v] p(y | parent(v)),      p(y | above the root) = 1 / n_outcomes
+
+Only the outcomes seen in a context are stored, in rows sorted by outcome.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.jit import kernel
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@kernel
+def outcome_probabilities(
+    contexts: Integers,
+    outcomes: Integers,
+    parent: Integers,
+    row_starts: Longs,
+    row_outcomes: Integers,
+    own: Array,
+    backoff: Array,
+    n_outcomes: int,
+) -> Array:
+    """p(outcome | context) for pairs of them; an unknown outcome (negative) has none."""
+    result = np.zeros(len(contexts))
+    for pair in range(len(contexts)):
+        node, outcome, weight = contexts[pair], outcomes[pair], 1.0
+        if outcome < 0:
+            continue
+        while True:
+            low, high = row_starts[node], row_starts[node + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if row_outcomes[middle] < outcome:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < row_starts[node + 1] and row_outcomes[low] == outcome:
+                result[pair] += weight * own[low]
+            weight *= backoff[node]
+            if node == 0:
+                break
+            node = parent[node]
+        result[pair] += weight / n_outcomes
+    return result
+
+
+@kernel
+def outcome_distributions(
+    contexts: Integers,
+    parent: Integers,
+    row_starts: Longs,
+    row_outcomes: Integers,
+    own: Array,
+    backoff: Array,
+    n_outcomes: int,
+) -> Array:
+    """p(. | context) for each context, as rows that sum to one."""
+    result = np.empty((len(contexts), n_outcomes))
+    for row in range(len(contexts)):
+        node, weight = contexts[row], 1.0
+        result[row] = 0.0
+        while True:
+            for at in range(row_starts[node], row_starts[node + 1]):
+                result[row, row_outcomes[at]] += weight * own[at]
+            weight *= backoff[node]
+            if node == 0:
+                break
+            node = parent[node]
+        total = 0.0
+        for outcome in range(n_outcomes):
+            result[row, outcome] += weight / n_outcomes
+            total += result[row, outcome]
+        for outcome in range(n_outcomes):
+            result[row, outcome] /= total
+    return result

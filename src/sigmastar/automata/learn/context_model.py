@@ -1,0 +1,152 @@
+"""Automata from context classes: one decomposition, every rank.
+
+    M = D_r^-1/2 C D_c^-1/2 ~ U S V^T          canonical correlations of pasts and futures
+    Y = sqrt(T) D_r^-1/2 U S                   the state of each past class
+
+The first correlation is 1, with vectors sqrt(d_r / T) and sqrt(d_c / T). In a basis where they come
+first, scaled by sqrt(T), the first coordinate of a state is its mass: `one = e_1`, Y[:, 0] = 1, and
+sum_a A_a one + final = one holds by construction. Every smaller rank is a leading block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.counts.on_classes import ContextCounts, correlation_scaled
+from sigmastar.automata.data.contexts import ContextTrie, Direction
+from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.factors import Factors, Matrix, Solver, factorize_up_to
+from sigmastar.core.parallel import thread_map
+from sigmastar.core.rank import count_above, noise_level
+from sigmastar.core.recover import recover
+
+Array = NDArray[np.float64]
+
+USUAL_SIZES = (10, 20, 40)
+LARGEST = 100
+_GAPS_ENOUGH = 250_000  # show which contexts are frequent
+_FEW_PARTS = 4  # of so many gaps: larger corpora are left the room that a second thread takes
+_ONE = 1e-9  # correlations this close to 1 are taken for it
+_OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
+
+
+@dataclass(frozen=True, eq=False)
+class ContextModel:
+    """Operators recovered from counts on context classes, and the state of each past class."""
+
+    counts: ContextCounts
+    singular_values: Array
+    automaton: WeightedAutomaton
+    states: Array  # past classes x n; the first column is 1
+
+    @property
+    def n_states(self) -> int:
+        return self.automaton.n_states
+
+    @property
+    def mass(self) -> Array:
+        unit = np.zeros(self.n_states)
+        unit[0] = 1.0
+        return unit
+
+    def leading(self, n_states: int) -> ContextModel:
+        """The model of a smaller rank: leading blocks, no new decomposition."""
+        if not 1 <= n_states <= self.n_states:
+            raise ValueError(
+                f"n_states={n_states} exceeds block rank {self.n_states}; "
+                f"use n_states<={self.n_states}, more data or more context classes"
+            )
+        whole, n = self.automaton, n_states
+        part = WeightedAutomaton(
+            whole.alphabet,
+            whole.initial[:n].copy(),
+            np.ascontiguousarray(whole.transitions[:, :n, :n]),
+            whole.final[:n].copy(),
+        )
+        return ContextModel(self.counts, self.singular_values, part, np.ascontiguousarray(self.states[:, :n]))
+
+
+def choose_classes(
+    strings: Strings, max_classes: int, min_count: int | None = None
+) -> tuple[ContextTrie, ContextTrie]:
+    """The most frequent pasts and futures; small corpora are content with rarer ones.
+
+    Of large corpora every second, third .. string will do: which contexts are frequent shows early.
+    """
+    require_strings(strings)
+    if (every := -(-strings.n_gaps // _GAPS_ENOUGH)) > 1:
+        strings = strings.select(np.arange(0, len(strings), every))
+    if min_count is None:
+        min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
+    directions: tuple[Direction, Direction] = ("past", "future")
+    run: Callable[..., Iterable[ContextTrie]] = thread_map if every <= _FEW_PARTS else map
+    pasts, futures = run(lambda way: grow_contexts(strings, way, max_classes, min_count), directions)
+    return pasts, futures
+
+
+def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None = None) -> ContextModel:
+    """Factorise and recover, with as many states as are asked for or as the counts bear."""
+    if max_states < 1:
+        raise ValueError(f"n_states={max_states}: an automaton has at least one state")
+    n_symbols = max(len(counts.strings_like.alphabet), 1)
+    max_states = max(1, min(max_states, int(np.sqrt(_OPERATOR_CELLS / n_symbols))))
+    blocks = correlation_scaled(counts)
+    total = counts.past_counts.sum()
+    matrix = blocks.matrices["string"]
+    factors = _constant_first(
+        factorize_up_to(matrix, max_states, solver), matrix, np.sqrt(counts.future_counts / total)
+    )
+    del matrix
+    blocks = replace(blocks, matrices={})  # not needed any more, and large
+    recovered = WeightedAutomaton.of_operators(recover(blocks, {"string": factors}))
+    scale = np.sqrt(total)
+    automaton = WeightedAutomaton(
+        recovered.alphabet, recovered.initial * scale, recovered.transitions, recovered.final / scale
+    )
+    states = factors.outside * (scale / np.sqrt(np.maximum(counts.past_counts, 1)))[:, None]
+    states[counts.past_counts == 0] = np.eye(
+        1, factors.n_states
+    )  # classes of the full corpus, unseen in this part
+    return ContextModel(counts, factors.singular_values, automaton, states)
+
+
+def context_noise(counts: ContextCounts) -> float:
+    """The largest correlation, after the first, that chance alone would show on these classes."""
+    return noise_level(counts.pasts.n_classes, counts.futures.n_classes, int(counts.counts.sum()))
+
+
+def candidate_sizes(contexts: ContextModel) -> list[int]:
+    """Numbers of states worth trying: usual ones, those above the noise, a little more; no near doubles.
+
+    On deterministic machines the number of correlations above the noise is very nearly their size.
+    """
+    spectral = max(count_above(contexts.singular_values, context_noise(contexts.counts)), 1)
+    wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
+    return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
+
+
+def _constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factors:
+    """Turn the leading singular vectors, in place, so that the known pair of correlation 1 comes first.
+
+    Where the counts fall apart into components, several correlations are 1 and a solver returns any
+    basis of their space; turning inside that space is free. If it returns only part of the space, for
+    want of more states, the known pair joins and the last direction leaves.
+    """
+    n_ones = max(int((factors.singular_values > 1.0 - _ONE).sum()), 1)
+    ones = factors.right[:, :n_ones]
+    direction = ones.T @ constant
+    missing = constant - ones @ direction
+    if (length := np.linalg.norm(missing)) > 1e-6:
+        ones, direction = np.column_stack([ones, missing / length]), np.append(direction, length)
+    turn = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0][:, :n_ones]
+    if turn[:, 0] @ direction < 0:
+        turn[:, 0] *= -1
+    factors.right[:, :n_ones] = ones @ turn
+    factors.left[:, :n_ones] = matrix @ factors.right[:, :n_ones]
+    return factors

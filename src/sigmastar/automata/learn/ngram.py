@@ -1,0 +1,36 @@
+"""`ngram`: back-off models of fixed order, the rival that needs no hidden states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sigmastar.automata.counts.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
+from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.learn.held_strings import hold_out
+from sigmastar.automata.model.ngram import NgramModel
+
+SMOOTHINGS: dict[str, Smoothing] = {"witten-bell": witten_bell, "kneser-ney": kneser_ney}
+ORDERS = (1, 2, 3, 4, 5, 6)
+
+
+def learn_ngram(
+    strings: Strings,
+    order: int | None = 3,
+    smoothing: Smoothing = witten_bell,
+    rng: np.random.Generator | None = None,
+) -> NgramModel:
+    """An n-gram model; `order=None` chooses among `ORDERS` by held-out likelihood."""
+    require_strings(strings)
+    if order is None:
+        order = _best_order(strings, smoothing, rng or np.random.default_rng(0))
+    if order < 1:
+        raise ValueError(f"order={order}: an n-gram has at least one symbol; use order>=1")
+    contexts = grow_contexts(strings, "past", max_depth=order - 1)
+    return NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, contexts), smoothing)
+
+
+def _best_order(strings: Strings, smoothing: Smoothing, rng: np.random.Generator) -> int:
+    kept, held = hold_out(strings, rng)
+    scores = [learn_ngram(kept, order, smoothing).log_probability(held).mean() for order in ORDERS]
+    return ORDERS[int(np.argmax(scores))]

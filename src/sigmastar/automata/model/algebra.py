@@ -1,0 +1,63 @@
+"""New automata from old: operations on the functions, done on the operators.
+
+    f + g        direct sum of the operators          c f        initial times c
+    f g          Kronecker products                   reversed   transposed operators
+
+Automata over different alphabets meet over the union: a function is zero on symbols it does not know.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import reduce
+
+import numpy as np
+
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet
+
+
+def add(*automata: WeightedAutomaton) -> WeightedAutomaton:
+    """The sum of the functions, on the states of all."""
+    if not automata:
+        raise ValueError("a sum of automata needs at least one")
+    return reduce(operator.add, automata)
+
+
+def scale(automaton: WeightedAutomaton, factor: float) -> WeightedAutomaton:
+    """The function times a number."""
+    return automaton * factor
+
+
+def difference(first: WeightedAutomaton, second: WeightedAutomaton) -> WeightedAutomaton:
+    return add(first, scale(second, -1.0))
+
+
+def mixture(automata: Sequence[WeightedAutomaton], weights: Sequence[float]) -> WeightedAutomaton:
+    """The average of the functions under `weights`, which must be a distribution."""
+    if len(weights) != len(automata):
+        raise ValueError(f"{len(weights)} weights for {len(automata)} automata")
+    if min(weights, default=0.0) < 0.0 or not np.isclose(sum(weights), 1.0, rtol=0.0, atol=1e-9):
+        raise ValueError(f"mixture weights {list(weights)} must be non-negative and sum to 1")
+    return add(*(scale(automaton, weight) for automaton, weight in zip(automata, weights, strict=True)))
+
+
+def hadamard(first: WeightedAutomaton, second: WeightedAutomaton) -> WeightedAutomaton:
+    """The product of the values, string by string, on pairs of states."""
+    union = Alphabet(dict.fromkeys([*first.alphabet, *second.alphabet]))
+    first, second = first.over(union), second.over(union)
+    n_states = first.n_states * second.n_states
+    transitions = np.einsum("aij,akl->aikjl", first.transitions, second.transitions)
+    return WeightedAutomaton(
+        first.alphabet,
+        np.outer(first.initial, second.initial).ravel(),
+        transitions.reshape(-1, n_states, n_states),
+        np.outer(first.final, second.final).ravel(),
+    )
+
+
+def reverse(automaton: WeightedAutomaton) -> WeightedAutomaton:
+    """The function of the reversed string."""
+    transposed = automaton.transitions.transpose(0, 2, 1)
+    return WeightedAutomaton(automaton.alphabet, automaton.final, transposed, automaton.initial)

@@ -1,0 +1,165 @@
+"""AT&T text, the exchange format of OpenFst: acceptors with weights -log.
+
+    from to symbol weight        an arc; the state of the first line is the initial one
+    state weight                 a final state
+
+One initial state of weight 1 is asked for. Where the automaton has none, a new one takes the first
+step for all of its initial states: its arcs weigh `initial . A_a` and it stops with `initial . final`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import TextIO
+
+import numpy as np
+
+from sigmastar.automata.data.lines import written_codes
+from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError, UnknownSymbolError
+from sigmastar.core.text_files import TextPath, display_name, open_text
+
+EPSILON = "<eps>"
+
+
+def write_att(automaton: WeightedAutomaton, stream: TextIO, symbols_stream: TextIO | None = None) -> None:
+    """Write an acceptor; `symbols_stream` gets the table for `fstcompile --acceptor --isymbols`."""
+    names = [_writable(str(symbol)) for symbol in automaton.alphabet]
+    if len(set(names)) < len(names):
+        raise InputError("two symbols of the alphabet are written alike; rename one of them")
+    _require_unsigned(automaton)
+    start, transitions, final = _with_one_initial(automaton)
+    _write_states(stream, names, start, transitions, final)
+    if symbols_stream is not None:
+        symbols_stream.writelines(f"{name}\t{code}\n" for code, name in enumerate([EPSILON, *names]))
+
+
+def read_att(path: TextPath, alphabet: Alphabet | None = None) -> WeightedAutomaton:
+    """Read an acceptor; without `alphabet` its labels become it, sorted."""
+    file = display_name(path)
+    states: dict[str, int] = {}
+    arcs: dict[tuple[int, str, int], float] = defaultdict(float)
+    finals: dict[int, float] = defaultdict(float)
+    lines: dict[str, int] = {}
+    for number, words in _filled(path):
+        weight = _weight(words, file, number)
+        if len(words) <= 2:
+            finals[_state(words[0], states, file, number)] += weight
+        else:
+            source, target = (_state(word, states, file, number) for word in words[:2])
+            arcs[source, words[2], target] += weight
+            lines.setdefault(words[2], number)
+    if not states:
+        raise InputError("the file is empty; expected lines 'from to symbol weight'", file=file)
+    alphabet = alphabet or Alphabet(sorted(lines))
+    codes = _codes(alphabet, lines, file)
+    initial, final = np.zeros(len(states)), np.zeros(len(states))
+    transitions = np.zeros((len(alphabet), len(states), len(states)))
+    initial[0] = 1.0  # the states are numbered as they are met
+    for (source, label, target), value in arcs.items():
+        transitions[codes[label], source, target] = value
+    for state, value in finals.items():
+        final[state] = value
+    return WeightedAutomaton(alphabet, initial, transitions, final)
+
+
+def _require_unsigned(automaton: WeightedAutomaton) -> None:
+    if min(a.min(initial=0.0) for a in (automaton.initial, automaton.transitions, automaton.final)) < 0:
+        raise InputError(
+            "the automaton has negative weights and AT&T text holds their logarithms; "
+            "repair the model to a proper automaton first, then convert it"
+        )
+
+
+def _with_one_initial(automaton: WeightedAutomaton) -> tuple[int, Array, Array]:
+    """The initial state, the operators and the final weights, with a new state where need be."""
+    begins = np.flatnonzero(automaton.initial)
+    if len(begins) == 1 and automaton.initial[begins[0]] == 1.0:
+        return int(begins[0]), automaton.transitions, automaton.final
+    n = automaton.n_states
+    transitions = np.zeros((len(automaton.alphabet), n + 1, n + 1))
+    transitions[:, :n, :n] = automaton.transitions
+    transitions[:, n, :n] = automaton.initial @ automaton.transitions
+    return n, transitions, np.append(automaton.final, automaton.initial @ automaton.final)
+
+
+def _write_states(stream: TextIO, names: list[str], start: int, transitions: Array, final: Array) -> None:
+    """All states, the initial one first: the first line tells which it is, even if f is zero."""
+    for state in [start, *(state for state in range(len(final)) if state != start)]:
+        _write_arcs(stream, names, state, transitions)
+        if final[state] or (state == start and not transitions[:, start].any()):
+            stream.write(f"{state}\t{_cost(float(final[state]))}\n")
+
+
+def _write_arcs(stream: TextIO, names: list[str], source: int, transitions: Array) -> None:
+    for symbol, target in np.argwhere(transitions[:, source]).tolist():
+        weight = float(transitions[symbol, source, target])
+        stream.write(f"{source}\t{target}\t{names[symbol]}\t{_cost(weight)}\n")
+
+
+def _cost(weight: float) -> str:
+    return repr(0.0 - math.log(weight)) if weight else "Infinity"  # 0.0 - : no "-0.0" for weight 1
+
+
+def _writable(name: str) -> str:
+    if name == EPSILON or name.split() != [name]:
+        raise InputError(
+            f"symbol {name!r} cannot be a label of AT&T text: it is empty, holds blanks or is {EPSILON}; "
+            "rename it"
+        )
+    return name
+
+
+def _filled(path: TextPath) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(open_text(path), 1):
+        if words := line.split():
+            yield number, words
+
+
+def _weight(words: list[str], file: str, number: int) -> float:
+    if len(words) > 4:
+        raise InputError(
+            "five columns are a transducer; expected an acceptor, 'from to symbol weight'",
+            file=file,
+            line=number,
+        )
+    if len(words) in (1, 3):
+        return 1.0
+    try:
+        value = math.exp(-float(words[-1]))
+    except ValueError:
+        raise InputError(
+            f"the weight {words[-1][:40]!r} is not a number; expected an acceptor, 'from to symbol weight'",
+            file=file,
+            line=number,
+        ) from None
+    except OverflowError:
+        value = math.inf
+    if not math.isfinite(value):
+        raise InputError(f"the weight {words[-1]} is not a cost -log(weight)", file=file, line=number)
+    return value
+
+
+def _state(word: str, states: dict[str, int], file: str, number: int) -> int:
+    if not word.isdecimal():
+        raise InputError(f"the state {word[:40]!r} is not a number", file=file, line=number)
+    return states.setdefault(word, len(states))
+
+
+def _codes(alphabet: Alphabet, lines: dict[str, int], file: str) -> dict[str, int]:
+    codes = written_codes(alphabet)
+    if EPSILON in lines:
+        raise InputError(
+            "arcs on <eps> are not read; remove them first (fstrmepsilon)", file=file, line=lines[EPSILON]
+        )
+    for label, number in lines.items():
+        if label not in codes:
+            raise UnknownSymbolError(
+                f"symbol {label!r} is not among the {len(alphabet)} symbols of the alphabet",
+                file=file,
+                line=number,
+            )
+    return codes

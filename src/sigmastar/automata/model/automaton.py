@@ -1,0 +1,284 @@
+"""Weighted automata over strings.
+
+    f(x1 .. xT) = initial . A_x1 ... A_xT . final
+
+With A the sum of the A_a, masses are geometric series: the weight of all strings is
+`initial (I - A)^-1 final`, of those that begin with w `initial A_w (I - A)^-1 final`, and the expected
+number of occurrences of w is `initial (I - A)^-1 A_w (I - A)^-1 final` (Balle, Quattoni and Carreras 2014).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Codes, Strings
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_states
+from sigmastar.automata.kernels.values import trie_values
+from sigmastar.automata.kernels.vectors import backward_vectors, forward_vectors, gap_nodes
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.signature import string_signature
+
+Array = NDArray[np.float64]
+
+
+class SignedLog(NamedTuple):
+    """Real numbers as a sign and the natural logarithm of their size; zero is (0, -inf)."""
+
+    sign: Array
+    log: Array
+
+
+class ScaledRows(NamedTuple):
+    """Row t is `mantissas[t] * 2 ** exponents[t]`."""
+
+    mantissas: Array
+    exponents: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedAutomaton:
+    """A function on strings by its operators; weights may have any sign."""
+
+    alphabet: Alphabet
+    initial: Array  # n
+    transitions: Array  # symbols x n x n
+    final: Array  # n
+
+    def __post_init__(self) -> None:
+        for name in ("initial", "transitions", "final"):  # kernels want rows that are contiguous
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
+        n = len(self.initial)
+        shapes = (self.initial.shape, self.transitions.shape, self.final.shape)
+        if shapes != ((n,), (len(self.alphabet), n, n), (n,)):
+            n_symbols = len(self.alphabet)
+            raise ValueError(
+                f"initial, transitions and final of shapes {shapes} do not fit {n_symbols} symbols"
+            )
+        if not all(np.isfinite(a).all() for a in (self.initial, self.transitions, self.final)):
+            raise ValueError("an automaton's weights must be finite: NaN or infinity found")
+
+    @property
+    def n_states(self) -> int:
+        return len(self.initial)
+
+    @classmethod
+    def of_operators(cls, model: OperatorModel) -> WeightedAutomaton:
+        """From an operator model on the signature of strings."""
+        stop, symbol = (model.signature.operation(name) for name in ("stop", "symbol"))
+        return cls(symbol.alphabet, model.roots["string"], model.operators[symbol], model.operators[stop][0])
+
+    def to_operators(self) -> OperatorModel:
+        signature = string_signature(self.alphabet)
+        stop, symbol = signature.operations
+        return OperatorModel(
+            signature, {"string": self.initial}, {stop: self.final[None], symbol: self.transitions}
+        )
+
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """The arrays and the description that a model file holds."""
+        arrays = {"initial": self.initial, "transitions": self.transitions, "final": self.final}
+        return arrays, {"alphabet": self.alphabet}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedAutomaton:
+        return cls(header["alphabet"], arrays["initial"], arrays["transitions"], arrays["final"])
+
+    def log_value(self, strings: Strings) -> SignedLog:
+        """Sign and logarithm of f on each string; finite wherever f is not zero, at any length."""
+        trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
+        mantissas, exponents = trie_values(
+            trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.final[:, None]
+        )
+        mantissa, exponent = mantissas[trie.string_node, 0], exponents[trie.string_node]
+        with np.errstate(divide="ignore"):
+            return SignedLog(np.sign(mantissa), np.log(np.abs(mantissa)) + exponent * np.log(2.0))
+
+    def value(self, strings: Strings) -> Array:
+        sign, log = self.log_value(strings)
+        return sign * np.exp(log)
+
+    def log_probability(self, strings: Strings) -> Array:
+        """log f where f > 0, else -inf."""
+        sign, log = self.log_value(strings)
+        return np.where(sign > 0, log, -np.inf)
+
+    def gap_distributions(self, strings: Strings) -> Array:
+        """What comes next at every gap: weights clipped at zero and made to sum to one.
+
+        Where no weight is positive, as after an unknown symbol, the distribution is uniform.
+        """
+        return _as_distributions(self.gap_weights(strings), by_ratio=self.spectral_radius < 1.0)
+
+    def gap_weights(self, strings: Strings) -> Array:
+        """The weight of each next symbol and of the end at every gap; each row up to a positive factor."""
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        trie = PrefixTrie.of(strings)
+        weights, _ = trie_values(
+            trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.next_weights
+        )
+        of_gaps: Array = weights[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+        return of_gaps
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        """Draw strings: by a walk over the states of a proper automaton, else from the gap distributions."""
+        if n_strings < 0 or max_length < 0:
+            raise ValueError(f"n_strings={n_strings} and max_length={max_length} must not be negative")
+        if self.is_stochastic():
+            tables = MoveTables.of(self.transitions, self.final)
+            drawn = walk_states(np.cumsum(self.initial), tables, n_strings, rng, max_length)
+        else:
+            drawn = draw_symbols(
+                self.initial,
+                self.transitions,
+                self.next_weights,
+                self.spectral_radius < 1.0,
+                n_strings,
+                rng,
+                max_length,
+            )
+        return Strings(self.alphabet, *drawn)
+
+    def forward(self, codes: Codes) -> ScaledRows:
+        """The vectors `initial A_x1 .. A_xt` of one coded string, t = 0 .. length."""
+        codes = np.ascontiguousarray(codes, dtype=np.int32)
+        return ScaledRows(*forward_vectors(codes, self.initial, self.transitions))
+
+    def backward(self, codes: Codes) -> ScaledRows:
+        """The vectors `A_x(t+1) .. A_xT final` of one coded string, t = 0 .. length."""
+        codes = np.ascontiguousarray(codes, dtype=np.int32)
+        return ScaledRows(*backward_vectors(codes, self.transitions, self.final))
+
+    def is_stochastic(self, tolerance: float = 1e-9) -> bool:
+        """Whether this is a proper probabilistic automaton: weights >= 0, out of every state one in sum."""
+        lowest = min(weights.min(initial=0.0) for weights in (self.initial, self.transitions, self.final))
+        outgoing = self.transitions.sum(axis=(0, 2)) + self.final
+        sums = np.append(outgoing, self.initial.sum())
+        return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)
+
+    @cached_property
+    def transition_sum(self) -> Array:
+        return self.transitions.sum(axis=0)  # type: ignore[no-any-return]
+
+    @cached_property
+    def spectral_radius(self) -> float:
+        """Of the sum of the operators: below one, all masses are finite."""
+        return float(np.abs(np.linalg.eigvals(self.transition_sum)).max(initial=0.0))
+
+    @cached_property
+    def prefix_final(self) -> Array:
+        """(I - A)^-1 final: what all continuations of a forward vector weigh."""
+        self._require_convergence()
+        return _solve(np.eye(self.n_states) - self.transition_sum, self.final)
+
+    @cached_property
+    def suffix_initial(self) -> Array:
+        """initial (I - A)^-1: the sum of all forward vectors."""
+        self._require_convergence()
+        return _solve(np.eye(self.n_states) - self.transition_sum.T, self.initial)
+
+    @cached_property
+    def next_weights(self) -> Array:
+        """Columns to multiply a forward vector with: the weight of each next symbol, and of the end.
+
+        Defined where I - A is regular even if the masses are infinite (spectral radius above one):
+        a learnt automaton may stray there, and its conditional weights are still of use.
+        """
+        after = self.continuation_mass
+        return np.ascontiguousarray(np.vstack([self.transitions @ after, self.final]).T)
+
+    @cached_property
+    def continuation_mass(self) -> Array:
+        """What all continuations of a state weigh, as `next_weights` sees it."""
+        if self.is_stochastic():  # known without solving, even where a state never stops
+            return np.ones(self.n_states)
+        try:
+            return _solve(np.eye(self.n_states) - self.transition_sum, self.final)
+        except np.linalg.LinAlgError:
+            raise ValueError("I - A is singular: this automaton has no next-symbol weights") from None
+
+    def _require_convergence(self) -> None:
+        if self.spectral_radius >= 1.0:
+            raise ValueError(
+                f"the sum of the operators has spectral radius {self.spectral_radius:.6g} >= 1: "
+                "the weight of all strings is infinite; scale the operators down or repair the automaton"
+            )
+
+    def total_mass(self) -> float:
+        """The sum of f over all strings."""
+        return float(self.initial @ self.prefix_final)
+
+    def expected_length(self) -> float:
+        """The mean length of strings under f / total mass."""
+        total = self.total_mass()
+        if total == 0.0:
+            raise ValueError("the total mass is zero: there is no expected length")
+        return float(self.suffix_initial @ self.transition_sum @ self.prefix_final) / total
+
+    def prefix_mass(self, strings: Strings) -> Array:
+        """The sum of f over all strings that begin with each of `strings`."""
+        return WeightedAutomaton(self.alphabet, self.initial, self.transitions, self.prefix_final).value(
+            strings
+        )
+
+    def substring_mass(self, strings: Strings) -> Array:
+        """The expected number of occurrences of each of `strings`: f(x) times the count in x, over all x."""
+        return WeightedAutomaton(
+            self.alphabet, self.suffix_initial, self.transitions, self.prefix_final
+        ).value(strings)
+
+    def change_basis(self, basis: Array) -> WeightedAutomaton:
+        """The same function with states `Q^-1 v` in place of `v`, for an invertible `basis` Q."""
+        return WeightedAutomaton(
+            self.alphabet,
+            self.initial @ basis,
+            _solve(basis, self.transitions @ basis),
+            _solve(basis, self.final),
+        )
+
+    def over(self, alphabet: Alphabet) -> WeightedAutomaton:
+        """The same function on strings over another alphabet: symbols new to it have operator zero."""
+        if alphabet == self.alphabet:
+            return self
+        known = np.array([self.alphabet.codes.get(symbol, -1) for symbol in alphabet], dtype=np.int64)
+        transitions = np.zeros((len(alphabet), self.n_states, self.n_states))
+        transitions[known >= 0] = self.transitions[known[known >= 0]]
+        return WeightedAutomaton(alphabet, self.initial, transitions, self.final)
+
+    def __add__(self, other: WeightedAutomaton) -> WeightedAutomaton:
+        """The sum of two functions, on the union of their alphabets: a direct sum of the operators."""
+        first, second = self, other
+        if self.alphabet != other.alphabet:
+            union = Alphabet(dict.fromkeys([*self.alphabet, *other.alphabet]))
+            first, second = self.over(union), other.over(union)
+        n, total = self.n_states, self.n_states + other.n_states
+        transitions = np.zeros((len(first.alphabet), total, total))
+        transitions[:, :n, :n], transitions[:, n:, n:] = first.transitions, second.transitions
+        initial, final = np.append(self.initial, other.initial), np.append(self.final, other.final)
+        return WeightedAutomaton(first.alphabet, initial, transitions, final)
+
+    def __mul__(self, factor: float) -> WeightedAutomaton:
+        return WeightedAutomaton(self.alphabet, self.initial * factor, self.transitions, self.final)
+
+    __rmul__ = __mul__
+
+
+def _as_distributions(weights: Array, by_ratio: bool) -> Array:
+    """Weights clipped at zero, `by_ratio` to the weight of the prefix: a sign common to both cancels."""
+    signs = np.where((weights.sum(axis=1) < 0.0) & by_ratio, -1.0, 1.0)
+    clipped = np.maximum(weights * signs[:, None], 0.0)
+    totals = clipped.sum(axis=1, keepdims=True)
+    lost = totals[:, 0] <= 0.0
+    clipped[lost], totals[lost] = 1.0, weights.shape[1]
+    distributions: Array = clipped / totals
+    return distributions
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    return np.linalg.solve(matrix, right).astype(np.float64, copy=False)

@@ -1,0 +1,89 @@
+"""Deterministic automata, and the restriction of a function to their language.
+
+States of the restriction are pairs (state of the automaton, state of the DFA): reading a symbol moves
+the first by its operator and the second by its table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Codes, Offsets, Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.jit import kernel
+
+DEAD = -1
+
+
+@dataclass(frozen=True, eq=False)
+class DFA:
+    """A language: a string is in it if the walk from `start` ends in an accepting state."""
+
+    alphabet: Alphabet
+    start: int
+    next_state: NDArray[np.int64]  # states x symbols; DEAD: no string that goes here is accepted
+    accepting: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "next_state", np.ascontiguousarray(self.next_state, dtype=np.int64))
+        object.__setattr__(self, "accepting", np.ascontiguousarray(self.accepting, dtype=np.bool_))
+        n = len(self.accepting)
+        if self.next_state.shape != (n, len(self.alphabet)) or not 0 <= self.start < n:
+            raise ValueError(
+                f"start {self.start} and a table of shape {self.next_state.shape} do not fit "
+                f"{n} states and {len(self.alphabet)} symbols"
+            )
+        if self.next_state.size and not (self.next_state.min() >= DEAD and self.next_state.max() < n):
+            raise ValueError(f"next states must be {DEAD} (dead) or 0..{n - 1}")
+
+    @property
+    def n_states(self) -> int:
+        return len(self.accepting)
+
+    def accepts(self, strings: Strings) -> NDArray[np.bool_]:
+        """Whether each string is in the language; one with an unknown symbol is not."""
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        ends = _walk(strings.codes, strings.offsets, self.next_state, self.start)
+        return np.where(ends == DEAD, False, self.accepting[ends])
+
+    def over(self, alphabet: Alphabet) -> DFA:
+        """The strings of the language that are over another alphabet."""
+        table = np.full((self.n_states, len(alphabet)), DEAD)
+        for code, symbol in enumerate(alphabet):
+            if symbol in self.alphabet:
+                table[:, code] = self.next_state[:, self.alphabet.codes[symbol]]
+        return DFA(alphabet, self.start, table, self.accepting)
+
+
+def intersect(automaton: WeightedAutomaton, dfa: DFA) -> WeightedAutomaton:
+    """The function on the language of `dfa`, zero elsewhere."""
+    dfa = dfa.over(automaton.alphabet)
+    n, m, n_symbols = automaton.n_states, dfa.n_states, len(automaton.alphabet)
+    transitions = np.zeros((n_symbols, n, m, n, m))
+    source, symbol = np.nonzero(dfa.next_state != DEAD)
+    target = dfa.next_state[source, symbol]
+    transitions[symbol, :, source, :, target] = automaton.transitions[symbol]
+    return WeightedAutomaton(
+        automaton.alphabet,
+        np.outer(automaton.initial, np.arange(m) == dfa.start).ravel(),
+        transitions.reshape(n_symbols, n * m, n * m),
+        np.outer(automaton.final, dfa.accepting).ravel(),
+    )
+
+
+@kernel
+def _walk(codes: Codes, offsets: Offsets, next_state: NDArray[np.int64], start: int) -> NDArray[np.int64]:
+    """The state at the end of each string."""
+    ends = np.empty(len(offsets) - 1, np.int64)
+    for i in range(len(ends)):
+        state = start
+        for position in range(offsets[i], offsets[i + 1]):
+            state = next_state[state, codes[position]] if codes[position] >= 0 else -1
+            if state < 0:
+                break
+        ends[i] = state
+    return ends

@@ -1,0 +1,211 @@
+"""Automata read through the restart filter: proper distributions from any operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.contexts import Integers
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.kernels.filter import FARTHEST, filter_trie, sums_along
+from sigmastar.automata.kernels.vectors import gap_nodes
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.batch_sampling import sample_lockstep
+from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.core.alphabet import Alphabet
+
+Array = NDArray[np.float64]
+FilterStates = tuple[Array, Integers]
+"""The states of many strings that are read together, and their context classes."""
+
+
+class FilterRun(NamedTuple):
+    """The automaton's own probability of each node's edge, and of an end there: see `filter_trie`."""
+
+    edge_own: Array
+    end_own: Array
+
+
+class Walk(NamedTuple):
+    """A trie as the back-off model sees it: all that does not depend on the automaton."""
+
+    trie: PrefixTrie
+    classes: Integers
+    edge_backoff: Array  # g(symbol | class of the parent), for each node
+    end_backoff: Array  # g(end | class), for each node
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredAutomaton:
+    """An automaton, a back-off model of next symbols, and how they mix in each context class."""
+
+    automaton: WeightedAutomaton
+    mass: Array  # the vector `one`: a state s is normalised to s . mass = 1
+    backoff: NgramModel
+    restarts: Array  # classes x n: the state to restart from in each context class
+    mixing: Array  # classes: the weight of the back-off model
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.automaton.alphabet
+
+    @cached_property
+    def readout(self) -> Array:
+        """Columns `A_y one` for each symbol, and `final`."""
+        columns = np.vstack([self.automaton.transitions @ self.mass, self.automaton.final])
+        return np.ascontiguousarray(columns.T)
+
+    @cached_property
+    def start(self) -> Array:
+        mass = self.automaton.initial @ self.mass
+        return self.automaton.initial / mass if mass > 0 else self.restarts[self.backoff.contexts.start]
+
+    def with_mixing(self, mixing: Array) -> FilteredAutomaton:
+        return replace(self, mixing=mixing)
+
+    def leading(self, n_states: int) -> FilteredAutomaton:
+        """The leading states of an automaton whose smaller ranks are its leading blocks: views of it."""
+        whole, n = self.automaton, n_states
+        part = WeightedAutomaton(
+            whole.alphabet, whole.initial[:n], whole.transitions[:, :n, :n], whole.final[:n]
+        )
+        return FilteredAutomaton(part, self.mass[:n], self.backoff, self.restarts[:, :n], self.mixing)
+
+    def walk(self, trie: PrefixTrie) -> Walk:
+        classes = self.backoff.contexts.classify_prefixes(trie)
+        ends = np.full(trie.n_nodes, len(self.alphabet), dtype=np.int32)
+        return Walk(
+            trie,
+            classes,
+            self.backoff.probabilities(classes[trie.parent], trie.symbol),
+            self.backoff.probabilities(classes, ends),
+        )
+
+    def run(
+        self,
+        walk: Walk,
+        predictions: Array | None = None,
+        dtype: type[np.floating[Any]] = np.float64,
+    ) -> FilterRun:
+        """Filter every prefix; float32 is enough to compare models by."""
+        trie = walk.trie
+        return FilterRun(
+            *filter_trie(
+                trie.parent,
+                trie.symbol,
+                trie.level_starts,
+                walk.classes,
+                walk.edge_backoff,
+                walk.end_backoff,
+                np.ascontiguousarray(self.start, dtype),
+                np.ascontiguousarray(self.automaton.transitions, dtype),
+                np.ascontiguousarray(self.readout, dtype),
+                np.ascontiguousarray(self.restarts, dtype),
+                self.mixing,
+                np.zeros((0, 0)) if predictions is None else predictions,
+            )
+        )
+
+    def log_probability(self, strings: Strings) -> Array:
+        trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
+        return log_products(trie, *self.step_probabilities(trie))
+
+    def step_probabilities(self, trie: PrefixTrie) -> tuple[Array, Array]:
+        """For every node of a trie the probability of the symbol that leads to it, and of an end there."""
+        walk = self.walk(trie)
+        run, rates = self.run(walk), self.mixing[walk.classes]
+        before = rates[trie.parent]
+        before[0] = 0.0  # nothing is read before the root
+        edges: Array = (1.0 - before) * run.edge_own + before * walk.edge_backoff
+        ends: Array = (1.0 - rates) * run.end_own + rates * walk.end_backoff
+        return edges, ends
+
+    def gap_distributions(self, strings: Strings) -> Array:
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        trie = PrefixTrie.of(strings)
+        predictions = np.zeros((trie.n_nodes, len(self.alphabet) + 1))
+        walk = self.walk(trie)
+        self.run(walk, predictions)
+        mixed = self._mix(predictions, walk.classes)
+        return mixed[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        return sample_lockstep(
+            self.alphabet, n_strings, rng, max_length, self.start_states, self.distributions, self.advance
+        )
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        automaton, header = self.automaton.to_parts()
+        backoff, _ = self.backoff.to_parts()
+        arrays = {f"automaton.{name}": array for name, array in automaton.items()}
+        arrays |= {f"backoff.{name}": array for name, array in backoff.items()}
+        return arrays | {"mass": self.mass, "restarts": self.restarts, "mixing": self.mixing}, header
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> FilteredAutomaton:
+        automaton = WeightedAutomaton.from_parts(_below("automaton.", arrays), header)
+        backoff = NgramModel.from_parts(_below("backoff.", arrays), header)
+        mass, restarts, mixing = arrays["mass"], arrays["restarts"], arrays["mixing"]
+        shapes = (mass.shape, restarts.shape, mixing.shape)
+        n, n_classes = automaton.n_states, backoff.contexts.n_classes
+        if shapes != ((n,), (n_classes, n), (n_classes,)):
+            raise ValueError(f"mass, restarts and mixing of shapes {shapes} do not fit the automaton")
+        return cls(automaton, mass, backoff, restarts, mixing)
+
+    def _mix(self, predictions: Array, classes: Integers) -> Array:
+        rates = np.where(predictions.sum(axis=1) > 0, self.mixing[classes], 1.0)[:, None]
+        mixed = (1.0 - rates) * predictions + rates * self.backoff.distributions(classes)
+        return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+    def start_states(self, size: int) -> FilterStates:
+        """Where `size` strings begin: the first of the three functions that `sample_lockstep` needs."""
+        return np.tile(self.start, (size, 1)), np.full(size, self.backoff.contexts.start, dtype=np.int32)
+
+    def distributions(self, states: FilterStates) -> Array:
+        """What comes next in each state."""
+        vectors, classes = states
+        return self._mix(_clipped(vectors @ self.readout)[0], classes)
+
+    def advance(
+        self, before: FilterStates, rows: NDArray[np.intp], symbols: NDArray[np.intp]
+    ) -> FilterStates:
+        """The states that follow in the chosen rows."""
+        vectors, classes = before[0][rows], before[1][rows]
+        predictions, totals = _clipped(vectors @ self.readout)
+        picked = predictions[np.arange(len(rows)), symbols]
+        rates = np.where(totals > 0, self.mixing[classes], 1.0)
+        from_backoff = rates * self.backoff.probabilities(classes, symbols.astype(np.int32))
+        probabilities = (1.0 - rates) * picked + from_backoff
+        scale = np.where(picked > 0, (1.0 - rates) / np.maximum(totals, 1e-300) / probabilities, 0.0)
+        moved = np.empty_like(vectors)
+        for symbol in np.unique(symbols):
+            chosen = symbols == symbol
+            moved[chosen] = vectors[chosen] @ self.automaton.transitions[symbol]
+        following = self.backoff.contexts.follow(classes, symbols)
+        restart = (from_backoff / probabilities)[:, None] * self.restarts[following]
+        states = scale[:, None] * moved + restart
+        strayed = np.abs(states).max(axis=1) >= FARTHEST
+        states[strayed] = self.restarts[following[strayed]]
+        return states, following
+
+
+def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def log_products(trie: PrefixTrie, edges: Array, ends: Array) -> Array:
+    """The log-probabilities of the strings of a trie, given the probabilities of steps and of ends."""
+    with np.errstate(divide="ignore"):
+        return sums_along(trie.parent, np.log(edges))[trie.string_node] + np.log(ends[trie.string_node])
+
+
+def _clipped(weights: Array) -> tuple[Array, Array]:
+    """Weights clipped at zero and made to sum to one (rows of zeros stay), and the sums."""
+    clipped = np.maximum(weights, 0.0)
+    totals = clipped.sum(axis=1)
+    return clipped / np.where(totals > 0, totals, 1.0)[:, None], totals

@@ -1,0 +1,112 @@
+"""Back-off models of the next symbol: n-grams of fixed or variable order.
+
+p(x1 .. xT) = prod_t p(x_t | longest stored context of x_1 .. x_t-1) . p(end | ..)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.counts.backoff import Backoff, NextCounts, Smoothing, witten_bell
+from sigmastar.automata.data.contexts import ContextTrie, Integers
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.kernels.backoff import outcome_distributions, outcome_probabilities
+from sigmastar.automata.model.batch_sampling import sample_lockstep
+from sigmastar.core.alphabet import Alphabet
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NgramModel:
+    """A distribution on strings by smoothed next-symbol distributions in context."""
+
+    alphabet: Alphabet
+    contexts: ContextTrie
+    rows: Backoff
+
+    @classmethod
+    def of_counts(
+        cls, alphabet: Alphabet, counts: NextCounts, smoothing: Smoothing = witten_bell
+    ) -> NgramModel:
+        return cls(alphabet, counts.trie, smoothing(counts))
+
+    @property
+    def n_outcomes(self) -> int:
+        return len(self.alphabet) + 1
+
+    def probabilities(self, contexts: Integers, outcomes: Integers) -> Array:
+        """p(outcome | context) for pairs of codes; the end of string is coded `len(alphabet)`."""
+        return outcome_probabilities(contexts, outcomes, *self._tables())
+
+    def distributions(self, contexts: Integers) -> Array:
+        return outcome_distributions(contexts, *self._tables())
+
+    def log_probability(self, strings: Strings) -> Array:
+        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        outcomes = strings.outcomes.astype(np.int32)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probabilities(self.contexts.classify(strings), outcomes))
+        return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs
+
+    def gap_distributions(self, strings: Strings) -> Array:
+        return self.distributions(self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True)))
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        return sample_lockstep(
+            self.alphabet,
+            n_strings,
+            rng,
+            max_length,
+            start=lambda size: np.full(size, self.contexts.start, dtype=np.int32),
+            distributions=self.distributions,
+            advance=lambda classes, rows, symbols: self.contexts.follow(classes[rows], symbols),
+        )
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        rows, contexts = self.rows, self.contexts
+        arrays: dict[str, NDArray[Any]] = {
+            "context_parent": contexts.parent,
+            "context_symbol": contexts.symbol,
+            "row_starts": rows.row_starts,
+            "outcomes": rows.outcomes,
+            "own": rows.own,
+            "backoff": rows.backoff,
+        }
+        return arrays, {"alphabet": self.alphabet}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> NgramModel:
+        alphabet = header["alphabet"]
+        contexts = ContextTrie(len(alphabet), "past", arrays["context_parent"], arrays["context_symbol"])
+        rows = Backoff(arrays["row_starts"], arrays["outcomes"], arrays["own"], arrays["backoff"])
+        _require_rows(contexts, rows)
+        return cls(alphabet, contexts, rows)
+
+    def _tables(self) -> tuple[Any, ...]:
+        rows = self.rows
+        return self.contexts.parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes
+
+
+def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
+    """Refuse tables that kernels would read out of bounds."""
+    n, parent, outcomes = contexts.n_classes, contexts.parent, rows.outcomes
+    fits = (
+        n > 0
+        and contexts.symbol.shape == (n,)
+        and rows.row_starts.shape == (n + 1,)
+        and rows.backoff.shape == (n,)
+        and rows.own.shape == outcomes.shape
+        and rows.row_starts[0] == 0
+        and rows.row_starts[-1] == len(outcomes)
+        and bool((np.diff(rows.row_starts) >= 0).all())
+        and bool((parent[1:] < np.arange(1, n)).all() and (parent >= 0).all())
+        and bool(((outcomes >= 0) & (outcomes <= contexts.n_symbols)).all())
+        and bool((contexts.symbol <= contexts.n_symbols).all())
+    )
+    if not fits:
+        raise ValueError("the tables of a back-off model do not fit each other")

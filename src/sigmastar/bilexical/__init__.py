@@ -1,0 +1,7 @@
+"""Word vectors, bilexical operators and prepositional-phrase attachment."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import exporter
+
+__getattr__, __dir__ = exporter(__name__)

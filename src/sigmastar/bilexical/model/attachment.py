@@ -1,0 +1,165 @@
+"""Where a prepositional phrase attaches: log-odds of several judges, pooled.
+
+linear      weights of word subsets                             Ratnaparkhi et al. (1994)
+backed off  counts of ever smaller tuples                       Collins and Brooks (1995)
+bilinear    phi(o)^T W_O phi(n) - phi(v)^T W_V phi(n), two matrices a preposition       equation 6
+shared      the same with the preposition as one more coordinate of the second noun, for all at once
+
+log Pr(N | x) / Pr(V | x) = c + sum_j w_j log-odds_j(x)         log-linear pooling, w from development
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable, normalised_word
+from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
+from sigmastar.bilexical.model.vectors import Vectors, dense
+
+Array = NDArray[np.float64]
+Factors = tuple[Array, Array]
+
+JUDGES = ("linear", "backed_off", "bilinear")
+_MARK = 0.5  # the size of the coordinates that are no vectors
+
+
+@dataclass(frozen=True, eq=False)
+class AttachmentModel:
+    """Everything that the judges need, and the weights of their votes; the last weight is the constant."""
+
+    features: FeatureTable
+    linear: Array
+    counts: BackedOffCounts
+    vectors: Vectors
+    prepositions: tuple[str, ...]
+    bilinear: dict[str, tuple[Factors, Factors]]
+    pool: dict[str, float]
+
+    def judgements(self, quadruples: Quadruples) -> dict[str, Array]:
+        """The log-odds for the noun by each judge alone."""
+        places = Places.of(quadruples, self.vectors, self.prepositions)
+        return {
+            "linear": np.asarray(self.features.matrix(quadruples) @ self.linear),
+            "backed_off": self.counts.log_odds(quadruples),
+            "bilinear": bilinear_log_odds(self.bilinear, places),
+        }
+
+    def log_odds(self, quadruples: Quadruples) -> Array:
+        """The pooled log-odds of attachment to the noun."""
+        found = self.judgements(quadruples)
+        total = np.full(len(quadruples), self.pool["constant"])
+        for name in JUDGES:
+            total += self.pool.get(name, 0.0) * found[name]
+        return total
+
+    def probabilities(self, quadruples: Quadruples) -> Array:
+        """Of attachment to the noun."""
+        return np.asarray(special.expit(self.log_odds(quadruples)))
+
+    def predict(self, quadruples: Quadruples) -> list[str]:
+        return [NOUN if odds > 0 else VERB for odds in self.log_odds(quadruples).tolist()]
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        vectors, words = self.vectors.to_parts()
+        arrays: dict[str, NDArray[Any]] = {"linear": self.linear}
+        arrays |= {f"vectors.{name}": array for name, array in vectors.items()}
+        for name, (over_noun, over_verb) in self.bilinear.items():
+            for side, pair in (("noun", over_noun), ("verb", over_verb)):
+                arrays |= _named(f"bilinear.{self.prepositions.index(name)}.{side}", pair)
+        arrays["counts"] = np.array(list(self.counts.total.values()), dtype=np.int64)
+        arrays["counts_to_noun"] = np.array(
+            [self.counts.to_noun[key] for key in self.counts.total], dtype=np.int64
+        )
+        header = {
+            "features": [list(key) for key in self.features.places],
+            "counted": [list(key) for key in self.counts.total],
+            "vectors": words,
+            "prepositions": list(self.prepositions),
+            "pool": dict(self.pool),
+        }
+        return arrays, header
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttachmentModel:
+        inner = {n.removeprefix("vectors."): a for n, a in arrays.items() if n.startswith("vectors.")}
+        prepositions = tuple(header["prepositions"])
+        features = FeatureTable({tuple(key): place for place, key in enumerate(header["features"])})
+        if len(features.places) != len(arrays["linear"]):
+            raise ValueError(f"{len(arrays['linear'])} weights for {len(features.places)} features")
+        counted = [tuple(key) for key in header["counted"]]
+        counts = BackedOffCounts(
+            dict(zip(counted, arrays["counts_to_noun"].tolist(), strict=True)),
+            dict(zip(counted, arrays["counts"].tolist(), strict=True)),
+        )
+        numbers = sorted({int(name.split(".")[1]) for name in arrays if name.startswith("bilinear.")})
+        bilinear = {
+            prepositions[n]: (_pair(arrays, f"bilinear.{n}.noun"), _pair(arrays, f"bilinear.{n}.verb"))
+            for n in numbers
+        }
+        vectors = Vectors.from_parts(inner, header["vectors"])
+        pool = {str(name): float(value) for name, value in header["pool"].items()}
+        return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, pool)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """The coordinates of the words of some quadruples, and their prepositions as numbers, -1 if unknown."""
+
+    verb: Array
+    noun: Array
+    second: Array
+    preposition: NDArray[np.int64]
+    prepositions: tuple[str, ...]
+
+    @classmethod
+    def of(cls, quadruples: Quadruples, vectors: Vectors, prepositions: tuple[str, ...]) -> Places:
+        number = {name: place for place, name in enumerate(prepositions)}
+        found = np.array([number.get(word.lower(), -1) for word in quadruples.preposition], dtype=np.int64)
+        columns = (quadruples.verb, quadruples.noun, quadruples.second)
+        verb, noun, second = (word_coordinates(column, vectors) for column in columns)
+        return cls(verb, noun, second, found, prepositions)
+
+
+def word_coordinates(words: tuple[str, ...], vectors: Vectors) -> Array:
+    """The vector of each word, a constant, and marks of numbers, years, unknown words and capitals."""
+    plain = [normalised_word(word) for word in words]
+    marks = [
+        [True, form == "<number>", form == "<year>", word not in vectors, word[:1].isupper()]
+        for word, form in zip(words, plain, strict=True)
+    ]
+    return np.column_stack(
+        [dense(vectors.rows(words)), _MARK * np.array(marks, dtype=np.float64).reshape(-1, 5)]
+    )
+
+
+def bilinear_log_odds(factors: dict[str, tuple[Factors, Factors]], places: Places) -> Array:
+    """Equation 6; a preposition without matrices of its own says nothing."""
+    result = np.zeros(len(places.preposition))
+    for name, pair in factors.items():
+        rows = places.preposition == places.prepositions.index(name)
+        if rows.any():
+            result[rows] = block_scores(
+                [(places.noun[rows], places.second[rows]), (-places.verb[rows], places.second[rows])], pair
+            )
+    return result
+
+
+def block_scores(blocks: list[Factors], factors: tuple[Factors, ...]) -> Array:
+    """sum_b x_b^T L_b R_b^T z_b, item by item."""
+    total = np.zeros(len(blocks[0][0]))
+    for (left, right), (by_left, by_right) in zip(blocks, factors, strict=True):
+        total += np.einsum("ik,ik->i", left @ by_left, right @ by_right)
+    return total
+
+
+def _named(name: str, pair: Factors) -> dict[str, NDArray[Any]]:
+    return {f"{name}.left": pair[0], f"{name}.right": pair[1]}
+
+
+def _pair(arrays: dict[str, NDArray[Any]], name: str) -> Factors:
+    return arrays[f"{name}.left"], arrays[f"{name}.right"]

@@ -1,0 +1,227 @@
+"""Bilexical operators: which modifiers fit a head, as a bilinear form between word vectors.
+
+    score(m, h) = a(m)^T W b(h)        Pr(m | h) = softmax over the modifiers         equation 3
+    a(m) = phi(m)        b(h) = [phi(h), s]
+
+The last coordinate of b is ours: it gives the form a term for the modifier alone, which learns what
+kinds of words are popular and is all that is left where a head has no vector. With `bias` s = 0 the form
+is the paper's. W = U S V^T of rank k makes two embeddings of k dimensions; scoring a head then takes
+k (n + m) operations instead of the weights of W times m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from sigmastar.bilexical.data.pairs import HeadSplit
+from sigmastar.bilexical.model.vectors import Rows, Vectors
+from sigmastar.core.factors import factorize_up_to
+from sigmastar.optimise.proximal import keep_largest
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankWeights:
+    """W = U S V^T."""
+
+    left: Array
+    singular_values: Array
+    right: Array
+
+    @property
+    def rank(self) -> int:
+        return len(self.singular_values)
+
+    def projected(self, rank: int) -> LowRankWeights:
+        """The best approximation of a smaller rank."""
+        return LowRankWeights(self.left[:, :rank], self.singular_values[:rank], self.right[:, :rank])
+
+    def scores(self, modifiers: Rows, heads: Rows) -> Array:
+        projected = np.asarray(heads @ self.right)
+        return np.asarray(projected @ np.asarray(modifiers @ (self.left * self.singular_values)).T)
+
+    def n_operations(self, dimension: int, n_modifiers: int) -> int:
+        """To score all modifiers of one head, theirs projected beforehand: k n + k m."""
+        return self.rank * (dimension + n_modifiers)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"left": self.left, "singular_values": self.singular_values, "right": self.right}
+
+
+@dataclass(frozen=True, eq=False)
+class FullWeights:
+    """W as it is; entries that are zero cost nothing."""
+
+    matrix: Array
+
+    @property
+    def rank(self) -> int:
+        return int(min(self.matrix.shape))
+
+    @property
+    def n_weights(self) -> int:
+        return int(np.count_nonzero(self.matrix))
+
+    def projected(self, n_weights: int) -> FullWeights:
+        """The largest weights alone."""
+        return FullWeights(keep_largest(self.matrix, n_weights))
+
+    def low_rank(self, rank: int) -> LowRankWeights:
+        factors = factorize_up_to(self.matrix, rank)
+        return LowRankWeights(factors.left, factors.singular_values, factors.right)
+
+    def scores(self, modifiers: Rows, heads: Rows) -> Array:
+        return np.asarray(heads @ np.asarray(modifiers @ self.matrix).T)
+
+    def n_operations(self, dimension: int, n_modifiers: int) -> int:
+        """The paper's count: k non-zero weights for each of m modifiers."""
+        return self.n_weights * n_modifiers
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"matrix": self.matrix}
+
+
+Weights = LowRankWeights | FullWeights
+
+
+@dataclass(frozen=True, eq=False)
+class BilexicalModel:
+    """A distribution over modifiers for every head that has a vector, seen in training or not."""
+
+    modifiers: tuple[str, ...]
+    popularity: Array
+    vectors: Vectors
+    weights: Weights
+    split: HeadSplit
+    bias: float = 0.0
+
+    def __post_init__(self) -> None:
+        if len(self.popularity) != len(self.modifiers):
+            raise ValueError(f"{len(self.popularity)} counts for {len(self.modifiers)} modifiers")
+
+    @cached_property
+    def modifier_rows(self) -> Rows:
+        return self.vectors.rows(self.modifiers)
+
+    def scores(self, heads: Sequence[str]) -> Array:
+        """The bilinear form, heads by modifiers."""
+        return self.weights.scores(self.modifier_rows, head_features(self.vectors, heads, self.bias))
+
+    def log_probabilities(self, heads: Sequence[str]) -> Array:
+        """log Pr(m | h), heads by modifiers."""
+        return np.asarray(special.log_softmax(self.scores(heads), axis=1))
+
+    def top(self, head: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k likeliest modifiers of a head, with their probabilities."""
+        logs = self.log_probabilities([head])[0]
+        return [(self.modifiers[m], float(np.exp(logs[m]))) for m in np.argsort(-logs, kind="stable")[:k]]
+
+    def projected(self, capacity: int) -> BilexicalModel:
+        """The model at a smaller rank, or with fewer weights where W is full."""
+        if capacity < 1:
+            raise ValueError(f"capacity={capacity} must be 1 or more")
+        return replace(self, weights=self.weights.projected(capacity))
+
+    def with_similarity(self, weight: float) -> BilexicalModel:
+        """W + weight I: how alike the words are (equation 1) has a say beside what was learned.
+
+        The sum has the rank of the vectors' dimension, and can be cut again like any other.
+        """
+        low = self.weights
+        matrix = (
+            low.matrix if isinstance(low, FullWeights) else (low.left * low.singular_values) @ low.right.T
+        )
+        full = FullWeights(matrix + weight * np.eye(*matrix.shape))
+        return replace(self, weights=full.low_rank(min(matrix.shape)) if self.is_low_rank else full)
+
+    @property
+    def is_low_rank(self) -> bool:
+        return isinstance(self.weights, LowRankWeights)
+
+    @property
+    def n_operations(self) -> int:
+        return self.weights.n_operations(self.vectors.dimension, len(self.modifiers))
+
+    def modifier_embedding(self, rank: int | None = None) -> Array:
+        """Modifiers in the space of the relation, scaled by the roots of the singular values."""
+        weights = self._low_rank(rank)
+        return np.asarray(self.modifier_rows @ (weights.left * np.sqrt(weights.singular_values)))
+
+    def head_embedding(self, heads: Sequence[str], rank: int | None = None) -> Array:
+        """Heads in the same space: inner products with the modifiers are the scores."""
+        weights = self._low_rank(rank)
+        rows = head_features(self.vectors, heads, self.bias)
+        return np.asarray(rows @ (weights.right * np.sqrt(weights.singular_values)))
+
+    def nearest(self, modifier: str, k: int = 10) -> list[tuple[str, float]]:
+        """The modifiers whose embeddings point the same way, with the cosines."""
+        if modifier not in self.modifiers:
+            raise ValueError(f"{modifier!r} is not among the {len(self.modifiers)} modifiers of the model")
+        rows = self.modifier_embedding()
+        lengths = np.linalg.norm(rows, axis=1)
+        rows = rows / np.where(lengths > 0, lengths, 1.0)[:, None]
+        own = self.modifiers.index(modifier)
+        cosines = rows @ rows[own]
+        cosines[own] = -np.inf
+        return [(self.modifiers[m], float(cosines[m])) for m in np.argsort(-cosines, kind="stable")[:k]]
+
+    def _low_rank(self, rank: int | None) -> LowRankWeights:
+        if isinstance(self.weights, FullWeights):
+            return self.weights.low_rank(rank or self.weights.rank)
+        return self.weights if rank is None else self.weights.projected(rank)
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays, words = self.vectors.to_parts()
+        parts = {"popularity": self.popularity, **self.weights.to_arrays()}
+        header = {
+            "modifiers": list(self.modifiers),
+            "vectors": words,
+            "bias": self.bias,
+            "heads": {name: list(getattr(self.split, name)) for name in ("train", "validation", "test")},
+        }
+        return parts | {f"vectors.{name}": array for name, array in arrays.items()}, header
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BilexicalModel:
+        prefix = "vectors."
+        inner = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+        vectors = Vectors.from_parts(inner, header["vectors"])
+        weights: Weights = (
+            FullWeights(arrays["matrix"])
+            if "matrix" in arrays
+            else LowRankWeights(arrays["left"], arrays["singular_values"], arrays["right"])
+        )
+        split = HeadSplit(*(tuple(header["heads"][name]) for name in ("train", "validation", "test")))
+        modifiers, bias = tuple(header["modifiers"]), float(header["bias"])
+        model = cls(modifiers, arrays["popularity"], vectors, weights, split, bias)
+        _require_fit(weights, vectors.dimension, bias)
+        return model
+
+
+def head_features(vectors: Vectors, words: Sequence[str], bias: float) -> Rows:
+    """b(h) of each word."""
+    return _with_column(vectors.rows(words), np.full(len(words), bias)) if bias else vectors.rows(words)
+
+
+def _with_column(rows: Rows, column: Array) -> Rows:
+    if not isinstance(rows, sparse.csr_array):
+        return np.column_stack([rows, column])
+    return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column[:, None])]))
+
+
+def _require_fit(weights: Weights, dimension: int, bias: float) -> None:
+    shape = (
+        weights.matrix.shape
+        if isinstance(weights, FullWeights)
+        else (weights.left.shape[0], weights.right.shape[0])
+    )
+    if shape != (dimension, dimension + (bias > 0)):
+        raise ValueError(f"weights of shape {shape} for vectors of dimension {dimension}")

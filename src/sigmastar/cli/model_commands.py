@@ -1,0 +1,90 @@
+"""Commands on a model file: what they do, and which options they have, is up to the family of the model.
+
+    sigmastar predict MODEL ..    ->    the header of MODEL names its kind    ->    what the family does
+
+So options that a family does not know are refused, and `sigmastar predict MODEL --help` lists those it knows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from sigmastar.cli.tables import ON_MODELS
+from sigmastar.core.errors import ModelFileError
+from sigmastar.core.family import commands_of, load
+from sigmastar.core.model_files import kind_of, read_header
+
+_ABOUT = """{summary}
+
+The options are those of the family that MODEL belongs to:
+`sigmastar {name} MODEL --help` lists them. MODEL may be of kind {kinds}."""
+
+
+class ModelCommand(click.Command):
+    """A command that becomes the command of its model's family as soon as the model is known."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        model = _model_among(args)
+        if model is None:
+            return super().make_context(info_name, args, parent, **extra)
+        return self.of_model(model).make_context(info_name, args, parent, **extra)
+
+    def of_model(self, path: str) -> click.Command:
+        """What the family of a model file does under this command."""
+        kind = kind_of(path)
+        places = dict(commands_of(str(self.name)))
+        if kind not in places:
+            raise click.UsageError(
+                f"there is no {self.name} for models of kind {kind!r}; it is for {', '.join(places)}"
+            )
+        found = load(places[kind])
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))
+        self.help = _ABOUT.format(summary=ON_MODELS[str(self.name)].summary, name=self.name, kinds=kinds)
+        super().format_help_text(ctx, formatter)
+
+
+def _model_among(args: Sequence[str]) -> str | None:
+    """The model file among the words of a call: the first that is one, else the first that could be.
+
+    Values of options may stand before it, and only the family of the model knows which options have values.
+    """
+    words = list(_positional(args))
+    return next((word for word in words if _is_model(word)), words[0] if words else None)
+
+
+def _positional(args: Sequence[str]) -> Iterator[str]:
+    for number, word in enumerate(args):
+        if word == "--":
+            yield from args[number + 1 :]
+            return
+        if not word.startswith("-") or word == "-":
+            yield word
+
+
+def _is_model(word: str) -> bool:
+    if not os.path.isfile(word):
+        return False
+    try:
+        read_header(word)
+    except ModelFileError:
+        return False
+    return True
+
+
+def _command(name: str) -> ModelCommand:
+    argument = click.Argument(["model"], metavar="MODEL")
+    return ModelCommand(name, params=[argument], help=ON_MODELS[name].summary)
+
+
+evaluate, score, predict, sample = map(_command, ("evaluate", "score", "predict", "sample"))
+show, convert, compare, minimize = map(_command, ("show", "convert", "compare", "minimize"))

@@ -1,0 +1,143 @@
+"""Writing files all at once or not at all.
+
+A file is written under a temporary name in its own folder, flushed to the disk, and renamed over the
+target; an error or an interrupt removes it, so that a reader never meets half a file. Standard output
+(`-`) and targets that are no regular files (pipes, devices) cannot be renamed over and are written
+directly.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, TextIO
+
+from sigmastar.core.errors import InputError
+
+STANDARD = ("-", "/dev/stdout")
+_DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
+    """A UTF-8 text stream; the file appears under `path` when the block ends without an error."""
+    with _writing(path, binary=False) as stream:
+        yield stream
+
+
+def atomic_write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to `path`, all of it or nothing."""
+    with _writing(path, binary=True) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def _writing(path: str | os.PathLike[str], binary: bool) -> Iterator[Any]:
+    name = os.fspath(path)
+    try:
+        if name in STANDARD:
+            with _standard_output(binary) as stream:
+                yield stream
+        elif _is_special(name):
+            with _direct(name, binary) as stream:
+                yield stream
+        else:
+            with _renamed(name, binary) as stream:
+                yield stream
+    except OSError as problem:
+        if problem.errno in _DISK_ERRORS:
+            file = "standard output" if name in STANDARD else name
+            raise InputError(f"{_words(problem)}; free some space or write elsewhere", file=file) from None
+        raise
+
+
+@contextmanager
+def _standard_output(binary: bool) -> Iterator[Any]:
+    stream = sys.stdout.buffer if binary else sys.stdout
+    yield stream
+    stream.flush()
+
+
+@contextmanager
+def _direct(name: str, binary: bool) -> Iterator[Any]:
+    stream = _opened(name, name, os.O_WRONLY, binary)
+    try:
+        yield stream
+        stream.flush()
+    finally:
+        with suppress(OSError):  # closing flushes once more: the first error is the one to tell
+            stream.close()
+
+
+@contextmanager
+def _renamed(name: str, binary: bool) -> Iterator[Any]:
+    target = Path(os.path.realpath(name))  # a link stays, what it points to is replaced
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
+    stream = _opened(str(temporary), name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, binary)
+    try:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
+        stream.close()
+        _keep_mode(temporary, target)
+        os.replace(temporary, target)
+    except BaseException:  # KeyboardInterrupt too
+        with suppress(OSError):
+            stream.close()
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(target.parent)
+
+
+def _opened(path: str, name: str, flags: int, binary: bool) -> IO[Any]:
+    try:
+        handle = os.open(path, flags | getattr(os, "O_CLOEXEC", 0), 0o666)
+    except OSError as problem:
+        raise InputError(_cannot_write(problem, name), file=name) from None
+    return os.fdopen(handle, "wb") if binary else os.fdopen(handle, "w", encoding="utf-8", newline="\n")
+
+
+def _is_special(name: str) -> bool:
+    """Whether the target exists and is no regular file; a folder is refused."""
+    try:
+        mode = os.stat(name).st_mode
+    except OSError:
+        return False
+    if stat.S_ISDIR(mode):
+        raise InputError("is a folder; give the name of a file to write", file=name)
+    return not stat.S_ISREG(mode) or name.startswith(("/dev/fd/", "/dev/std", "/proc/"))
+
+
+def _keep_mode(temporary: Path, target: Path) -> None:
+    with suppress(FileNotFoundError):  # a new file has the mode that the user's mask gives
+        temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself durable, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _cannot_write(problem: OSError, name: str) -> str:
+    folder = os.path.dirname(name) or "."
+    if problem.errno in (errno.ENOENT, errno.ENOTDIR):
+        return f"the folder {folder} does not exist; make it first"
+    if problem.errno in (errno.EACCES, errno.EPERM):
+        return f"no permission to write in {folder}; choose another place"
+    return f"cannot be written: {_words(problem)}"
+
+
+def _words(problem: OSError) -> str:
+    words = os.strerror(problem.errno or 0)
+    return words[:1].lower() + words[1:]

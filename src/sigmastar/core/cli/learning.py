@@ -1,0 +1,205 @@
+"""What every `sigmastar learn` command does: an estimator from the options, fit, a model file, one line.
+
+    options that were given  ->  Estimator(**given)  ->  fit(data)  ->  model file
+
+An option that is left out is not passed on: the default is the estimator's own, and the command and the class
+cannot drift apart. An option that the chosen method has no parameter for is a wrong call.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Any, TypeVar
+
+import click
+
+from sigmastar import __version__
+from sigmastar.core.cli.options import json_option, quiet_option, seed_option
+from sigmastar.core.cli.paths import require_folder
+from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.progress import Say, tell, watching
+from sigmastar.core.estimator import Estimator
+from sigmastar.core.model_files import save_model
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Method:
+    """A value of `--method`.
+
+    Parameters
+    ----------
+    estimator : type
+        The class that learns.
+    parameters : tuple of str
+        The parameters of the class that options may set.
+    fixed : mapping
+        Parameters that the method itself sets.
+    """
+
+    estimator: type[Estimator]
+    parameters: tuple[str, ...] = ()
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def parameter(
+    name: str, flag: str, *methods: Method, help: str, **extra: Any
+) -> Callable[[Function], Function]:
+    """An option that sets the parameter `name` of estimators; its help tells their defaults.
+
+    Parameters
+    ----------
+    name : str
+        The parameter of the constructor.
+    flag : str
+        The option, such as `--states`.
+    *methods : Method
+        The methods that have it.
+    help : str
+        A noun phrase that can be read alone.
+    **extra
+        What `click.option` takes.
+    """
+    defaults = {method.estimator.parameter_defaults()[name] for method in methods if name not in method.fixed}
+    shown = ", ".join(sorted({_shown(default) for default in defaults}))
+    text = f"{help}  [default: {shown}]" if shown else help
+    return click.option(flag, name, default=None, help=text, **extra)
+
+
+def _shown(default: Any) -> str:
+    if isinstance(default, tuple):
+        return " ".join(map(str, default))
+    return "chosen by the learner" if default is None else str(default)
+
+
+def built(methods: Mapping[str, Method], method: str, given: Mapping[str, Any]) -> Estimator:
+    """The estimator of a method, made with the options that were given.
+
+    Parameters
+    ----------
+    methods : mapping
+        The methods of the command by name.
+    method : str
+        The one that was asked for.
+    given : mapping
+        Values of options by parameter; None where an option was left out.
+
+    Returns
+    -------
+    Estimator
+        Not fitted yet.
+    """
+    chosen = methods[method]
+    settings = {name: value for name, value in given.items() if value is not None}
+    for name in settings:
+        if name not in chosen.parameters:
+            _refuse(name, method, [other for other in methods if name in methods[other].parameters])
+    return chosen.estimator(**{**chosen.fixed, **settings})
+
+
+def _refuse(name: str, method: str, others: list[str]) -> None:
+    context = click.get_current_context()
+    flags = {option.name: option.opts[-1] for option in context.command.params}
+    flag = flags.get(name, f"--{name}")
+    raise click.UsageError(f"{flag} is for --method {' or '.join(others)}, not {method}", context)
+
+
+def learn_options(function: Function) -> Function:
+    """The options that all `learn` commands have."""
+    options = [
+        click.option("--output", "-o", required=True, metavar="MODEL", help="Model file to write."),
+        click.option(
+            "--threads",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Number of threads  [default: one per core]",
+        ),
+        seed_option,
+        json_option,
+        quiet_option,
+    ]
+    return reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a command says of its data and result beside the model itself.
+
+    Parameters
+    ----------
+    data : mapping
+        The files and their hashes, and how much they hold.
+    summary : str
+        What was learned from what, for one line on standard error.
+    layout : mapping
+        How the files are to be read, for the commands that come after.
+    found : mapping
+        What the learner chose or measured.
+    """
+
+    data: Mapping[str, Any]
+    summary: str
+    layout: Mapping[str, Any] = field(default_factory=dict)
+    found: Mapping[str, Any] = field(default_factory=dict)
+
+
+def learn(
+    estimator: Estimator,
+    method: str,
+    work: Callable[[Estimator, Say], Learned],
+    *,
+    output: str,
+    threads: int | None,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Read, fit and write.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        As `built` made it.
+    method : str
+        Its name, for the model file.
+    work : callable
+        Reads the data, fits the estimator, and says what was learned.
+    output, threads, seed, as_json, quiet
+        The values of `learn_options`.
+    """
+    require_folder(output)
+    settings = {name: _plain(value) for name, value in estimator.get_params().items()}
+    begin = time.perf_counter()
+    with watching("reading", quiet) as say:
+        estimator.set_params(random_state=seed, n_jobs=threads or -1, progress=say)
+        found = work(estimator, say)
+    seconds = round(time.perf_counter() - begin, 3)
+    learned = {
+        "method": method,
+        "seed": seed,
+        "settings": {name: value for name, value in settings.items() if name not in _OF_ALL},
+        "layout": dict(found.layout),
+        "data": dict(found.data),
+        **found.found,
+        "sigmastar": __version__,
+    }
+    save_model(estimator.model_, output, learned)
+    if as_json:
+        print_figures({**learned, "seconds": seconds}, as_json=True)
+    tell(f"{output}: {method}, {found.summary} in {seconds:.1f} s", quiet)
+
+
+_OF_ALL = ("random_state", "n_jobs", "progress")
+
+
+def _plain(value: Any) -> Any:
+    """A parameter as JSON can hold it; functions by their names."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return getattr(value, "__name__", str(value))

@@ -1,0 +1,174 @@
+"""The manner of scikit-learn, without scikit-learn.
+
+A constructor only stores its arguments under their own names; `fit` sets attributes that end in `_`
+and returns the estimator. That is all that `clone`, `GridSearchCV` and `Pipeline` ask for, besides
+`__sklearn_tags__`: scikit-learn is imported there and nowhere else, and only it calls that method.
+
+An estimator is a dataclass of its parameters, so that its constructor is written by its declaration:
+
+    @dataclass(eq=False, repr=False)
+    class SpectralAutomaton(SequenceEstimator):
+        method: str = "fast"
+        n_states: int | str = "auto"
+
+Attributes that `fit` sets are declared in a base class that is no dataclass, or not at all.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+from sigmastar.core.errors import NotFittedError
+from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import Progress
+
+RandomState = int | np.random.Generator | None
+Self = TypeVar("Self", bound="Estimator")
+Choice = TypeVar("Choice")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Estimator:
+    """Parameters by name, and what `fit` found by names that end in `_`.
+
+    Parameters
+    ----------
+    random_state : int, Generator or None
+        Seed, or source, of all random choices.
+    n_jobs : int or None
+        Number of threads; -1: one per core, None: one. It changes no result.
+    progress : callable or None
+        Called with what is being done, and the share that is done where it is known.
+    """
+
+    random_state: RandomState = 0
+    n_jobs: int | None = -1
+    progress: Progress | None = None
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        """The threads that this estimator may use, and one for BLAS."""
+        with limited_threads(n_threads(self.n_jobs)):
+            yield
+
+    @classmethod
+    def parameter_defaults(cls) -> dict[str, Any]:
+        """The names of the constructor's arguments, with their defaults."""
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        return {parameter.name: parameter.default for parameter in parameters}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments that this estimator was made with; none of them is an estimator in turn."""
+        return {name: getattr(self, name) for name in self.parameter_defaults()}
+
+    def set_params(self: Self, **params: Any) -> Self:
+        known = self.parameter_defaults()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = self.parameter_defaults()
+        changed = [f"{n}={v!r}" for n, v in self.get_params().items() if not _is(v, defaults[n])]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def check_fitted(self) -> None:
+        """Raise `NotFittedError` before `fit`."""
+        if not self.__sklearn_is_fitted__():
+            name = type(self).__name__
+            raise NotFittedError(f"this {name} is not fitted yet; call fit with your strings first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(_is_fitted_name(name) for name in vars(self))
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=False, string=True),
+        )
+
+    def __getattr__(self, name: str) -> Any:  # asked only where there is no such attribute
+        if _is_fitted_name(name):
+            self.check_fitted()
+        raise AttributeError(f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}")
+
+    def _why_absent(self, name: str) -> str:
+        """What to say of an attribute that fitted estimators of other kinds have."""
+        return ""
+
+    def _replace_fitted(self, **attributes: Any) -> None:
+        """Forget all that an earlier `fit` set, then set what was found and is not None."""
+        for name in [name for name in vars(self) if _is_fitted_name(name)]:
+            delattr(self, name)
+        for name, value in attributes.items():
+            if value is not None:
+                setattr(self, name, value)
+
+
+def n_threads(n_jobs: int | None) -> int | None:
+    """The number of threads that `n_jobs` asks for; None stands for one per core.
+
+    Examples
+    --------
+    >>> n_threads(None), n_threads(2), n_threads(-1)
+    (1, 2, None)
+    """
+    if n_jobs is None:
+        return 1
+    if n_jobs == -1:
+        return None
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs < 1:
+        raise ValueError(f"n_jobs={n_jobs!r} must be -1 (one thread per core), None (one), or 1 or more")
+    return int(n_jobs)
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """A generator of random numbers; one that is given is used as it is, and moves on."""
+    return np.random.default_rng(random_state)
+
+
+def _is_fitted_name(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
+
+
+def _is(value: Any, default: Any) -> bool:
+    return value is default or (type(value) is type(default) and bool(np.all(value == default)))
+
+
+def chosen(table: Mapping[str, Choice], value: str | Choice, name: str) -> Choice:
+    """What a parameter names in a table of choices; a choice itself is taken as it is."""
+    if not isinstance(value, str):
+        return value
+    if value not in table:
+        raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, table))}")
+    return table[value]
+
+
+def positive(value: int, name: str) -> int:
+    """A whole number above zero."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a whole number, 1 or more")
+    return int(value)
+
+
+def positive_or_auto(value: int | str, name: str) -> int | None:
+    """A whole number above zero, or None where it is left to the learner."""
+    if value is None or value == "auto":
+        return None
+    try:
+        return positive(value, name)  # type: ignore[arg-type]
+    except ValueError:
+        raise ValueError(f"{name}={value!r} must be 'auto' or a whole number, 1 or more") from None

@@ -1,0 +1,141 @@
+"""Compiled kernels: the one place that knows numba.
+
+Kernels release the interpreter lock, so that threads may run them side by side, and what was compiled is kept
+on disk (`kernel_store`). Kernels and parts may call each other, and share constants, across modules: an entry
+is named by a digest of all that its code was made from (`kernel_key`). One rule is left: a kernel calls
+kernels, parts and what numba knows, and nothing else.
+
+A helper that one place calls is a `part`: compiled by itself it would pass through the optimizer twice, there
+and again inside its caller, and get an entry from Python that nothing uses.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numba
+from numba.core import compiler, event, serialize
+from numba.core.runtime import nrt
+from numba.cpython.unsafe.numbers import trailing_zeros
+from numba.misc import appdirs
+
+from sigmastar.core.kernel_store import KernelCache, cache_problem
+
+_config: Any = numba.config
+_event: Any = event
+_CompileResult: Any = compiler.CompileResult
+_llvm: Any = sys.modules["llvmlite.binding"]  # numba has imported it
+_runtime: Any = nrt.rtsys
+_serialize: Any = serialize
+_user_cache_dir: Any = appdirs.user_cache_dir
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+__all__ = ["cache_problem", "compiled_seconds", "fast_kernel", "kernel", "lowest_bit", "on_compile", "part"]
+
+_ANY_ORDER = frozenset({"reassoc", "nsz", "contract", "arcp"})
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` at its first call, with a cache on disk where one can be written."""
+    return _compiled(function, frozenset())
+
+
+def fast_kernel(function: Function) -> Function:
+    """A kernel whose sums may be taken in any order, so that they fill the vector registers."""
+    return _compiled(function, _ANY_ORDER)
+
+
+def part(function: Function) -> Function:
+    """A helper that is written into the kernels that call it; their freedoms are then its own."""
+    return cast(Function, numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+
+
+def _compiled(function: Function, freedoms: frozenset[str]) -> Function:
+    fastmath = set(freedoms) if freedoms else False
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    if compiled is not function:  # it is where NUMBA_DISABLE_JIT is set
+        compiled._cache = KernelCache(compiled)
+    return cast(Function, compiled)
+
+
+def _lowest_bit(bits: Any) -> Any:
+    """What `trailing_zeros` compiles to, of the type of `bits`; the width where no bit is set."""
+    value, width = int(bits), 8 * getattr(bits, "itemsize", 8)
+    return type(bits)((value & -value).bit_length() - 1 if value else width)
+
+
+lowest_bit = cast(Callable[[int], int], _lowest_bit if _config.DISABLE_JIT else trailing_zeros)
+"""In kernels: the number of the lowest bit that is set."""
+
+
+# What is going on: compilation takes seconds where learning may take less.
+
+
+class _Stopwatch(event.Listener):
+    """Times compilation; numba compiles under a lock, so starts and ends never interleave."""
+
+    def __init__(self) -> None:
+        self.seconds, self.began, self.depth = 0.0, 0.0, 0
+        self.waiting: list[Callable[[], None]] = []
+
+    def on_start(self, _: object) -> None:
+        self.depth += 1
+        if self.depth == 1:  # kernels that a kernel calls are compiled within it
+            self.began = time.perf_counter()
+        while self.waiting:
+            self.waiting.pop(0)()
+
+    def on_end(self, _: object) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.seconds += time.perf_counter() - self.began
+
+    def total(self) -> float:
+        return self.seconds + (time.perf_counter() - self.began if self.depth else 0.0)
+
+
+_stopwatch = _Stopwatch()
+_event.register("numba:compile", _stopwatch)
+
+
+def compiled_seconds() -> float:
+    """Seconds that this process has spent on compiling so far; kernels read from the cache take none.
+
+    Returns
+    -------
+    float
+        Wall-clock seconds, those of a compilation under way included.
+    """
+    return _stopwatch.total()
+
+
+def on_compile(callback: Callable[[], None]) -> Callable[[], None]:
+    """Have `callback` called once, when the next kernel is compiled that is not in the cache.
+
+    Parameters
+    ----------
+    callback : callable
+        Takes nothing. Called before the compilation, by the thread that needs the kernel.
+
+    Returns
+    -------
+    callable
+        Takes the callback back, called or not; say, when the command that gave it has ended.
+
+    Examples
+    --------
+    >>> forget = on_compile(lambda: print("compiling kernels (once)"))
+    >>> forget()
+    """
+    _stopwatch.waiting.append(callback)
+
+    def forget() -> None:
+        with suppress(ValueError):
+            _stopwatch.waiting.remove(callback)
+
+    return forget

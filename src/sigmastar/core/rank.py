@@ -1,0 +1,151 @@
+"""How many states: held-out likelihood decides, the singular spectrum against its noise stands beside it.
+
+A block is seen with sampling noise, H^ = H + E, and a singular value of H^ below the largest of E says
+nothing. Two estimates of that largest value:
+
+    table of T counts, scaled by the roots of row and column sums:   (sqrt(rows) + sqrt(columns)) / sqrt(T)
+    any block, from two halves of the data:                          s_1((H^_1 - H^_2) / 2)
+
+The first is the edge of the spectrum of a matrix of independent entries of variance 1 / T (Marchenko
+and Pastur, 1967) and needs disjoint classes. The second holds for any statistic: half the difference
+of two halves has the variance of their mean, and none of its signal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sigmastar.core.factors import Factors, Matrix, iterative_svd
+
+Array = NDArray[np.float64]
+Score = Callable[[int], float | Array]
+"""The held-out log-likelihood of a model with so many states: one number, or one for each structure."""
+Rule = Callable[[Sequence[int], list[Array]], tuple[int, str]]
+"""Picks the position of a candidate, given the scores of all, and says why."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankEvidence:
+    """The number of states that was chosen, and what the choice rests on."""
+
+    singular_values: Array
+    noise_level: float | None
+    candidates: tuple[int, ...]
+    scores: tuple[float, ...]  # mean held-out score of each candidate
+    chosen: int
+    reason: str
+
+    @property
+    def above_noise(self) -> int | None:
+        """How many of the singular values known stand above the noise level."""
+        return None if self.noise_level is None else count_above(self.singular_values, self.noise_level)
+
+    def __str__(self) -> str:
+        lines = [f"{self.chosen} states: {self.reason}"]
+        if self.noise_level is not None:
+            above = f"{self.above_noise} of {len(self.singular_values)} singular values"
+            lines.append(f"{above} stand above the noise level {self.noise_level:.3g}")
+        lines.append("states  singular value  held-out score")
+        for n_states, score in zip(self.candidates, self.scores, strict=True):
+            mark = " <" if n_states == self.chosen else ""
+            lines.append(f"{n_states:6d}  {self.singular_values[n_states - 1]:14.6g}  {score:14.6f}{mark}")
+        return "\n".join(lines)
+
+
+def noise_level(n_outsides: int, n_insides: int, n_counts: float) -> float:
+    """The largest singular value of chance alone in a scaled table of `n_counts` counts."""
+    if n_counts <= 0:
+        raise ValueError("a noise level needs at least one count")
+    return float((np.sqrt(n_outsides) + np.sqrt(n_insides)) / np.sqrt(n_counts))
+
+
+def split_half_noise(first: Matrix, second: Matrix) -> float:
+    """The largest singular value of the noise in (first + second) / 2, blocks of two halves of the data."""
+    difference = sparse.csr_array(first - second) * 0.5
+    if min(difference.shape) <= 200:
+        return float(np.linalg.norm(difference.toarray(), 2))
+    return float(iterative_svd(difference, 1)[1][0]) if difference.count_nonzero() else 0.0
+
+
+def count_above(singular_values: Array, level: float) -> int:
+    return int((singular_values > level).sum())
+
+
+def candidate_ranks(limit: int, most: int = 100) -> tuple[int, ...]:
+    """A ladder 1, 2, 3, 4, 6, 8, 11, 16, .. up to `limit` and `most`: half an octave a step."""
+    top = min(limit, most)
+    if top < 1:
+        raise ValueError(f"there are no numbers of states to try between 1 and {top}")
+    steps = np.round(2 ** (np.arange(2 * np.log2(top) + 1) / 2)).astype(int)
+    return tuple(sorted({*(int(n) for n in steps if n <= top), *range(1, min(top, 4) + 1), top}))
+
+
+def best_score(candidates: Sequence[int], scores: list[Array]) -> tuple[int, str]:
+    """The best mean held-out score; of equals, the smaller number of states."""
+    best = int(np.argmax([row.mean() for row in scores]))
+    return best, f"the best held-out score of {len(candidates)} candidates"
+
+
+def one_standard_error(candidates: Sequence[int], scores: list[Array]) -> tuple[int, str]:
+    """The fewest states whose mean score is within one standard error of the best.
+
+    The error is that of the paired difference, structure by structure, so scores must come one for
+    each; with one number a candidate, only equals of the best are within.
+    """
+    best, _ = best_score(candidates, scores)
+    within = (k for k, row in enumerate(scores) if _is_within_error(scores[best], row))
+    return min(within, key=lambda k: candidates[k]), "the fewest states within one standard error of the best"
+
+
+def _is_within_error(best: Array, other: Array) -> bool:
+    if not np.isfinite(other).all():
+        return other is best
+    loss = best - other
+    error = loss.std(ddof=1) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
+    return bool(loss.mean() <= error)
+
+
+def choose_rank(
+    spectrum: Factors | Array,
+    score: Score,
+    candidates: Sequence[int] | None = None,
+    noise_level: float | None = None,
+    rule: Rule = best_score,
+) -> RankEvidence:
+    """Score every candidate number of states on held-out data and choose by `rule`.
+
+    The default takes the best score: the aim is a good model, and held-out likelihood already charges
+    for states that fit noise. Use `one_standard_error` for the smallest model that is hardly worse.
+    Where no candidate gives all held-out structures positive mass, the noise level decides.
+    """
+    values = spectrum.singular_values if isinstance(spectrum, Factors) else np.asarray(spectrum)
+    tried = tuple(sorted(candidates or candidate_ranks(len(values))))
+    if tried[0] < 1 or tried[-1] > len(values):
+        raise ValueError(f"candidates {tried} do not lie between 1 and the {len(values)} singular values")
+    scores = [_as_row(score(n_states)) for n_states in tried]
+    means = tuple(float(row.mean()) for row in scores)
+    if np.isneginf(means).all():
+        position, reason = _by_noise(tried, values, noise_level)
+    else:
+        position, reason = rule(tried, scores)
+    return RankEvidence(values, noise_level, tried, means, tried[position], reason)
+
+
+def _as_row(score: float | Array) -> Array:
+    """Scores as a vector; NaN counts as no likelihood at all."""
+    row = np.atleast_1d(np.asarray(score, dtype=np.float64))
+    return np.where(np.isnan(row), -np.inf, row)
+
+
+def _by_noise(tried: tuple[int, ...], values: Array, level: float | None) -> tuple[int, str]:
+    """The most states that stand above the noise, where scores do not tell candidates apart."""
+    blind = "no candidate gives all held-out data positive mass"
+    if level is None:
+        return 0, f"{blind}, and no noise level is known: the fewest states tried"
+    fitting = [k for k, n_states in enumerate(tried) if n_states <= count_above(values, level)]
+    return (fitting[-1] if fitting else 0), f"{blind}: as many as stand above the noise"

@@ -1,1 +1,0 @@
-"""Readers, writers and generators: what comes into models from outside, and what leaves them."""

@@ -1,0 +1,1 @@
+"""Containers of data, their formats and generators."""

@@ -1,0 +1,137 @@
+"""Head-modifier sequences: what head automata generate.
+
+A projective tree falls apart into one sequence of modifiers for each head and direction, read from the
+head outwards: word w gives sequences 2w (left) and 2w + 1 (right), sentence s gives 2N + s, the
+modifiers of its root, with N words in all. The sort of a sequence is its head's symbol and direction:
+
+    sort = 2 * symbol + direction,   the root's is 2 * (number of symbols)        (left 0, right 1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.signature import Sort
+from sigmastar.dependency.data.treebank import DependencyTreebank, Heads, Offsets
+
+LEFT, RIGHT = 0, 1
+DIRECTIONS = ("left", "right")
+ROOT = "*"
+
+Codes = NDArray[np.int32]
+
+
+def _joined(treebank: DependencyTreebank) -> list[str]:
+    pairs = zip(treebank.upos, treebank.xpos, strict=True)
+    return [upos if upos == xpos else f"{upos}+{xpos}" for upos, xpos in pairs]
+
+
+SYMBOLS: Mapping[str, Callable[[DependencyTreebank], list[str]]] = MappingProxyType(
+    {
+        "upos": lambda treebank: treebank.upos,
+        "xpos": lambda treebank: treebank.xpos,
+        "upos+xpos": _joined,
+    }
+)
+"""What automata read: a symbol for each word of a treebank."""
+
+
+def head_sorts(alphabet: Alphabet) -> tuple[Sort, ...]:
+    """The name (head, direction) of every sort, in the order of their numbers."""
+    words = [(symbol, direction) for symbol in alphabet for direction in DIRECTIONS]
+    return (*words, (ROOT, DIRECTIONS[RIGHT]))
+
+
+@dataclass(frozen=True, eq=False)
+class ModifierSequences:
+    """Sequence q has sort `sorts[q]` and modifies by the words `words[offsets[q]:offsets[q + 1]]`."""
+
+    sorts: Codes
+    words: NDArray[np.int64]
+    offsets: Offsets
+
+    @classmethod
+    def of(cls, head: Heads, offsets: Offsets, codes: Codes, n_symbols: int) -> ModifierSequences:
+        """All sequences of projective trees; `codes` are the symbols of the words."""
+        n, n_sentences = int(offsets[-1]), len(offsets) - 1
+        word = np.arange(n)
+        sentence = np.repeat(np.arange(n_sentences), np.diff(offsets))
+        top = offsets[sentence] + head - 1
+        sequence = np.where(head == 0, 2 * n + sentence, 2 * top + (word > top))
+        distance = np.where(head == 0, word, np.abs(word - top))
+        ends = np.zeros(2 * n + n_sentences + 1, dtype=np.int64)
+        np.cumsum(np.bincount(sequence, minlength=2 * n + n_sentences), out=ends[1:])
+        sorts = np.concatenate(
+            [
+                (2 * codes[:, None] + np.arange(2, dtype=np.int32)).ravel(),
+                np.full(n_sentences, 2 * n_symbols, dtype=np.int32),
+            ]
+        ).astype(np.int32)
+        return cls(sorts, np.lexsort((distance, sequence)).astype(np.int64), ends)
+
+    def __len__(self) -> int:
+        return len(self.sorts)
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedSequences:
+    """Distinct sequences of modifiers with how often each occurs, sort by sort.
+
+    Those of sort s are `sort_starts[s]:sort_starts[s + 1]`.
+    """
+
+    alphabet: Alphabet
+    strings: Strings
+    counts: NDArray[np.float64]
+    sort_starts: NDArray[np.int64]
+    origin: NDArray[np.int64]  # which of them each sequence of the treebank is
+
+    @classmethod
+    def of(cls, sequences: ModifierSequences, codes: Codes, alphabet: Alphabet) -> WeightedSequences:
+        """Count equal sequences of one sort once: the sort is read as if it were a first symbol."""
+        n_symbols, n_sorts = len(alphabet), 2 * len(alphabet) + 1
+        modifiers = codes[sequences.words]
+        places = sequences.offsets[:-1]
+        marked = Strings(
+            Alphabet(range(n_symbols + n_sorts)),
+            np.insert(modifiers, places, sequences.sorts + n_symbols).astype(np.int32),
+            sequences.offsets + np.arange(len(sequences) + 1),
+        )
+        node = PrefixTrie.of(marked).string_node
+        _, first, inverse = np.unique(node, return_index=True, return_inverse=True)
+        counts = np.bincount(inverse).astype(np.float64)
+        order = np.argsort(sequences.sorts[first], kind="stable")
+        chosen = first[order]
+        starts = np.searchsorted(sequences.sorts[chosen], np.arange(n_sorts + 1))
+        kept = Strings(alphabet, modifiers, sequences.offsets).select(chosen)
+        places = np.empty_like(order)
+        places[order] = np.arange(len(order))
+        return cls(alphabet, kept, counts[order], starts, places[inverse])
+
+    @property
+    def n_sorts(self) -> int:
+        return len(self.sort_starts) - 1
+
+    @property
+    def sort_of_sequence(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(self.n_sorts), np.diff(self.sort_starts))
+
+    def with_counts(self, counts: NDArray[np.float64]) -> WeightedSequences:
+        """Those with a count, which may be another one than before; they come from no treebank."""
+        chosen = np.flatnonzero(counts > 0)
+        starts = np.searchsorted(self.sort_of_sequence[chosen], np.arange(self.n_sorts + 1))
+        kept = self.strings.select(chosen)
+        return WeightedSequences(self.alphabet, kept, counts[chosen], starts, np.arange(len(chosen)))
+
+    def of_sort(self, sort: int) -> tuple[Strings, NDArray[np.float64]]:
+        """The distinct sequences of one sort, and their counts."""
+        chosen = np.arange(self.sort_starts[sort], self.sort_starts[sort + 1])
+        return self.strings.select(chosen), self.counts[chosen]

@@ -1,0 +1,141 @@
+"""Labels of arcs: a linear classifier over hashed indicators of head and modifier.
+
+    P(label | arc) prop. to exp(sum of theta[f, label] over the indicators f of the arc)
+
+Rows of `words` are as in `arcs`: tag, coarse tag, word, ending; position 0 of a sentence is its root.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.jit import kernel, part
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+N_INDICATORS = 32
+
+
+@kernel
+def _mixed(key: np.uint64, value: int) -> np.uint64:
+    product = (key ^ np.uint64(value + 3)) * np.uint64(0x9E3779B97F4A7C15)
+    return product ^ (product >> np.uint64(29))
+
+
+@kernel
+def _place(template: int, a: int, b: int, c: int, mask: int) -> int:
+    key = _mixed(_mixed(_mixed(np.uint64(template), a), b), c)
+    return np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))  # type: ignore[return-value]
+
+
+@part
+def _around(heads: Codes, m: int) -> tuple[int, int, int, int]:
+    """The first and the last modifier of m, and its siblings next to it: inwards and outwards; 0: none."""
+    h = heads[m]
+    first = last = inner = outer = 0
+    for k in range(1, len(heads)):
+        if heads[k] == m:
+            first = k if first == 0 else first
+            last = k
+        elif heads[k] == h and k != m and (k < h) == (m < h):
+            if abs(k - h) < abs(m - h):
+                inner = k if inner == 0 or abs(k - m) < abs(inner - m) else inner
+            else:
+                outer = k if outer == 0 or abs(k - m) < abs(outer - m) else outer
+    return first, last, inner, outer
+
+
+@kernel
+def _indicators(words: Codes, heads: Codes, m: int, mask: int, found: Longs) -> None:
+    h, end = heads[m], len(words) - 1
+    side = (1 if m > h else 0) + (2 if abs(m - h) == 1 else 0)
+    ht, hu, hw, hs = words[h]
+    mt, mu, mw, ms = words[m]
+    first, last, inner, outer = _around(heads, m)
+    before, after = words[m - 1, 0], words[m + 1, 0] if m < end else -2
+    place = 2 * (inner == 0) + (outer == 0)
+    grand = words[heads[h], 0] if h > 0 else -2
+    found[0] = _place(0, side, ht, mt, mask)
+    found[1] = _place(1, side, hu, mu, mask)
+    found[2] = _place(2, side, mt, 0, mask)
+    found[3] = _place(3, side, ht, 0, mask)
+    found[4] = _place(4, mw, mt, 0, mask)
+    found[5] = _place(5, mw, ht, side, mask)
+    found[6] = _place(6, hw, mt, side, mask)
+    found[7] = _place(7, hw, mu, 0, mask)
+    found[8] = _place(8, hw, mw, 0, mask)
+    found[9] = _place(9, mt, before, ht, mask)
+    found[10] = _place(10, mt, after, ht, mask)
+    found[11] = _place(11, place, mt, ht, mask)
+    found[12] = _place(12, place, side, mu, mask)
+    found[13] = _place(13, place, hw, mu, mask)
+    found[14] = _place(14, before, mt, after, mask)
+    found[15] = _place(15, grand, ht, mt, mask)
+    found[16] = _place(16, min(abs(m - h), 10), hu, mu, mask)
+    found[17] = _place(17, words[first, 0], mt, ht, mask)
+    found[18] = _place(18, words[last, 0], mt, ht, mask)
+    found[19] = _place(19, ms, mt, ht, mask)
+    found[20] = _place(20, words[first, 2], mt, hu, mask)  # a preposition or a conjunction, as a word
+    found[21] = _place(21, words[first, 2], hw, mu, mask)
+    found[22] = _place(22, words[last, 2], mt, hu, mask)
+    found[23] = _place(23, words[inner, 0], mt, ht, mask)
+    found[24] = _place(24, words[outer, 0], mt, ht, mask)
+    found[25] = _place(25, words[inner, 1], words[outer, 1], mu, mask)
+    found[26] = _place(26, hs, mt, side, mask)
+    found[27] = _place(27, hs, ms, side, mask)
+    found[28] = _place(28, words[m - 1, 2], mt, side, mask)
+    found[29] = _place(29, words[m + 1, 2] if m < end else -2, mt, side, mask)
+    found[30] = _place(30, mw, hu, words[first, 1], mask)
+    found[31] = _place(31, mw, before, after, mask)
+
+
+@kernel
+def predict_labels(words: Codes, heads: Codes, starts: Longs, theta: Array) -> Codes:
+    """The best label of every position's arc (roots: -1). `heads` are counted within the sentence."""
+    n_labels, mask = theta.shape[1], theta.shape[0] - 1
+    found, scores = np.empty(N_INDICATORS, np.int64), np.empty(n_labels)
+    labels = np.full(len(words), -1, np.int32)
+    for q in range(len(starts) - 1):
+        rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
+        for m in range(1, len(rows)):
+            _indicators(rows, tops, m, mask, found)
+            scores[:] = 0.0
+            for k in range(N_INDICATORS):
+                row = theta[found[k]]
+                for label in range(n_labels):
+                    scores[label] += row[label]
+            labels[starts[q] + m] = np.argmax(scores)
+    return labels
+
+
+@kernel
+def ascend_labels(
+    words: Codes, heads: Codes, labels: Codes, starts: Longs, order: Longs, theta: Array, squares: Array,
+    rate: float,
+) -> None:  # fmt: skip
+    """One pass of adaptive gradient steps of the log-likelihood, sentences in the given order."""
+    n_labels, mask = theta.shape[1], theta.shape[0] - 1
+    found, scores = np.empty(N_INDICATORS, np.int64), np.empty(n_labels)
+    for q in order:
+        rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
+        for m in range(1, len(rows)):
+            _indicators(rows, tops, m, mask, found)
+            scores[:] = 0.0
+            for k in range(N_INDICATORS):
+                row = theta[found[k]]
+                for label in range(n_labels):
+                    scores[label] += row[label]
+            scores -= scores.max()
+            chances = np.exp(scores)
+            chances /= -chances.sum()
+            chances[labels[starts[q] + m]] += 1.0
+            for k in range(N_INDICATORS):
+                row, sizes = theta[found[k]], squares[found[k]]
+                for label in range(n_labels):
+                    slope = chances[label]
+                    if abs(slope) > 1e-3:
+                        sizes[label] += slope * slope
+                        row[label] += rate * slope / np.sqrt(sizes[label])

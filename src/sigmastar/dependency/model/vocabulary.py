@@ -1,0 +1,138 @@
+"""How the words of a treebank become numbers: symbols for automata, coarse tags and words for arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.dependency.data.sequences import SYMBOLS, Codes
+from sigmastar.dependency.data.treebank import DependencyTreebank
+
+Longs = NDArray[np.int64]
+
+N_COARSE = 30
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Sentences in numbers: a symbol for every word, and where asked a row for every word and root."""
+
+    codes: Codes
+    offsets: Longs
+    rows: Codes | None  # tag, coarse tag, word and ending; each sentence has its root first
+
+    @property
+    def starts(self) -> Longs:
+        """Where the rows of each sentence begin."""
+        return self.offsets + np.arange(len(self.offsets))
+
+    @property
+    def squares(self) -> Longs:
+        """Where tables [head, modifier] of each sentence begin, if they lie flat one after the other."""
+        return np.concatenate([[0], np.cumsum((np.diff(self.offsets) + 1) ** 2)])
+
+    def part(self, low: int, high: int) -> Encoded:
+        """The sentences from low to high."""
+        starts = self.starts
+        return Encoded(
+            self.codes[self.offsets[low] : self.offsets[high]],
+            self.offsets[low : high + 1] - self.offsets[low],
+            None if self.rows is None else self.rows[starts[low] : starts[high]],
+        )
+
+    def select(self, sentences: NDArray[np.intp]) -> Encoded:
+        """Some sentences, in that order."""
+        words, offsets = gathered(self.offsets, sentences)
+        rows = None if self.rows is None else self.rows[gathered(self.starts, sentences)[0]]
+        return Encoded(self.codes[words], offsets, rows)
+
+
+def gathered(offsets: Longs, sentences: NDArray[np.intp]) -> tuple[Longs, Longs]:
+    """The places of the words of some sentences, and where each sentence begins among them."""
+    lengths = np.diff(offsets)[sentences]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return np.repeat(offsets[sentences] - ends[:-1], lengths) + np.arange(ends[-1]), ends
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """How the words of a treebank become numbers."""
+
+    symbols: str  # which of SYMBOLS
+    alphabet: Alphabet
+    likeness: Mapping[str, str]  # for each coarse tag the symbol that stands for unknown ones
+    common: str  # the symbol for all else
+    coarse: Mapping[str, int]
+    words: Mapping[str, int]  # empty where words do not count
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the symbols are the coarse tags themselves."""
+        return all(name == tag for tag, name in self.likeness.items()) and set(self.likeness) == set(
+            self.alphabet
+        )
+
+    def codes(self, treebank: DependencyTreebank) -> Codes:
+        """The symbol of every word; unknown ones are taken for the most frequent of their coarse tag."""
+        table, names = self.alphabet.codes, SYMBOLS[self.symbols](treebank)
+        codes = np.fromiter((table.get(name, -1) for name in names), np.int32, len(names))
+        for at in np.flatnonzero(codes < 0).tolist():
+            codes[at] = table[self.likeness.get(treebank.upos[at], self.common)]
+        return codes
+
+    def encode(self, treebank: DependencyTreebank, rows: bool = True) -> Encoded:
+        codes = self.codes(treebank)
+        table = self.rows(treebank, codes) if rows else None
+        return Encoded(codes, treebank.sentence_offsets, table)
+
+    def rows(self, treebank: DependencyTreebank, codes: Codes) -> Codes:
+        """Tag, coarse tag, word and ending of every position, each sentence with its root first."""
+        n, n_sentences = treebank.n_words, len(treebank)
+        rows = np.empty((n + n_sentences, 4), dtype=np.int32)
+        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1, -1)
+        places = word_positions(treebank.sentence_offsets)
+        rows[places, 0] = codes
+        rows[places, 1] = [self.coarse.get(tag, N_COARSE) for tag in treebank.upos]
+        if self.words:
+            forms = {form: (self.words.get(form.lower(), -1), ending(form)) for form in set(treebank.form)}
+            rows[places, 2:] = [forms[form] for form in treebank.form]
+        return rows
+
+    def to_header(self) -> dict[str, Any]:
+        return {
+            "symbols": self.symbols,
+            "alphabet": self.alphabet,
+            "likeness": [list(pair) for pair in self.likeness.items()],
+            "common": self.common,
+            "coarse": sorted(self.coarse, key=self.coarse.__getitem__),
+            "words": sorted(self.words, key=self.words.__getitem__),
+        }
+
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Vocabulary:
+        if header["symbols"] not in SYMBOLS:
+            raise ValueError(f"symbols {header['symbols']!r} are unknown")
+        return cls(
+            header["symbols"],
+            header["alphabet"],
+            dict(header["likeness"]),
+            header["common"],
+            {tag: number for number, tag in enumerate(header["coarse"])},
+            {word: number for number, word in enumerate(header["words"])},
+        )
+
+
+def ending(form: str) -> int:
+    """A number for the last letters of a word, the same in all processes."""
+    return crc32(form.lower()[-3:].encode()) & 0x7FFFFFFF
+
+
+def word_positions(offsets: Longs) -> Longs:
+    """Where the words stand when every sentence has its root before it."""
+    return np.arange(offsets[-1]) + np.repeat(np.arange(1, len(offsets)), np.diff(offsets))

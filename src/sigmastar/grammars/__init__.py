@@ -1,0 +1,7 @@
+"""Weighted context-free grammars, from brackets or from bare strings."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import exporter
+
+__getattr__, __dir__ = exporter(__name__)

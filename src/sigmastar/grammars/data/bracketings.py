@@ -1,0 +1,177 @@
+"""Strings with brackets: constituents as spans `begin:end` of at least two symbols, without labels.
+
+The spans of string s are `begins[span_offsets[s]:span_offsets[s + 1]]` and the same of `ends`, counted from
+the beginning of the string; each stands once. A binary tree over L symbols has L - 1 of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError
+from sigmastar.trees.data.tree import Tree
+
+Integers = NDArray[np.int64]
+Span = tuple[int, int]
+Leaf = Callable[[str, str], str | None]
+"""What a word below a label becomes; None leaves it out."""
+
+
+def its_word(label: str, word: str) -> str | None:
+    """Words themselves, without the traces of the Penn Treebank."""
+    return None if label == "-NONE-" else word
+
+
+def its_tag(label: str, word: str) -> str | None:
+    """The label right above a word, without traces."""
+    return None if label == "-NONE-" else label
+
+
+@dataclass(frozen=True, eq=False)
+class Bracketings:
+    """An immutable corpus of strings, each with a set of spans."""
+
+    strings: Strings
+    begins: Integers
+    ends: Integers
+    span_offsets: Integers
+
+    @classmethod
+    def of_spans(cls, strings: Strings, spans: Sequence[NDArray[np.int64] | Sequence[Span]]) -> Bracketings:
+        """One list of (begin, end) a string."""
+        if len(spans) != len(strings):
+            raise InputError(f"{len(strings)} strings, but spans of {len(spans)}")
+        offsets = np.concatenate([[0], np.cumsum([len(part) for part in spans])]).astype(np.int64)
+        flat = [np.asarray(part, dtype=np.int64).reshape(-1, 2) for part in spans]
+        both = np.concatenate([np.empty((0, 2), dtype=np.int64), *flat])
+        return cls(strings, both[:, 0].copy(), both[:, 1].copy(), offsets)
+
+    @classmethod
+    def of_trees(
+        cls, trees: Iterable[Tree], leaf: Leaf = its_word, alphabet: Alphabet | None = None
+    ) -> Bracketings:
+        """Trees without their labels; what is left of a tree without words is dropped.
+
+        >>> from sigmastar.trees.data.tree import Tree
+        >>> Bracketings.of_trees([Tree("S", ("a", Tree("X", ("b", "c"))))]).spans(0)
+        [(0, 3), (1, 3)]
+        """
+        read = [found for found in (_read(tree, leaf) for tree in trees) if found[0]]
+        strings = Strings.of([words for words, _ in read], alphabet=alphabet)
+        return cls.of_spans(strings, [sorted(spans, key=lambda s: (s[0], -s[1])) for _, spans in read])
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+    def spans(self, index: int) -> list[Span]:
+        """The spans of a string, outer before inner where they were given so."""
+        part = slice(self.span_offsets[index], self.span_offsets[index + 1])
+        return list(zip(self.begins[part].tolist(), self.ends[part].tolist(), strict=True))
+
+    def __iter__(self) -> Iterator[list[Span]]:
+        return (self.spans(index) for index in range(len(self)))
+
+    def select(self, indices: NDArray[np.intp] | Sequence[int]) -> Bracketings:
+        """The strings at `indices` with their spans."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        counts = np.diff(self.span_offsets)[chosen]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        places = np.arange(offsets[-1]) + np.repeat(self.span_offsets[chosen] - offsets[:-1], counts)
+        return Bracketings(self.strings.select(chosen), self.begins[places], self.ends[places], offsets)
+
+    def over(self, alphabet: Alphabet) -> Bracketings:
+        """The same over another alphabet."""
+        return Bracketings(self.strings.recoded(alphabet), self.begins, self.ends, self.span_offsets)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every string of L symbols has L - 1 spans, as binary trees do."""
+        return bool((np.diff(self.span_offsets) == self.strings.lengths - 1).all())
+
+    def binary(self) -> Bracketings:
+        """Binary trees with all these spans: what is flat branches to the right."""
+        lengths = self.strings.lengths.tolist()
+        found = [_binary(length, spans) for length, spans in zip(lengths, self, strict=True)]
+        return Bracketings.of_spans(self.strings, found)
+
+    def trees(self, label: str = "X") -> list[Tree]:
+        """Trees whose nodes all have one label and whose leaves are the symbols."""
+        return [_tree(list(map(str, self.strings[k])), self.spans(k), label) for k in range(len(self))]
+
+
+def right_branching(strings: Strings) -> Bracketings:
+    """Every symbol combines with all that follows."""
+    return Bracketings.of_spans(strings, [[(i, n) for i in range(n - 1)] for n in strings.lengths.tolist()])
+
+
+def left_branching(strings: Strings) -> Bracketings:
+    """Every symbol combines with all that precedes."""
+    return Bracketings.of_spans(
+        strings, [[(0, j) for j in range(n, 1, -1)] for n in strings.lengths.tolist()]
+    )
+
+
+def _read(tree: Tree, leaf: Leaf) -> tuple[list[str], set[Span]]:
+    words: list[str] = []
+    spans: set[Span] = set()
+    waiting: list[tuple[Tree | str | int, str]] = [(tree, "")]
+    while waiting:  # not by recursion: trees may be deeper than Python's stack
+        node, label = waiting.pop()
+        if isinstance(node, str):
+            word = leaf(label, node)
+            words.extend([] if word is None else [word])
+        elif isinstance(node, int):  # where a node began: here it ends
+            spans.update([(node, len(words))] if len(words) - node > 1 else [])
+        else:
+            waiting.append((len(words), ""))
+            waiting.extend((child, node.label) for child in reversed(node.children))
+    return words, spans
+
+
+def _binary(length: int, spans: Sequence[Span]) -> list[Span]:
+    """Add to nested spans those that combine the first child of a node with the rest, from the left."""
+    ordered = sorted({*spans, (0, length)}, key=lambda span: (span[0], -span[1]))
+    found: list[Span] = []
+    waiting = [(span, _children(span, ordered)) for span in ordered if span[1] - span[0] > 1]
+    for (_, end), children in waiting:
+        found.extend((begin, end) for begin, _ in children[:-1])
+    return sorted(set(found), key=lambda span: (span[0], -span[1]))
+
+
+def _children(span: Span, ordered: Sequence[Span]) -> list[Span]:
+    """The largest spans within one, and the single symbols between them."""
+    begin, end = span
+    inner = [s for s in ordered if begin <= s[0] and s[1] <= end and s != span]
+    children: list[Span] = []
+    at = begin
+    for low, high in inner:
+        if low >= at:
+            children.extend((k, k + 1) for k in range(at, low))
+            children.append((low, high))
+            at = high
+    return [*children, *((k, k + 1) for k in range(at, end))]
+
+
+def _tree(words: list[str], spans: Sequence[Span], label: str) -> Tree:
+    ordered = sorted({*spans, (0, len(words))}, key=lambda span: (span[0] - span[1], span[0]))
+    done: dict[Span, Tree] = {}
+    for span in reversed(ordered):  # narrow ones first
+        parts = _children(span, sorted(done, key=lambda s: (s[0], -s[1])))
+        done[span] = Tree(label, tuple(done.get(part, words[part[0]]) for part in parts))
+    return done[0, len(words)]
+
+
+def crossing(bracketings: Bracketings) -> int | None:
+    """The number (from 0) of a string two of whose spans cross, if there is one."""
+    for number, spans in enumerate(bracketings):
+        for (low, high), (begin, end) in pairwise(sorted(spans, key=lambda s: (s[0], -s[1]))):
+            if low < begin < high < end:
+                return number
+    return None

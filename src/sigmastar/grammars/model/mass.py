@@ -1,0 +1,90 @@
+"""What all strings of a weighted grammar weigh together, and how long they are.
+
+    z = w + A (z (x) z),  w = sum over words          the least solution: the mass below each state
+    m_l = initial . b_l,  b_1 = w,  b_l = sum over k of A (b_k (x) b_(l-k))     the mass of length l
+
+Newton's method from zero rises to the least solution of a grammar without negative weights (Etessami and
+Yannakakis 2009); elsewhere it is the solution that Newton's method finds, or there is none.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.grammars.model.grammar import WeightedGrammar
+
+Array = NDArray[np.float64]
+
+_STEPS = 200
+
+
+def state_masses(grammar: WeightedGrammar, tolerance: float = 1e-13) -> Array:
+    """The weight of all that can be derived from each state (the partition function)."""
+    word, operator = grammar.words.sum(axis=0), grammar.composition
+    masses = np.zeros(grammar.n_states)
+    for _ in range(_STEPS):
+        step = word + masses @ (operator @ masses).T - masses
+        try:
+            change = np.linalg.solve(np.eye(len(masses)) - _derivative(operator, masses), step)
+        except np.linalg.LinAlgError:  # a critical grammar: the plain iteration still rises
+            change = step
+        masses = masses + change
+        if not np.isfinite(masses).all() or np.abs(masses).max() > 1e12:
+            break
+        if np.abs(change).max() <= tolerance * max(1.0, np.abs(masses).max()):
+            return masses
+    raise ValueError(
+        "the weight of all strings is infinite or was not found; scale the composition down, or repair the "
+        "grammar by EM"
+    )
+
+
+def total_mass(grammar: WeightedGrammar) -> float:
+    """The sum of f over all strings; below 1 for a PCFG whose derivations need not end."""
+    return float(grammar.initial @ state_masses(grammar))
+
+
+def expected_length(grammar: WeightedGrammar) -> float:
+    """The mean length of strings under f / total mass."""
+    masses = state_masses(grammar)
+    derivative = _derivative(grammar.composition, masses)
+    if np.abs(np.linalg.eigvals(derivative)).max() >= 1.0 - 1e-9:
+        raise ValueError("the expected length is infinite: the grammar is critical")
+    lengths = np.linalg.solve(np.eye(len(masses)) - derivative, grammar.words.sum(axis=0))
+    return float(grammar.initial @ lengths / (grammar.initial @ masses))
+
+
+def length_masses(grammar: WeightedGrammar, max_length: int) -> Array:
+    """The mass of all strings of length 1, .., max_length."""
+    n, operator = grammar.n_states, grammar.composition.reshape(grammar.n_states, -1)
+    vectors = np.zeros((max_length + 1, n))
+    vectors[1] = grammar.words.sum(axis=0)
+    for length in range(2, max_length + 1):
+        pairs = vectors[1:length].T @ vectors[length - 1 : 0 : -1]
+        vectors[length] = operator @ pairs.ravel()
+    return vectors[1:] @ grammar.initial
+
+
+def normalised(grammar: WeightedGrammar) -> WeightedGrammar:
+    """The PCFG with the distribution f / total mass, for weights of which none is negative."""
+    if min(part.min(initial=0.0) for part in (grammar.initial, grammar.words, grammar.composition)) < 0.0:
+        raise ValueError("a grammar with negative weights is no distribution; repair it by EM")
+    masses = state_masses(grammar)
+    kept = masses > 0.0
+    if not kept.any():
+        raise ValueError("the grammar gives no string any weight")
+    scale = masses[kept]
+    initial = grammar.initial[kept] * scale
+    composition = grammar.composition[np.ix_(kept, kept, kept)] * scale[:, None] * scale
+    return WeightedGrammar(
+        grammar.alphabet,
+        initial / initial.sum(),
+        grammar.words[:, kept] / scale,
+        composition / scale[:, None, None],
+    )
+
+
+def _derivative(operator: Array, masses: Array) -> Array:
+    derivative: Array = operator @ masses + np.einsum("ijk,j->ik", operator, masses)
+    return derivative

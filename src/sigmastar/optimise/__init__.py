@@ -1,0 +1,1 @@
+"""Optimisation over matrices: proximal operators, solvers, completion."""

@@ -1,0 +1,151 @@
+"""Minimise loss(W) + penalty(W) over matrices: first-order methods behind one interface.
+
+    fobos   W <- prox(W - s_t grad loss(W)), s_t = c / sqrt(t)       Duchi and Singer (2009): as the paper
+    fista   the same from a point with momentum, the step found by doubling and halving, the momentum
+            dropped where the objective rises                          Beck and Teboulle (2009);
+                                                                       O'Donoghue and Candes (2015)
+
+`factored` (in its own file) replaces W by a product of two thin matrices. Each solver reports the same
+`Progress` to `watch` after every step, and stops where that says so; the best W is the last one given.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.optimise.proximal import Penalty
+
+Array = NDArray[np.float64]
+
+
+class Loss(Protocol):
+    """A smooth function of a matrix."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def value_and_gradient(self, matrix: Array) -> tuple[float, Array]: ...
+
+    def value(self, matrix: Array) -> float: ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a solver stands after a step."""
+
+    iteration: int
+    objective: float
+    cpu_seconds: float
+    weights: tuple[Array, ...]  # the matrix, or the two factors of it
+
+
+Watch = Callable[[Progress], bool]
+"""Told of every step; True stops the solver."""
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where a solver stopped, and the way there."""
+
+    matrix: Array
+    objectives: tuple[float, ...]
+    cpu_seconds: tuple[float, ...]
+
+    @property
+    def objective(self) -> float:
+        return self.objectives[-1]
+
+
+@dataclass
+class Trace:
+    """What is noted on the way."""
+
+    watch: Watch | None = None
+    tolerance: float = 0.0
+    objectives: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    begin: float = field(default_factory=time.process_time)
+
+    def done(self, objective: float, *weights: Array) -> bool:
+        """Note a step; whether it was the last."""
+        self.objectives.append(objective)
+        self.seconds.append(time.process_time() - self.begin)
+        step = Progress(len(self.objectives), objective, self.seconds[-1], weights)
+        return (self.watch is not None and self.watch(step)) or self._still()
+
+    def _still(self) -> bool:
+        """Whether five steps together gained less than the tolerance, relative to the objective."""
+        if len(self.objectives) < 6 or not self.tolerance:
+            return False
+        gain = self.objectives[-6] - self.objectives[-1]
+        return abs(gain) <= self.tolerance * max(abs(self.objectives[-1]), 1e-12)
+
+    def solution(self, matrix: Array) -> Solution:
+        return Solution(matrix, tuple(self.objectives), tuple(self.seconds))
+
+
+def fobos(
+    loss: Loss,
+    penalty: Penalty,
+    n_iterations: int = 200,
+    step: float = 1.0,
+    start: Array | None = None,
+    tolerance: float = 0.0,
+    watch: Watch | None = None,
+) -> Solution:
+    """Forward-backward splitting with steps that fall as 1 / sqrt(t)."""
+    matrix = np.zeros(loss.shape) if start is None else start
+    trace = Trace(watch, tolerance)
+    _, gradient = loss.value_and_gradient(matrix)
+    for t in range(1, n_iterations + 1):
+        size = step / math.sqrt(t)
+        matrix, penalised = penalty.prox(matrix - size * gradient, size)
+        value, gradient = loss.value_and_gradient(matrix)
+        if trace.done(value + penalised, matrix):
+            break
+    return trace.solution(matrix)
+
+
+def fista(
+    loss: Loss,
+    penalty: Penalty,
+    n_iterations: int = 200,
+    step: float = 1.0,
+    start: Array | None = None,
+    tolerance: float = 1e-6,
+    watch: Watch | None = None,
+) -> Solution:
+    """Accelerated proximal gradient with restart; the step grows by a fifth and halves where it must."""
+    matrix = ahead = np.zeros(loss.shape) if start is None else start
+    trace, momentum, best = Trace(watch, tolerance), 1.0, math.inf
+    for _ in range(n_iterations):
+        found, objective, step = _descend(loss, penalty, ahead, 1.2 * step)
+        if objective > best:  # the momentum has carried too far: start again from where we are
+            momentum = 1.0
+            found, objective, step = _descend(loss, penalty, matrix, step)
+        following = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
+        ahead = found + (momentum - 1.0) / following * (found - matrix)
+        matrix, momentum, best = found, following, min(best, objective)
+        if trace.done(objective, matrix):
+            break
+    return trace.solution(matrix)
+
+
+def _descend(loss: Loss, penalty: Penalty, point: Array, step: float) -> tuple[Array, float, float]:
+    """A proximal step from `point`, short enough for the quadratic bound to hold."""
+    value, gradient = loss.value_and_gradient(point)
+    while True:
+        found, penalised = penalty.prox(point - step * gradient, step)
+        change = found - point
+        bound = value + float(np.vdot(gradient, change)) + float(np.vdot(change, change)) / (2.0 * step)
+        reached = loss.value(found)
+        if reached <= bound + 1e-12 * abs(value) or step < 1e-12:
+            return found, reached + penalised, step
+        step /= 2.0

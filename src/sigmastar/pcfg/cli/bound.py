@@ -1,0 +1,116 @@
+"""`sigmastar bound`: how many samples the theory asks for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
+from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.errors import InputError, ModelFileError
+from sigmastar.core.model_files import load_model, read_header
+from sigmastar.pcfg.cli.use import read_sentences
+from sigmastar.pcfg.data.binary_form import BinaryForm
+from sigmastar.pcfg.data.derivations import Derivations
+from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
+from sigmastar.pcfg.model.probabilistic_grammar import (
+    ProbabilisticGrammar,
+    derivation_entropy,
+    log_probability_of,
+    sample_derivations,
+)
+from sigmastar.pcfg.theory.assumptions import estimate_assumptions
+from sigmastar.pcfg.theory.bounds import LOOSE, Complexity, describe
+from sigmastar.trees.data.tree import Tree
+
+_DRAWN = 2000  # derivations from the grammar itself, where no treebank tells its constants
+
+
+@click.command()
+@model_argument
+@click.option("--epsilon", type=click.FloatRange(min=0, min_open=True), required=True, help="In nats.")
+@click.option(
+    "--delta", type=click.FloatRange(0, 1, min_open=True, max_open=True), required=True, help="Of failure."
+)
+@click.option(
+    "--s", type=click.FloatRange(min=1, min_open=True), help="The margin is n^-s; the model's, or 1.5."
+)
+@click.option("--treebank", metavar="FILE", help="Trees that the constants are estimated from.")
+@seed_option
+@json_option
+@quiet_option
+def command(
+    model: str,
+    epsilon: float,
+    delta: float,
+    s: float | None,
+    treebank: str | None,
+    seed: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """How many samples MODEL's grammar needs to know risks to 2 epsilon with probability 1 - delta.
+
+    The constants of the distribution come from the treebank, or from derivations that the grammar draws.
+    The measured deviation is the difference between the log-losses on two halves of them.
+    """
+    grammar = _load(model)
+    with watching("estimating", quiet):
+        derivations = _derivations(grammar, treebank, seed)
+        figures = bound_figures(grammar, derivations, epsilon, delta, s or _exponent(model))
+    print_figures(figures, as_json)
+    tell(LOOSE, quiet)
+
+
+def bound_figures(
+    grammar: ProbabilisticGrammar, derivations: Derivations, epsilon: float, delta: float, s: float
+) -> dict[str, Any]:
+    """The bounds from derivations and from strings, what they rest on, and what was measured."""
+    assumptions = estimate_assumptions(grammar, derivations)
+    n_events = BinaryForm(grammar.events).binary.n_events
+    supervised, unsupervised = (Complexity(n_events, s, assumptions, kind) for kind in (True, False))
+    from_strings = unsupervised.bound(epsilon, delta)
+    losses = -log_probability_of(grammar, derivations)
+    return {
+        **describe(supervised.bound(epsilon, delta), abs(float(losses[::2].mean() - losses[1::2].mean()))),
+        "samples_from_strings": from_strings.samples,
+        "log10_samples_from_strings": from_strings.log_samples / float(np.log(10)),
+        "guarantee": supervised.guarantee(len(derivations), delta),
+        "n_derivations": len(derivations),
+        "n_events": n_events,
+        "s": s,
+        "entropy": derivation_entropy(grammar),
+        **assumptions.to_dict(),
+        "note": LOOSE,
+    }
+
+
+def _load(model: str) -> ProbabilisticGrammar:
+    loaded = load_model(model)
+    if not isinstance(loaded, (ProbabilisticCFG, HiddenMarkovModel)):
+        raise ModelFileError("is not a probabilistic grammar or a hidden Markov model", file=model)
+    return loaded
+
+
+def _derivations(grammar: ProbabilisticGrammar, treebank: str | None, seed: int) -> Derivations:
+    if treebank is None:
+        return sample_derivations(grammar, _DRAWN, np.random.default_rng(seed))
+    if not isinstance(grammar, ProbabilisticCFG):
+        raise InputError("holds trees, which a hidden Markov model has none of", file=treebank)
+    trees = [tree for tree in read_sentences(treebank) if isinstance(tree, Tree)]
+    if len(trees) < 2:
+        raise InputError("holds fewer than two trees", file=treebank)
+    try:
+        return grammar.derivations(trees)
+    except InputError as problem:
+        raise InputError(problem.problem, file=treebank) from None
+
+
+def _exponent(model: str) -> float:
+    learned = read_header(model)["learned"]
+    s = learned.get("s") if isinstance(learned, dict) else None
+    return float(s) if isinstance(s, float) and s > 1 else 1.5

@@ -1,0 +1,252 @@
+"""Insides on a chart, for rules of any length, with unary and lexical rules: strings of any length.
+
+Right sides are read from left to right along a trie (`pcfg.data.rule_trie`). For a span (i, j):
+
+    prefix(i, j, u.B) = sum over k of prefix(i, k, u) inside(k, j, B)       prefix(i, j, B) = inside(i, j, B)
+    inside(i, j, A)   = sum over rules A -> u of p(A -> u) prefix(i, j, u)  + unary and lexical rules
+
+Values of a span are kept times 2 ** -exponent, the largest in [1, 2), so that strings of any length stay
+finite. With `best` sums become maxima. Only nodes and symbols that occur in a span are visited, and only
+nodes that the next word can continue are kept for longer spans.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.jit import kernel, part
+
+Array = NDArray[np.float64]
+Integers = NDArray[Any]
+Rules = Any  # structures.rule_trie.ChartRules: numba knows named tuples by their fields
+
+
+@part
+def _cell(i: int, j: int) -> int:
+    return j * (j - 1) // 2 + i
+
+
+@part
+def _power(exponent: int) -> float:
+    return float(np.ldexp(1.0, min(max(exponent, -1060), 1020)))
+
+
+@kernel
+def _grown(numbers: Any, size: int) -> Any:
+    larger = np.empty(size, numbers.dtype)
+    for at in range(len(numbers)):
+        larger[at] = numbers[at]
+    return larger
+
+
+@part
+def _add_corner(symbol: int, rules: Rules, found: NDArray[np.bool_]) -> None:
+    """Which symbols a first symbol can begin."""
+    for above in range(len(found)):
+        found[above] = found[above] or rules.left_corner[above, symbol]
+
+
+@part
+def _startable(codes: Integers, rules: Rules) -> NDArray[np.bool_]:
+    """Which symbols the word after each position can begin; none after the last."""
+    found = np.zeros((len(codes) + 1, len(rules.first)), np.bool_)
+    for i in range(len(codes)):
+        if codes[i] >= 0:
+            if rules.word_symbol[codes[i]] >= 0:
+                _add_corner(rules.word_symbol[codes[i]], rules, found[i])
+            for at in range(rules.lexical_start[codes[i]], rules.lexical_start[codes[i] + 1]):
+                _add_corner(rules.lexical_left[at], rules, found[i])
+    return found
+
+
+@kernel
+def _goes_on(node: int, startable: NDArray[np.bool_], j: int, rules: Rules) -> bool:
+    """Whether a symbol that may follow a node can begin at the next word."""
+    for at in range(rules.edge_start[node], rules.edge_start[node + 1]):
+        if startable[j, rules.edge_symbol[at]]:
+            return True
+    return False
+
+
+@part
+def _joined(old: float, new: float, best: bool) -> float:
+    return max(old, new) if best else old + new
+
+
+@part
+def _top_exponent(i: int, j: int, exponents: Integers, n_active: Integers, bounds: Integers) -> int:
+    """The exponent of the largest product over the splits of a span."""
+    exponent = 0 if j == i + 1 else -(2**40)
+    for k in range(i + 1, j):
+        left, right = _cell(i, k), _cell(k, j)
+        if n_active[right] and bounds[left, 0] < bounds[left, 1]:
+            exponent = max(exponent, exponents[left] + exponents[right])
+    return exponent
+
+
+@part
+def _combine(i: int, j: int, exponent: int, rules: Rules, best: bool, chart: Any, scratch: Any) -> int:
+    """Prefixes of a span from its splits; how many nodes were touched."""
+    inside, exponents, active, n_active, bounds, pool_node, pool_value = chart
+    values, stamp, touched = scratch
+    cell, n_touched = _cell(i, j), 0
+    for k in range(i + 1, j):
+        left, right = _cell(i, k), _cell(k, j)
+        if n_active[right] == 0 or bounds[left, 0] == bounds[left, 1]:
+            continue
+        factor = _power(exponents[left] + exponents[right] - exponent)
+        for place in range(bounds[left, 0], bounds[left, 1]):
+            node, value = pool_node[place], pool_value[place] * factor
+            begin, end = rules.edge_start[node], rules.edge_start[node + 1]
+            by_edges = end - begin <= n_active[right]
+            for at in range(end - begin if by_edges else n_active[right]):
+                symbol = rules.edge_symbol[begin + at] if by_edges else active[right, at]
+                target = rules.goto[node, symbol]
+                product = value * inside[right, symbol] if target >= 0 else 0.0
+                if product > 0.0:
+                    if stamp[target] != cell:
+                        stamp[target] = cell
+                        values[target] = 0.0
+                        touched[n_touched] = target
+                        n_touched += 1
+                    values[target] = _joined(values[target], product, best)
+    return n_touched
+
+
+@part
+def _add_word(code: int, rules: Rules, weights: Array, values: Array) -> None:
+    """The symbols of a single word."""
+    if code >= 0:
+        if rules.word_symbol[code] >= 0:
+            values[rules.word_symbol[code]] = 1.0
+        for at in range(rules.lexical_start[code], rules.lexical_start[code + 1]):
+            values[rules.lexical_left[at]] += weights[rules.lexical_event[at]]
+
+
+@part
+def _complete(
+    touched: Integers,
+    prefixes: Array,
+    first_unary: int,
+    rules: Rules,
+    weights: Array,
+    best: bool,
+    values: Array,
+) -> None:
+    """The symbols that whole right sides make, then those of unary rules."""
+    for node in touched:
+        for at in range(rules.complete_start[node], rules.complete_start[node + 1]):
+            value, left = weights[rules.complete_event[at]] * prefixes[node], rules.complete_left[at]
+            values[left] = _joined(values[left], value, best)
+    for at in range(first_unary, len(rules.unary_left)):
+        value = weights[rules.unary_event[at]] * values[rules.unary_child[at]]
+        left = rules.unary_left[at]
+        values[left] = _joined(values[left], value, best)
+
+
+@part
+def _scale(touched: Integers, prefixes: Array, values: Array, active: Integers) -> tuple[int, int]:
+    """List the symbols that occur and bring the largest value into [1, 2); their number and the exponent."""
+    largest, count = 0.0, 0
+    for symbol in range(len(values)):
+        if values[symbol] > 0.0:
+            active[count] = symbol
+            count += 1
+            largest = max(largest, values[symbol])
+    for node in touched:
+        largest = max(largest, prefixes[node])
+    if largest == 0.0:
+        return 0, 0
+    shift = int(np.floor(np.log2(largest)))
+    factor = _power(-shift)
+    for symbol in range(len(values)):
+        values[symbol] *= factor
+    for node in touched:
+        prefixes[node] *= factor
+    return count, shift
+
+
+@part
+def _store(
+    j: int,
+    touched: Integers,
+    prefixes: Array,
+    active: Integers,
+    values: Array,
+    rules: Rules,
+    startable: Any,
+    pool: Any,
+) -> tuple[int, int]:
+    """Write the nodes that go on, then those that only complete; how many of the first, and of both."""
+    pool_node, pool_value = pool
+    used = 0
+    for symbol in active:
+        node = rules.first[symbol]
+        if node >= 0 and _goes_on(node, startable, j, rules):
+            pool_node[used], pool_value[used] = node, values[symbol]
+            used += 1
+    going = used
+    for wanted in (True, False):
+        for node in touched:
+            if _goes_on(node, startable, j, rules) == wanted:
+                pool_node[used], pool_value[used] = node, prefixes[node]
+                used += 1
+        going = used if wanted else going
+    return going, used
+
+
+@kernel
+def inside_chart(
+    codes: Integers, rules: Rules, weights: Array, best: bool
+) -> tuple[Array, Integers, Integers, Integers, Integers, Integers, Array]:
+    """Insides, exponents, active symbols and their number, pool bounds, pool nodes and pool values."""
+    n, n_symbols, n_nodes = len(codes), len(rules.first), len(rules.goto)
+    n_cells, used = n * (n + 1) // 2, 0
+    inside, exponents = np.zeros((n_cells, n_symbols)), np.zeros(n_cells, np.int64)
+    active, n_active = np.empty((n_cells, n_symbols), np.int32), np.zeros(n_cells, np.int32)
+    # pool[bounds[c, 0] : bounds[c, 1]] are nodes that go on, up to bounds[c, 2] those that only complete
+    bounds = np.zeros((n_cells, 3), np.int64)
+    pool_node, pool_value = np.empty(64 * n_cells + 64, np.int32), np.empty(64 * n_cells + 64)
+    prefixes, stamp, touched = np.zeros(n_nodes), np.full(n_nodes, -1, np.int64), np.empty(n_nodes, np.int32)
+    startable = _startable(codes, rules)
+    for j in range(1, n + 1):
+        for i in range(j - 1, -1, -1):
+            cell, values = _cell(i, j), inside[_cell(i, j)]
+            exponent = _top_exponent(i, j, exponents, n_active, bounds)
+            chart = (inside, exponents, active, n_active, bounds, pool_node, pool_value)
+            n_touched = _combine(i, j, exponent, rules, best, chart, (prefixes, stamp, touched))
+            if j == i + 1:
+                _add_word(codes[i], rules, weights, values)
+            first_unary = 0 if j == i + 1 else rules.n_lexical_unary
+            _complete(touched[:n_touched], prefixes, first_unary, rules, weights, best, values)
+            n_active[cell], shift = _scale(touched[:n_touched], prefixes, values, active[cell])
+            exponents[cell] = exponent + shift
+            if used + n_touched + n_symbols > len(pool_node):
+                size = 2 * (used + n_touched + n_symbols)
+                pool_node, pool_value = _grown(pool_node, size), _grown(pool_value, size)
+            here, pool = active[cell, : n_active[cell]], (pool_node[used:], pool_value[used:])
+            going, stored = _store(j, touched[:n_touched], prefixes, here, values, rules, startable, pool)
+            bounds[cell, 0], bounds[cell, 1], bounds[cell, 2] = used, used + going, used + stored
+            used += stored
+    return inside, exponents, active, n_active, bounds, pool_node, pool_value
+
+
+@kernel
+def log_total(chart: Any, n_words: int, start: int) -> float:
+    """The log-probability of the string of a chart."""
+    top = _cell(0, n_words)
+    return float(np.log(chart[0][top, start]) + chart[1][top] * np.log(2.0))
+
+
+@kernel
+def log_insides(codes: Integers, offsets: Integers, rules: Rules, weights: Array, best: bool) -> Array:
+    """The log-probability of each string, or that of its best derivation."""
+    logs = np.full(len(offsets) - 1, -np.inf)
+    for s in range(len(logs)):
+        string = codes[offsets[s] : offsets[s + 1]]
+        if len(string):
+            logs[s] = log_total(inside_chart(string, rules, weights, best), len(string), rules.start)
+    return logs

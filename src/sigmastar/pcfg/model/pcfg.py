@@ -1,0 +1,175 @@
+"""Probabilistic context-free grammars: rules of any length, a distribution for each left side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError
+from sigmastar.pcfg.data.derivations import Derivations
+from sigmastar.pcfg.data.events import EventSystem
+from sigmastar.pcfg.data.grammar import Grammar, Rule, Word, rule_of
+from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
+from sigmastar.pcfg.kernels.best_derivation import best_events
+from sigmastar.pcfg.kernels.inside_chart import inside_chart, log_insides, log_total
+from sigmastar.pcfg.kernels.outside_chart import add_chart_counts
+from sigmastar.pcfg.kernels.parse_forest import forest_events
+from sigmastar.pcfg.model.probabilistic_grammar import sample_derivations
+from sigmastar.trees.data.tree import Tree
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ProbabilisticCFG:
+    """A grammar and the probabilities of its rules, in their order."""
+
+    grammar: Grammar
+    parameters: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", self.events.require_distributions(self.parameters))
+
+    @classmethod
+    def of_weights(cls, grammar: Grammar, weights: Array | None = None) -> ProbabilisticCFG:
+        """Weights divided by their sum for each left side; uniform without weights."""
+        counts = np.ones(len(grammar.rules)) if weights is None else np.asarray(weights, dtype=float)
+        return cls(grammar, _events(grammar).normalised(counts))
+
+    @cached_property
+    def events(self) -> EventSystem:
+        return _events(self.grammar)
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.grammar.words
+
+    @cached_property
+    def _chart_rules(self) -> ChartRules:
+        return RuleTrie(self.grammar).chart
+
+    def with_parameters(self, parameters: Array) -> ProbabilisticCFG:
+        model = replace(self, parameters=parameters)
+        for name in ("events", "_chart_rules"):  # what depends on the grammar alone is kept
+            if name in self.__dict__:
+                model.__dict__[name] = self.__dict__[name]
+        return model
+
+    def log_probability(self, strings: Strings) -> Array:
+        """Natural log-probability of each string; -inf where it has none."""
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        logs, _, left_out = forest_events(
+            coded.codes, coded.offsets, np.zeros(len(coded)), rules, self.parameters
+        )
+        if left_out.any():
+            rest = coded.select(np.flatnonzero(left_out))
+            logs[left_out] = log_insides(rest.codes, rest.offsets, rules, self.parameters, False)
+        return logs
+
+    def expected_counts(self, strings: Strings, weights: Array | None = None) -> tuple[Array, Array]:
+        """Log-probability of each string, and the expected uses of rules in all, given the strings."""
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        heavy = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
+        logs, counts, left_out = forest_events(coded.codes, coded.offsets, heavy, rules, self.parameters)
+        if left_out.any():  # long strings, or values beyond the range of floats
+            rest = coded.select(np.flatnonzero(left_out))
+            parts = zip(rest.offsets[:-1], rest.offsets[1:], heavy[left_out], strict=True)
+            logs[left_out] = [
+                self._add_by_chart(rest.codes[begin:end], weight, counts) for begin, end, weight in parts
+            ]
+        return logs, counts
+
+    def _add_by_chart(self, codes: NDArray[np.int32], weight: float, counts: Array) -> float:
+        """Add the expected rules of one string to `counts`; its log-probability."""
+        chart = inside_chart(codes, self._chart_rules, self.parameters, False)
+        total = log_total(chart, len(codes), self._chart_rules.start)
+        if weight > 0 and total > -np.inf:
+            add_chart_counts(codes, self._chart_rules, self.parameters, chart, weight, counts)
+        return total
+
+    def best_derivations(self, strings: Strings) -> Derivations:
+        """The most probable derivation of each string, empty where it has none."""
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        rows = []
+        for begin, end in zip(coded.offsets[:-1].tolist(), coded.offsets[1:].tolist(), strict=True):
+            codes = coded.codes[begin:end]
+            chart = inside_chart(codes, rules, self.parameters, True)
+            rows.append(best_events(codes, rules, self.parameters, chart).tolist())
+        return Derivations.of(rows)
+
+    def best_trees(self, strings: Strings) -> list[Tree | None]:
+        """The tree of the most probable derivation of each string, None where it has none."""
+        derivations = self.best_derivations(strings)
+        return [self.trees([row.tolist()])[0] if len(row) else None for row in derivations]
+
+    def strings(self, derivations: Derivations) -> Strings:
+        """The words of each derivation."""
+        return Strings.of([list(tree.words()) for tree in self.trees(derivations)], alphabet=self.alphabet)
+
+    def derivations(self, trees: Iterable[Tree]) -> Derivations:
+        """Trees as sequences of rules; a rule that the grammar lacks is told with the tree's number."""
+        rows = []
+        for number, tree in enumerate(trees, 1):
+            if tree.label != self.grammar.start:
+                raise InputError(
+                    f"tree {number} begins with {tree.label!r}, the grammar with {self.grammar.start!r}"
+                )
+            rows.append([self._number(rule_of(node), number) for node in tree.nodes()])
+        return Derivations.of(rows)
+
+    def _number(self, rule: Rule, tree: int) -> int:
+        if rule not in self.grammar.numbers:
+            raise InputError(
+                f"tree {tree}: the rule {rule} is not in the grammar; add it or leave the tree out"
+            )
+        return self.grammar.numbers[rule]
+
+    def trees(self, derivations: Iterable[Sequence[int]] | Derivations) -> list[Tree]:
+        """Sequences of rules as trees."""
+        return [_tree(self.grammar, list(map(int, row))) for row in derivations]
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        """Draw strings; one longer than `max_length` is cut there."""
+        drawn = self.strings(sample_derivations(self, n_strings, rng))
+        if drawn.lengths.max(initial=0) <= max_length:
+            return drawn
+        return Strings.of([string[:max_length] for string in drawn], alphabet=self.alphabet)
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        rules = [
+            [rule.left, [[p.text] if isinstance(p, Word) else p for p in rule.right]]
+            for rule in self.grammar.rules
+        ]
+        return {"parameters": self.parameters}, {"start": self.grammar.start, "rules": rules}
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> ProbabilisticCFG:
+        rules = (
+            Rule(left, tuple(part if isinstance(part, str) else Word(part[0]) for part in right))
+            for left, right in header["rules"]
+        )
+        return cls(Grammar.of(rules, header["start"]), arrays["parameters"])
+
+
+def _events(grammar: Grammar) -> EventSystem:
+    children = [
+        [grammar.codes[part] for part in rule.right if not isinstance(part, Word)] for rule in grammar.rules
+    ]
+    return EventSystem.of(np.diff(grammar.offsets).tolist(), children, grammar.codes[grammar.start])
+
+
+def _tree(grammar: Grammar, events: list[int]) -> Tree:
+    """Rules from the last to the first: the trees of a rule's non-terminals are on top of the stack."""
+    done: list[Tree] = []
+    for event in reversed(events):
+        rule = grammar.rules[event]
+        children = [part.text if isinstance(part, Word) else done.pop() for part in rule.right]
+        done.append(Tree(rule.left, tuple(children)))
+    return done[0]

@@ -1,0 +1,170 @@
+"""How many samples are enough: theorems 2 and 3 of Cohen and Smith (2012), and proposition 1.
+
+With probability at least 1 - delta, for all f in F_n at once, |empirical risk - risk| <= 2 epsilon, if
+
+    n >= 128 K_n^2 / epsilon^2 (2 N log(16 e K_n / epsilon) + log(32 / delta))           from derivations
+    n >= 128 K_n^2 / epsilon^2 (2 N log(32 e K_n M / epsilon) + log(32 / delta))         from strings
+    bound(n) <= epsilon delta / 2          epsilon < K_n          K_n = s N log^3 n
+
+N is the number of events in binary normal form, M = m Lambda(m) the number of derivations of up to
+m = log(32 K_n / (epsilon (1 - q))) / log(1 / q) events. The paper writes Lambda(m) for M and 4 for 32 in m,
+which its own proposition 6, used at epsilon / 8, does not give. The last condition replaces the paper's
+(log 4/delta + log 1/epsilon) / kappa, see `approximations`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from sigmastar.pcfg.theory.approximations import level, log_excess
+from sigmastar.pcfg.theory.assumptions import Assumptions
+
+_STEPS = 4000
+LOOSE = "These bounds are very loose: they hold for every distribution that fits the assumptions."
+
+
+@dataclass(frozen=True)
+class SampleBound:
+    """A number of samples that is enough, as its logarithm: it can be beyond all floats."""
+
+    log_samples: float
+    epsilon: float
+    delta: float
+    level: float  # K_n
+    supervised: bool
+
+    @property
+    def samples(self) -> float:
+        return float(math.ceil(math.exp(self.log_samples))) if self.log_samples < 700 else math.inf
+
+    def __str__(self) -> str:
+        data = "derivations" if self.supervised else "strings"
+        return (
+            f"10^{self.log_samples / math.log(10):.2f} {data} are enough for an empirical risk within "
+            f"{2 * self.epsilon:g} nats of the risk with probability {1 - self.delta:g}. {LOOSE}"
+        )
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """A family of grammars under assumptions: what the bounds depend on."""
+
+    n_events: int  # in binary normal form
+    s: float
+    assumptions: Assumptions
+    supervised: bool = True
+
+    def __post_init__(self) -> None:
+        if self.s <= 1:
+            raise ValueError(f"s={self.s}: the theory asks for s above 1")
+
+    def log_required(self, log_n: float, epsilon: float, delta: float) -> float:
+        """The logarithm of the right side of the first condition."""
+        k = level(log_n, self.n_events, self.s)
+        cover = 2 * self.n_events * (math.log(16 * k / epsilon) + 1 + self._log_ambiguity(k, epsilon))
+        return math.log(128) + 2 * math.log(k / epsilon) + math.log(cover + math.log(32 / delta))
+
+    def _log_ambiguity(self, k: float, epsilon: float) -> float:
+        """log(2 M) from strings, 0 from derivations."""
+        if self.supervised:
+            return 0.0
+        q = self.assumptions.string_decay
+        m = max(1.0, math.log(32 * k / (epsilon * (1 - q))) / math.log(1 / q))
+        return math.log(2 * m) + self.assumptions.log_derivations(m)
+
+    def certifies(self, log_n: float, epsilon: float, delta: float) -> bool:
+        """Whether all conditions hold for so many samples."""
+        k = level(log_n, self.n_events, self.s)
+        if not 0 < epsilon < k or log_excess(log_n, self.s, self.assumptions) > math.log(epsilon * delta / 2):
+            return False
+        return log_n >= self.log_required(log_n, epsilon, delta)
+
+    def bound(self, epsilon: float, delta: float) -> SampleBound:
+        """The least number from which on every number of samples is certified."""
+        _require_probability(delta)
+        if epsilon <= 0:
+            raise ValueError(f"epsilon={epsilon} must be above 0")
+        high = 50.0
+        while not (self.certifies(high, epsilon, delta) and self.certifies(2 * high, epsilon, delta)):
+            high *= 2
+        low = max(
+            (
+                x
+                for x in (high * step / _STEPS for step in range(1, _STEPS))
+                if not self.certifies(x, epsilon, delta)
+            ),
+            default=high / _STEPS,
+        )
+        high = low + high / _STEPS
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.certifies(middle, epsilon, delta) else (middle, high)
+        return SampleBound(high, epsilon, delta, level(high, self.n_events, self.s), self.supervised)
+
+    def guarantee(self, n_samples: float, delta: float) -> float:
+        """The least epsilon that so many samples certify; infinite where they certify none."""
+        _require_probability(delta)
+        log_n = math.log(n_samples)
+        k = level(log_n, self.n_events, self.s)
+        if n_samples <= 1 or not self.certifies(log_n, k * (1 - 1e-12), delta):
+            return math.inf
+        low, high = math.log(k) - 60, math.log(k * (1 - 1e-12))
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.certifies(log_n, math.exp(middle), delta) else (middle, high)
+        return math.exp(high)
+
+    def relative_bound(self, ratio: float, entropy: float, delta: float) -> SampleBound:
+        """Samples for |1 - empirical risk / risk| <= ratio: no risk is below the entropy of the data."""
+        return self.bound(ratio * entropy / 2, delta)
+
+
+def multiplicative_samples(rho: float, delta: float, n_events: int) -> float:
+    """Equation 17's condition, epsilon = rho K_n: samples for a ratio within 2 rho s N log^3(n) / H(p)."""
+    return 128 / rho**2 * (2 * n_events * (math.log(16 / rho) + 1) + math.log(32 / delta))
+
+
+def multiplicative_samples_from_strings(
+    rho: float, delta: float, n_events: int, assumptions: Assumptions
+) -> float:
+    """Equation 20's condition, with the number of derivations as in theorem 3 here."""
+    q = assumptions.string_decay
+    m = max(1.0, math.log(32 / (rho * (1 - q))) / math.log(1 / q))
+    ambiguity = math.log(2 * m) + assumptions.log_derivations(m)
+    return 128 / rho**2 * (2 * n_events * (math.log(16 / rho) + 1 + ambiguity) + math.log(32 / delta))
+
+
+def entropy_bound(assumptions: Assumptions) -> float:
+    """Proposition 1, rederived: an upper bound on the entropy of derivations, in nats.
+
+    Derivations with L r^|z| > 1/e have at most t = (1 + log L) / log(1/r) events; there are at most
+    t Lambda(t) of them, each with -p log p <= 1/e. For the others -p log p <= -L r^|z| log(L r^|z|).
+    """
+    log_l, log_r, q = _log(assumptions.scale), math.log(1 / assumptions.decay), assumptions.string_decay
+    t = math.floor(max(0.0, (1 + log_l) / log_r))
+    high = t * math.exp(min(assumptions.log_derivations(t), 700.0)) / math.e
+    low = assumptions.scale * (log_r * q / (1 - q) ** 2 + max(0.0, -log_l) * q / (1 - q))
+    return high + low
+
+
+def describe(bound: SampleBound, measured: float | None = None) -> dict[str, Any]:
+    """A bound as figures, the measured deviation beside it where there is one."""
+    figures: dict[str, Any] = {
+        "samples": bound.samples,
+        "log10_samples": bound.log_samples / math.log(10),
+        "epsilon": bound.epsilon,
+        "delta": bound.delta,
+        "level": bound.level,
+    }
+    return figures if measured is None else {**figures, "measured_deviation": measured}
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _require_probability(delta: float) -> None:
+    if not 0 < delta < 1:
+        raise ValueError(f"delta={delta} must be between 0 and 1")

@@ -1,0 +1,236 @@
+"""A weighted automaton from values of some strings: complete, extract, refine.
+
+    observations -> completed Hankel matrix (nuclear norm) -> automaton (shifts) -> refined automaton (L-BFGS)
+
+The nuclear norm alone shrinks what it completes; as a start it leads the refinement to the automaton that
+fits. Several starts (penalties, and disturbed copies) race for a tenth of the steps and the best two go on:
+an automaton of the right size that fits noiseless data exactly is the one that made them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.optimise.completers import COMPLETERS, Completer, Completion, CompletionSettings
+from sigmastar.optimise.solvers import Progress
+from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
+from sigmastar.regression.data.observations import Observations
+from sigmastar.regression.learn.completion import HankelLoss
+from sigmastar.regression.learn.extraction import automaton_of_factors
+from sigmastar.regression.learn.refinement import Refined, refine
+
+Array = NDArray[np.float64]
+Say = Callable[[str], None]
+
+CANDIDATES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20)
+"""Numbers of states that are tried where none is given."""
+EXACT = 1e-18
+"""A mean cost this small, relative to that of the zero function, is a fit without error."""
+HELD_OUT = 0.2
+TOLERANCE = 1e-4
+"""Of the completion, which is a start and no more."""
+LEAST = 0.05
+"""Of the weights of a start: where all are zero there is no way down."""
+FAR = 10.0
+"""A start whose values are this many powers of e from one, in the median, is brought closer."""
+DISTURBED = (0.3, 1.0)
+"""Sizes of the noise on the weights of further starts, relative to them."""
+
+
+@dataclass(frozen=True)
+class HankelSettings:
+    """How to learn.
+
+    strengths     penalties of the nuclear norm, as parts of the one at which the matrix is zero
+    rank          columns that the completed matrix may have
+    n_starts      of the refinement; 0 leaves the refinement out
+    ridge         penalty on squared weights of the refined automaton
+    """
+
+    completer: Completer = COMPLETERS["proximal"]
+    strengths: Sequence[float] = (0.1, 0.01)
+    rank: int = 30
+    completion_iterations: int = 200
+    n_starts: int = 16
+    n_iterations: int = 1000
+    ridge: float = 0.0
+    most_entries: int = MOST_ENTRIES
+    progress: Say | None = None
+
+    def say(self, message: str) -> None:
+        if self.progress is not None:
+            self.progress(message)
+
+
+@dataclass(frozen=True, eq=False)
+class HankelFit:
+    """What was learnt: the automaton, its mean cost, and the completed matrices that it began from."""
+
+    automaton: WeightedAutomaton
+    cost: float
+    entries: HankelEntries
+    completions: tuple[Completion, ...]
+    held_out_costs: dict[int, float] = field(default_factory=dict)
+
+
+def complete(
+    observations: Observations, settings: HankelSettings, rng: np.random.Generator
+) -> tuple[HankelEntries, tuple[Completion, ...]]:
+    """The completed matrix at every strength."""
+    entries = HankelEntries.of(observations.strings, settings.most_entries)
+    loss = HankelLoss(entries, observations)
+    most = loss.largest_weight()
+    return entries, tuple(
+        settings.completer(loss, _of_strength(settings, strength, most), rng)
+        for strength in settings.strengths
+    )
+
+
+def _of_strength(settings: HankelSettings, strength: float, most: float) -> CompletionSettings:
+    def watch(step: Progress) -> bool:
+        if step.iteration % 10 == 0:
+            rank = step.weights[0].shape[1]
+            settings.say(f"completing: step {step.iteration}, objective {step.objective:.6g}, rank {rank}")
+        return False
+
+    return CompletionSettings(
+        strength * most, settings.rank, settings.completion_iterations, TOLERANCE, watch=watch
+    )
+
+
+def learn_hankel(
+    observations: Observations,
+    n_states: int | None,
+    rng: np.random.Generator,
+    settings: HankelSettings | None = None,
+) -> HankelFit:
+    """Learn with a number of states, or with the one that predicts held-out statements best."""
+    settings = settings or HankelSettings()
+    if n_states is not None:
+        return _fitted(observations, [n_states], rng, settings)
+    chosen, costs = _chosen_states(observations, rng, settings)
+    settings.say(f"learning with {chosen} states")
+    sizes = [chosen, *(size for size in reversed(CANDIDATES) if size < chosen)]
+    return replace(_fitted(observations, sizes, rng, settings), held_out_costs=costs)
+
+
+def _fitted(
+    observations: Observations, sizes: Sequence[int], rng: np.random.Generator, settings: HankelSettings
+) -> HankelFit:
+    """The fit with the first of the sizes, or with a later one as long as they fit without error."""
+    entries, completions = complete(observations, settings, rng)
+    exact = EXACT * observations.mean_cost(np.zeros(len(observations.strings)))[0]
+    best = refined_best(entries, completions, observations, sizes[0], rng, settings)
+    for size in sizes[1:]:
+        if best.cost > exact:
+            break
+        smaller = refined_best(entries, completions, observations, size, rng, settings)
+        if smaller.cost > exact:
+            break
+        best = smaller
+    return HankelFit(best.automaton, best.cost, entries, completions)
+
+
+def refined_best(
+    entries: HankelEntries,
+    completions: Sequence[Completion],
+    observations: Observations,
+    n_states: int,
+    rng: np.random.Generator,
+    settings: HankelSettings,
+) -> Refined:
+    """The best of several refinements; the first that fits without error ends the race."""
+    starts = (_within_reach(one, observations) for one in _starts(entries, completions, n_states, rng))
+    if settings.n_starts == 0:
+        first = next(starts)
+        return Refined(first, _cost(first, observations), 0)
+    nothing = observations.mean_cost(np.zeros(len(observations.strings)))[0]
+    heats = []
+    for number, start in zip(range(settings.n_starts), starts, strict=False):
+        found = refine(start, observations, max(settings.n_iterations // 10, 1), settings.ridge)
+        settings.say(f"refining: start {number + 1} of {settings.n_starts}, cost {found.cost:.3e}")
+        heats.append(found)
+        if found.cost <= EXACT * nothing:
+            return found
+    finals = [
+        refine(heat.automaton, observations, settings.n_iterations, settings.ridge)
+        for heat in sorted(heats, key=lambda heat: heat.cost)[:2]
+    ]
+    return min(finals, key=lambda found: found.cost)
+
+
+def _starts(
+    entries: HankelEntries, completions: Sequence[Completion], n_states: int, rng: np.random.Generator
+) -> Iterator[WeightedAutomaton]:
+    """What the completions say, operators near one, then disturbed copies of the first, without end."""
+    drawn = [automaton_of_factors(entries, one.triples, n_states, rng) for one in completions]
+    yield from drawn
+    yield _near_identity(drawn[0], rng)  # under which long strings keep their values
+    while True:
+        for size in DISTURBED:
+            yield from (_disturbed(one, size, rng) for one in drawn)
+
+
+def _within_reach(automaton: WeightedAutomaton, observations: Observations) -> WeightedAutomaton:
+    """Scale operators under which the values of long strings vanish or explode: neither leaves a slope."""
+    strings = observations.strings
+    logs = automaton.log_value(strings).log
+    seen = np.isfinite(logs) & (strings.lengths > 0)
+    if not seen.any() or abs(np.median(logs[seen])) < FAR:
+        return automaton
+    factor = float(np.exp(-np.median(logs[seen] / strings.lengths[seen])))
+    return replace(automaton, transitions=automaton.transitions * factor)
+
+
+def _near_identity(automaton: WeightedAutomaton, rng: np.random.Generator) -> WeightedAutomaton:
+    n, shape = automaton.n_states, automaton.transitions.shape
+    initial, final = rng.standard_normal((2, n)) / np.sqrt(n)
+    transitions = np.eye(n) + LEAST * rng.standard_normal(shape) / np.sqrt(n)
+    return WeightedAutomaton(automaton.alphabet, initial, transitions, final)
+
+
+def _disturbed(automaton: WeightedAutomaton, size: float, rng: np.random.Generator) -> WeightedAutomaton:
+    def moved(weights: Array) -> Array:
+        scale = size * (float(np.sqrt(np.mean(weights**2))) + LEAST)
+        return weights + scale * rng.standard_normal(weights.shape)
+
+    parts = (automaton.initial, automaton.transitions, automaton.final)
+    return WeightedAutomaton(automaton.alphabet, *map(moved, parts))
+
+
+def _chosen_states(
+    observations: Observations, rng: np.random.Generator, settings: HankelSettings
+) -> tuple[int, dict[int, float]]:
+    """The fewest states whose held-out cost is close to the best; the search ends where it only grows."""
+    order = rng.permutation(len(observations))
+    n_held = min(max(round(HELD_OUT * len(order)), 1), max(len(order) - 1, 1))
+    held = observations.select(np.sort(order[:n_held]))
+    rest = observations.select(np.sort(order[n_held:])) if len(order) > n_held else observations
+    nothing = held.mean_cost(np.zeros(len(held.strings)))[0]
+    entries, completions = complete(rest, settings, rng)
+    costs: dict[int, float] = {}
+    for size in CANDIDATES:
+        found = refined_best(entries, completions, rest, size, rng, settings)
+        costs[size] = _cost(found.automaton, held)
+        settings.say(f"{size} states: held-out cost {costs[size]:.4g}")
+        if _exhausted(costs, nothing):
+            break
+    near = 1.02 * min(costs.values()) + 1e-9 * nothing
+    return next(size for size, cost in costs.items() if cost <= near), costs
+
+
+def _exhausted(costs: dict[int, float], nothing: float) -> bool:
+    """Whether nothing is left to gain, or three sizes in a row were worse than the best."""
+    values = list(costs.values())
+    return min(values) <= 1e-12 * nothing or len(values) - 1 - int(np.argmin(values)) >= 3
+
+
+def _cost(automaton: WeightedAutomaton, observations: Observations) -> float:
+    with np.errstate(over="ignore", invalid="ignore"):
+        cost = observations.mean_cost(automaton.value(observations.strings))[0]
+    return cost if np.isfinite(cost) else float("inf")

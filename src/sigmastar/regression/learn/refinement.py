@@ -1,0 +1,96 @@
+"""The automaton itself against what was observed: L-BFGS on its weights, over the prefix tree.
+
+    min over (initial, A, final)   mean cost of the statements  +  ridge / 2 |weights|^2
+
+Not convex: it polishes what completion and extraction found. Every step is one pass forward and one back
+over the distinct prefixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.regression.data.observations import Observations
+from sigmastar.regression.kernels import trie_backward, trie_forward
+
+Array = NDArray[np.float64]
+
+TOO_LARGE = 1e100
+"""What a cost beyond all numbers counts as, so that a line search turns back."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """The automaton where the search ended, its mean cost and the number of steps."""
+
+    automaton: WeightedAutomaton
+    cost: float
+    n_iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class TrieObjective:
+    """Mean cost and gradient as functions of one flat vector of weights."""
+
+    observations: Observations
+    trie: PrefixTrie
+    n_states: int
+    ridge: float
+
+    @classmethod
+    def of(cls, observations: Observations, n_states: int, ridge: float = 0.0) -> TrieObjective:
+        return cls(observations, PrefixTrie.of(observations.strings), n_states, ridge)
+
+    def split(self, flat: Array) -> tuple[Array, Array, Array]:
+        n = self.n_states
+        return flat[:n], flat[n:-n].reshape(-1, n, n), flat[-n:]
+
+    def automaton(self, flat: Array) -> WeightedAutomaton:
+        return WeightedAutomaton(self.observations.strings.alphabet, *self.split(flat))
+
+    def __call__(self, flat: Array) -> tuple[float, Array]:
+        initial, transitions, final = self.split(flat)
+        trie, seen = self.trie, self.observations
+        with np.errstate(over="ignore", invalid="ignore"):
+            vectors = trie_forward(trie.parent, trie.symbol, trie.level_starts, initial, transitions)
+            cost, slopes = seen.mean_cost((vectors @ final)[trie.string_node])
+            at_nodes = trie.end_counts(slopes)
+            parts = trie_backward(
+                trie.parent, trie.symbol, trie.level_starts, transitions, final, vectors, at_nodes
+            )
+            gradient = np.concatenate([part.ravel() for part in parts]) + self.ridge * flat
+        cost += 0.5 * self.ridge * float(flat @ flat)
+        if not (np.isfinite(cost) and np.isfinite(gradient).all()):
+            return TOO_LARGE, np.zeros_like(flat)
+        return cost, gradient
+
+
+def refine(
+    automaton: WeightedAutomaton,
+    observations: Observations,
+    n_iterations: int = 500,
+    ridge: float = 0.0,
+    watch: Callable[[int, float], None] | None = None,
+) -> Refined:
+    """Follow the gradient from an automaton until it is flat or the steps are spent."""
+    objective = TrieObjective.of(observations, automaton.n_states, ridge)
+    parts = (automaton.initial, automaton.transitions.ravel(), automaton.final)
+    steps = [0]
+
+    def note(intermediate_result: optimize.OptimizeResult) -> None:
+        steps[0] += 1
+        if watch is not None:
+            watch(steps[0], float(intermediate_result.fun))
+
+    options = {"maxiter": n_iterations, "maxfun": 2 * n_iterations, "maxcor": 30, "ftol": 0.0, "gtol": 1e-14}
+    found = optimize.minimize(  # type: ignore[call-overload]
+        objective, np.concatenate(parts), jac=True, method="L-BFGS-B", callback=note, options=options
+    )
+    return Refined(objective.automaton(found.x), float(found.fun), steps[0])

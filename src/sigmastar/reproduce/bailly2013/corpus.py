@@ -1,0 +1,180 @@
+"""Tables 1 and 2 of Bailly et al. (2013): sizes of the problem on tag strings, and how well it is fitted.
+
+The paper has the WSJ10 corpus; here there are the short sentences of the WSJ sample, and a larger corpus
+drawn from a grammar learned on them. All rows are completed, where the paper stops after the sixth.
+"""
+
+from __future__ import annotations
+
+import resource
+from collections.abc import Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.demo import Progress
+from sigmastar.grammars.counts.closed_hankel import closed_hankel
+from sigmastar.grammars.data.substrings import distinct_strings
+from sigmastar.grammars.learn.completion import _scaled, complete_hankel, learn_completion
+from sigmastar.grammars.learn.em import learn_grammar_em
+from sigmastar.grammars.learn.em_steps import RulePrior
+from sigmastar.grammars.learn.extraction import extract
+from sigmastar.grammars.learn.refinement import refine_grammar
+from sigmastar.grammars.learn.starts import named_start
+from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.reproduce.bailly2013.bases import basis_yields
+from sigmastar.reproduce.bailly2013.short_sentences import read_wsj
+from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.unfinished import Unfinished
+
+Array = NDArray[np.float64]
+
+BASES = (
+    (1, 11), (6, 14), (12, 18), (18, 22), (24, 26), (30, 29),
+    (36, 34), (42, 37), (48, 41), (54, 45), (60, 48),
+)  # fmt: skip
+STATES = (5, 10, 15, 20)
+N_SYNTHETIC = 7422  # sentences of the whole WSJ10
+PENALTY = 0.02
+
+
+class Corpus(NamedTuple):
+    """Distinct strings with their frequencies."""
+
+    name: str
+    n_strings: int
+    strings: Strings
+    frequencies: Array
+
+    @classmethod
+    def of(cls, name: str, strings: Strings) -> Corpus:
+        distinct, counts = distinct_strings(strings)
+        return cls(name, len(strings), distinct, counts / len(strings))
+
+
+class Problem(NamedTuple):
+    """A row of tables 1 and 2."""
+
+    corpus: str
+    basis: tuple[int, int]
+    shape: tuple[int, int]
+    n_observed: int
+    n_constraints: int
+    seconds: float  # of completion
+    n_steps: int
+    rank: int
+    peak_gb: float  # of the whole process so far
+    errors: dict[int, float]  # expected L1 on the training strings by number of states, nuclear norm alone
+    refined: dict[int, float]
+
+
+def corpora(folder: Path, quick: bool, seed: int) -> list[Corpus]:
+    """The short sentences of the sample, and a corpus drawn from a grammar of them."""
+    wsj = read_wsj(folder, ("train",)).strings
+    rng = np.random.default_rng(seed)
+    fit = learn_grammar_em(wsj, 12, rng, start=named_start("cca"), n_iterations=15, prior=RulePrior(0.1, 5.0))
+    drawn = fit.grammar.sample(60_000, rng, max_length=60)
+    short = np.flatnonzero(drawn.lengths <= 10)[: N_SYNTHETIC // (8 if quick else 1)]
+    return [Corpus.of("WSJ sample", wsj), Corpus.of("drawn", drawn.select(short))]
+
+
+def problems(
+    corpus: Corpus,
+    bases: Sequence[tuple[int, int]],
+    refine: bool,
+    progress: Progress,
+    kept: Unfinished | None = None,
+) -> Iterator[Problem]:
+    """Sizes, completion and errors for every basis."""
+    parts = kept or Unfinished()
+    for number, basis in enumerate(bases):
+        progress(f"{corpus.name}, basis {basis[0]} x {basis[1]}", number / len(bases))
+        make = partial(_problem, corpus, basis, refine and number == len(bases) - 1)
+        yield from parts.rows(f"{corpus.name}, {basis}", _restored, lambda make=make: [make()])  # type: ignore[misc]
+
+
+def _restored(corpus: str, basis: list[int], shape: list[int], *rest: Any) -> Problem:
+    """A row as it was before it went through JSON."""
+    *numbers, errors, refined = rest
+    tables = [{int(n): value for n, value in table.items()} for table in (errors, refined)]
+    return Problem(corpus, (basis[0], basis[1]), (shape[0], shape[1]), *numbers, *tables)
+
+
+def _problem(corpus: Corpus, basis: tuple[int, int], refine: bool) -> Problem:
+    kept = basis_yields(corpus.strings, corpus.frequencies, *basis)
+    strings, frequencies = corpus.strings.select(kept), corpus.frequencies[kept]
+    hankel = closed_hankel(strings, frequencies)
+    largest = max(STATES)
+    completed, seconds = timed(lambda: complete_hankel(hankel, min(largest, min(hankel.shape)), PENALTY))
+    errors, refined = {}, {}
+    for n_states in STATES:
+        if n_states > completed.matrix.rank:
+            continue
+        try:
+            grammar = extract(hankel, completed.matrix, n_states)
+        except ValueError:  # the block without open operations has a smaller rank
+            continue
+        errors[n_states] = _expected_l1(grammar, corpus)
+        if refine:
+            start = _scaled(grammar, corpus.strings, corpus.frequencies)
+            better = refine_grammar(start, corpus.strings, corpus.frequencies, corpus.n_strings, 600)
+            refined[n_states] = _expected_l1(better, corpus)
+    return Problem(
+        corpus.name,
+        basis,
+        hankel.shape,
+        len(kept),
+        hankel.n_constraints,
+        seconds,
+        len(completed.steps),
+        completed.matrix.rank,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
+        errors,
+        refined,
+    )
+
+
+def _expected_l1(grammar: WeightedGrammar, corpus: Corpus) -> float:
+    """sum over training strings x of p(x) |p(x) - f(x)|."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.nan_to_num(grammar.value(corpus.strings), nan=0.0, posinf=1e6, neginf=-1e6)
+    return float(corpus.frequencies @ np.abs(corpus.frequencies - values))
+
+
+class HeldOut(NamedTuple):
+    """How a model of the training sentences does on others."""
+
+    learner: str
+    train: float  # mean log-probability of the strings that have one
+    train_impossible: int
+    held_out: float
+    impossible: int
+    n_held_out: int
+
+
+def held_out(folder: Path, n_states: int, longest: int, seed: int) -> Iterator[HeldOut]:
+    """Completion, which fits frequencies, and EM from a good start, on sentences not trained on."""
+    train, test = read_wsj(folder, ("train",)).strings, read_wsj(folder, ("dev", "test")).strings
+    fit = learn_completion(train, n_states, max_length=longest, n_iterations=30, n_refinements=100)
+    yield _judged("completion, refined", fit.grammar, train, test)
+    for start in ("random", "cca"):
+        em = learn_grammar_em(
+            train,
+            n_states,
+            np.random.default_rng(seed),
+            start=named_start(start),
+            n_iterations=20,
+            prior=RulePrior(0.1, 5.0),
+        )
+        yield _judged(f"EM, {start} start, 20 iterations", em.grammar, train, test)
+
+
+def _judged(learner: str, grammar: WeightedGrammar, train: Strings, test: Strings) -> HeldOut:
+    logs = [grammar.log_probability(part) for part in (train, test)]
+    means = [float(part[np.isfinite(part)].mean()) for part in logs]
+    lost = [int((~np.isfinite(part)).sum()) for part in logs]
+    return HeldOut(learner, means[0], lost[0], means[1], lost[1], len(test))

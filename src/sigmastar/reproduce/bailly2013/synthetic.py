@@ -1,0 +1,256 @@
+"""Figures 1 and 2 of Bailly et al. (2013): random grammars, the divergence against the number of strings.
+
+A target has weights drawn from [0, 1], normalised to a PCFG that ends. Samples are exact: all strings of up
+to `longest` symbols are enumerated with their probabilities, and counts drawn from the multinomial, so 10^9
+strings cost what 10^3 do; EM gets every string, those beyond too. Of strings of three symbols the multinomial
+runs over their two trees.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.parallel import thread_map
+from sigmastar.grammars.learn.completion import _scaled, learn_completion
+from sigmastar.grammars.learn.em import learn_grammar_em
+from sigmastar.grammars.learn.refinement import refine_grammar
+from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.grammars.model.mass import normalised
+from sigmastar.reproduce.bailly2013.projections import learn_by_projections
+from sigmastar.reproduce.bailly2013.short import ShortCounts, bracketed_matrix, grammar_of
+from sigmastar.reproduce.unfinished import Unfinished
+
+Array = NDArray[np.float64]
+
+N_REFINEMENTS = 900
+FLOOR = 1e-10
+"""What a value of zero or below counts as: models by spectral methods are no distributions."""
+COMPLETED = {2: 5, 6: 3}
+"""By the size of the alphabet: completion sees strings of up to so many symbols, refinement all of them."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A figure: states and symbols of its targets, and how long the strings are that are compared."""
+
+    figure: str
+    n_states: int
+    n_symbols: int
+    longest: int
+    em: bool
+
+
+FIGURES = (Shape("figure 1", 2, 2, 10, True), Shape("figure 2", 3, 6, 5, False))
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """A random grammar with the probabilities of all strings up to a length."""
+
+    grammar: WeightedGrammar
+    strings: Strings
+    probabilities: Array
+    right: Array  # of x (y z)
+    left: Array  # of (x y) z
+
+    def divergence(self, model: WeightedGrammar) -> float:
+        """KL between the two on the strings that are enumerated, each made to sum to one there."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.nan_to_num(model.value(self.strings), nan=0.0, posinf=0.0)
+        found = np.maximum(values, FLOOR)
+        p = self.probabilities / self.probabilities.sum()
+        return float(p @ (np.log(p) - np.log(found / found.sum())))
+
+
+class Sample(NamedTuple):
+    """Counts of the strings that are enumerated, and frequencies of the short ones by tree."""
+
+    n_strings: int
+    counts: Array
+    short: ShortCounts
+
+
+class Point(NamedTuple):
+    """One learner on one sample of one target."""
+
+    figure: str
+    learner: str
+    target: int
+    n_strings: int
+    divergence: float
+    seconds: float
+
+
+def make_target(shape: Shape, rng: np.random.Generator) -> Target:
+    n, m = shape.n_states, shape.n_symbols
+    initial, words, composition = rng.random(n), rng.random((m, n)), rng.random((n, n, n))
+    sums = words.sum(axis=0) + composition.sum(axis=(1, 2))
+    alphabet = Alphabet("abcdefghij"[:m])
+    drawn = WeightedGrammar(
+        alphabet, initial / initial.sum(), words / sums, composition / sums[:, None, None]
+    )
+    grammar = normalised(drawn)
+    strings, probabilities = grammar_values_up_to(grammar, shape.longest)
+    return Target(grammar, strings, probabilities, *_trees_of_three(grammar))
+
+
+def _trees_of_three(grammar: WeightedGrammar) -> tuple[Array, Array]:
+    pairs = np.einsum("ijk,yj,zk->yzi", grammar.composition, grammar.words, grammar.words)
+    right = np.einsum("i,ijk,xj,yzk->xyz", grammar.initial, grammar.composition, grammar.words, pairs)
+    left = np.einsum("i,ijk,xyj,zk->xyz", grammar.initial, grammar.composition, pairs, grammar.words)
+    return right, left
+
+
+def draw(target: Target, n_strings: int, rng: np.random.Generator) -> Sample:
+    """Counts of a sample of `n_strings`; what is longer than all that is enumerated is one cell more."""
+    p = target.probabilities
+    counts = rng.multinomial(n_strings, np.append(p, max(1.0 - p.sum(), 0.0)))[:-1].astype(float)
+    n = len(target.grammar.alphabet)
+    ones, twos = counts[:n], counts[n : n + n * n].reshape(n, n)
+    threes = counts[n + n * n : n + n * n + n**3].reshape(n, n, n)
+    share = target.right / np.maximum(target.right + target.left, 1e-300)
+    right = rng.binomial(threes.astype(np.int64), share).astype(float)
+    short = ShortCounts(target.grammar.alphabet, ones, twos, right, threes - right)
+    scaled = (part / n_strings for part in (short.ones, short.twos, short.right, short.left))
+    return Sample(n_strings, counts, ShortCounts(short.alphabet, *scaled))
+
+
+Learner = Callable[[Target, Sample, int, np.random.Generator], WeightedGrammar]
+
+
+def supervised(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
+    return grammar_of(bracketed_matrix(sample.short), target.grammar.alphabet, n_states)
+
+
+def paper_scheme(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
+    """Alternating projections and shrinkage, fifty times, on strings of up to three symbols."""
+    short = np.flatnonzero(target.strings.lengths <= 3)
+    return learn_by_projections(target.strings.select(short), n_states, sample.counts[short])
+
+
+def nuclear(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
+    """Completion on the closure of the short strings seen, without refinement."""
+    longest = COMPLETED[len(target.grammar.alphabet)]
+    seen = np.flatnonzero((sample.counts > 0) & (target.strings.lengths <= longest))
+    return learn_completion(
+        target.strings.select(seen),
+        n_states,
+        weights=sample.counts[seen],
+        max_length=longest,
+        n_refinements=0,
+        n_strings=float(sample.n_strings),
+    ).grammar
+
+
+def refined(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
+    """Completion, then L-BFGS on the frequencies of all strings that are enumerated."""
+    start = nuclear(target, sample, n_states, rng)
+    n, seen = float(sample.n_strings), np.flatnonzero(sample.counts > 0)
+    strings, frequencies = target.strings.select(seen), sample.counts[seen] / n
+    return refine_grammar(_scaled(start, strings, frequencies), strings, frequencies, n, N_REFINEMENTS)
+
+
+def em(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
+    """Inside-outside on a sample of all lengths (200 iterations, the best of five starts)."""
+    strings = target.grammar.sample(sample.n_strings, rng, max_length=200)
+    fit = learn_grammar_em(strings, n_states, rng, n_seeds=5, n_iterations=200, tolerance=1e-7)
+    return fit.grammar
+
+
+LEARNERS: Mapping[str, Learner] = {
+    "supervised spectral": supervised,
+    "the paper's scheme": paper_scheme,
+    "nuclear norm": nuclear,
+    "nuclear norm, refined": refined,
+    "EM": em,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of a figure to make: for each learner how many targets, and up to how many strings."""
+
+    sizes: tuple[int, ...]
+    n_targets: Mapping[str, int]
+    most_strings: Mapping[str, int]
+
+
+def points(
+    shape: Shape,
+    plan: Plan,
+    seed: int,
+    watch: Callable[[float], None],
+    kept: Unfinished | None = None,
+) -> list[Point]:
+    """Every learner on every sample that the plan asks for, targets side by side on all cores."""
+    n_targets, parts = max(plan.n_targets.values()), kept or Unfinished()
+    done = count(1)
+
+    def of_target(number: int) -> list[Point]:
+        found = parts.rows(
+            f"{shape.figure}, target {number}", Point, lambda: _of_target(shape, plan, seed, number)
+        )
+        watch(next(done) / n_targets)
+        return found
+
+    return list(chain.from_iterable(thread_map(of_target, range(n_targets))))
+
+
+def _of_target(shape: Shape, plan: Plan, seed: int, number: int) -> Iterator[Point]:
+    """All samples of one target; a sample is the same for all learners."""
+    target = make_target(shape, np.random.default_rng([seed, shape.n_states, number]))
+    for n_strings in plan.sizes:
+        sample = draw(target, n_strings, np.random.default_rng([seed, number, n_strings]))
+        for name in _asked(shape, plan, number, n_strings):
+            yield _point(shape, name, number, target, sample, seed)
+
+
+def _asked(shape: Shape, plan: Plan, number: int, n_strings: int) -> Sequence[str]:
+    return [
+        name
+        for name in LEARNERS
+        if number < plan.n_targets.get(name, 0)
+        and n_strings <= plan.most_strings.get(name, n_strings)
+        and (shape.em or name != "EM")
+    ]
+
+
+def _point(shape: Shape, name: str, number: int, target: Target, sample: Sample, seed: int) -> Point:
+    rng = np.random.default_rng([seed, number, sample.n_strings, len(name)])
+
+    def learn() -> WeightedGrammar | None:
+        try:
+            return LEARNERS[name](target, sample, shape.n_states, rng)
+        except ValueError:  # a sample too small for its rank: there is no such grammar
+            return None
+
+    begin = time.thread_time()
+    model = learn()
+    seconds = time.thread_time() - begin
+    divergence = float("inf") if model is None else target.divergence(model)
+    return Point(shape.figure, name, number, sample.n_strings, divergence, seconds)
+
+
+def geometric_means(points: Sequence[Point]) -> dict[tuple[str, str, int], tuple[float, int, float]]:
+    """Of each figure, learner and size: the geometric mean, the number of targets, the mean seconds."""
+    groups: dict[tuple[str, str, int], list[Point]] = {}
+    for point in points:
+        groups.setdefault((point.figure, point.learner, point.n_strings), []).append(point)
+    return {
+        key: (
+            float(np.exp(np.mean(np.log([max(p.divergence, 1e-300) for p in group])))),
+            len(group),
+            float(np.mean([p.seconds for p in group])),
+        )
+        for key, group in groups.items()
+    }

@@ -1,0 +1,187 @@
+"""The tagging part of the tutorial: weighted finite taggers on words and tags of the Penn Treebank sample.
+
+Operators as they are recovered and tamed, decoded by unigram and by bigram marginals, beside hidden Markov
+models, EM, and the learners that came later. The slides hold the method and no figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sigmastar.core.demo import Progress
+from sigmastar.core.intervals import Estimate, mcnemar
+from sigmastar.core.page import Cell, Table
+from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.reproduce.trials import timed
+from sigmastar.taggers.data.columns import read_tagged
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.learn.lexicon import learn_lexicon
+from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
+from sigmastar.taggers.learn.operators import RAW, Taming, learn_operators
+from sigmastar.taggers.learn.refinement import TaggedCorpus
+from sigmastar.taggers.metrics import tagging_scores
+from sigmastar.taggers.model.tagger import Tagger
+from sigmastar.taggers.model.weighted_tagger import WeightedTagger
+
+PARTS = tuple(f"ptb_sample/wsj-{part}.dp" for part in ("train", "test"))
+N_STATES = 40
+RECOVERED, TAMED, BIGRAM = "operators A_x^y, as recovered", "operators A_x^y, tamed", "bigram HMM"
+TAG_OPERATORS = "operators of tags, tamed"
+CONDITIONAL = "operators of P(y | x), tamed"
+MBR = ", by pairs (MBR)"
+
+
+@dataclass(frozen=True, eq=False)
+class Tagged:
+    """What one tagger found on the test sentences."""
+
+    learner: str
+    accuracy: Estimate
+    unknown: float
+    nonpositive: float | None
+    seconds: float
+    right: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+
+
+def with_tagging(
+    result: Reproduction, folder: Path, quick: bool, seed: int, progress: Progress
+) -> Reproduction:
+    """The same result with the tagging part added."""
+    train, test = (read_tagged(folder / part, "columns", "2") for part in PARTS)
+    found = tagging(train, test, quick, seed, progress)
+    return replace(
+        result,
+        about=[*result.about, _about(train, test)],
+        tables=[*result.tables, _table(found)],
+        claims=[*result.claims, *_claims(found)],
+        figures={**result.figures, "tagging": [_figures(row) for row in found]},
+    )
+
+
+def tagging(
+    train: TaggedSentences, test: TaggedSentences, quick: bool, seed: int, progress: Progress
+) -> list[Tagged]:
+    """Every tagger, learned on one part and judged on the other."""
+    rows = []
+    learners = _learners(train, quick, seed)
+    for number, (name, learn) in enumerate(learners.items()):
+        progress(f"taggers: {name}", 0.9 + 0.1 * number / len(learners))
+        tagger, seconds = timed(learn)
+        rows.append(_judged(name, tagger, test, seconds, seed))
+        if name in (TAMED, BIGRAM):
+            rows.append(_judged(name + MBR, replace(tagger, decoding="viterbi"), test, seconds, seed))
+    return rows
+
+
+def _learners(train: TaggedSentences, quick: bool, seed: int) -> dict[str, Callable[[], Tagger]]:
+    def method(name: str, settings: TaggerSettings | None = None) -> Callable[[], Tagger]:
+        return lambda: learn_tagger(train, name, settings or TaggerSettings(), np.random.default_rng(seed))
+
+    def operators(lexicalised: bool, taming: Taming, conditional: bool = False) -> Callable[[], Tagger]:
+        return lambda: _operators(train, lexicalised, taming, conditional)
+
+    few = {
+        BIGRAM: method("bigram"),
+        RECOVERED: operators(True, RAW),
+        TAG_OPERATORS: operators(False, Taming()),
+        TAMED: operators(True, Taming()),
+        CONDITIONAL: operators(True, Taming(), conditional=True),
+    }
+    if quick:
+        return few
+    return {
+        **few,
+        "trigram HMM": method("trigram"),
+        "EM, random start, 40 iterations": method("em"),
+        "refined, one seed": method("refined", TaggerSettings(n_members=1, features=False)),
+        "max-margin": method("max-margin"),
+        "refined, times max-margin": method("refined"),
+    }
+
+
+def _operators(train: TaggedSentences, lexicalised: bool, taming: Taming, conditional: bool) -> Tagger:
+    corpus = TaggedCorpus(learn_lexicon(train), train)
+    member = learn_operators(corpus, N_STATES, lexicalised, taming, conditional=conditional)
+    return Tagger(corpus.lexicon, (member,), (1.0,))
+
+
+def _judged(name: str, tagger: Tagger, test: TaggedSentences, seconds: float, seed: int) -> Tagged:
+    found = tagger.predict(test)
+    scores = tagging_scores(test, found, tagger.lexicon.word_codes, np.random.default_rng(seed))
+    bad = None
+    for member in tagger.members:
+        if isinstance(member, WeightedTagger):
+            lattice = tagger.lexicon.lattice(test)
+            bad = float(np.isnan(member.raw_marginals(tagger.lexicon, test, lattice).logs).mean())
+    right = np.array([a == b for a, b in zip(found, test.tags or [], strict=True)])
+    unknown = scores.unknown_accuracy.value if scores.unknown_accuracy else float("nan")
+    return Tagged(name, scores.accuracy, unknown, bad, seconds, right)
+
+
+def _about(train: TaggedSentences, test: TaggedSentences) -> str:
+    return (
+        f"Taggers learn from words and tags of {len(train):,} sentences ({train.n_words:,} words) of the "
+        f"same sample and tag {len(test):,} others. All share one lexicon. Operators of {N_STATES} states "
+        "come from blocks on classes of bistrings; tamed ones are pulled towards the operators of their "
+        "tags, restart from the mean state of a symbol and have a background, all of it linear. A sentence "
+        "whose normaliser is not positive is tagged by its words alone."
+    )
+
+
+def _table(found: list[Tagged]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (
+            row.learner,
+            100 * row.accuracy.value,
+            f"{100 * row.accuracy.low:.2f} .. {100 * row.accuracy.high:.2f}",
+            100 * row.unknown,
+            None if row.nonpositive is None else 100 * row.nonpositive,
+            row.seconds,
+        )
+        for row in found
+    ]
+    columns = ("tagger", "accuracy %", "95% interval", "unknown words %", "non-positive %", "seconds")
+    return Table("Taggers on the Penn Treebank sample", columns, rows)
+
+
+def _claims(found: list[Tagged]) -> list[Claim]:
+    at = {row.learner: row for row in found}
+    bigram, tamed, raw = at[BIGRAM], at[TAMED], at[RECOVERED]
+    test = mcnemar(tamed.right, bigram.right)
+    pairs = at[TAMED + MBR]
+    return [
+        Claim(
+            "Spectral methods apply naturally to tagging: the mechanics of automata over pairs",
+            f"operators A_x^y as recovered reach {_percent(raw.accuracy.value)}, with no positive normaliser "
+            f"for {_percent(raw.nonpositive or 0)} of the sentences; tamed {_percent(tamed.accuracy.value)} "
+            f"and {_percent(tamed.nonpositive or 0)}, a bigram HMM {_percent(bigram.accuracy.value)} "
+            f"(p = {test.p_value:.2g})",
+            tamed.accuracy.value > bigram.accuracy.value,
+        ),
+        Claim(
+            "The best sequence is intractable; minimum Bayes risk over pairs of tags stands in",
+            f"by pairs {_percent(pairs.accuracy.value)}, by single tags {_percent(tamed.accuracy.value)}",
+            None,
+        ),
+    ]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}%"
+
+
+def _figures(row: Tagged) -> dict[str, Any]:
+    return {
+        "tagger": row.learner,
+        "accuracy": row.accuracy.value,
+        "low": row.accuracy.low,
+        "high": row.accuracy.high,
+        "unknown_accuracy": row.unknown,
+        "nonpositive": row.nonpositive,
+        "seconds": row.seconds,
+    }

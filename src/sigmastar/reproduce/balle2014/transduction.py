@@ -1,0 +1,181 @@
+"""The transduction part of the tutorial: g(x, y) by the edit lattice, decoding, and learning unaligned.
+
+Two experiments. On pairs drawn from known transducers, completion of the Hankel matrix (no aligner, as in
+Bailly et al. 2013b) beside operators from aligned pairs: the distance of g from the truth. On French words
+and their sounds, where the data are there, operators decoded by minimum Bayes risk and by a beam, beside
+joint n-grams and their combination. The slides hold the method and no figures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.demo import Progress
+from sigmastar.core.page import Cell, Table
+from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data.tables import read_transductions
+from sigmastar.transducers.learn.combined import PANELS, learn_transducer
+from sigmastar.transducers.learn.completion import learn_completion_transducer
+from sigmastar.transducers.learn.spectral import learn_spectral_transducer
+from sigmastar.transducers.metrics import TransductionScores, transduction_scores
+from sigmastar.transducers.model.decoding import TransducerDecoder
+from sigmastar.transducers.model.generators import make_transducer
+from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
+
+SHAPES = ((1, 1), (1, 0))
+SIZES = (300, 1000, 10_000)
+SOUNDS = tuple(f"transduction/g2p2021-fre-{part}.tsv" for part in ("train", "test"))
+N_QUICK = 1500
+BEAM, RISK = "operators, by a beam", "operators, by minimum Bayes risk"
+
+Array = NDArray[np.float64]
+Decoder = Callable[[Strings], list[Ranking]]
+
+
+@dataclass(frozen=True)
+class Distances:
+    """The sum of |g - truth| over short pairs, the mean over seeds."""
+
+    n_pairs: int
+    completion: float
+    aligned: float
+    counted: float
+
+
+def with_transduction(
+    result: Reproduction, folder: Path, quick: bool, seed: int, progress: Progress
+) -> Reproduction:
+    """The same result with the transduction part added."""
+    progress("transducers: completion", 0.95)
+    found = unaligned(1 if quick else 5, SIZES[:2] if quick else SIZES, seed)
+    tables, figures = [_distance_table(found)], {"unaligned": [vars(row) for row in found]}
+    claims, about = [_completion_claim(found)], [_ABOUT]
+    if all((folder / part).is_file() for part in SOUNDS):
+        progress("transducers: sounds of words", 0.97)
+        scores = sounds(folder, quick, seed)
+        tables.append(_sounds_table(scores))
+        claims.append(_decoding_claim(scores))
+        about.append(_ABOUT_SOUNDS)
+        words = {name: score.word_error_rate.value for name, score in scores.items()}
+        figures["sounds"] = [{"learner": name, "word_error_rate": value} for name, value in words.items()]
+    return replace(
+        result,
+        about=[*result.about, *about],
+        tables=[*result.tables, *tables],
+        claims=[*result.claims, *claims],
+        figures={**result.figures, "transduction": figures},
+    )
+
+
+def unaligned(n_seeds: int, sizes: Sequence[int], seed: int) -> list[Distances]:
+    """Completion against the aligner, on pairs of random transducers."""
+    rows = []
+    for size in sizes:
+        each = []
+        for number in range(n_seeds):
+            rng = np.random.default_rng([seed, size, number])
+            truth = make_transducer(2, "ab", "AB", rng, density=0.6, stop=0.35)
+            each.append(_distances(truth, truth.sample(size, rng), rng))
+        rows.append(Distances(size, *np.mean(each, axis=0).tolist()))
+    return rows
+
+
+def _distances(truth: WeightedTransducer, pairs: StringPairs, rng: np.random.Generator) -> list[float]:
+    short = [
+        (x, y)
+        for n in range(4)
+        for x in product("ab", repeat=n)
+        for m in range(n + 1)
+        for y in product("AB", repeat=m)
+    ]
+    coded = StringPairs.of(short, truth.units.inputs, truth.units.outputs)
+    wanted = _values(truth, coded)
+    spoken = pairs.select(np.flatnonzero(pairs.inputs.lengths > 0))
+    completed = learn_completion_transducer(pairs, rng, shapes=SHAPES).transducer
+    aligned = learn_spectral_transducer(spoken, rng, shapes=SHAPES)
+    share = len(spoken) / len(pairs)
+    drawn: dict[tuple[object, ...], int] = {}
+    for pair in pairs:
+        drawn[pair] = drawn.get(pair, 0) + 1
+    counted = np.array([drawn.get(pair, 0) / len(pairs) for pair in short])
+    from_aligned = np.where(coded.inputs.lengths > 0, share * _values(aligned, coded), 1.0 - share)
+    estimates = (_values(completed, coded), from_aligned, counted)
+    return [float(np.abs(estimate - wanted).sum()) for estimate in estimates]
+
+
+def _values(transducer: WeightedTransducer, pairs: StringPairs) -> Array:
+    sign, log = transducer.log_value(pairs)
+    return np.asarray(sign * np.exp(np.minimum(log, 50.0)))
+
+
+def sounds(folder: Path, quick: bool, seed: int) -> dict[str, TransductionScores]:
+    """Word errors on French, by learner and decoder."""
+    train, test = (StringPairs.of(read_transductions(folder / part)) for part in SOUNDS)
+    if quick:
+        rng = np.random.default_rng(seed)
+        train = train.select(np.sort(rng.permutation(len(train))[:N_QUICK]))
+        test = test.select(np.sort(rng.permutation(len(test))[: N_QUICK // 10]))
+    references = test.references()
+    inputs = Strings.of(list(references))
+    found = {}
+    for name, decode in _decoders(train, seed, quick).items():
+        best = [ranking[0][0] if ranking else () for ranking in decode(inputs)]
+        found[name] = transduction_scores(best, list(references.values()), np.random.default_rng(seed))
+    return found
+
+
+def _decoders(train: StringPairs, seed: int, quick: bool) -> dict[str, Decoder]:
+    operators = TransducerDecoder(learn_spectral_transducer(train, np.random.default_rng(seed)))
+    decoders: dict[str, Decoder] = {
+        BEAM: operators.predict,
+        RISK: lambda inputs: operators.predict(inputs, method="mbr"),
+    }
+    for name in ("ngram",) if quick else ("ngram", "combined"):
+        decoders[name] = learn_transducer(train, PANELS[name], np.random.default_rng(seed)).transducer.predict
+    return decoders
+
+
+_ABOUT = (
+    "Transducers: pairs are drawn from random transducers of two states over two symbols a side, "
+    "alignments hidden. Completion minimises the nuclear norm of the Hankel matrix of aligned strings whose "
+    "sums over alignments agree with the counted pairs; the other way aligns the pairs by EM first."
+)
+_ABOUT_SOUNDS = (
+    "Sounds: operators of alignment units from French words and their transcriptions, as recovered, decoded "
+    "in two ways; beside them a joint Kneser-Ney n-gram of the same units, and the combination."
+)
+
+
+def _distance_table(found: list[Distances]) -> Table:
+    rows: list[tuple[Cell, ...]] = [(row.n_pairs, row.completion, row.aligned, row.counted) for row in found]
+    columns = ("pairs", "completion, no aligner", "aligned by EM, then spectral", "counted pairs")
+    return Table("Distance of g from the truth on inputs of up to three symbols", columns, rows)
+
+
+def _sounds_table(scores: dict[str, TransductionScores]) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (name, 100 * score.word_error_rate.value, 100 * score.symbol_error_rate.value)
+        for name, score in scores.items()
+    ]
+    return Table("French words to sounds", ("learner", "word error, %", "symbol error, %"), rows)
+
+
+def _completion_claim(found: list[Distances]) -> Claim:
+    better = sum(row.completion <= row.aligned for row in found)
+    said = f"completion is nearer to the truth than the aligner at {better} of {len(found)} sizes"
+    return Claim("Transducers can be learned from unaligned pairs by Hankel completion", said, better > 0)
+
+
+def _decoding_claim(scores: dict[str, TransductionScores]) -> Claim:
+    risk, beam = (100 * scores[name].word_error_rate.value for name in (RISK, BEAM))
+    said = f"word error {risk:.1f}% by minimum Bayes risk, {beam:.1f}% by a beam over output prefixes"
+    return Claim("The most likely output is found by MBR decoding with marginals of edges", said, None)

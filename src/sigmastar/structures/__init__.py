@@ -1,1 +1,0 @@
-"""The structures that models are functions on: alphabets, signatures, strings."""

@@ -1,0 +1,7 @@
+"""Taggers: a tag for every word."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import exporter
+
+__getattr__, __dir__ = exporter(__name__)

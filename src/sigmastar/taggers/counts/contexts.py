@@ -1,0 +1,131 @@
+"""Statistics of tagged sentences on disjoint classes of gaps, refined from tags to words.
+
+A gap lies between two tokens. The class of its past starts from the tag before it, is refined by the word of
+that tag where both are frequent together, then by the tag before that; the class of its future likewise,
+forwards. A refinement that is too rare is skipped. The edge of a sentence is a tag and a word of its own.
+
+    H[r, c] = #{gaps with past class r and future class c}
+    H_a[r, c] = #{tokens with symbol a, r the class before it, c the class after it}
+
+Symbols are tags, or (word, tag) pairs: these are the blocks of a weighted finite tagger.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sigmastar.automata.data.contexts import with_edges
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.blocks import Blocks, SparseTensor
+from sigmastar.core.integer_counts import tally
+from sigmastar.core.signature import string_signature
+from sigmastar.taggers.counts.input_weights import InputWeights
+
+Array = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+LEAST_WORD, LEAST_CLASS = 50, 20
+
+
+@dataclass(frozen=True, eq=False)
+class TagContexts:
+    """The classes of all gaps, in corpus order: gap g of sentence s is token g - s, or its end."""
+
+    offsets: Longs
+    past: Longs
+    future: Longs
+
+    @classmethod
+    def of(
+        cls,
+        words: Codes,
+        tags: Codes,
+        offsets: Longs,
+        least_word: int = LEAST_WORD,
+        least_class: int = LEAST_CLASS,
+    ) -> TagContexts:
+        """Classify the gaps of sentences of coded words and tags."""
+        tag, word = (_edged(codes, offsets) for codes in (tags, words))
+        n = len(tag) - 1
+        far_left = np.append(tag.max() + 1, tag)[:n]  # the tag two before gap g, where there is one
+        far_right = np.append(tag, tag.max() + 1)[2 : n + 2]
+        past = _classes(tag[:n], word[:n], far_left, tag.max(), least_word, least_class)
+        future = _classes(tag[1:], word[1:], far_right, tag.max(), least_word, least_class)
+        return cls(offsets, past, future)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return int(self.past.max()) + 1, int(self.future.max()) + 1
+
+    @cached_property
+    def matrix(self) -> sparse.csr_array:
+        """H, counts of pairs of classes."""
+        return self.weighted_matrix(None)
+
+    def weighted_matrix(self, weights: InputWeights | None) -> sparse.csr_array:
+        """H, with the weights of gaps where they have any."""
+        keys, counts = _totals(self.past * self.shape[1] + self.future, weights.gaps if weights else None)
+        return sparse.csr_array((counts, np.divmod(keys, self.shape[1])), shape=self.shape)
+
+    @cached_property
+    def token_gaps(self) -> Longs:
+        """The gap before each token; the gap after it is the next one."""
+        lengths = np.diff(self.offsets)
+        return np.arange(self.offsets[-1]) + np.repeat(np.arange(len(lengths)), lengths)
+
+    def blocks(self, symbols: Codes, alphabet: Alphabet, weights: InputWeights | None = None) -> Blocks:
+        """Blocks of strings over any symbols of the tokens; events may have weights."""
+        signature = string_signature(alphabet)
+        stop, symbol = signature.operations
+        rows, columns = self.shape
+        gaps, n = self.token_gaps, len(self.offsets) - 1
+        keys = (symbols.astype(np.int64) * rows + self.past[gaps]) * columns + self.future[gaps + 1]
+        found, counts = _totals(keys, weights.tokens if weights else None)
+        first, last = (edge + np.arange(n) for edge in (self.offsets[:-1], self.offsets[1:]))
+        mass = np.ones(len(self.past)) if weights is None else weights.gaps
+        ends = np.bincount(self.past[last], mass[last], minlength=rows).astype(float)
+        begins = np.bincount(self.future[first], mass[first], minlength=columns) / n
+        slices = SparseTensor.of_keys((len(alphabet), rows, columns), found, counts)
+        return Blocks(
+            signature,
+            {"string": self.weighted_matrix(weights)},
+            {stop: ends[None], symbol: slices},
+            {"string": begins},
+        )
+
+
+def _totals(keys: Longs, weights: Array | None) -> tuple[Longs, Array]:
+    """Distinct keys in order, with how often, or with what weight, each is there."""
+    if weights is None:
+        found, counts = tally(keys)
+        return found, counts.astype(float)
+    found, places = np.unique(keys, return_inverse=True)
+    return found, np.bincount(places, weights).astype(float)
+
+
+def _edged(codes: Codes, offsets: Longs) -> Longs:
+    """Codes with an edge before each sentence and at the end."""
+    alphabet = Alphabet(range(int(codes.max(initial=0)) + 1))
+    return with_edges(Strings(alphabet, codes, offsets)).astype(np.int64)
+
+
+def _classes(near: Longs, word: Longs, far: Longs, edge: int, least_word: int, least_class: int) -> Longs:
+    """Refine the near tag by its word, then by the tag beyond; nothing lies beyond the edge."""
+    inner = near != edge
+    classes = _refined(near, word, inner, least_word)
+    return _refined(classes, far, inner, least_class)
+
+
+def _refined(classes: Longs, by: Longs, allowed: NDArray[np.bool_], least: int) -> Longs:
+    width = int(by.max()) + 2
+    keys = classes * width + by + 1
+    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    kept = np.where(allowed & (counts[inverse] >= least), keys, classes * width)
+    return np.unique(kept, return_inverse=True)[1].astype(np.int64)

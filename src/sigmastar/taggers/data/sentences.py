@@ -1,0 +1,152 @@
+"""Tagged sentences: words in a row, and a tag for each.
+
+Columns are flat over all sentences; sentence i is `offsets[i]:offsets[i + 1]` of each. Beside the words other
+columns may be given (the part of speech of a word whose chunk is asked); a word and what is observed with it
+make a symbol. Symbols are coded by their place among the distinct ones of the corpus (its types), so that
+whatever depends on a symbol alone is done once a type and not once a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.errors import InputError
+from sigmastar.taggers.data.word_features import SEPARATOR
+
+Codes = NDArray[np.int32]
+Offsets = NDArray[np.int64]
+Token = str | tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedSentences:
+    """Words in a row, with their tags where these are known, and other columns that are given."""
+
+    words: list[str]
+    tags: list[str] | None
+    offsets: Offsets
+    observed: tuple[list[str], ...] = ()
+
+    @classmethod
+    def of(
+        cls, sentences: Iterable[Sequence[Token]], tags: Iterable[Sequence[str]] | None = None
+    ) -> TaggedSentences:
+        """From one sequence a sentence, of words or of tuples: the word, and what is observed with it.
+
+        >>> TaggedSentences.of([["a", "dog"], ["runs"]], [["D", "N"], ["V"]]).tags
+        ['D', 'N', 'V']
+        >>> TaggedSentences.of([[("a", "D"), ("dog", "N")]]).observed
+        (['D', 'N'],)
+        """
+        rows, observed = _split(sentences)
+        offsets = np.zeros(len(rows) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in rows], out=offsets[1:])
+        flat_tags = None
+        if tags is not None:
+            tag_rows = _rows(tags, "tags")
+            _require_alike(rows, tag_rows)
+            flat_tags = [tag for row in tag_rows for tag in row]
+        return cls([word for row in rows for word in row], flat_tags, offsets, observed)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_words(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def lengths(self) -> Offsets:
+        return np.diff(self.offsets)
+
+    @cached_property
+    def symbols(self) -> list[str]:
+        """Words, with what is observed behind them."""
+        if not self.observed:
+            return self.words
+        return [SEPARATOR.join(cells) for cells in zip(self.words, *self.observed, strict=True)]
+
+    @cached_property
+    def types(self) -> list[str]:
+        """The distinct symbols, in the order in which they are met."""
+        return list(dict.fromkeys(self.symbols))
+
+    @cached_property
+    def type_codes(self) -> Codes:
+        """Of each symbol, its place in `types`."""
+        places = {word: code for code, word in enumerate(self.types)}
+        return np.fromiter(map(places.__getitem__, self.symbols), np.int32, count=len(self.words))
+
+    def tag_codes(self, tags: Sequence[str]) -> Codes:
+        """Of each word, the place of its tag among `tags`; -1 for tags that are not there."""
+        places = {tag: code for code, tag in enumerate(tags)}
+        return np.fromiter((places.get(tag, -1) for tag in self.tags or ()), np.int32)
+
+    def select(self, sentences: Sequence[int] | NDArray[np.intp]) -> TaggedSentences:
+        """The sentences at these places, in that order."""
+        chosen = np.asarray(sentences, dtype=np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        at = (np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)).tolist()
+        tags = None if self.tags is None else [self.tags[i] for i in at]
+        observed = tuple([column[i] for i in at] for column in self.observed)
+        return TaggedSentences([self.words[i] for i in at], tags, offsets, observed)
+
+    def cut(self, column: Sequence[str]) -> list[list[str]]:
+        """A flat column as one list a sentence."""
+        ends = self.offsets.tolist()
+        return [list(column[low:high]) for low, high in pairwise(ends)]
+
+
+def require_tagged(sentences: TaggedSentences) -> TaggedSentences:
+    """Refuse sentences without tags, or none at all."""
+    if not sentences.n_words:
+        raise InputError("there are no words to learn from")
+    if sentences.tags is None:
+        raise InputError("the words have no tags; give those, as y or as a column of the file")
+    return sentences
+
+
+def _split(sentences: Iterable[Sequence[Token]]) -> tuple[list[list[str]], tuple[list[str], ...]]:
+    """Words, a list a sentence, and what is observed, a flat list a column."""
+    given = [sentence if isinstance(sentence, str) else list(sentence) for sentence in sentences]
+    first = next((token for sentence in given for token in sentence), "")
+    if not isinstance(first, tuple):
+        return _rows(given, "words"), ()  # type: ignore[arg-type]  # refuses what is no string
+    for number, sentence in enumerate(given, 1):
+        for token in sentence:
+            if not isinstance(token, tuple) or len(token) != len(first) or len(token) < 2:
+                raise InputError(
+                    f"sentence {number}: expected tuples of a word and {max(len(first) - 1, 1)} observed "
+                    f"strings, as at the first word; found {token!r}"
+                )
+    columns = ([[token[k] for token in sentence] for sentence in given] for k in range(len(first)))
+    words, *others = (_rows(column, "words") for column in columns)
+    return words, tuple([cell for row in column for cell in row] for column in others)
+
+
+def _rows(sequences: Iterable[Sequence[str]], name: str) -> list[list[str]]:
+    rows = []
+    for number, sequence in enumerate(sequences, 1):
+        if isinstance(sequence, str):
+            raise InputError(f"sentence {number}: {name} must be a list of strings, not one string")
+        rows.append(list(sequence))
+        for symbol in rows[-1]:
+            if not isinstance(symbol, str):
+                raise InputError(f"sentence {number}: {name} must be strings, not {symbol!r}")
+    return rows
+
+
+def _require_alike(words: list[list[str]], tags: list[list[str]]) -> None:
+    if len(words) != len(tags):
+        raise InputError(f"{len(words)} sentences, but tags of {len(tags)}")
+    for number, (row, tag_row) in enumerate(zip(words, tags, strict=True), 1):
+        if len(row) != len(tag_row):
+            raise InputError(f"sentence {number}: {len(row)} words, but {len(tag_row)} tags")

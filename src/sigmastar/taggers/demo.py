@@ -1,0 +1,82 @@
+"""Taggers in the demo: all learners on made sentences, and the posterior of one sentence."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from sigmastar.core.demo import DemoResult, DemoRow, Progress
+from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.page import Part, Picture, Section, Table, Text
+from sigmastar.core.provenance import hash_arrays
+from sigmastar.taggers.data.generators import make_tagged
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.draw import plot_tags
+from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
+from sigmastar.taggers.model.tagger import Tagger
+
+FAMILY = "tagger"
+BEST = "refined, product of 4 seeds"
+LEARNERS: dict[str, tuple[str, TaggerSettings]] = {
+    "bigram HMM": ("bigram", TaggerSettings()),
+    "trigram HMM": ("trigram", TaggerSettings()),
+    "operators A_x^y": ("spectral", TaggerSettings()),
+    "EM, random start, 40 iterations": ("em", TaggerSettings(n_states=6)),
+    "refined, 15 iterations": ("refined", TaggerSettings(6, 15, 1, features=False)),
+    BEST: ("refined", TaggerSettings(6, 15, 4, features=False)),
+    "max-margin": ("max-margin", TaggerSettings()),
+}
+_WARM = 60
+
+
+@dataclass(frozen=True)
+class TaggerFamily:
+    """Taggers of made sentences."""
+
+    name: str = FAMILY
+    n_train: int = 2000
+    n_fresh: int = 300
+
+    def run(self, seed: int, progress: Progress) -> DemoResult:
+        progress("tagger: sentences", 0.0)
+        whole = make_tagged(np.random.default_rng(seed), self.n_train + self.n_fresh)
+        train = whole.select(np.arange(self.n_train))
+        fresh = whole.select(np.arange(self.n_train, len(whole)))
+        rows, taggers = [], dict[str, Tagger]()
+        for number, (label, (method, settings)) in enumerate(LEARNERS.items()):
+            progress(f"tagger: {label}", number / len(LEARNERS))
+            learn_tagger(train.select(np.arange(min(_WARM, len(train)))), method, settings)  # compiles
+            begin = time.perf_counter()
+            taggers[label] = learn_tagger(train, method, settings, np.random.default_rng(seed))
+            seconds = time.perf_counter() - begin
+            rows.append(DemoRow(FAMILY, label, {"accuracy": _accuracy(taggers[label], fresh)}, seconds))
+        section = Section("Taggers", [*_told(rows), *_posterior(taggers[BEST], fresh)])
+        data_hash = hash_arrays(whole.type_codes, whole.tag_codes(taggers[BEST].tags))
+        return DemoResult(tuple(rows), section, data_hash)
+
+
+def _accuracy(tagger: Tagger, fresh: TaggedSentences) -> float:
+    return float(np.mean([a == b for a, b in zip(tagger.predict(fresh), fresh.tags or [], strict=True)]))
+
+
+def _told(rows: list[DemoRow]) -> list[Part]:
+    about = (
+        "A chain of hidden states, three to a tag, draws sentences; most words belong to two tags, so that "
+        "their neighbours must tell. Accuracy is the share of fresh words with the right tag. Refined tags "
+        "are clusters of tokens in a spectral space, followed by EM iterations."
+    )
+    cells = [(row.learner, row.measures["accuracy"], row.seconds) for row in rows]
+    return [Text(about), Table("Tags found in fresh sentences", ("learner", "accuracy", "seconds"), cells)]
+
+
+def _posterior(tagger: Tagger, fresh: TaggedSentences) -> list[Part]:
+    one = fresh.select([int(np.argmin(np.abs(fresh.lengths - 10)))])
+    table = tagger.predict_proba(one)
+    try:
+        figure = plot_tags(one.words, tagger.tags, table, one.tags, "What the tagger believes")
+    except MissingMatplotlibError as problem:
+        return [Text(f"The heat map is left out: {problem}.")]
+    caption = "The probability of each tag at each word of a fresh sentence; rings are the true tags."
+    return [Picture(to_svg(figure), caption, caption)]

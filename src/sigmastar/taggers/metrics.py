@@ -1,0 +1,82 @@
+"""How good tags are: accuracy, on all words and on unknown ones, and the F1 of chunks.
+
+    precision = right chunks / found chunks,   recall = right chunks / true chunks,   F1 = 2 P R / (P + R)
+
+A chunk is right if its first word, its last word and its kind are. Intervals draw sentences, not words:
+words of one sentence are not independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.intervals import Estimate
+from sigmastar.taggers.data.chunks import chunk_spans, is_chunk_tagging
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.data.word_features import word_of
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class TaggingScores:
+    """Figures with their 95% intervals; None where there is nothing to measure."""
+
+    accuracy: Estimate
+    unknown_accuracy: Estimate | None
+    chunk_f1: Estimate | None
+    n_words: int
+    n_unknown: int
+
+
+def tagging_scores(
+    gold: TaggedSentences, found: Sequence[str], known: Collection[str], rng: np.random.Generator
+) -> TaggingScores:
+    """Compare found tags with true ones; `known` are the words that the tagger was taught."""
+    right = np.array([a == b for a, b in zip(gold.tags or [], found, strict=True)], dtype=float)
+    taught = set(map(word_of, known))
+    strange = np.array([word_of(kind) not in taught for kind in gold.types], dtype=float)[gold.type_codes]
+    words = _by_sentence(np.ones(len(right)), gold)
+    return TaggingScores(
+        _ratio(_by_sentence(right, gold), words, rng),
+        _ratio(_by_sentence(right * strange, gold), _by_sentence(strange, gold), rng)
+        if strange.any()
+        else None,
+        _ratio(*chunk_counts(gold, found), rng) if is_chunk_tagging(gold.tags or []) else None,
+        len(right),
+        int(strange.sum()),
+    )
+
+
+def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Array, Array]:
+    """Of each sentence twice the right chunks, and true + found chunks; F1 is the ratio of the sums."""
+    true, guessed = (chunk_spans(tags, gold.offsets) for tags in (gold.tags or [], found))
+    names = {(int(a), int(b), gold.tags[int(a)][2:]) for a, b, _ in true} if gold.tags else set()
+    hits = np.array([(int(a), int(b), found[int(a)][2:]) in names for a, b, _ in guessed], dtype=float)
+    sentence_of = np.repeat(np.arange(len(gold)), gold.lengths)
+    n = len(gold)
+    right = np.bincount(sentence_of[guessed[:, 0]], hits, n).astype(float)
+    return 2 * right, (
+        np.bincount(sentence_of[true[:, 0]], minlength=n)
+        + np.bincount(sentence_of[guessed[:, 0]], minlength=n)
+    ).astype(float)
+
+
+def _by_sentence(values: Array, gold: TaggedSentences) -> Array:
+    sentence_of = np.repeat(np.arange(len(gold)), gold.lengths)
+    return np.bincount(sentence_of, values, len(gold)).astype(float)
+
+
+def _ratio(tops: Array, bottoms: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
+    """The ratio of two sums over sentences, with its bootstrap interval."""
+    drawn = rng.multinomial(len(tops), np.full(len(tops), 1 / len(tops)), n_resamples)
+    totals = drawn @ bottoms
+    values = (drawn @ tops) / np.maximum(totals, 1e-300)
+    low, high = np.quantile(values[totals > 0] if (totals > 0).any() else np.zeros(1), [0.025, 0.975])
+    return Estimate(
+        float(tops.sum() / max(bottoms.sum(), 1e-300)), float(low), float(high), int(bottoms.sum())
+    )

@@ -1,0 +1,204 @@
+"""What a word alone says of its tag.
+
+    p(t | x) = (count(x, t) + s p'(t | x)) / (count(x) + s)
+
+with p' log-linear in the affixes and the shape of the word: the only guide for words never met. Words also
+fall into classes by shape and ending, for models that back off from words to classes. Where other columns are
+observed, x is the word with what stands in them, and so are its features and classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse, special
+
+from sigmastar.core.errors import InputError
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.data.word_features import SEPARATOR, word_classes, word_features
+from sigmastar.taggers.model.lattice import TagLattice
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TagLexicon:
+    """Counts of known words, a log-linear guess for unknown ones."""
+
+    tags: tuple[str, ...]
+    words: tuple[str, ...]  # symbols, where other columns are observed
+    counts: sparse.csr_array  # words x tags
+    features: tuple[str, ...]
+    weights: Array  # features + 1 (the constant) x tags
+    classes: tuple[str, ...]
+    guessed: Array  # what looks say of each known word, words x tags
+    class_of: Codes  # of each known word
+    shrinkage: float
+    least: float  # candidates below this probability are dropped
+
+    @property
+    def n_tags(self) -> int:
+        return len(self.tags)
+
+    @cached_property
+    def n_observed(self) -> int:
+        """Columns that are given beside the word."""
+        return self.words[0].count(SEPARATOR) if self.words else 0
+
+    @cached_property
+    def parts(self) -> tuple[dict[str, int], ...]:
+        """Codes of the words alone, and of what stands in each observed column."""
+        if not self.n_observed:
+            return (self.word_codes,)
+        columns = zip(*(symbol.split(SEPARATOR) for symbol in self.words), strict=True)
+        return tuple(places_of(list(dict.fromkeys(column))) for column in columns)
+
+    def part_codes(self, types: Sequence[str], number: int) -> Longs:
+        """Of each symbol the code of its word (0) or of an observed column (from 1), -1 if it is unknown."""
+        if not self.n_observed:
+            return self.codes(types).astype(np.int64)
+        found = (self.parts[number].get(symbol.split(SEPARATOR)[number], -1) for symbol in types)
+        return np.fromiter(found, np.int64, count=len(types))
+
+    @cached_property
+    def word_codes(self) -> dict[str, int]:
+        return places_of(self.words)
+
+    @cached_property
+    def feature_codes(self) -> dict[str, int]:
+        return places_of(self.features)
+
+    @cached_property
+    def prior(self) -> Array:
+        """p(t) on the words learned from."""
+        total = np.asarray(self.counts.sum(axis=0), dtype=np.float64).ravel()
+        return total / float(total.sum())
+
+    def codes(self, types: Sequence[str]) -> Codes:
+        """The code of each word, -1 if it is unknown."""
+        return np.fromiter(map(self.word_codes.get, types, repeat(-1)), np.int32, count=len(types))
+
+    def class_codes(self, types: Sequence[str]) -> Codes:
+        """The narrowest class of each word."""
+        codes = self.codes(types)
+        found = self.class_of[np.maximum(codes, 0)].copy()
+        strange = np.flatnonzero(codes < 0)
+        found[strange] = narrowest_classes([types[i] for i in strange.tolist()], self.classes)
+        return found
+
+    def guesses(self, types: Sequence[str]) -> Array:
+        """p'(t | x) from what each word looks like."""
+        codes = self.codes(types)
+        found = self.guessed[np.maximum(codes, 0)]
+        strange = np.flatnonzero(codes < 0)
+        found[strange] = guess([types[i] for i in strange.tolist()], self.feature_codes, self.weights)
+        return found
+
+    def distributions(self, types: Sequence[str]) -> Array:
+        """p(t | x) of each word."""
+        codes, guessed = self.codes(types), self.guesses(types)
+        counts = self.counts[np.maximum(codes, 0)].toarray() * (codes >= 0)[:, None]
+        totals: Array = counts.sum(axis=1, keepdims=True)
+        return (counts + self.shrinkage * guessed) / (totals + self.shrinkage)
+
+    def lattice(self, sentences: TaggedSentences, with_gold: bool = False) -> TagLattice:
+        """The candidates of every word of a corpus; `with_gold` the true tags are among them."""
+        if len(sentences.observed) != self.n_observed:
+            raise InputError(
+                f"the tagger was taught with {self.n_observed} observed columns beside the words; these "
+                f"sentences have {len(sentences.observed)}"
+            )
+        chances = self.distributions(sentences.types) if sentences.n_words else np.zeros((0, self.n_tags))
+        kept = chances >= self.least
+        kept[np.arange(len(chances)), chances.argmax(axis=1)] = True
+        if with_gold:
+            kept[sentences.type_codes, sentences.tag_codes(self.tags)] = True
+        rows, tags = np.nonzero(kept)
+        starts = np.searchsorted(rows, np.arange(len(chances) + 1)).astype(np.int64)
+        return TagLattice(
+            sentences.offsets, sentences.type_codes, starts, tags.astype(np.int32), chances[rows, tags]
+        )
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays: dict[str, NDArray[Any]] = {
+            "lexicon.data": self.counts.data.astype(np.float32),
+            "lexicon.indices": self.counts.indices.astype(np.int32),
+            "lexicon.indptr": self.counts.indptr.astype(np.int64),
+            "lexicon.weights": self.weights.astype(np.float32),
+            "lexicon.guessed": self.guessed.astype(np.float32),
+            "lexicon.class_of": self.class_of,
+        }
+        return arrays, {
+            "tags": list(self.tags),
+            "words": list(self.words),
+            "features": list(self.features),
+            "classes": list(self.classes),
+            "shrinkage": self.shrinkage,
+            "least": self.least,
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> TagLexicon:
+        shape = (len(header["words"]), len(header["tags"]))
+        counts = sparse.csr_array(
+            (
+                arrays["lexicon.data"].astype(float),
+                arrays["lexicon.indices"],
+                arrays["lexicon.indptr"].astype(np.int32),
+            ),
+            shape=shape,
+        )
+        weights = arrays["lexicon.weights"].astype(float)
+        if weights.shape != (len(header["features"]) + 1, shape[1]):
+            raise ValueError("the weights of the lexicon do not fit its features")
+        return cls(
+            tuple(header["tags"]),
+            tuple(header["words"]),
+            counts,
+            tuple(header["features"]),
+            weights,
+            tuple(header["classes"]),
+            arrays["lexicon.guessed"].astype(float),
+            arrays["lexicon.class_of"],
+            float(header["shrinkage"]),
+            float(header["least"]),
+        )
+
+
+def guess(types: Sequence[str], places: Mapping[str, int], weights: Array) -> Array:
+    """Softmax of the weights of what words look like; the last row of weights is the constant."""
+    return softmax_of(feature_matrix(map(word_features, types), places), weights)
+
+
+def softmax_of(features: sparse.csr_array, weights: Array) -> Array:
+    scores = np.asarray(features @ weights[:-1]) + weights[-1]
+    return np.asarray(special.softmax(scores, axis=1)) if len(scores) else scores
+
+
+def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Codes:
+    """The place among `classes` of the narrowest class of each word."""
+    places = places_of(classes)
+    found = (next(places[name] for name in word_classes(word) if name in places) for word in types)
+    return np.fromiter(found, np.int32, len(types))
+
+
+def places_of(names: Sequence[str]) -> dict[str, int]:
+    """Of each name, where it stands."""
+    return {name: code for code, name in enumerate(names)}
+
+
+def feature_matrix(names: Iterable[Sequence[str]], places: Mapping[str, int]) -> sparse.csr_array:
+    """Which of the features each word has, from all that it has; `places` are their columns."""
+    rows = [[places[name] for name in row if name in places] for row in names]
+    lengths = np.array([len(row) for row in rows], dtype=np.int64)
+    indices = np.fromiter(chain.from_iterable(rows), np.int32, count=int(lengths.sum()))
+    starts = np.append(0, np.cumsum(lengths))
+    return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(places)))

@@ -1,0 +1,246 @@
+"""Taggers: a lexicon, and one or more models of tags whose distributions are multiplied.
+
+    p(y | x) prop. to prod_k p_k(y_1 | x)^w_k prod_i p_k(y_i | y_{i-1}, x)^w_k
+
+Every member gives its own marginals of tags and of pairs of tags; the conditionals that they imply are the
+potentials of a chain, whose marginals are those of the product. One member with weight one keeps its own.
+Where features and refinements are multiplied, features come first, being cheap: refinements pass over tags
+to which these give almost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.parallel import limited_threads
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.kernels.chains import best_sequences
+from sigmastar.taggers.model import margin as margin_tags
+from sigmastar.taggers.model import refined as refined_tags
+from sigmastar.taggers.model import weighted_tagger
+from sigmastar.taggers.model.lattice import GuidedLattice, TagLattice, TagMarginals
+from sigmastar.taggers.model.lexicon import TagLexicon
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.int32]
+DECODINGS = ("marginals", "viterbi")
+_FLOOR = 1e-12
+_SENTENCES_AT_ONCE = 4096
+
+
+class TagModel(Protocol):
+    """A model of the tags of a sentence given its words."""
+
+    def marginals(
+        self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice
+    ) -> TagMarginals: ...
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]: ...
+
+
+KINDS: dict[str, Any] = {
+    refined_tags.KIND: refined_tags.RefinedTags,
+    margin_tags.KIND: margin_tags.MarginTags,
+    weighted_tagger.KIND: weighted_tagger.WeightedTagger,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tagger:
+    """A lexicon, members with weights, and how sequences are chosen."""
+
+    lexicon: TagLexicon
+    members: tuple[TagModel, ...]
+    weights: tuple[float, ...]
+    decoding: str = "marginals"
+    least: float = 1e-2  # refinements pass over tags with less by the features, p^w; 0 is exact, and slower
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        return self.lexicon.tags
+
+    def marginals(self, sentences: TaggedSentences, n_threads: int | None = None) -> TagMarginals:
+        """Marginals of tags and of pairs of neighbouring tags on the candidates of every word."""
+        with limited_threads(n_threads):
+            lattice = self.lexicon.lattice(sentences)
+            found = self._members_marginals(sentences, lattice)
+            return found[0] if len(found) == 1 and self.weights == (1.0,) else product(found, self.weights)
+
+    def _members_marginals(self, sentences: TaggedSentences, lattice: TagLattice) -> list[TagMarginals]:
+        """Of every member; the first one of features guides refinements."""
+        own = {
+            number: member.marginals(self.lexicon, sentences, lattice)
+            for number, member in enumerate(self.members)
+            if not (self.guide and isinstance(member, refined_tags.RefinedTags))
+        }
+        guided = None
+        if self.guide:
+            number = self.guide[0]
+            guided = GuidedLattice.of(own[number], self.least ** (1.0 / max(self.weights[number], 1e-3)))
+        for number, member in enumerate(self.members):
+            if guided is not None and isinstance(member, refined_tags.RefinedTags):
+                own[number] = member.marginals_within(self.lexicon, sentences, guided)
+        return [own[number] for number in range(len(self.members))]
+
+    @property
+    def guide(self) -> list[int]:
+        """Members of features, where something may be left out."""
+        if not self.least:
+            return []
+        return [k for k, member in enumerate(self.members) if isinstance(member, margin_tags.MarginTags)]
+
+    def predict_proba(self, sentences: TaggedSentences, n_threads: int | None = None) -> Array:
+        """mu(i, a) as a table, words x tags."""
+        return self.marginals(sentences, n_threads).dense(len(self.tags))
+
+    def predict(self, sentences: TaggedSentences, n_threads: int | None = None) -> list[str]:
+        """The tags of all words, one flat list."""
+        names: list[str] = []
+        for piece in _pieces(sentences):
+            found = self.marginals(piece, n_threads)
+            codes = by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]
+            names += [self.tags[code] for code in codes.tolist()]
+        return names
+
+    def predict_nbest(
+        self, sentences: TaggedSentences, n_best: int, n_threads: int | None = None
+    ) -> list[list[tuple[list[str], float]]]:
+        """Of each sentence the best taggings by the sum of pair marginals, with that sum."""
+        codes, values = by_sequence(self.marginals(sentences, n_threads), n_best)
+        ends, tags = sentences.offsets.tolist(), self.tags
+        ranked = []
+        for s in range(len(sentences)):
+            rows = [
+                codes[k, ends[s] : ends[s + 1]].tolist() for k in range(n_best) if np.isfinite(values[k, s])
+            ]
+            ranked.append([([tags[code] for code in row], float(values[k, s])) for k, row in enumerate(rows)])
+        return ranked
+
+    def log_probability(self, sentences: TaggedSentences, n_threads: int | None = None) -> Array:
+        """log p(y | x) of the tags given, a sentence each; -inf where a tag is no candidate of its word."""
+        found = self.marginals(sentences, n_threads)
+        return gold_log_probability(found, sentences.tag_codes(self.tags))
+
+    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays, lexicon = self.lexicon.to_parts()
+        headers = []
+        for number, member in enumerate(self.members):
+            parts, header = member.to_parts()
+            arrays |= {f"{number}.{name}": array for name, array in parts.items()}
+            headers.append(header)
+        return arrays, {
+            "lexicon": lexicon,
+            "members": headers,
+            "weights": list(self.weights),
+            "decoding": self.decoding,
+        }
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Tagger:
+        members = []
+        for number, said in enumerate(header["members"]):
+            prefix = f"{number}."
+            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            members.append(KINDS[said["kind"]].from_parts(own, said))
+        if not members or len(members) != len(header["weights"]) or header["decoding"] not in DECODINGS:
+            raise ValueError("members and weights of the tagger do not fit each other")
+        lexicon = TagLexicon.from_parts(arrays, header["lexicon"])
+        return cls(lexicon, tuple(members), tuple(header["weights"]), header["decoding"])
+
+
+def product(members: Sequence[TagMarginals], weights: Sequence[float]) -> TagMarginals:
+    """The marginals of the weighted product of the chains that the members' marginals imply."""
+    lattice = members[0].lattice
+    firsts, arrows = np.zeros(len(members[0].unigrams)), np.zeros(len(members[0].bigrams))
+    is_first = np.zeros(len(lattice.types), dtype=bool)
+    is_first[lattice.offsets[:-1][np.diff(lattice.offsets) > 0]] = True
+    at_first = is_first[lattice.token_of]
+    for member, weight in zip(members, weights, strict=True):
+        firsts += weight * np.where(at_first, np.log(np.maximum(member.unigrams, _FLOOR)), 0.0)
+        arrows += weight * _log_conditionals(member)
+    return lattice.chain(firsts, arrows)
+
+
+def _log_conditionals(member: TagMarginals) -> Array:
+    """log p(b | a) at every pair of candidates: rows of each block over their sums."""
+    lattice = member.lattice
+    sizes, counts = np.diff(lattice.block_starts), lattice.n_candidates
+    n_rows = np.where(counts > 0, sizes // np.maximum(counts, 1), 0)
+    widths = np.repeat(counts, n_rows)  # of every row of every block
+    pairs: Array = np.maximum(member.bigrams, _FLOOR)
+    if not len(pairs):
+        return pairs
+    sums = np.add.reduceat(pairs, np.cumsum(widths) - widths)
+    logs: Array = np.log(pairs / np.repeat(sums, widths))
+    return logs
+
+
+def by_marginals(found: TagMarginals) -> Codes:
+    """The tag of largest marginal at every word."""
+    lattice = found.lattice
+    if not len(lattice.types):
+        return np.zeros(0, dtype=np.int32)
+    top = np.maximum.reduceat(found.unigrams, lattice.token_starts[:-1])
+    hits = np.flatnonzero(found.unigrams == np.repeat(top, lattice.n_candidates))
+    _, first = np.unique(lattice.token_of[hits], return_index=True)
+    return lattice.tags[lattice.candidate_of[hits[first]]]
+
+
+def by_sequence(found: TagMarginals, n_best: int = 1) -> tuple[Codes, Array]:
+    """The sequences of largest sum of pair marginals, best first; -1 where there is none.
+
+    Sentences of one word have no pair: their unigram marginals count.
+    """
+    lattice = found.lattice
+    lengths = np.diff(lattice.offsets)
+    alone = np.repeat(lengths == 1, lengths)[lattice.token_of]
+    firsts = np.where(alone, found.unigrams, 0.0)
+    codes = np.full((n_best, len(lattice.types)), -1, dtype=np.int32)
+    values = np.full((n_best, lattice.n_sentences), -np.inf)
+
+    def task(low: int, high: int) -> None:
+        best_sequences(
+            lattice.offsets, low, high, lattice.token_starts, lattice.block_starts,
+            firsts, found.bigrams, n_best, codes, values,
+        )  # fmt: skip
+
+    lattice.each_shard(task)
+    places = lattice.starts[lattice.types] + codes
+    return np.where(codes >= 0, lattice.tags[np.maximum(places, 0)], -1).astype(np.int32), values
+
+
+def gold_log_probability(found: TagMarginals, gold: Codes) -> Array:
+    """log p(y_1) + sum log p(y_i | y_{i-1}) from marginals of tags and of pairs."""
+    lattice = found.lattice
+    hits = np.flatnonzero(lattice.tags[lattice.candidate_of] == gold[lattice.token_of])
+    place = np.full(len(gold), -1, dtype=np.int64)
+    place[lattice.token_of[hits]] = hits - lattice.token_starts[lattice.token_of[hits]]
+    is_first = np.zeros(len(gold), dtype=bool)
+    is_first[lattice.offsets[:-1][np.diff(lattice.offsets) > 0]] = True
+    before = np.append(-1, place[:-1])
+    known = (place >= 0) & (is_first | (before >= 0))
+    logs = np.full(len(gold), -np.inf)
+    with np.errstate(divide="ignore"):
+        begin = np.flatnonzero(is_first & known)
+        logs[begin] = np.log(found.unigrams[lattice.token_starts[begin] + place[begin]])
+        later = np.flatnonzero(~is_first & known)
+        at = lattice.block_starts[later] + before[later] * lattice.n_candidates[later] + place[later]
+        pair = np.log(found.bigrams[at])
+        logs[later] = pair - np.log(found.unigrams[lattice.token_starts[later - 1] + before[later]])
+    sentence_of = np.repeat(np.arange(lattice.n_sentences), np.diff(lattice.offsets))
+    sums = np.zeros(lattice.n_sentences)
+    np.add.at(sums, sentence_of, logs)
+    return sums
+
+
+def _pieces(sentences: TaggedSentences) -> list[TaggedSentences]:
+    """Runs of sentences, so that the tables of all pairs are never held at once."""
+    if len(sentences) <= _SENTENCES_AT_ONCE:
+        return [sentences] if sentences.n_words else []
+    edges = range(0, len(sentences), _SENTENCES_AT_ONCE)
+    return [sentences.select(np.arange(low, min(low + _SENTENCES_AT_ONCE, len(sentences)))) for low in edges]

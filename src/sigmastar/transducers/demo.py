@@ -1,0 +1,102 @@
+"""Transducers in the demo: pairs from a random transducer, learners against it, and a lattice."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.demo import DemoResult, DemoRow, Progress
+from sigmastar.core.page import Picture, Section, Table, Text
+from sigmastar.core.provenance import hash_strings
+from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.draw import draw_lattice
+from sigmastar.transducers.learn.combined import PANELS, learn_transducer
+from sigmastar.transducers.learn.spectral import learn_spectral_transducer
+from sigmastar.transducers.model.decoding import TransducerDecoder
+from sigmastar.transducers.model.generators import make_transducer
+from sigmastar.transducers.model.transducer import Transducer
+from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
+
+FAMILY = "transducer"
+N_WARM = 60
+INPUTS, OUTPUTS = "aeklrst", "AEKLRST"
+METHODS = ("spectral", "ngram", "combined")
+TRUTH = "the transducer itself"
+MEASURE = "word error"
+_SHORT = 7  # symbols of the pair that is drawn
+
+Model = Transducer | WeightedTransducer
+
+
+@dataclass(frozen=True)
+class TransducerFamily:
+    """Learners of transducers against each other and the transducer that made the pairs."""
+
+    name: str = FAMILY
+    n_train: int = 800
+    n_fresh: int = 300
+
+    def run(self, seed: int, progress: Progress) -> DemoResult:
+        progress("transducers: pairs", 0.0)
+        rng = np.random.default_rng(seed)
+        truth = make_transducer(6, INPUTS, OUTPUTS, rng, n_units=9, density=0.04, stop=0.15)
+        train, fresh = (_spoken(truth.sample(n, rng, 30)) for n in (self.n_train, self.n_fresh))
+        rows, models = [], dict[str, Model]()
+        for number, method in enumerate(METHODS):
+            progress(f"transducers: {method}", (1 + number) / (1 + len(METHODS)))
+            _learn(train.select(np.arange(min(N_WARM, len(train)))), method, seed)  # compiles, not timed
+            begin = time.perf_counter()
+            models[method] = _learn(train, method, seed)
+            rows.append(_row(method, models[method], fresh, time.perf_counter() - begin))
+        rows.append(_row(TRUTH, truth, fresh, None))
+        section = _section(rows, fresh, models["combined"])
+        return DemoResult(tuple(rows), section, hash_strings(train.inputs, train.outputs))
+
+
+def _spoken(pairs: StringPairs) -> StringPairs:
+    """The pairs with two sides: readers of files know no empty ones."""
+    return pairs.select(np.flatnonzero((pairs.inputs.lengths > 0) & (pairs.outputs.lengths > 0)))
+
+
+def _learn(pairs: StringPairs, method: str, seed: int) -> Model:
+    rng = np.random.default_rng(seed)
+    if method in PANELS:
+        return learn_transducer(pairs, PANELS[method], rng).transducer
+    return learn_spectral_transducer(pairs, rng)
+
+
+def _row(learner: str, model: Model, fresh: StringPairs, seconds: float | None) -> DemoRow:
+    references = fresh.references()
+    inputs = Strings.of(list(references))
+    decoder = model if isinstance(model, Transducer) else TransducerDecoder(model)
+    found = decoder.predict(inputs, 1)
+    wrong = [
+        not ranking or ranking[0][0] not in right
+        for ranking, right in zip(found, references.values(), strict=True)
+    ]
+    return DemoRow(FAMILY, learner, {MEASURE: float(np.mean(wrong))}, seconds)
+
+
+def _section(rows: list[DemoRow], fresh: StringPairs, model: Model) -> Section:
+    assert isinstance(model, Transducer)
+    chosen = int(np.argmin(np.abs(fresh.inputs.lengths - _SHORT)))
+    aligned = model.align(fresh.select([chosen]), 8)
+    alignments = list(zip(aligned.strings, aligned.posterior.tolist(), strict=True))
+    caption = "The alignments of a fresh pair: the wider a line, the more of the posterior passes there."
+    about = (
+        "A transducer with hidden states draws pairs of strings of unequal length. Learners see the pairs "
+        "unaligned, and give an output to fresh inputs. Word error is the share of inputs whose output is "
+        "none of those drawn for them; chance leaves some of it to the transducer itself."
+    )
+    table = Table(
+        "Outputs of fresh inputs",
+        ("learner", MEASURE, "seconds"),
+        [(row.learner, row.measures[MEASURE], row.seconds) for row in rows],
+    )
+    parts: list[Text | Table | Picture] = [Text(about), table]
+    if alignments:
+        parts.append(Picture(draw_lattice(alignments), caption, caption))
+    return Section("Transducers", parts)

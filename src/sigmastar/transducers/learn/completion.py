@@ -1,0 +1,250 @@
+"""Transducers without an aligner: complete the Hankel matrix of aligned strings from unaligned pairs.
+
+Rows and columns are strings of units up to a length; the cell (p, s) is f(p s), which nobody has seen. What
+is seen is g(x, y), the sum of f over the alignments of a pair:
+
+    min over H   1/2 sum over pairs (sum over alignments pi of (x, y) of h(pi) - g(x, y))^2
+                 + rho/2 |H - h|^2 + rho/2 |min(H, 0)|^2 + weight |H|_*
+
+where h(pi) is the mean of the cells that spell pi: cells of one string should agree (Bailly, Carreras and
+Quattoni 2013, "Unsupervised spectral learning of finite state transducers"). Operators are recovered
+from the completed matrix by the one formula. For small alphabets: a matrix has |units|^length rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.blocks import Blocks
+from sigmastar.core.errors import InputError
+from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.signature import string_signature
+from sigmastar.optimise.proximal import NuclearNorm
+from sigmastar.optimise.solvers import fista
+from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
+from sigmastar.transducers.data.units import Shape, Unit, Units
+from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
+
+Array = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Word = tuple[int, ...]
+Observed = dict[tuple[tuple[Symbol, ...], tuple[Symbol, ...]], float]
+
+RHO = 1.0
+WEIGHTS = (0.03, 0.01, 0.003, 0.001)  # of the nuclear norm, as shares of the largest singular value
+RANKS = (1, 2, 3, 4, 5, 6)
+_CELLS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class CompletionFit:
+    """A transducer from a completed matrix, with what held-out pairs said of each choice."""
+
+    transducer: WeightedTransducer
+    matrix: Array
+    errors: dict[tuple[float, int], float]  # by weight and rank
+    chosen: tuple[float, int]
+
+
+@dataclass(frozen=True, eq=False)
+class PairHankel:
+    """The cells of the matrix as strings of units, and which strings align which pair."""
+
+    units: Units
+    rows: list[Word]  # strings up to one longer than the outsides: those of the slices
+    columns: list[Word]
+    n_outsides: int
+
+    @classmethod
+    def of(cls, units: Units, length: int) -> PairHankel:
+        """Outsides of up to `length` units and insides of up to `length + 1`."""
+        rows, columns = (_words(len(units), length + 1) for _ in range(2))
+        if len(rows) * len(columns) > _CELLS:
+            raise InputError(
+                f"completion over {len(units)} units needs {len(rows)} x {len(columns)} cells: too many; "
+                "use smaller alphabets, fewer shapes, or method 'spectral', which aligns first"
+            )
+        return cls(units, rows, columns, len(_words(len(units), length)))
+
+    @cached_property
+    def strings(self) -> dict[Word, int]:
+        found: dict[Word, int] = {}
+        for row, column in product(self.rows, self.columns):
+            found.setdefault(row + column, len(found))
+        return found
+
+    @cached_property
+    def string_of_cell(self) -> Longs:
+        return np.array([self.strings[row + column] for row, column in product(self.rows, self.columns)])
+
+    @cached_property
+    def pairs(self) -> tuple[list[tuple[tuple[Symbol, ...], tuple[Symbol, ...]]], sparse.csr_array]:
+        """Pairs all of whose alignments are among the strings, and the matrix pairs x strings of them."""
+        spelt = [self._spelt(word) for word in self.strings]
+        longest = max(len(word) for word in self.strings)
+        shortest = {side: self._fewest(side) for side in (0, 1)}
+        numbers: dict[tuple[tuple[Symbol, ...], tuple[Symbol, ...]], int] = {}
+        rows, columns = [], []
+        for number, pair in enumerate(spelt):
+            if self._longest_alignment(pair, shortest) <= longest:
+                rows.append(numbers.setdefault(pair, len(numbers)))
+                columns.append(number)
+        shape = (len(numbers), len(spelt))
+        return list(numbers), sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+    def blocks(self, matrix: Array) -> Blocks:
+        """The blocks of strings of units that a completed matrix holds."""
+        signature = string_signature(self.units.alphabet)
+        stop, symbol = signature.operations
+        place = {row: at for at, row in enumerate(self.rows)}
+        outsides = self.rows[: self.n_outsides]
+        slices = np.array(
+            [[matrix[place[(*row, unit)]] for row in outsides] for unit in range(len(self.units))]
+        )
+        square, empty = matrix[: self.n_outsides], self.columns.index(())
+        return Blocks(
+            signature,
+            {"string": square},
+            {stop: square[None, :, empty], symbol: slices},
+            {"string": matrix[0]},
+        )
+
+    def _spelt(self, word: Word) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
+        chosen: list[Unit] = [self.units.alphabet.symbols[unit] for unit in word]  # type: ignore[misc]
+        return tuple(s for unit in chosen for s in unit[0]), tuple(s for unit in chosen for s in unit[1])
+
+    def _fewest(self, side: int) -> int:
+        """The fewest symbols of a side that a unit may hold."""
+        lengths = self.units.input_lengths if side == 0 else self.units.output_lengths
+        return int(lengths.min())
+
+    def _longest_alignment(
+        self, pair: tuple[tuple[Symbol, ...], tuple[Symbol, ...]], fewest: dict[int, int]
+    ) -> int:
+        """At most so many units align a pair: every unit holds at least so much of either side."""
+        bounds = [len(side) // fewest[at] for at, side in enumerate(pair) if fewest[at]]
+        return min(bounds, default=len(pair[0]) + len(pair[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Loss:
+    """The smooth part of the objective as a function of the matrix."""
+
+    hankel: PairHankel
+    target: Array  # g of the pairs
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.hankel.rows), len(self.hankel.columns)
+
+    @cached_property
+    def _sizes(self) -> Array:
+        return np.bincount(self.hankel.string_of_cell).astype(np.float64)
+
+    def value_and_gradient(self, matrix: Array) -> tuple[float, Array]:
+        cell, cells = self.hankel.string_of_cell, matrix.ravel()
+        means = np.bincount(cell, cells) / self._sizes
+        aligns = self.hankel.pairs[1]
+        residual = aligns @ means - self.target
+        apart, below = cells - means[cell], np.minimum(cells, 0.0)
+        value = 0.5 * (residual @ residual + RHO * (apart @ apart + below @ below))
+        gradient = ((aligns.T @ residual) / self._sizes)[cell] + RHO * (apart + below)
+        return float(value), gradient.reshape(self.shape)
+
+    def value(self, matrix: Array) -> float:
+        return self.value_and_gradient(matrix)[0]
+
+
+def learn_completion_transducer(
+    pairs: StringPairs,
+    rng: np.random.Generator,
+    n_states: int | None = None,
+    shapes: Sequence[Shape] = ((1, 1), (1, 0)),
+    length: int = 1,
+    weights: Sequence[float] = WEIGHTS,
+    n_iterations: int = 300,
+) -> CompletionFit:
+    """Complete, factorise, recover; the weight and the rank by pairs held out of the completion."""
+    require_pairs(pairs)
+    units = all_units(pairs.inputs.alphabet, pairs.outputs.alphabet, shapes)
+    hankel = PairHankel.of(units, length)
+    errors: dict[tuple[float, int], float] = {}
+    for seen, held in _halves(pairs, rng):
+        for weight in weights:
+            matrix = _completed(hankel, seen, weight, n_iterations)
+            for rank in (n_states,) if n_states is not None else RANKS:
+                found = _recovered(hankel, matrix, rank)
+                error = np.inf if found is None else _distance(found, hankel, held)
+                errors[weight, rank] = errors.get((weight, rank), 0.0) + error
+    if not np.isfinite(min(errors.values())):
+        raise InputError("the completed matrix has no rank to recover a transducer from; give more pairs")
+    chosen = min(errors, key=errors.__getitem__)
+    matrix = _completed(hankel, _frequencies(pairs), chosen[0], n_iterations)
+    ranks = range(chosen[1], 0, -1)  # the matrix of all pairs may bear fewer states
+    every = (_recovered(hankel, matrix, rank) for rank in ranks)
+    transducer = next((one for one in every if one is not None), None)
+    if transducer is None:
+        raise InputError("the completed matrix is empty; give more or shorter pairs")
+    return CompletionFit(transducer, matrix, errors, chosen)
+
+
+def all_units(inputs: Alphabet, outputs: Alphabet, shapes: Sequence[Shape]) -> Units:
+    """Every unit of the shapes over two alphabets."""
+    sides = [(list(product(inputs, repeat=p)), list(product(outputs, repeat=q))) for p, q in shapes]
+    return Units(Alphabet((x, y) for left, right in sides for x in left for y in right), inputs, outputs)
+
+
+def _halves(pairs: StringPairs, rng: np.random.Generator) -> list[tuple[Observed, Observed]]:
+    """Each half of the pairs to complete from, with the other to judge by; one pair is both."""
+    order = rng.permutation(len(pairs))
+    half = max(len(pairs) // 2, 1)
+    parts = [np.sort(order[:half]), np.sort(order[half:] if half < len(pairs) else order)]
+    first, second = (_frequencies(pairs.select(part)) for part in parts)
+    return [(first, second), (second, first)]
+
+
+def _frequencies(pairs: StringPairs) -> Observed:
+    found: Observed = {}
+    for pair in pairs:
+        found[pair] = found.get(pair, 0.0) + 1.0 / len(pairs)
+    return found
+
+
+def _completed(hankel: PairHankel, observed: Observed, weight: float, n_iterations: int) -> Array:
+    listed, aligns = hankel.pairs
+    loss = _Loss(hankel, np.array([observed.get(pair, 0.0) for pair in listed]))
+    spread = aligns.T @ (loss.target / aligns.sum(axis=1))  # every alignment of a pair alike
+    start = spread[hankel.string_of_cell].reshape(loss.shape)
+    largest = float(np.linalg.norm(start, 2))
+    return fista(loss, NuclearNorm(weight * largest), n_iterations, start=start, tolerance=1e-7).matrix
+
+
+def _recovered(hankel: PairHankel, matrix: Array, rank: int) -> WeightedTransducer | None:
+    blocks = hankel.blocks(matrix)
+    if rank > np.linalg.matrix_rank(np.asarray(blocks.matrices["string"]), tol=1e-10):
+        return None
+    automaton = WeightedAutomaton.of_operators(recover(blocks, factorize_blocks(blocks, rank)))
+    return WeightedTransducer(hankel.units, automaton)
+
+
+def _distance(transducer: WeightedTransducer, hankel: PairHankel, observed: Observed) -> float:
+    """The sum over all pairs of the matrix of (g - frequency)^2; that of sizes would reward shrinkage."""
+    listed = hankel.pairs[0]
+    corpus = StringPairs.of(listed, transducer.units.inputs, transducer.units.outputs)
+    sign, log = transducer.log_value(corpus)
+    target = np.array([observed.get(pair, 0.0) for pair in listed])
+    return float(((sign * np.exp(np.minimum(log, 50.0)) - target) ** 2).sum())
+
+
+def _words(n_units: int, longest: int) -> list[Word]:
+    """All strings of units of up to `longest`, shorter ones first."""
+    return [word for length in range(longest + 1) for word in product(range(n_units), repeat=length)]

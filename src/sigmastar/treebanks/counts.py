@@ -1,0 +1,195 @@
+"""Features of inside and outside trees, phi and psi of Cohen et al. (2012), section 6.1.
+
+A template is a function from all nodes of a binarised treebank to one whole number each; two nodes of one
+symbol with the same number share an indicator feature. To add a feature, write a template and pass it in
+`inside` or `outside`. Indicators are kept as a table [node, template] of numbers that count from 0 within
+each symbol, each with the weight
+
+    sqrt(M_a / (count + 5)),   0 where the count is below 2 and M_a > 50
+
+so that a frequent feature does not drown the rare ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.word_shapes import signatures
+from sigmastar.treebanks.data.binary import BinaryPhrases
+from sigmastar.treebanks.data.phrases import Ints, Longs
+from sigmastar.treebanks.kernels.indicators import numbered
+
+Array = NDArray[np.float64]
+Template = Callable[["Nodes"], Longs]
+
+SHRINKAGE = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """What templates look at: columns with one number a node, -1 where there is none."""
+
+    bank: BinaryPhrases
+    tags: Ints  # of leaf symbols: a number of the last label of the chain
+
+    @cached_property
+    def symbol(self) -> Longs:
+        return self.bank.symbol.astype(np.int64)
+
+    @cached_property
+    def rule(self) -> Longs:
+        """The rule at each node; at leaves a number of its own for each symbol."""
+        return np.where(self.bank.rule >= 0, self.bank.rule, len(self.bank.rules) + self.symbol)
+
+    @cached_property
+    def leaf_tag(self) -> Longs:
+        """The tag of every leaf, by node; -1 elsewhere."""
+        symbol = self.bank.symbol
+        return np.where(self.bank.word >= 0, self.tags[np.minimum(symbol, len(self.tags) - 1)], -1)
+
+    @cached_property
+    def head_tag(self) -> Longs:
+        return self.leaf_tag[self.bank.head]
+
+    @cached_property
+    def head_word(self) -> Longs:
+        return self.bank.word[self.bank.head].astype(np.int64)
+
+    @cached_property
+    def sibling(self) -> Longs:
+        """The other child of the parent, -1 at roots."""
+        parent = self.bank.parent
+        above = np.maximum(parent, 0)
+        left, right = self.bank.left[above], self.bank.right[above]
+        return np.where(parent < 0, -1, left + right - np.arange(len(parent)))
+
+    @cached_property
+    def is_right(self) -> Longs:
+        right = self.bank.right[np.maximum(self.bank.parent, 0)]
+        found: Longs = (right == np.arange(len(right))).astype(np.int64)
+        return found
+
+    @cached_property
+    def sentence_tags(self) -> tuple[Longs, Longs, Longs]:
+        """Tags of all words in the order of the text; where each node's sentence begins; where it ends."""
+        lengths = self.bank.end[self.bank.roots].astype(np.int64)
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        tree = np.repeat(np.arange(len(lengths)), np.diff(self.bank.starts))
+        leaves = np.flatnonzero(self.bank.word >= 0)
+        tags = np.empty(offsets[-1], dtype=np.int64)
+        tags[offsets[tree[leaves]] + self.bank.begin[leaves]] = self.leaf_tag[leaves]
+        return tags, offsets[tree], offsets[tree + 1]
+
+    def tag_at(self, position: Longs) -> Longs:
+        """The tag at a place of each node's sentence, -1 beyond its ends."""
+        tags, low, high = self.sentence_tags
+        place = low + position
+        inside = (place >= low) & (place < high)
+        return np.where(inside, tags[np.clip(place, 0, len(tags) - 1)], -1)
+
+    @cached_property
+    def shapes(self) -> list[Longs]:
+        """The signatures of every leaf's word, from the finest; -1 elsewhere."""
+        table: dict[str, int] = {}
+        words = self.bank.phrases.words
+        rows = np.array([[table.setdefault(s, len(table)) for s in signatures(w)] for w in words])
+        return [np.where(self.bank.word >= 0, rows[self.bank.word, level], -1) for level in range(4)]
+
+
+def at(values: Longs, nodes: NDArray[np.integer]) -> Longs:
+    """Values at other nodes, -1 where there is no such node."""
+    return np.where(nodes >= 0, values[np.maximum(nodes, 0)], -1)
+
+
+def joined(first: Longs, second: Longs) -> Longs:
+    """One number for two."""
+    return (first + 1) * (int(second.max(initial=0)) + 2) + second + 1
+
+
+def _bin(widths: Longs) -> Longs:
+    return np.digitize(widths, [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50])
+
+
+def _parent(nodes: Nodes, steps: int = 1) -> Longs:
+    found = nodes.bank.parent.astype(np.int64)
+    for _ in range(steps - 1):
+        found = at(nodes.bank.parent.astype(np.int64), found)
+    return found
+
+
+INSIDE: Mapping[str, Template] = MappingProxyType(
+    {
+        "bias": lambda n: np.zeros(len(n.symbol), np.int64),
+        "rule": lambda n: n.rule,
+        "left": lambda n: at(n.symbol, n.bank.left),
+        "right": lambda n: at(n.symbol, n.bank.right),
+        "rule and left rule": lambda n: joined(n.rule, at(n.rule, n.bank.left)),
+        "rule and right rule": lambda n: joined(n.rule, at(n.rule, n.bank.right)),
+        "head tag": lambda n: n.head_tag,
+        "head word": lambda n: n.head_word,
+        "width": lambda n: _bin(n.bank.end.astype(np.int64) - n.bank.begin),
+        "first tag": lambda n: n.tag_at(n.bank.begin.astype(np.int64)),
+        "last tag": lambda n: n.tag_at(n.bank.end.astype(np.int64) - 1),
+        "last 3": lambda n: n.shapes[0],
+        "last 2": lambda n: n.shapes[1],
+        "shape": lambda n: n.shapes[3],
+    }
+)
+"""The default phi."""
+
+OUTSIDE: Mapping[str, Template] = MappingProxyType(
+    {
+        "bias": lambda n: np.zeros(len(n.symbol), np.int64),
+        "parent": lambda n: joined(at(n.symbol, _parent(n)), n.is_right),
+        "parent rule": lambda n: joined(at(n.rule, _parent(n)), n.is_right),
+        "sibling head tag": lambda n: joined(at(n.head_tag, n.sibling), n.is_right),
+        "sibling rule": lambda n: joined(at(n.rule, n.sibling), n.is_right),
+        "parent head tag": lambda n: at(n.head_tag, _parent(n)),
+        "grandparent": lambda n: joined(at(n.symbol, _parent(n, 2)), at(n.symbol, _parent(n))),
+        "great-grandparent": lambda n: at(n.symbol, _parent(n, 3)),
+        "previous tag": lambda n: n.tag_at(n.bank.begin.astype(np.int64) - 1),
+        "next tag": lambda n: n.tag_at(n.bank.end.astype(np.int64)),
+        "words before": lambda n: _bin(n.bank.begin.astype(np.int64)),
+        "words after": lambda n: _bin(n.sentence_tags[2] - n.sentence_tags[1] - n.bank.end),
+    }
+)
+"""The default psi. Whether a node is a root shows in "parent"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Indicators:
+    """Indicator features of all nodes: [node, template] numbers within the symbol, and their weights."""
+
+    number: Ints
+    weight: NDArray[np.float32]
+    n_features: Longs  # of each symbol
+
+
+def indicators(nodes: Nodes, templates: Mapping[str, Template], shrinkage: float = SHRINKAGE) -> Indicators:
+    """The features of every node, numbered within its symbol."""
+    codes = np.stack([template(nodes) for template in templates.values()], axis=1)
+    if codes.min(initial=-1) < -1:
+        raise ValueError("templates must give numbers from -1 up")
+    n_symbols = len(nodes.bank.symbols)
+    number, counts, n_features = numbered(nodes.symbol, codes, n_symbols)
+    total = np.bincount(nodes.symbol, minlength=n_symbols).astype(np.float64)[nodes.symbol][:, None]
+    weight = np.sqrt(total / (counts + shrinkage))
+    weight[((counts < 2) & (total > 50)) | (codes < 0)] = 0.0
+    return Indicators(number, weight.astype(np.float32), n_features)
+
+
+def nodes_of(bank: BinaryPhrases) -> Nodes:
+    """The view of a treebank that templates take."""
+    table: dict[str, int] = {}
+    labels, symbols = bank.phrases.labels, bank.symbols
+    tags = [
+        table.setdefault(labels[label][-1], len(table))
+        for label in symbols.label[: symbols.n_leaves].tolist()
+    ]
+    return Nodes(bank, np.array(tags, dtype=np.int32))

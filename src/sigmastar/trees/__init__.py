@@ -1,0 +1,7 @@
+"""Trees, tree automata and latent PCFGs as operators."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import exporter
+
+__getattr__, __dir__ = exporter(__name__)

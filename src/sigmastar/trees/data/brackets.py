@@ -1,0 +1,182 @@
+"""Treebanks in brackets, in the manner of the Penn Treebank: `(S (NP (PRP she)) (VP (VBZ runs)))`.
+
+A tree may take several lines and a line may hold several trees; blanks do not matter. The empty outer
+label of the Penn Treebank, `( (S ..) )`, is taken off. Labels with functions (`NP-SBJ`) and traces
+(`(-NONE- *T*-1)`) stay as they are; so do words: `trees.data.escapes` knows -LRB- and `1\\/2`.
+
+A compiled pass over the bytes finds the nodes, and trees are built level by level. Text that is not of
+the usual form, words beside brackets or brackets that do not close, is read token by token, which also
+finds the line of an error.
+"""
+
+from __future__ import annotations
+
+import gc
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice, repeat
+from typing import Any, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import TextPath, decoded, display_name, line_blocks
+from sigmastar.trees.data.bracket_pieces import scan_brackets
+from sigmastar.trees.data.tree import Tree, bracketed
+
+_TOKENS = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
+_SMALL = 100_000  # characters: compiling, at the very first call, takes longer than reading these
+_BROKEN = re.compile(r"[\s()]", re.ASCII)
+
+
+class _Irregular(Exception):
+    """Text for the slower reader."""
+
+
+class _Misplaced(Exception):
+    """What is wrong, and with which token."""
+
+    def __init__(self, problem: str, token: int) -> None:
+        super().__init__(problem)
+        self.problem, self.token = problem, token
+
+
+def read_brackets(path: TextPath) -> list[Tree]:
+    """All trees of a file, plain or compressed; unbalanced brackets are told with their line."""
+    file = display_name(path)
+    return parse_brackets("".join(decoded(block, file) for block in line_blocks(path)), file)
+
+
+def parse_brackets(text: str, file: str | None = None) -> list[Tree]:
+    """All trees in a text.
+
+    >>> [str(tree) for tree in parse_brackets("( (S (NP she) (VP runs)) ) (X y)")]
+    ['(S (NP she) (VP runs))', '(X y)']
+    """
+    parsed = _parsed_by_tokens if len(text) < _SMALL else _parsed_quickly
+    with _no_collection():
+        return [_without_outer(tree) for tree in parsed(text, file)]
+
+
+def _parsed_quickly(text: str, file: str | None) -> list[Tree]:
+    try:
+        return _parsed_by_pieces(text.encode())
+    except _Irregular:
+        return _parsed_by_tokens(text, file)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Trees have no cycles: looking for some takes longer than reading."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _parsed_by_pieces(content: bytes) -> list[Tree]:
+    nodes = scan_brackets(np.frombuffer(content, np.uint8), content.count(b"("))
+    if not nodes.is_regular:
+        raise _Irregular
+    depth = nodes.depth.astype(np.min_scalar_type(int(nodes.depth.max(initial=0))))  # few bits sort faster
+    order = np.argsort(depth, kind="stable")
+    levels = np.split(order, np.cumsum(np.bincount(nodes.depth))[:-1])
+    return _built(levels, _pieces(content, nodes.places)[nodes.piece], nodes.n_children)
+
+
+def _pieces(content: bytes, places: NDArray[np.int64]) -> NDArray[Any]:
+    """The different pieces: labels, and whole preterminals."""
+    text = content.decode("latin-1")  # a character a byte, so that places hold
+    plain, new = content.isascii(), tuple.__new__
+    found: list[Any] = []
+    for begin, end, word, word_end in places.tolist():
+        label, below = text[begin:end], text[word:word_end] if word >= 0 else None
+        if not plain:
+            label, below = _utf8(label), None if below is None else _utf8(below)
+        found.append(label if below is None else new(Tree, (label, (below,))))
+    return np.fromiter(found, np.dtype(object), len(found))
+
+
+def _utf8(text: str) -> str:
+    return text.encode("latin-1").decode()
+
+
+def _built(
+    levels: list[NDArray[np.int64]], pieces: NDArray[Any], n_children: NDArray[np.int64]
+) -> list[Tree]:
+    """From the deepest level up: the nodes of a level, in their order, take the next ones of the level below.
+
+    Each step is one call for a whole level, since there are more nodes than Python likes to loop over.
+    """
+    below: list[Any] = []
+    for nodes in reversed(levels):
+        level, counts = pieces[nodes], n_children[nodes]
+        inner = np.flatnonzero(counts)
+        children = map(islice, repeat(iter(below)), counts[inner].tolist())
+        parts = zip(level[inner].tolist(), map(tuple, children), strict=True)
+        level[inner] = np.fromiter(map(tuple.__new__, repeat(Tree), parts), np.dtype(object), len(inner))
+        below = level.tolist()
+    return below
+
+
+def _parsed_by_tokens(text: str, file: str | None) -> list[Tree]:
+    try:
+        return _parsed(_TOKENS.findall(text))
+    except _Misplaced as found:
+        place = next(islice(_TOKENS.finditer(text), found.token, None))
+        raise InputError(found.problem, file=file, line=text.count("\n", 0, place.start()) + 1) from None
+
+
+def _parsed(tokens: list[str]) -> list[Tree]:
+    trees: list[Any] = []
+    stack: list[list[Any]] = []  # of each open node: its label, then its children
+    top, begin = trees, 0
+    for number, token in enumerate(tokens):
+        if token[0] == "(":
+            if not stack:
+                begin = number
+            top = [token[1:].lstrip()]
+            stack.append(top)
+        elif not stack:
+            raise _Misplaced(_outside(token), number)
+        elif token != ")":
+            top.append(token)
+        elif len(top) == 1:
+            raise _Misplaced(f"a node {top[0]!r} without children; give it a word or leave it out", number)
+        else:
+            label, *children = stack.pop()
+            top = stack[-1] if stack else trees
+            top.append(Tree(label, tuple(children)))
+    if stack:
+        raise _Misplaced(f"the tree that begins here lacks {len(stack)} closing brackets", begin)
+    return trees
+
+
+def _outside(token: str) -> str:
+    if token == ")":
+        return "a closing bracket without an opening one; remove it"
+    return f"{token!r} stands outside of all brackets; write (LABEL {token})"
+
+
+def _without_outer(tree: Tree) -> Tree:
+    if tree.label or len(tree.children) != 1 or isinstance(tree.children[0], str):
+        return tree
+    return tree.children[0]
+
+
+def write_brackets(trees: Iterable[Tree], stream: TextIO) -> None:
+    """A tree a line; a label or word that the format cannot hold is an error."""
+    for number, tree in enumerate(trees, 1):
+        for node in tree.nodes():
+            for text in (node.label, *(child for child in node.children if isinstance(child, str))):
+                if _BROKEN.search(text) or not (text or text is node.label):
+                    raise InputError(
+                        f"tree {number}: {text!r} cannot be written; write -LRB- for (, -RRB- for )"
+                    )
+        stream.write(bracketed(tree) + "\n")

@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic, all_up_to, most_frequent
+from sigmastar.automata.counts.exact import exact_blocks
+from sigmastar.automata.counts.smoothing import add_strings, unigram_blocks
+from sigmastar.automata.counts.weighting import scale_by_counts
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.spectral import (
+    TO_STRING,
+    fit_automaton,
+    learn_automaton,
+    repaired_log_probability,
+    string_automaton,
+)
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.conversions import string_to_prefix, string_to_substring
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError
+from sigmastar.core.rank import one_standard_error
+from sigmastar.core.recover import factorize_blocks
+
+AB = Alphabet("ab")
+FROM_STRING = {STRING: lambda a: a, PREFIX: string_to_prefix, SUBSTRING: string_to_substring}
+every_statistic = pytest.mark.parametrize("statistic", list(FROM_STRING), ids=lambda s: s.name)
+
+# Two states that hand over on b, stopping from the second: a language with a memory.
+TRUTH = WeightedAutomaton(
+    AB,
+    np.array([1.0, 0.0]),
+    np.array([[[0.5, 0.1], [0.0, 0.1]], [[0.0, 0.3], [0.5, 0.0]]]),
+    np.array([0.1, 0.4]),
+)
+
+
+def sample(n_strings: int, seed: int) -> Strings:
+    return TRUTH.sample(n_strings, np.random.default_rng(seed))
+
+
+@every_statistic
+def test_exact_statistics_give_the_string_function_back(statistic: Statistic) -> None:
+    converted = FROM_STRING[statistic](TRUTH)
+    blocks = exact_blocks(all_up_to(AB, 2), converted.initial, converted.transitions, converted.final)
+    found = string_automaton(blocks, factorize_blocks(blocks, 2), statistic)
+    fresh = Strings.of(["", "ab", "abbabaab", "b" * 30], alphabet=AB)
+    np.testing.assert_allclose(found.value(fresh), TRUTH.value(fresh), rtol=1e-9)
+
+
+@every_statistic
+def test_learning_comes_close_with_data(statistic: Statistic) -> None:
+    strings = sample(50_000, 0)
+    found = learn_automaton(strings, most_frequent(strings, 30, 30, statistic), 2, statistic)
+    short = all_up_to(AB, 4).outsides
+    assert np.abs(found.value(short) - TRUTH.value(short)).sum() < 0.05
+    assert found.total_mass() == pytest.approx(1.0, abs=0.05)
+
+
+def test_weighting_and_smoothing_are_steps_in_between() -> None:
+    strings = sample(2_000, 0)
+    basis = most_frequent(strings, 20, 20, SUBSTRING)
+    background = unigram_blocks(strings, basis, SUBSTRING)
+    steps = [lambda blocks: add_strings(blocks, background, len(strings), 10.0), scale_by_counts]
+    plain = learn_automaton(strings, basis, 2, SUBSTRING)
+    stepped = learn_automaton(strings, basis, 2, SUBSTRING, steps)
+    short = all_up_to(AB, 4).outsides
+    assert np.abs(stepped.value(short) - TRUTH.value(short)).sum() < 0.2
+    assert not np.allclose(stepped.value(short), plain.value(short))
+
+
+@every_statistic
+def test_the_number_of_states_is_chosen_on_held_out_strings(statistic: Statistic) -> None:
+    strings, held_out = sample(20_000, 0), sample(4_000, 1)
+    fit = fit_automaton(
+        strings, held_out, most_frequent(strings, 25, 25, statistic), statistic, rule=one_standard_error
+    )
+    assert fit.evidence.chosen == fit.automaton.n_states == 2
+    assert fit.evidence.noise_level < fit.evidence.singular_values[1]
+    assert fit.counts.n_strings == 20_000
+    assert "2 states" in str(fit.evidence)
+
+
+def test_named_candidates_are_the_ones_tried() -> None:
+    strings = sample(2_000, 0)
+    fit = fit_automaton(strings, sample(500, 1), most_frequent(strings, 20, 20), candidates=(1, 2, 4))
+    assert fit.evidence.candidates == (1, 2, 4)
+    assert len(fit.evidence.singular_values) == 4
+
+
+def test_the_repaired_log_probability_is_that_of_a_distribution() -> None:
+    short = all_up_to(AB, 14, size_limit=50_000).outsides
+    strings = sample(300, 0)
+    rough = learn_automaton(strings, most_frequent(strings, 12, 12), 5)
+    assert 0.9 < np.exp(repaired_log_probability(rough, short)).sum() <= 1.0 + 1e-9
+    np.testing.assert_allclose(
+        repaired_log_probability(TRUTH, short, mix=0.0), TRUTH.log_probability(short), atol=1e-9
+    )
+
+
+def test_unknown_symbols_have_finite_repaired_scores() -> None:
+    scores = repaired_log_probability(TRUTH, Strings.of(["a?", "?"]))
+    assert np.isfinite(scores).all()
+
+
+def test_bad_input_speaks() -> None:
+    basis = all_up_to(AB, 1)
+    nothing = Strings.of([], alphabet=AB)
+    with pytest.raises(InputError, match="no strings to learn from"):
+        learn_automaton(nothing, basis, 1)
+    with pytest.raises(InputError, match="no strings to choose the number of states by"):
+        fit_automaton(sample(10, 0), nothing, basis)
+    with pytest.raises(ValueError, match="exceeds block rank 1"):
+        learn_automaton(Strings.of(["aaaaaa"] * 5, alphabet=AB), basis, 3, PREFIX)
+    suffix = Statistic("suffix", False, True)
+    assert suffix not in TO_STRING
+    with pytest.raises(ValueError, match="no way from suffix statistics"):
+        learn_automaton(sample(10, 0), basis, 1, suffix)
+
+
+@pytest.mark.parametrize("statistic", [STRING, PREFIX, SUBSTRING], ids=lambda s: s.name)
+@pytest.mark.parametrize("word", ["", "a", "abab"])
+def test_one_string_only(statistic: Statistic, word: str) -> None:
+    strings = Strings.of([word] * 3, alphabet=AB)
+    basis = most_frequent(strings, 10, 10, statistic)
+    fit = fit_automaton(strings, strings, basis, statistic)
+    assert np.isfinite(fit.automaton.value(strings)).all()
+
+
+def test_blocks_of_counts_stay_sparse() -> None:
+    strings = sample(100, 0)
+    fit = fit_automaton(strings, strings, most_frequent(strings, 10, 10))
+    assert isinstance(fit.counts.blocks().matrices["string"], sparse.csr_array)

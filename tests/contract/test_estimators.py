@@ -1,0 +1,130 @@
+"""The contract of estimators, over all estimators of all families."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.validation import check_is_fitted
+
+from sigmastar.core.errors import NotFittedError
+from sigmastar.core.estimator import Estimator
+from sigmastar.core.family import families, load
+from sigmastar.core.laws import Example
+from sigmastar.core.model_files import model_bytes
+
+ESTIMATORS = [(name, estimator) for name, family in families().items() for estimator in family.estimators]
+SHARED = ("random_state", "n_jobs", "progress")
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda pair: pair[1], scope="module")
+def example(request: pytest.FixtureRequest) -> Example:
+    family, estimator = request.param
+    found = load(str(families()[family].laws))().examples()
+    assert set(found) == set(families()[family].estimators)
+    assert type(found[estimator].estimator).__name__ == estimator
+    return found[estimator]  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def fitted(example: Example) -> Estimator:
+    return fit(example)
+
+
+def fit(example: Example, **params: Any) -> Any:
+    return clone(example.estimator).set_params(**params).fit(*_data(example))
+
+
+def _data(example: Example) -> tuple[Any, ...]:
+    return (example.X,) if example.y is None else (example.X, example.y)
+
+
+def test_a_constructor_only_stores(example: Example) -> None:
+    assert vars(example.estimator) == example.estimator.get_params()
+    assert set(SHARED) <= set(example.estimator.get_params())
+
+
+def test_the_documentation_names_every_parameter(example: Example) -> None:
+    text = inspect.getdoc(type(example.estimator)) or ""
+    for name in set(example.estimator.get_params()) - set(SHARED):
+        assert f"{name} : " in text or f"{name}, " in text or f", {name} : " in text, name
+
+
+def test_fit_returns_its_own_type(example: Example) -> None:
+    returned = inspect.signature(type(example.estimator).fit).return_annotation
+    assert returned in ("Self", type(example.estimator).__name__)
+
+
+def test_parameters_are_copied_and_checked(example: Example) -> None:
+    copy = clone(example.estimator.set_params(random_state=5))
+    assert copy.get_params() == example.estimator.get_params()
+    example.estimator.set_params(random_state=0)
+    with pytest.raises(ValueError, match="has no parameter 'colour'; it has"):
+        copy.set_params(colour="red")
+
+
+def test_before_fit_questions_are_refused(example: Example) -> None:
+    fresh = clone(example.estimator)
+    for ask in (lambda: fresh.score(*_data(example)), lambda: fresh.model_):
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            ask()
+
+
+def test_after_fit_there_is_a_model_and_a_score(example: Example, fitted: Any) -> None:
+    check_is_fitted(fitted)
+    assert np.isfinite(fitted.score(*_data(example)))
+    assert len(model_bytes(fitted.model_)) > 0
+    if hasattr(fitted, "score_samples"):
+        assert len(fitted.score_samples(*_data(example))) == len(example.X)
+
+
+def test_samples_repeat(fitted: Any) -> None:
+    if not hasattr(fitted, "sample"):
+        pytest.skip("nothing to draw from")
+    assert list(inspect.signature(fitted.sample).parameters)[:2] == ["n_samples", "random_state"]
+    assert len(fitted.sample(3)) == 3
+    assert repr(list(fitted.sample(3))) == repr(list(fitted.sample(3)))
+    assert repr(list(fitted.sample(3, random_state=1))) == repr(list(fitted.sample(3, random_state=1)))
+
+
+def test_the_same_seed_gives_the_same_model_on_any_number_of_threads(example: Example, fitted: Any) -> None:
+    expected = model_bytes(fitted.model_)
+    assert model_bytes(fit(example, n_jobs=1).model_) == expected
+    assert model_bytes(fit(example, n_jobs=2).model_) == expected
+
+
+def test_a_second_fit_replaces_the_first(example: Example, fitted: Any) -> None:
+    again = fit(example).fit(*_data(example))
+    assert set(vars(again)) == set(vars(fitted))
+    assert model_bytes(again.model_) == model_bytes(fitted.model_)
+
+
+def test_a_failed_fit_leaves_the_model(example: Example) -> None:
+    estimator = fit(example)
+    model = estimator.model_
+    with pytest.raises(ValueError, match=r"\w"):
+        estimator.fit(example.empty) if example.y is None else estimator.fit(example.empty, example.empty)
+    assert estimator.model_ is model
+
+
+def test_it_survives_pickling(example: Example, fitted: Any) -> None:
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.score(*_data(example)) == fitted.score(*_data(example))
+
+
+def test_it_works_in_a_grid_search(example: Example) -> None:
+    assert example.grid
+    search = GridSearchCV(clone(example.estimator), dict(example.grid), cv=2, error_score="raise")
+    search.fit(*_data(example))
+    assert set(search.best_params_) == set(example.grid)
+
+
+def test_progress_is_told(example: Example) -> None:
+    told: list[tuple[str, float | None]] = []
+    fit(example, progress=lambda message, done=None: told.append((message, done)))
+    assert all(message and (done is None or 0 <= done <= 1) for message, done in told)

@@ -1,0 +1,165 @@
+"""Dependency parsers on the command line: learn, evaluate, predict, score, sample, show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from sigmastar.cli.group import command
+from sigmastar.core.model_files import load_model
+from sigmastar.dependency.data.conllu import read_conllu, write_conllu, write_dp
+from sigmastar.dependency.data.treebank import DependencyTreebank
+
+SENTENCES = [
+    ("the dog barks", "DET NOUN VERB", [2, 3, 0], "det nsubj root"),
+    ("dogs see a cat", "NOUN VERB DET NOUN", [2, 0, 4, 2], "nsubj root det obj"),
+    ("the cat sees dogs", "DET NOUN VERB NOUN", [2, 3, 0, 3], "det nsubj root obj"),
+]
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dependency")
+    forms, tags, heads, labels = zip(*(SENTENCES * 8), strict=True)
+    split = [[text.split() for text in column] for column in (forms, tags, labels)]
+    treebank = DependencyTreebank.of(split[0], split[1], heads, split[2])
+    write_conllu(treebank, folder / "train.conllu")
+    write_dp(treebank, folder / "train.dp")
+    settings = ("--states", 2, "--symbols", "upos", "-q")
+    result = run("learn", "dependency", folder / "train.conllu", "-o", folder / "m", *settings)
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+def test_evaluate(folder: Path) -> None:
+    result = run("evaluate", folder / "m", folder / "train.conllu", "--json", "-q")
+    figures = json.loads(result.output)
+    assert figures["uas"] == figures["uas_no_punct"] == figures["las"] == 1.0
+    assert figures["n_words"] == 88
+    assert figures["n_fallback"] == 0
+
+
+def test_predict_gives_a_whole_conllu(folder: Path) -> None:
+    text = "# sent_id = 7\n1-2\tthedog\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    for number, (form, tag) in enumerate(
+        [("the", "DET"), ("dog", "NOUN"), ("sees", "VERB"), ("cats", "NOUN")], 1
+    ):
+        text += f"{number}\t{form}\t_\t{tag}\t{tag}\t_\t_\t_\t_\t_\n"
+    (folder / "new.conllu").write_text(text + "\n")
+    result = run("predict", folder / "m", folder / "new.conllu", "-o", folder / "out.conllu", "-q")
+    assert result.exit_code == 0, result.output
+    found = read_conllu(folder / "out.conllu")
+    assert found.head.tolist() == [2, 3, 0, 3]
+    assert found.deprel == ["det", "nsubj", "root", "obj"]
+    assert (folder / "out.conllu").read_text().splitlines()[:2] == text.splitlines()[:2]
+
+
+def test_score_and_sample(folder: Path) -> None:
+    scores = [
+        float(line) for line in run("score", folder / "m", folder / "train.conllu", "-q").output.split()
+    ]
+    assert len(scores) == 24
+    assert np.isfinite(scores).all()
+    lone = run("score", folder / "m", folder / "new.conllu", "-q").output.split()
+    assert len(lone) == 1
+    drawn = run("sample", folder / "m", "-n", 3, "--seed", 4, "-q")
+    (folder / "drawn.conllu").write_text(drawn.output)
+    assert len(read_conllu(folder / "drawn.conllu")) == 3
+    assert drawn.output == run("sample", folder / "m", "-n", 3, "--seed", 4, "-q").output
+
+
+def test_show(folder: Path) -> None:
+    assert "dependency" in run("show", folder / "m").output
+    assert json.loads(run("show", folder / "m", "--json").output)["learned"]["method"] == "spectral+em"
+    assert run("show", folder / "m", "--dot", "--head", "NOUN", "--direction", "left").output.startswith(
+        "digraph"
+    )
+    wrong = run("show", folder / "m", "--dot", "--head", "XX")
+    assert wrong.exit_code == 1
+    assert "there is no head 'XX'" in wrong.stderr
+    assert run("show", folder / "m", "--dot").exit_code == 2
+
+
+@pytest.mark.parametrize("method", ["det", "det+f", "bigram", "spectral", "em"])
+def test_methods_on_the_short_format(folder: Path, method: str, tmp_path: Path) -> None:
+    learned = run(
+        "learn", "dependency", folder / "train.dp", "-o", tmp_path / "m", "--method", method, "--json", "-q"
+    )
+    assert json.loads(learned.stdout)["settings"]["arcs"] is False
+    figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.dp", "--json", "-q").output)
+    assert figures["uas"] > 0.9
+    assert figures["las"] is None
+    predicted = run("predict", tmp_path / "m", folder / "train.dp", "-q").output.splitlines()
+    assert predicted[0].split("\t")[:2] == ["the", "DET"]
+
+
+def test_viterbi_is_kept_in_the_model(folder: Path, tmp_path: Path) -> None:
+    options = ("--method", "det+f", "--symbols", "upos", "--decoding", "viterbi", "-q")
+    result = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert result.exit_code == 0, result.output
+    assert load_model(tmp_path / "m", "dependency").decoding == "viterbi"
+    figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.conllu", "--json", "-q").output)
+    assert figures["uas"] == 1.0
+    lone = float(run("score", tmp_path / "m", folder / "new.conllu", "-q").output)
+    options = (*options[:4], "-q")
+    run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert lone == float(run("score", tmp_path / "m", folder / "new.conllu", "-q").output)
+    hidden = ("--method", "em", "--decoding", "viterbi")
+    refused = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *hidden)
+    assert refused.exit_code == 2
+    assert "det and det+f" in refused.stderr
+
+
+def test_states_by_held_out_likelihood(folder: Path, tmp_path: Path) -> None:
+    options = ("--states", "auto", "--method", "spectral", "--json", "-q")
+    learned = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert json.loads(learned.stdout)["settings"]["states"] == "auto"
+    assert run("learn", "dependency", "f", "-o", "m", "--states", "some").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--symbols", "lexical", "--method", "lex"),
+        ("--symbols", "lexical", "--method", "lex+f"),
+        ("--method", "lex+fcp"),
+        ("--method", "spectral", "--states", 2, "--counted", "lex+fcp"),
+    ],
+)
+def test_counted_words(folder: Path, tmp_path: Path, options: tuple) -> None:
+    result = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", "-q", *options)
+    assert result.exit_code == 0, result.output
+    figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.conllu", "--json", "-q").output)
+    assert figures["uas"] == 1.0
+    assert "lex" in json.loads(run("show", tmp_path / "m", "--json").output)["counted"]
+    assert run("score", tmp_path / "m", folder / "train.conllu", "-q").exit_code == 0
+    drawn = run("sample", tmp_path / "m", "-n", 3)
+    assert drawn.exit_code == 1
+    assert "cannot be drawn from" in drawn.stderr
+
+
+@pytest.mark.parametrize("options", [("--method", "lex"), ("--method", "spectral+em"), ("--arcs",)])
+def test_counted_words_do_not_go_with_everything(options: tuple) -> None:
+    assert run("learn", "dependency", "f", "-o", "m", "--counted", "lex", *options).exit_code == 2
+
+
+def test_errors(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.conllu").write_text("1\tw\t_\tX\tX\t_\t1\tdep\t_\t_\n")
+    result = run("learn", "dependency", tmp_path / "bad.conllu", "-o", tmp_path / "m")
+    assert result.exit_code == 1
+    assert "bad.conllu:1: " in result.stderr
+    assert "cycle" in result.stderr
+    assert not (tmp_path / "m").exists()
+    lexical = ("--symbols", "lexical", "--no-arcs")
+    assert run("learn", "dependency", folder / "train.dp", "-o", tmp_path / "m", *lexical).exit_code == 2
+    nowhere = run("learn", "dependency", folder / "train.dp", "-o", tmp_path / "no" / "m")
+    assert nowhere.exit_code == 1
+    assert "does not exist" in nowhere.stderr

@@ -1,0 +1,205 @@
+"""Head automata: counted by hand, recovered exactly, climbed by EM, kept in files, drawn from."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.operator_model import Term
+from sigmastar.dependency.counts import bigram_views
+from sigmastar.dependency.data.projectivity import projective_sentences
+from sigmastar.dependency.data.sequences import WeightedSequences
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.learn.counting import learn_deterministic
+from sigmastar.dependency.learn.em import climb, learn_heads_em, random_start, spectral_start
+from sigmastar.dependency.learn.methods import METHODS, learn_parser
+from sigmastar.dependency.learn.spectral import learn_spectral
+from sigmastar.dependency.model.head_automata import HeadAutomata
+from sigmastar.dependency.model.parser import DependencyParser
+from sigmastar.dependency.model.sampling import sample_trees
+
+ALPHABET = Alphabet("ab")
+
+
+def sequences_of(weights: dict[int, dict[str, float]]) -> WeightedSequences:
+    """Sequences and their counts for every sort of a grammar over a and b."""
+    rows = [
+        (sort, string, weight) for sort, part in sorted(weights.items()) for string, weight in part.items()
+    ]
+    strings = Strings.of([string for _, string, _ in rows], alphabet=ALPHABET)
+    starts = np.searchsorted([sort for sort, _, _ in rows], np.arange(6))
+    counts = np.array([weight for _, _, weight in rows])
+    return WeightedSequences(ALPHABET, strings, counts, starts, np.arange(len(rows)))
+
+
+def all_sequences(rng: np.random.Generator) -> dict[int, dict[str, float]]:
+    strings = ["".join(word) for n in range(3) for word in product("ab", repeat=n)]
+    return {sort: dict(zip(strings, rng.random(7) + 0.1, strict=True)) for sort in range(5)}
+
+
+def grammar(rng: np.random.Generator) -> HeadAutomata:
+    """A proper grammar that stops soon."""
+    automata = []
+    for sort in range(5):
+        moves = rng.dirichlet(np.ones(5) * 0.5, size=2) * (0.25 if sort < 4 else 1.0)
+        operators = moves[:, :4].reshape(2, 2, 2).transpose(1, 0, 2)
+        automata.append((np.array([1.0, 0.0]), operators, 1.0 - moves[:, :4].sum(axis=1)))
+    single = np.zeros((2, 2, 2))
+    single[:, 0, 1] = 0.5
+    automata[4] = (np.array([1.0, 0.0]), single, np.array([0.0, 1.0]))
+    return HeadAutomata.of_automata(ALPHABET, automata)
+
+
+@pytest.fixture(scope="module")
+def treebank() -> DependencyTreebank:
+    rng = np.random.default_rng(1)
+    return sample_trees(grammar(rng), 300, rng, 12)
+
+
+def test_deterministic_automata_count() -> None:
+    sequences = sequences_of({sort: {"": 1.0, "a": 2.0, "ab": 1.0} for sort in range(5)})
+    automata = learn_deterministic(sequences, first=True)
+    strings = Strings.of(["", "a", "ab"], alphabet=ALPHABET)
+    # Before the first modifier: stop 1, a 3; after it: stop 3, b 1; all heads alike, so is the back-off.
+    np.testing.assert_allclose(
+        automata.automaton(0).value(strings), [1 / 4, 3 / 4 * 3 / 4, 3 / 4 * 1 / 4 * 3 / 4], atol=2e-3
+    )
+    assert all(automata.automaton(sort).is_stochastic() for sort in range(5))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_statistics_give_the_exact_function(seed: int) -> None:
+    weights = all_sequences(np.random.default_rng(seed))
+    automata = learn_spectral(sequences_of(weights), 20, counts_a_state=1e-3, deterministic_share=0.0)
+    for sort, part in weights.items():
+        values = automata.automaton(sort).value(Strings.of(list(part), alphabet=ALPHABET))
+        np.testing.assert_allclose(values, np.array(list(part.values())) / sum(part.values()), atol=1e-9)
+
+
+def test_bigrams_learn_what_the_last_symbol_tells() -> None:
+    """Of a Markov chain the paper's statistics are enough."""
+    counts = {"": 4.0, "a": 2.0, "ab": 1.0, "aba": 0.5, "abab": 0.5}
+    automata = learn_spectral(
+        sequences_of(dict.fromkeys(range(5), counts)),
+        3,
+        bigram_views,
+        counts_a_state=1e-3,
+        deterministic_share=0.0,
+    )
+    value = automata.automaton(0).value(Strings.of(["", "a"], alphabet=ALPHABET))
+    assert value[0] == pytest.approx(0.5, abs=1e-9)
+    assert 0.2 < value[1] < 0.3
+
+
+def test_em_climbs_to_the_likelihood_of_the_counts(treebank: DependencyTreebank) -> None:
+    weights = all_sequences(np.random.default_rng(0))
+    sequences = sequences_of({sort: {s: 100 * w for s, w in part.items()} for sort, part in weights.items()})
+    fit = learn_heads_em(
+        sequences, 4, np.random.default_rng(0), n_iterations=60, back_off=1e-9, tolerance=0.0
+    )
+    assert (np.diff(fit.log_likelihoods) > -1e-6).all()
+    best = sum(100 * w * np.log(w / sum(part.values())) for part in weights.values() for w in part.values())
+    assert fit.log_likelihoods[-1] <= best + 1e-6
+    assert fit.log_likelihoods[-1] > fit.log_likelihoods[0]
+    spectral = climb(sequences, spectral_start(sequences, 4, np.random.default_rng(0)), 5, 1e-9, 0.0)
+    assert spectral.log_likelihoods[0] > fit.log_likelihoods[0]
+    assert all(spectral.automata.automaton(sort).is_stochastic(1e-6) for sort in range(5))
+
+
+def test_random_starts_differ() -> None:
+    sequences = sequences_of(all_sequences(np.random.default_rng(0)))
+    one, two = (random_start(sequences, 3, np.random.default_rng(seed)) for seed in (0, 1))
+    assert not np.allclose(one.operators, two.operators)
+
+
+def test_operators_and_back() -> None:
+    automata = grammar(np.random.default_rng(0))
+    model = automata.to_operators()
+    again = HeadAutomata.of_operators(model, ALPHABET)
+    np.testing.assert_array_equal(again.operators, automata.operators)
+    stop, modifier = (model.signature.operation((kind, ("a", "left"))) for kind in ("stop", "modifier"))
+    term = Term(modifier, 1, (Term(modifier, 0, (Term(stop),)),))
+    expected = automata.automaton(0).value(Strings.of(["ba"], alphabet=ALPHABET))[0]
+    assert model.value(term) == pytest.approx(expected)
+
+
+def test_mixing_mixes_the_functions() -> None:
+    one, two = grammar(np.random.default_rng(0)), grammar(np.random.default_rng(1))
+    strings = Strings.of(["", "a", "bab"], alphabet=ALPHABET)
+    mixed = one.mixed_with(two, 0.25).automaton(1).value(strings)
+    np.testing.assert_allclose(
+        mixed, 0.75 * one.automaton(1).value(strings) + 0.25 * two.automaton(1).value(strings)
+    )
+
+
+def test_samples_are_projective_and_have_the_right_probability(treebank: DependencyTreebank) -> None:
+    assert projective_sentences(treebank.head, treebank.sentence_offsets).all()
+    automata = grammar(np.random.default_rng(1))
+    parser = learn_parser(treebank, "det", symbols="upos", rng=np.random.default_rng(0))
+    parser = parser.with_parts(automata=automata)
+    logs = parser.log_probability(treebank)
+    lone = treebank.lengths == 1
+    p_single = np.exp(logs[lone]).mean()
+    assert np.isfinite(logs).all()
+    assert p_single > 0
+    one = DependencyTreebank.of([["a"], ["b"]], [["a"], ["b"]], [[0], [0]])
+    expected = np.exp(parser.log_probability(one)).sum()
+    drawn = sample_trees(automata, 4000, np.random.default_rng(5), 1000)
+    assert (drawn.lengths == 1).mean() == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_parses(method: str, treebank: DependencyTreebank, tmp_path: Path) -> None:
+    parser = learn_parser(treebank, method, 3, "upos", rng=np.random.default_rng(0))
+    parse = parser.parse(treebank, marginals=True)
+    assert projective_sentences(parse.heads, treebank.sentence_offsets).all()
+    assert (np.add.reduceat(parse.heads == 0, treebank.sentence_offsets[:-1]) == 1).all()
+    for table in parse.marginals or []:
+        np.testing.assert_allclose(table[:, 1:].sum(axis=0), 1.0, atol=1e-10)
+    save_model(parser, tmp_path / "m")
+    again: DependencyParser = load_model(tmp_path / "m")
+    np.testing.assert_array_equal(again.parse(treebank, n_threads=2).heads, parse.heads)
+
+
+def test_arcs_help_and_labels_are_learnt(treebank: DependencyTreebank, tmp_path: Path) -> None:
+    """Labels that the tags tell are found; a factor of arcs is better than none on its own data."""
+    told = ["root" if h == 0 else tag for h, tag in zip(treebank.head.tolist(), treebank.upos, strict=True)]
+    labelled = treebank.with_heads(treebank.head, told)
+    plain = learn_parser(labelled, "det+f", 1, "upos", rng=np.random.default_rng(0))
+    trained = learn_parser(
+        labelled, "det+f", 1, "upos", arcs=True, lexical=True, rng=np.random.default_rng(0)
+    )
+    save_model(trained, tmp_path / "m")
+    found = load_model(tmp_path / "m").predict(labelled)
+    right = (found.head == labelled.head).mean()
+    assert right > (plain.parse(labelled).heads == labelled.head).mean()
+    agree = np.array(trained.label(labelled, labelled.head)) == np.array(told)
+    assert agree.mean() > 0.95
+
+
+def test_unknown_symbols_and_words_are_parsed(treebank: DependencyTreebank) -> None:
+    parser = learn_parser(treebank, "spectral+em", 2, "upos", lexical=True, rng=np.random.default_rng(0))
+    strange = DependencyTreebank.of([["zzz", "a", "q"]], [["Z", "a", "Q"]])
+    parse = parser.parse(strange)
+    assert sorted(parse.heads.tolist()).count(0) == 1
+    assert np.isfinite(parse.log_weights).all()
+
+
+def test_sentences_without_positive_weight_fall_back(treebank: DependencyTreebank) -> None:
+    parser = learn_parser(treebank, "det+f", symbols="upos", rng=np.random.default_rng(0))
+    broken = HeadAutomata(
+        ALPHABET,
+        parser.automata.n_states,
+        parser.automata.initial,
+        parser.automata.operators * 0.0,
+        parser.automata.final,
+    )
+    parse = parser.with_parts(automata=broken).parse(treebank, marginals=True)
+    assert parse.n_fallback == len(treebank)
+    np.testing.assert_array_equal(parse.heads, parser.parse(treebank).heads)

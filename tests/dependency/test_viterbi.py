@@ -1,0 +1,62 @@
+"""The most probable tree against all projective trees, one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oracles import projective_trees, tree_weight
+from sigmastar.dependency.kernels.eisner import Automata
+from sigmastar.dependency.kernels.viterbi import viterbi_sentences, viterbi_tree
+
+
+def deterministic(rng: np.random.Generator, n_symbols: int, n_states: int) -> Automata:
+    """One initial state, and one target for each state and symbol."""
+    n_sorts = 2 * n_symbols + 1
+    sizes = rng.integers(1, n_states + 1, n_sorts).astype(np.int32)
+    initial, final = np.zeros((n_sorts, n_states)), rng.random((n_sorts, n_states))
+    operators = np.zeros((n_sorts, n_symbols, n_states, n_states))
+    for sort, size in enumerate(sizes.tolist()):
+        initial[sort, rng.integers(size)] = rng.random()
+        for symbol in range(n_symbols):
+            for state in range(size):
+                operators[sort, symbol, state, rng.integers(size)] = rng.random()
+    return Automata(sizes, initial, final, operators)
+
+
+def logs(automata: Automata) -> Automata:
+    with np.errstate(divide="ignore"):
+        return Automata(automata.n_states, *(np.log(array) for array in automata[1:]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**32), st.integers(1, 5), st.integers(1, 3), st.integers(1, 3), st.booleans())
+def test_the_best_of_all_trees(seed: int, n: int, n_states: int, n_classes: int, single_root: bool) -> None:
+    rng = np.random.default_rng(seed)
+    automata = deterministic(rng, 3, n_states)
+    codes = np.append(3, rng.integers(0, 3, n)).astype(np.int32)
+    classes = np.append(0, rng.integers(0, n_classes, n)).astype(np.int32)
+    weights, stops = rng.random((n_classes, n + 1, n + 1)), rng.random((n_classes, 2, n + 1))
+    tables = (codes, classes, automata, weights, stops)
+    best = max(tree_weight(heads, *tables) for heads in projective_trees(n, single_root))
+    found, log = viterbi_tree(codes, classes, logs(automata), np.log(weights), np.log(stops), single_root)
+    assert tuple(found.tolist()) in set(projective_trees(n, single_root))
+    assert np.exp(log) == pytest.approx(best)
+    assert tree_weight(found.tolist(), *tables) == pytest.approx(best)
+
+
+def test_long_sentences_and_sentences_without_trees() -> None:
+    rng = np.random.default_rng(0)
+    automata = deterministic(rng, 3, 2)
+    codes, offsets = rng.integers(0, 3, 201).astype(np.int32), np.array([0, 1, 201])
+    arcs = (np.diff(offsets) + 1) ** 2
+    at = np.append(0, np.cumsum(arcs))
+    heads, found = viterbi_sentences(codes, offsets, logs(automata), np.zeros(at[-1]), at, True)
+    assert np.isfinite(found).all()
+    assert (heads[1:] == 0).sum() == 1
+    nothing = logs(automata._replace(operators=0.0 * automata.operators))
+    heads, found = viterbi_sentences(codes, offsets, nothing, np.zeros(at[-1]), at, True)
+    assert (heads == -1).all()
+    assert np.isneginf(found).all()

@@ -1,0 +1,31 @@
+"""Weighted grammars in the demo."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.demo import silent
+from sigmastar.core.page import Picture
+from sigmastar.grammars.demo import WeightedGrammarFamily, dyck, grammar_page
+from sigmastar.grammars.model.grammar import WeightedGrammar
+
+
+def test_the_target_is_the_dyck_language() -> None:
+    strings = Strings.of(["ab", "aabb", "abab", "ba"], alphabet=dyck().alphabet)
+    np.testing.assert_allclose(dyck().value(strings), [0.4, 0.16, 0.2 * 0.16, 0.0], atol=1e-12)
+
+
+def test_all_learners_are_shown_and_the_matrix_before_and_after() -> None:
+    result = WeightedGrammarFamily(n_strings=600, n_refinements=300).run(0, silent)
+    errors = {row.learner: row.measures["L1"] for row in result.rows}
+    assert set(errors) == {"spectral, from brackets", "completion, from strings", "EM, from strings"}
+    assert all(0.0 < error < 0.5 for error in errors.values())
+    assert any(isinstance(part, Picture) for part in result.section.parts)
+
+
+def test_a_page_shows_the_operators() -> None:
+    grammar: WeightedGrammar = dyck()
+    page = grammar_page(grammar, {"states": grammar.n_states}, {"method": "<by hand>"})
+    assert "<svg" in page
+    assert "&lt;by hand&gt;" in page

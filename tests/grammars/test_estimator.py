@@ -1,0 +1,100 @@
+"""The three grammars as estimators: what they accept, what they refuse, what they find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import sigmastar
+from oracles_grammar import random_pcfg
+from sigmastar import CompletionGrammar, EMGrammar, SpectralGrammar
+from sigmastar.core.errors import InputError, NotFittedError
+from sigmastar.grammars.data.bracketings import Bracketings
+from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.trees.data.tree import Tree
+
+
+@pytest.fixture(scope="module")
+def truth() -> WeightedGrammar:
+    return random_pcfg(2, 2, np.random.default_rng(3), stop=0.7)
+
+
+@pytest.fixture(scope="module")
+def sample(truth: WeightedGrammar) -> Bracketings:
+    return truth.sample_brackets(3000, np.random.default_rng(0))
+
+
+def test_from_brackets(truth: WeightedGrammar, sample: Bracketings) -> None:
+    model = SpectralGrammar(n_states=2, basis_factor=0.1).fit(sample)
+    gap = np.abs(
+        np.exp(model.score_samples(["a", "ab", "ba"])) - truth.value(sample.strings.of(["a", "ab", "ba"]))
+    )
+    assert gap.max() < 0.03
+    from_trees = SpectralGrammar(n_states=2, basis_factor=0.1).fit(sample.trees())
+    np.testing.assert_allclose(from_trees.score_samples(["ab"]), model.score_samples(["ab"]))
+
+
+def test_from_bare_strings(truth: WeightedGrammar, sample: Bracketings) -> None:
+    expected = truth.log_probability(sample.strings).mean()
+    completed = CompletionGrammar(n_states=2, max_length=6, n_iterations=30).fit(sample.strings)
+    assert 0.0 < completed.cut_off_ < 0.2
+    gap = np.exp(completed.score_samples(["a", "ab"])) - truth.value(sample.strings.of(["a", "ab"]))
+    assert np.abs(gap).max() < 0.03
+    for model in (
+        CompletionGrammar(n_states=2, max_length=6, n_iterations=30, em=True),
+        EMGrammar(n_states=2, n_iterations=30),
+        EMGrammar(n_states=2, start="random", n_iterations=30),
+        EMGrammar(n_states=2, start="spectral", n_iterations=30),
+    ):
+        model.fit(sample)
+        assert model.score(sample.strings) > expected - 0.05
+        assert model.grammar_.is_probabilistic()
+        assert len(model.sample(5, 0)) == 5
+
+
+def test_weights_stand_for_repetitions(sample: Bracketings) -> None:
+    strings = ["ab", "b", "abb", "a"]
+    counts = [3, 2, 1, 4]
+    repeated = [s for s, n in zip(strings, counts, strict=True) for _ in range(n)]
+    plain = {"n_states": 2, "start": "random", "held_out": 0, "n_iterations": 5}
+    one = EMGrammar(**plain).fit(strings, weights=counts)
+    other = EMGrammar(**plain).fit(repeated)
+    np.testing.assert_allclose(one.score_samples(strings), other.score_samples(strings), rtol=1e-9)
+
+
+def test_predictions_are_binary_trees(sample: Bracketings) -> None:
+    model = EMGrammar(n_states=2, n_iterations=5).fit(sample.strings)
+    trees = model.predict(["abab", "b"])
+    assert list(trees[0].words()) == list("abab")
+    assert str(trees[1]) == "(X b)"
+    assert model.brackets(["abab"]).is_binary
+
+
+@pytest.mark.parametrize("estimator", [SpectralGrammar, CompletionGrammar, EMGrammar])
+def test_the_contract(estimator: type[EMGrammar]) -> None:
+    model = estimator(n_states=3)
+    assert model.get_params()["n_states"] == 3
+    assert getattr(sigmastar, estimator.__name__) is estimator
+    with pytest.raises(NotFittedError):
+        model.predict(["ab"])
+    with pytest.raises(ValueError, match="n_states=0"):
+        estimator(n_states=0).fit([Tree("X", ("a", "b"))])
+
+
+@pytest.mark.parametrize("strings", [["a"], ["ab", "a"], ["ab"] * 3, ["abc", "cab", "bca"]])
+@pytest.mark.parametrize("start", ["random", "cca", "spectral"])
+def test_tiny_corpora_are_enough(strings: list[str], start: str) -> None:
+    model = EMGrammar(n_states=3, start=start, n_iterations=3).fit(strings)
+    assert model.grammar_.is_probabilistic()
+    assert np.isfinite(model.score(strings))
+
+
+def test_what_is_wrong_is_told(sample: Bracketings) -> None:
+    with pytest.raises(InputError, match="needs brackets"):
+        SpectralGrammar().fit(["ab"])
+    with pytest.raises(ValueError, match="start='cold' must be one of"):
+        EMGrammar(start="cold").fit(["ab"])
+    with pytest.raises(InputError, match="no strings"):
+        EMGrammar().fit([])
+    with pytest.raises(InputError, match="one string"):
+        EMGrammar().fit("ab")

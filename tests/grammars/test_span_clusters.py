@@ -1,0 +1,47 @@
+"""Points of spans and the soft labels that k-means gives them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.grammars.counts.span_occurrences import SpanOccurrences, flat_table, span_occurrences
+from sigmastar.grammars.learn.span_clusters import soft_labels, span_points
+
+
+@pytest.fixture
+def strings() -> Strings:
+    return Strings.of(["dnvdn", "nvn", "dnv", "nv", "dnvn"] * 20)
+
+
+def occurrences(strings: Strings) -> SpanOccurrences:
+    return span_occurrences(strings, np.ones(len(strings)), flat_table)
+
+
+def test_directions_are_the_points_brought_to_one_length(strings: Strings) -> None:
+    spans = occurrences(strings)
+    points, directions = span_points(strings, spans, 4), span_points(strings, spans, 4, by_direction=True)
+    lengths = np.linalg.norm(directions, axis=1)
+    assert lengths == pytest.approx(np.full(len(lengths), lengths[0]))
+    assert np.ptp(np.linalg.norm(points, axis=1)) > 0.1
+    cosines = (points * directions).sum(axis=1) / (np.linalg.norm(points, axis=1) * lengths)
+    assert cosines == pytest.approx(np.ones(len(cosines)))
+
+
+def test_spans_of_one_inside_and_outside_have_one_point(strings: Strings) -> None:
+    spans = occurrences(strings)
+    points = span_points(strings, spans, 4, by_direction=True)
+    first = points[spans.string % 5 == 0].reshape(20, -1, points.shape[1])
+    assert np.ptp(first, axis=0) == pytest.approx(np.zeros(first.shape[1:]), abs=1e-12)
+
+
+def test_sharper_labels_are_surer(strings: Strings) -> None:
+    spans = occurrences(strings)
+    points = span_points(strings, spans, 4, by_direction=True)
+    soft, sharp = (
+        soft_labels(points, spans.weight, 3, np.random.default_rng(0), sharpness) for sharpness in (1.0, 4.0)
+    )
+    assert soft.sum(axis=1) == pytest.approx(np.ones(len(soft)))
+    assert (soft.argmax(axis=1) == sharp.argmax(axis=1)).all()
+    assert sharp.max(axis=1).mean() > soft.max(axis=1).mean() + 0.01

@@ -1,0 +1,147 @@
+"""`learn pcfg`, `bound`, and the other commands on grammars."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.calls import fail, figures, succeed
+from sigmastar.core.model_files import load_model
+from sigmastar.pcfg.data.rules import parse_rules, read_rules
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
+from sigmastar.pcfg.model.probabilistic_grammar import sample_derivations
+
+RULES = "S -> a S S 0.3\nS -> b 0.6\nS -> c 0.1\n"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("grammars")
+    found = parse_rules(RULES.splitlines())
+    truth = ProbabilisticCFG.of_weights(found.grammar, found.weights)
+    drawn = sample_derivations(truth, 120, np.random.default_rng(0))
+    (folder / "g.rules").write_text(RULES)
+    (folder / "t.mrg").write_text("".join(f"{tree}\n" for tree in truth.trees(drawn)))
+    short = [string for string in truth.strings(drawn) if len(string) < 15]
+    (folder / "t.txt").write_text("".join(" ".join(map(str, string)) + "\n" for string in short))
+    for method in ("erm", "mle", "map"):
+        succeed("learn", "pcfg", folder / "t.mrg", "--method", method, "-o", folder / f"{method}.model")
+    succeed("learn", "pcfg", folder / "t.txt", "--hmm", "2", "--iterations", "2", "-o", folder / "hmm.model")
+    return folder
+
+
+def test_methods_on_trees(place):
+    losses = [
+        figures("evaluate", place / f"{m}.model", place / "t.mrg")["log_loss"] for m in ("erm", "mle", "map")
+    ]
+    assert losses[1] == pytest.approx(min(losses))
+    strings = figures("evaluate", place / "erm.model", place / "t.txt")
+    assert strings["data"] == "strings"
+    assert strings["n_impossible"] == 0
+
+
+def test_methods_on_strings(place):
+    learned = figures(
+        "learn",
+        "pcfg",
+        place / "t.txt",
+        "--rules",
+        place / "g.rules",
+        "--seeds",
+        "2",
+        "-o",
+        place / "em.model",
+    )
+    assert learned["method"] == "em"
+    assert np.diff(learned["log_likelihoods"]).min() > -1e-6
+    succeed("learn", "pcfg", place / "t.txt", "--trees", place / "t.mrg", "-o", place / "semi.model", "-q")
+    scores = succeed("score", place / "em.model", place / "t.txt").split()
+    loss = figures("evaluate", place / "em.model", place / "t.txt")["log_loss"]
+    assert -np.mean([float(score) for score in scores]) == pytest.approx(loss)
+
+
+def test_parses_samples_and_shows(place):
+    first = (place / "t.mrg").read_text().splitlines()[0]
+    assert succeed("predict", place / "erm.model", "-", stdin="a b c\nb b\n") == "(S a (S b) (S c))\n\n"
+    assert succeed("score", place / "erm.model", "-", stdin=first + "\n").strip() != "-inf"
+    assert len(succeed("sample", place / "erm.model", "-n", "3").splitlines()) == 3
+    assert "S -> " in succeed("show", place / "erm.model")
+    assert figures("show", place / "erm.model")["rules"] == 3
+    assert succeed("score", place / "erm.model", "-", "--unknown", "zero", stdin="x\n") == "-inf\n"
+
+
+def test_rules_come_back(place):
+    succeed("convert", place / "erm.model", "--to", "rules", "-o", place / "erm.rules")
+    known, learned = read_rules(place / "erm.rules"), load_model(place / "erm.model")
+    assert known.grammar.rules == learned.grammar.rules
+    np.testing.assert_array_equal(known.weights, learned.parameters)
+    start = ("learn", "pcfg", "-", "--start", "T", "-o", place / "late.model", "--rules", "-")
+    (place / "late.rules").write_text("A -> a 1\nT -> A A 0.5\nT -> b 0.5\n")
+    succeed(*start[:-1], place / "late.rules", stdin="a a\nb\n")
+    assert succeed("convert", place / "late.model", "--to", "rules").startswith("T -> ")
+
+
+def test_hidden_markov_models(place):
+    (place / "states.txt").write_text((place / "t.txt").read_text().replace("c", "b"))
+    by_em = figures(
+        "learn", "pcfg", place / "t.txt", "--hmm", "2", "--iterations", "5", "-o", place / "hmm.model"
+    )
+    assert np.diff(by_em["log_likelihoods"]).min() > -1e-6
+    learned = figures(
+        "learn", "pcfg", place / "t.txt", "--states", place / "states.txt", "-o", place / "tag.model"
+    )
+    assert (learned["method"], sorted(learned["states"])) == ("erm", ["a", "b"])
+    for name in ("hmm.model", "tag.model"):
+        assert figures("evaluate", place / name, place / "t.txt")["n_impossible"] == 0
+        assert f"{by_em['data']['n_strings']} strings" in succeed("show", place / name)
+        assert figures("bound", place / name, "--epsilon", "0.5", "--delta", "0.05")["samples"] > 1e6
+
+
+def test_bound(place):
+    told = figures("bound", place / "erm.model", "--epsilon", "0.5", "--delta", "0.05")
+    by_trees = figures(
+        "bound", place / "erm.model", "--epsilon", "0.5", "--delta", "0.05", "--treebank", place / "t.mrg"
+    )
+    for found in (told, by_trees):
+        assert found["samples_from_strings"] > found["samples"] > 1e6
+        assert "loose" in found["note"]
+    assert by_trees["n_derivations"] == 120
+    assert json.dumps(by_trees)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "what"),
+    [
+        (("learn", "pcfg", "t.txt", "-o", "x"), 2, "give --rules FILE"),
+        (("learn", "pcfg", "t.txt", "--rules", "g.rules", "--method", "mle", "-o", "x"), 2, "needs trees"),
+        (("learn", "pcfg", "t.mrg", "--method", "em", "-o", "x"), 2, "learns from strings"),
+        (("learn", "pcfg", "bad.mrg", "-o", "x"), 1, "bad.mrg:2: "),
+        (("learn", "pcfg", "empty", "-o", "x"), 1, "holds no trees or strings"),
+        (("learn", "pcfg", "b.txt", "--rules", "g.rules", "-o", "x"), 1, "string 1 has no derivation"),
+        (("score", "erm.model", "x.txt"), 1, "'x' is not a word of the grammar"),
+        (("evaluate", "erm.model", "empty"), 1, "no sentences"),
+        (("bound", "erm.model", "--epsilon", "1", "--delta", "0.1", "--treebank", "t.txt"), 1, "two trees"),
+        (("show", "erm.model", "--dot"), 1, "as text or with --json"),
+        (("convert", "erm.model", "--to", "att"), 1, "a grammar is written --to rules"),
+        (("convert", "hmm.model", "--to", "rules"), 1, "only a grammar has rules"),
+        (("bound", "hmm.model", "--epsilon", "1", "--delta", "0.1", "--treebank", "t.mrg"), 1, "holds trees"),
+        (("learn", "pcfg", "t.mrg", "--hmm", "2", "-o", "x"), 2, "without rules and trees"),
+        (("learn", "pcfg", "t.txt", "--hmm", "2", "--method", "map", "-o", "x"), 2, "use em, erm, viterbi"),
+        (
+            ("learn", "pcfg", "t.txt", "--states", "t.txt", "--method", "em", "-o", "x"),
+            2,
+            "use erm, mle, map",
+        ),
+        (("learn", "pcfg", "t.txt", "--states", "b.txt", "-o", "x"), 1, "but states for 1"),
+    ],
+)
+def test_what_goes_wrong_is_told(place, monkeypatch, words, status, what):
+    monkeypatch.chdir(place)
+    Path("bad.mrg").write_text("(S b)\n(S (S b)\n")
+    Path("empty").write_text("")
+    Path("b.txt").write_text("a b\n")
+    Path("x.txt").write_text("x\n")
+    assert what in fail(*words, status=status)

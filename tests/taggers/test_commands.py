@@ -1,0 +1,152 @@
+"""Taggers on the command line: learn, evaluate, predict, score, show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.calls import fail, figures, invoke, succeed
+from sigmastar.taggers.data.generators import make_tagged
+from sigmastar.taggers.data.sentences import TaggedSentences
+
+
+def write(path: Path, sentences: TaggedSentences) -> None:
+    rows = zip(sentences.cut(sentences.words), sentences.cut(sentences.tags or []), strict=True)
+    path.write_text("\n".join("".join(f"{w} x {t}\n" for w, t in zip(*row, strict=True)) for row in rows))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tagger")
+    whole = make_tagged(np.random.default_rng(0), 500)
+    write(folder / "train.txt", whole.select(np.arange(400)))
+    write(folder / "new.txt", whole.select(np.arange(400, 500)))
+    succeed("learn", "tagger", folder / "train.txt", "--states", "4", "-o", folder / "m", "-q")
+    return folder
+
+
+def test_evaluate(folder: Path) -> None:
+    found = figures("evaluate", folder / "m", folder / "new.txt")
+    assert found["accuracy_low"] <= found["accuracy"] <= found["accuracy_high"]
+    assert found["accuracy"] > 0.7
+    assert found["n_sentences"] == 100
+    assert "chunk_f1" not in found
+
+
+def test_predict_adds_a_column(folder: Path) -> None:
+    lines = succeed("predict", folder / "m", folder / "new.txt").splitlines()
+    assert len(lines[0].split()) == 4
+    assert lines.count("") == 100
+    right = np.mean([len(set(line.split()[2:])) == 1 for line in lines if line])
+    assert right == pytest.approx(figures("evaluate", folder / "m", folder / "new.txt")["accuracy"])
+
+
+def test_words_alone_are_tagged(folder: Path) -> None:
+    (folder / "words.txt").write_text("bakalu\nkamie\n\nunheard\n")
+    options = ("--method", "bigram", "--observed", "none", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "alone")
+    assert len(succeed("predict", folder / "alone", folder / "words.txt").splitlines()) == 5
+
+
+def test_observed_columns_are_remembered_and_asked_for(folder: Path) -> None:
+    assert figures("show", folder / "m")["learned"]["layout"]["observed"] == ["2"]
+    (folder / "words.txt").write_text("bakalu\nkamie\n\nunheard\n")
+    said = fail("predict", folder / "m", folder / "words.txt", status=1)
+    assert "words.txt:1: expected 2 columns, found 1" in said
+    (folder / "given.txt").write_text("bakalu x\nkamie new\n\nunheard x\n")
+    assert succeed("predict", folder / "m", folder / "given.txt").splitlines()[0].startswith("bakalu x ")
+
+
+def test_an_observed_column_tells_what_words_do_not(folder: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"w{rng.integers(30)} {'ab'[k]} {'XY'[k]}\n" for k in rng.integers(2, size=900)]
+    parts = ["".join(rows[i : i + 6]) for i in range(0, 900, 6)]
+    (folder / "told.txt").write_text("\n".join(parts[:100]))
+    (folder / "fresh.txt").write_text("\n".join(parts[100:]))
+    for observed, least, most in (("2", 0.999, 1.0), ("none", 0.4, 0.75)):
+        options = ("--method", "max-margin", "--observed", observed, "-q")
+        succeed("learn", "tagger", folder / "told.txt", *options, "-o", folder / "told")
+        assert least <= figures("evaluate", folder / "told", folder / "fresh.txt")["accuracy"] <= most
+
+
+def test_predict_in_json_ranks_sequences(folder: Path) -> None:
+    row = json.loads(
+        succeed("predict", folder / "m", folder / "new.txt", "--json", "--top", "3").splitlines()[0]
+    )
+    assert len(row["words"]) == len(row["tags"]) == len(row["probabilities"])
+    values = [best["value"] for best in row["best"]]
+    assert values == sorted(values, reverse=True)
+    assert len(values) <= 3
+
+
+def test_score_is_of_tags_given_words(folder: Path) -> None:
+    values = [float(line) for line in succeed("score", folder / "m", folder / "new.txt").splitlines()]
+    assert len(values) == 100
+    assert max(values) <= 1e-9
+
+
+def test_show(folder: Path) -> None:
+    said = succeed("show", folder / "m")
+    assert "refined tags of" in said
+    assert "ADJ ADP DET NOUN VERB" in said
+    assert figures("show", folder / "m")["learned"]["settings"]["states"] == 4
+    assert "--html" in invoke("show", folder / "m", "--html").output
+
+
+@pytest.mark.parametrize("method", ["spectral", "em", "trigram", "max-margin"])
+def test_methods(folder: Path, method: str) -> None:
+    options = ("--method", method, "--iterations", "3", "--label", "3", "--format", "columns", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / method)
+    assert figures("evaluate", folder / method, folder / "new.txt", "-q")["accuracy"] > 0.6
+
+
+def test_operators_tell_their_bad_sentences(folder: Path) -> None:
+    options = ("--method", "spectral", "--states", "60", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "signed")
+    result = invoke("evaluate", folder / "signed", folder / "new.txt", "--json")
+    n_bad = json.loads(result.stdout)["n_nonpositive"]
+    assert ("non-positive normaliser" in result.stderr) == (n_bad > 0)
+
+
+def test_chunks_and_conllu(folder: Path) -> None:
+    (folder / "chunks.txt").write_text("the B-NP\ndog I-NP\nruns B-VP\n. O\n\n" * 6)
+    succeed("learn", "tagger", folder / "chunks.txt", "-o", folder / "c", "-q")
+    assert figures("evaluate", folder / "c", folder / "chunks.txt")["chunk_f1"] == 1.0
+    row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\t_\n"
+    sentence = row.format(1, "the", "DET") + row.format(2, "dog", "NOUN") + "\n"
+    (folder / "a.conllu").write_text(sentence * 6)
+    succeed("learn", "tagger", folder / "a.conllu", "--label", "upos", "-o", folder / "u", "-q")
+    assert succeed("predict", folder / "u", folder / "a.conllu").splitlines()[0].split("\t")[3] == "DET"
+    assert figures("evaluate", folder / "u", folder / "a.conllu", "--format", "conllu")["accuracy"] == 1.0
+    wrong = ("learn", "tagger", folder / "a.conllu", "--label", "pos", "-o", folder / "x")
+    assert "--label pos is not a column of labels" in fail(*wrong, status=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "problem"),
+    [
+        (["learn", "tagger", "none.txt", "-o", "m"], 1, "none.txt"),
+        (["learn", "tagger", "train.txt", "-o", "nowhere/m"], 1, "does not exist"),
+        (["learn", "tagger", "train.txt", "--label", "9", "-o", "m2"], 1, "expected 9 columns"),
+        (["learn", "tagger", "train.txt", "--observed", "3", "-o", "m2"], 1, "--observed 3: this column is"),
+        (["learn", "tagger", "train.txt", "--observed", "pos", "-o", "m2"], 1, "counted from 1"),
+        (["learn", "automaton", "train.txt", "--format", "conllu", "-o", "m2"], 2, "conllu is for taggers"),
+    ],
+)
+def test_wrong_calls(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], status: int, problem: str
+) -> None:
+    monkeypatch.chdir(folder)
+    assert problem in fail(*words, status=status)
+
+
+def test_conditional_operators(folder: Path) -> None:
+    options = ("--method", "spectral", "--conditional", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "conditional")
+    assert figures("evaluate", folder / "conditional", folder / "new.txt")["accuracy"] > 0.6
+    assert figures("show", folder / "conditional")["learned"]["settings"]["conditional"] is True
+    said = fail("learn", "tagger", folder / "train.txt", "--conditional", "-o", folder / "x", status=2)
+    assert "--conditional goes with --method spectral" in said

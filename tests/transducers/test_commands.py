@@ -1,0 +1,92 @@
+"""Transducers on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.calls import fail, figures, invoke, succeed
+from sigmastar.transducers.model.generators import make_transducer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("transducer")
+    truth = make_transducer(3, "abc", "XYZ", np.random.default_rng(0), n_units=5, density=0.2, stop=0.25)
+    drawn = [(x, y) for x, y in truth.sample(1500, np.random.default_rng(1)) if x and y]
+    lines = [f"{''.join(x)}\t{' '.join(y)}\n" for x, y in drawn]
+    (folder / "train.tsv").write_text("".join(lines[:250]))
+    (folder / "new.tsv").write_text("".join(lines[250:400]))
+    for method in ("combined", "ngram", "spectral"):
+        succeed("learn", "transducer", folder / "train.tsv", "--method", method, "-o", folder / method, "-q")
+    return folder
+
+
+@pytest.mark.parametrize("method", ["combined", "ngram", "spectral"])
+def test_evaluate(folder: Path, method: str) -> None:
+    found = figures("evaluate", folder / method, folder / "new.tsv")
+    assert found["word_error_rate_low"] <= found["word_error_rate"] <= found["word_error_rate_high"]
+    assert found["symbol_error_rate"] <= found["word_error_rate"] < 0.7
+
+
+def test_predict_reads_the_first_column(folder: Path) -> None:
+    first = (folder / "new.tsv").read_text().splitlines()[0].split("\t")[0]
+    printed = succeed("predict", folder / "combined", folder / "new.tsv", "--nbest", "2").splitlines()
+    assert printed[0].split("\t")[0] == first
+    shares = [float(line.split("\t")[2]) for line in printed[:2]]
+    assert 1.0 >= shares[0] >= shares[1] >= 0.0
+
+
+def test_predict_in_json_and_backwards(folder: Path) -> None:
+    printed = succeed("predict", folder / "ngram", folder / "new.tsv", "--json").splitlines()
+    assert set(json.loads(printed[0])) == {"input", "outputs"}
+    back = folder / "back.txt"
+    back.write_text("X Y\nZ\n")
+    lines = succeed("predict", folder / "combined", back, "--inverse").splitlines()
+    assert [line.split("\t")[0] for line in lines] == ["X Y", "Z"]
+    assert all(set(line.split("\t")[1]) <= set("abc") for line in lines)
+
+
+@pytest.mark.parametrize("method", ["combined", "spectral"])
+def test_score_and_sample(folder: Path, method: str) -> None:
+    logs = [float(line) for line in succeed("score", folder / method, folder / "new.tsv").splitlines()]
+    assert len(logs) == len((folder / "new.tsv").read_text().splitlines())
+    assert max(logs) < 0.0
+    drawn = succeed("sample", folder / method, "-n", "4").splitlines()
+    assert len(drawn) == 4
+    assert all(line.count("\t") == 1 for line in drawn)
+
+
+def test_show_draws_alignments(folder: Path) -> None:
+    assert "1.ngram" in succeed("show", folder / "combined")
+    some = folder / "some.tsv"
+    some.write_text((folder / "new.tsv").read_text().splitlines()[0] + "\n")
+    assert " | " in succeed("show", folder / "combined", "--pairs", some)
+    assert "<svg" in succeed("show", folder / "combined", "--html", "--pairs", some)
+    assert figures("show", folder / "spectral")["family"] == "weighted-transducer"
+
+
+def test_bad_calls_are_told(folder: Path) -> None:
+    empty = folder / "empty.tsv"
+    empty.write_text("")
+    assert "no pairs" in fail("learn", "transducer", empty, "-o", folder / "x")
+    bad = folder / "bad.tsv"
+    bad.write_text("a\tX\nb\n")
+    assert "bad.tsv:2:" in fail("learn", "transducer", bad, "-o", folder / "x")
+    assert "bad.tsv:2:" in fail("evaluate", folder / "ngram", bad)
+    assert "does not exist" in fail("learn", "transducer", bad, "-o", folder / "no" / "x")
+    assert "aligner" in fail("show", folder / "spectral", "--pairs", folder / "new.tsv")
+    for words in (("--units", "x"), ("--units", "0-0"), ("--method", "ngram", "--states", "3")):
+        assert invoke("learn", "transducer", bad, "-o", folder / "x", *words).exit_code == 2
+
+
+def test_learn_says_what_it_did(folder: Path) -> None:
+    found = figures(
+        "learn", "transducer", folder / "train.tsv", "--method", "ngram", "-o", folder / "again", "-q"
+    )
+    assert found["settings"]["input"] == "chars"
+    assert found["order"] in range(3, 9)
+    assert (folder / "again").read_bytes()[:8] == (folder / "ngram").read_bytes()[:8]

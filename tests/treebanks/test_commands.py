@@ -1,0 +1,156 @@
+"""Treebank parsers on the command line: learn, evaluate, predict, score, sample, show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.calls import fail, figures, succeed
+from sigmastar.core.model_files import save_model
+from sigmastar.trees.data.brackets import parse_brackets
+from sigmastar.trees.model.generators import make_tree_automaton
+from sigmastar.trees.model.latent_generators import make_latent_pcfg
+
+TREES = (
+    "( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .)) )",
+    "(S (NP-SBJ (-NONE- *)) (VP (VBZ sees) (NP (NP (DT the) (NN man)) "
+    "(PP (IN in) (NP (DT the) (NN rain))))) (. .))",
+    "(S (NP (NNS dogs)) (VP (VBP bark) (PRN (-LRB- -LRB-) (ADVP (RB loudly)) (-RRB- -RRB-))) (. .))",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("treebank")
+    (place / "train.mrg").write_text("\n".join(TREES * 12) + "\n", encoding="utf-8")
+    for method, more in (("pcfg", ()), ("spectral+em", ("--states", "2", "--rounds", "2"))):
+        succeed(
+            "learn", "treebank", place / "train.mrg", "--method", method, "-o", place / method, "-q", *more
+        )
+    return place
+
+
+def test_evaluate(folder: Path) -> None:
+    found = figures("evaluate", folder / "spectral+em", folder / "train.mrg", "-q")
+    assert found["f1"] == found["exact"] == found["tagging"] == found["recall"] == 1.0
+    assert found["f1_low"] <= found["f1"] <= found["f1_high"]
+    assert (found["n_sentences"], found["n_fallback"]) == (36, 0)
+    short = figures(
+        "evaluate", folder / "pcfg", folder / "train.mrg", "--gold-tags", "--max-length", "6", "-q"
+    )
+    assert (short["n_sentences"], short["n_left_out"], short["tags"]) == (24, 12, "gold")
+
+
+def test_predict_writes_a_tree_a_line(folder: Path) -> None:
+    said = succeed(
+        "predict", folder / "spectral+em", "-", "-q", stdin="the cat sees a dog .\n\ndogs bark ( loudly ) .\n"
+    )
+    first, empty, third = said.splitlines()
+    assert first == "(S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .))"
+    assert empty == ""
+    assert third == TREES[2]
+
+
+def test_predict_with_tags_from_lines_and_from_trees(folder: Path) -> None:
+    said = succeed(
+        "predict", folder / "pcfg", "-", "--tags", "-q", stdin="a_DT b_NN sees_VBZ the_DT c_d_NN ._.\n"
+    )
+    assert said == "(S (NP (DT a) (NN b)) (VP (VBZ sees) (NP (DT the) (NN c_d))) (. .))\n"
+    again = succeed("predict", folder / "pcfg", folder / "train.mrg", "--tags", "-q").splitlines()
+    assert len(again) == 36
+    assert again[0] == "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .))"
+
+
+def test_predict_as_json(folder: Path) -> None:
+    said = json.loads(succeed("predict", folder / "pcfg", "-", "--json", "-q", stdin="a dog sees a cat .\n"))
+    assert set(said) == {"tree", "log_probability", "found_by"}
+    assert said["log_probability"] < 0
+
+
+def test_score_trees_and_sentences(folder: Path) -> None:
+    trees = [float(x) for x in succeed("score", folder / "pcfg", folder / "train.mrg", "-q").split()]
+    assert len(trees) == 36
+    words = succeed("score", folder / "pcfg", "-", "-q", stdin="the dog sees a cat .\n")
+    assert trees[0] <= float(words) < 0  # one tree of the sentence is no more than all
+
+
+def test_sample_and_its_seed(folder: Path) -> None:
+    call = ("sample", folder / "spectral+em", "-n", "4", "--max-length", "12", "-q", "--seed", "3")
+    drawn = parse_brackets(succeed(*call))
+    assert len(drawn) == 4
+    assert all(sum(1 for _ in tree.words()) <= 12 for tree in drawn)
+    assert parse_brackets(succeed(*call)) == drawn
+
+
+def test_show(folder: Path, tmp_path: Path) -> None:
+    said = succeed("show", folder / "spectral+em")
+    assert "spectral+em" in said
+    assert "head binarisation" in said
+    assert figures("show", folder / "pcfg")["learned"]["data"]["n_trees"] == 36
+    lines = succeed("show", folder / "pcfg", "--sentence", "the dog sees a cat .")
+    assert lines.splitlines()[:3] == ["S", "├─ NP", "│  ├─ DT the"]
+    succeed("show", folder / "pcfg", "--sentence", "the dog sees a cat .", "--svg", "-o", tmp_path / "t.svg")
+    assert (tmp_path / "t.svg").read_text().startswith("<svg")
+    succeed("show", folder / "pcfg", "--html", "-o", tmp_path / "t.html")
+    assert (tmp_path / "t.html").read_text().count("<svg") == 2
+
+
+def test_the_same_seed_gives_the_same_file(folder: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        succeed("learn", "treebank", folder / "train.mrg", "--states", "2", "-o", tmp_path / name, "-q")
+    one, other = (succeed("predict", tmp_path / name, folder / "train.mrg", "-q") for name in ("a", "b"))
+    assert one == other
+
+
+def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.mrg").write_text("(S (NP x))\n(S (NP y)\n")
+    said = fail("learn", "treebank", tmp_path / "bad.mrg", "-o", tmp_path / "m")
+    assert "bad.mrg:2: " in said
+    assert "closing" in said
+    (tmp_path / "empty.mrg").write_text("\n")
+    assert "holds no trees" in fail("learn", "treebank", tmp_path / "empty.mrg", "-o", tmp_path / "m")
+    (tmp_path / "mixed.mrg").write_text("(S she (VP runs))\n")
+    assert "tag of its own" in fail("learn", "treebank", tmp_path / "mixed.mrg", "-o", tmp_path / "m")
+    train = folder / "train.mrg"
+    assert "does not go" in fail("learn", "treebank", train, "--rounds", "3", "-o", tmp_path / "m", status=2)
+    assert "line" not in fail("evaluate", folder / "pcfg", tmp_path / "empty.mrg")
+    assert "has no tag" in fail("predict", folder / "pcfg", "-", "--tags", stdin="dogs_NNS bark\n")
+    assert "--sentence" in fail("show", folder / "pcfg", "--svg", status=2)
+    assert "--svg, --html or --json" in fail("show", folder / "pcfg", "--dot", status=2)
+    assert not (tmp_path / "m").exists()
+
+
+def test_numbers_of_threads_change_nothing(folder: Path) -> None:
+    one, two = (
+        succeed("predict", folder / "pcfg", folder / "train.mrg", "-q", "--threads", n) for n in ("1", "2")
+    )
+    assert one == two
+
+
+def test_models_of_trees(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    save_model(make_latent_pcfg(rng), tmp_path / "g")
+    save_model(make_tree_automaton(2, rng), tmp_path / "a")
+    for name, family in (("g", "latent-pcfg"), ("a", "tree-automaton")):
+        drawn = succeed("sample", tmp_path / name, "-n", "30", "--max-length", "30", "-q")
+        trees = "".join(f"{line}\n" for line in drawn.splitlines() if line.startswith("("))
+        logs = succeed("score", tmp_path / name, "-", "-q", stdin=trees).split()
+        assert len(logs) == trees.count("\n") > 0
+        assert all(float(log) < 0 for log in logs)
+        assert family in succeed("show", tmp_path / name)
+        assert figures("show", tmp_path / name)["states"] == 2
+        assert "shown as text" in fail("show", tmp_path / name, "--html", status=2)
+        assert "no predict" in fail("predict", tmp_path / name, "-", status=2)
+
+
+def test_the_real_treebank(data_folder: Path, tmp_path: Path) -> None:
+    bank = data_folder / "ptb_sample"
+    succeed("learn", "treebank", bank / "wsj-train.mrg", "--method", "pcfg", "-o", tmp_path / "m", "-q")
+    found = figures(
+        "evaluate", tmp_path / "m", bank / "wsj-dev.mrg", "--max-length", "15", "--gold-tags", "-q"
+    )
+    assert found["f1"] > 0.7
+    assert found["n_sentences"] + found["n_left_out"] == 273

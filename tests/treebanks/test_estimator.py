@@ -1,0 +1,158 @@
+"""Treebank grammars from trees to trees: every method, marginals, probabilities, files, bad input."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sigmastar import PCFG, EMTreebankGrammar, InputError, SpectralTreebankGrammar, load_model, save_model
+from sigmastar.treebanks.estimator import TreebankEstimator
+from sigmastar.trees.data.brackets import parse_brackets
+from sigmastar.trees.data.tree import Tree
+
+SUBJECTS = ["(NP (D the) (N dog))", "(NP (N cats))", "(NP (NP (D the) (N man)) (PP (P in) (NP (N hats))))"]
+OBJECTS = ["(NP (D a) (N bone))", "(NP (D the) (A old) (N house))", "(NP (N fish))"]
+VERBS = ["saw", "ate", "liked"]
+TREES = [
+    tree
+    for s, v, o in product(SUBJECTS, VERBS, OBJECTS)
+    for tree in parse_brackets(
+        f"(S {s} (VP (V {v}) {o}) (. .))(S {s} (VP (V {v}) {o} (PP (P in) {o})) (. .))"
+    )
+] * 2
+SENTENCE = ["the", "old", "man", "saw", "a", "dog", "in", "the", "house", "."]
+
+METHODS: list[TreebankEstimator] = [
+    PCFG(),
+    PCFG("head", 1, 2),
+    SpectralTreebankGrammar("spectral", 3),
+    SpectralTreebankGrammar("cluster", 3),
+    SpectralTreebankGrammar("spectral+em", 6, direction="left"),
+    SpectralTreebankGrammar("best", 3),
+    EMTreebankGrammar(2, n_rounds=5),
+    SpectralTreebankGrammar("spectral+em", 3, decoding="rules"),
+    PCFG(decoding="rules"),
+]
+
+
+@pytest.fixture(scope="module", params=METHODS, ids=repr)
+def grammar(request: pytest.FixtureRequest) -> TreebankEstimator:
+    return request.param.fit(TREES)
+
+
+def test_sentences_become_trees_over_their_words(grammar: TreebankEstimator) -> None:
+    (parse,) = grammar.parse([SENTENCE])
+    assert list(parse.tree.words()) == SENTENCE
+    assert parse.tree.label == "S"
+    assert parse.how in ("full", "pruned grammar")
+    assert np.isfinite(parse.log_probability)
+
+
+def test_training_sentences_come_back(grammar: TreebankEstimator) -> None:
+    right = [tree == found for tree, found in zip(TREES, grammar.predict(TREES), strict=True)]
+    assert np.mean(right) > 0.6
+
+
+def test_tags_are_obeyed(grammar: TreebankEstimator) -> None:
+    words, tags = ["the", "saw", "ate", "fish", "."], ["D", "N", "V", "N", "."]
+    (tree,) = grammar.predict([(words, tags)])
+    assert [node.label for node in tree.nodes() if isinstance(node.children[0], str)] == tags
+
+
+def test_marginals_are_shares_of_trees(grammar: TreebankEstimator) -> None:
+    (found,) = grammar.marginals([SENTENCE])
+    n = len(SENTENCE)
+    np.testing.assert_allclose(sum(v for (_, i, j), v in found.items() if (i, j) == (0, n)), 1.0, atol=1e-3)
+    for position in range(n):
+        tags = [
+            v for (label, i, j), v in found.items() if (i, j) == (position, position + 1) and label != "NP"
+        ]
+        np.testing.assert_allclose(sum(tags), 1.0, atol=2e-2)
+
+
+def test_a_tree_is_less_probable_than_its_sentence(grammar: TreebankEstimator) -> None:
+    tree = TREES[0]
+    alone, together = grammar.score_samples([tree, list(tree.words())])
+    assert np.isfinite(alone)
+    assert alone <= together + 1e-6
+
+
+def test_a_file_holds_all_of_it(grammar: TreebankEstimator, tmp_path: Path) -> None:
+    save_model(grammar.parser_, tmp_path / "model")
+    other = load_model(tmp_path / "model", "treebank")
+    (before,), (after,) = grammar.parse([SENTENCE]), other.parse([(SENTENCE, None)])
+    assert before.tree == after.tree
+    np.testing.assert_allclose(before.log_probability, after.log_probability, rtol=1e-4)
+
+
+def test_samples_are_trees_of_the_grammar(grammar: TreebankEstimator) -> None:
+    trees = grammar.sample(5, random_state=1)
+    assert trees == grammar.sample(5, random_state=1)
+    assert all(isinstance(tree, Tree) for tree in trees)
+    assert {word for tree in trees for word in tree.words()} <= {w for tree in TREES for w in tree.words()}
+
+
+def test_threads_change_nothing(grammar: TreebankEstimator) -> None:
+    sentences = [(list(tree.words()), None) for tree in TREES[:40]]
+    one, two = (grammar.parser_.parse(sentences, n_threads) for n_threads in (1, 2))
+    assert [parse.tree for parse in one] == [parse.tree for parse in two]
+
+
+def test_the_plain_grammar_counts_rules() -> None:
+    trees = parse_brackets("(S (A x) (B y)) (S (A x) (A x)) (S (A x) (B z)) (S (B y) (B y))")
+    grammar = PCFG().fit(trees)
+    # S -> A B half of the time; words: P(x | A) = 1 but for what backs off, so compare two trees of one shape
+    first, second = grammar.score_samples(trees[:2])
+    assert first > second
+    total = np.exp(grammar.score_samples([["x", "y"]]))[0]
+    by_hand = np.exp(grammar.score_samples(parse_brackets("(S (A x) (B y)) (S (B x) (B y)) (S (A x) (A y))")))
+    np.testing.assert_allclose(total, by_hand.sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 250])
+def test_any_length_gets_a_tree(n: int) -> None:
+    grammar = PCFG().fit(TREES)
+    words = (["the", "dog", "saw", "a", "bone"] * 50)[:n]
+    (parse,) = grammar.parse([words])
+    assert list(parse.tree.words()) == words
+
+
+def test_what_cannot_be_parsed_is_flat_and_says_so() -> None:
+    grammar = PCFG().fit(parse_brackets("(S (A x) (B y))" * 4))
+    (parse,) = grammar.parse([["x", "y", "x"]])
+    assert parse.how == "flat"
+    assert str(parse.tree) == "(S (A x) (B y) (A x))"
+    assert np.isneginf(grammar.score_samples([["x", "y", "x"]])[0])
+
+
+def test_an_unknown_rule_has_no_probability() -> None:
+    grammar = PCFG().fit(TREES)
+    odd = parse_brackets("(S (VP (V saw)) (NP (N cats)) (. .)) (Q (V saw) (N cats))")
+    assert np.isneginf(grammar.score_samples(odd)).all()
+
+
+def test_latent_states_explain_more_than_one_state() -> None:
+    plain, latent = PCFG().fit(TREES), SpectralTreebankGrammar("spectral+em", 4).fit(TREES)
+    assert latent.score_samples(TREES).mean() > plain.score_samples(TREES).mean()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: PCFG().fit([]), "no tree has a word"),
+        (lambda: PCFG("up").fit(TREES), "direction='up' must be one of"),
+        (lambda: SpectralTreebankGrammar("magic").fit(TREES), "method='magic' must be one of 'best'"),
+        (lambda: PCFG(decoding="magic").fit(TREES), "decoding='magic' must be one of"),
+        (lambda: SpectralTreebankGrammar(n_states=0).fit(TREES), "n_states=0 must be"),
+        (lambda: PCFG().fit(TREES).predict(["the dog"]), "split it into words"),
+        (lambda: PCFG().fit(TREES).predict([[]]), "a sentence without words"),
+        (lambda: PCFG().fit(TREES).predict([(["a", "b"], ["D"])]), "2 words, but 1 tags"),
+        (lambda: PCFG().fit(parse_brackets("(S the (N dog))")), "tree 1: a word stands beside"),
+    ],
+)
+def test_wrong_input_speaks(wrong: object, message: str) -> None:
+    with pytest.raises((InputError, ValueError), match=message):
+        wrong()  # type: ignore[operator]

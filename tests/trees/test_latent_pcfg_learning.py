@@ -1,0 +1,85 @@
+"""The theorems of Cohen et al. (2012): exact moments give the grammar back, samples come near it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.blocks import Blocks
+from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.signature import Operation, Signature
+from sigmastar.trees.data.productions import production_trees
+from sigmastar.trees.learn.latent_pcfg import (
+    all_nodes,
+    as_automaton,
+    learn_latent_pcfg,
+    one_node,
+    one_uniform_node,
+)
+from sigmastar.trees.model.latent_generators import make_latent_pcfg
+from sigmastar.trees.model.latent_pcfg import LatentPCFG
+
+
+def exact_blocks(grammar: LatentPCFG, rng: np.random.Generator) -> Blocks:
+    """Moments as theorem 2 has them, for random I^a and K^a diag(gamma): any features of full rank."""
+    m, d = grammar.n_states, 5
+    inside = {a: rng.standard_normal((d, m)) for a in grammar.symbols}
+    outside = {a: rng.standard_normal((d, m)) for a in grammar.symbols}
+    tensors = grammar.automaton.binary
+    slices = {}
+    for number, (a, b, c) in enumerate(grammar.rules):
+        exact = np.einsum("oh,hij,pi,qj->opq", outside[a], tensors[number], inside[b], inside[c])
+        slices[Operation((a, b, c), (b, c), a)] = exact[None]
+    for tag in dict.fromkeys(tag for tag, _ in grammar.lexical):
+        own = [k for k, (name, _) in enumerate(grammar.lexical) if name == tag]
+        words = Alphabet(grammar.lexical[k][1] for k in own)
+        slices[Operation((tag, "word"), (), tag, words)] = grammar.word_weights[own] @ outside[tag].T
+    roots = {a: inside[a] @ grammar.pi[k] for k, a in enumerate(grammar.roots)}
+    matrices = {a: outside[a] @ inside[a].T for a in grammar.symbols}
+    return Blocks(Signature(tuple(slices), tuple(roots)), matrices, slices, roots)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_exact_moments_give_the_exact_distribution(seed):
+    grammar = make_latent_pcfg(np.random.default_rng(seed), n_states=3)
+    trees = production_trees(grammar.sample(300, np.random.default_rng(1)))
+    blocks = exact_blocks(grammar, np.random.default_rng(2))
+    model = recover(blocks, factorize_blocks(blocks, 3))
+    found = as_automaton(model, grammar.automaton.alphabet)
+    expected = grammar.automaton.value(trees)
+    np.testing.assert_allclose(found.value(trees), expected, rtol=1e-9)
+    assert (found.binary < 0).any()  # another basis than that of probabilities
+
+
+def errors(grammar, how, sizes):
+    test = production_trees(grammar.sample(300, np.random.default_rng(5)))
+    truth = grammar.automaton.value(test)
+    found = []
+    for size in sizes:
+        trees = grammar.sample(size, np.random.default_rng(6))
+        values = learn_latent_pcfg(trees, grammar.n_states, how, np.random.default_rng(7)).value(test)
+        found.append(float(np.median(np.abs(values / truth - 1))))
+    return found
+
+
+@pytest.mark.parametrize("how", [all_nodes, one_node])
+def test_the_error_falls_with_the_root_of_the_sample(how):
+    grammar = make_latent_pcfg(np.random.default_rng(1))
+    few, many = errors(grammar, how, (500, 25_000))
+    assert many < few / 2  # 7 in the limit
+    assert many < 0.1
+
+
+def test_a_uniform_node_is_biased():
+    grammar = make_latent_pcfg(np.random.default_rng(1))
+    (weighted,), (uniform,) = (errors(grammar, how, (10_000,)) for how in (one_node, one_uniform_node))
+    assert weighted < uniform / 1.5
+
+
+def test_what_is_refused():
+    trees = make_latent_pcfg(np.random.default_rng(0)).sample(20, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="n_states=0"):
+        learn_latent_pcfg(trees, 0)
+    with pytest.raises(ValueError, match="was drawn"):
+        learn_latent_pcfg(trees[:1], 2, one_node)
