@@ -65,18 +65,18 @@ def averaged_step(
 
 
 def averaged(weights: Floats, drift: Floats, time: float) -> Floats:
-    """The mean of the weights over the times 1 to `time`.
+    """The mean of the weights over all steps.
 
     Parameters
     ----------
     weights, drift
         As `averaged_step` left them.
     time
-        The time after the last step.
+        The number of steps; the first was taken at time 0.
 
     Returns
     -------
     Floats
-        The mean of the weights as they were after each time.
+        The mean of the weights as they were after each step.
     """
     return np.asarray(weights - drift / time)

@@ -93,8 +93,8 @@ def k_means_from(
     mass = np.ones(len(rows)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
     start = seed_centres(rows, mass, np.asarray(uniforms), -1 if first is None else first)
     labels, centres = lloyd(rows, mass, start, n_steps, little_change)
-    used, compact = np.unique(labels, return_inverse=True)
-    return Clusters(compact.astype(np.int64), centres[used])
+    used = np.bincount(labels, minlength=len(centres)) > 0
+    return Clusters((np.cumsum(used) - 1)[labels], centres[used])
 
 
 def sampled_k_means(
@@ -125,8 +125,9 @@ def sampled_k_means(
     else:
         sample = points[rng.choice(len(points), most_points, replace=False)]
     found = k_means(sample, n_clusters, rng, n_steps=n_steps)
-    used, labels = np.unique(nearest(points, found.centres), return_inverse=True)
-    return Clusters(labels.astype(np.int64), found.centres[used])
+    labels = nearest(points, found.centres)
+    used = np.bincount(labels, minlength=found.n_clusters) > 0
+    return Clusters((np.cumsum(used) - 1)[labels], found.centres[used])
 
 
 def nearest(points: Array, centres: Floats) -> Int64s:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.jit import fast_kernel, kernel
+from sigmastar.core.jit import fast_kernel, kernel, part
 
 _NOTHING = 1e-12  # of the weight: what is left where all points lie on centres
 
@@ -36,19 +36,16 @@ def seed_centres(points: Floats, weights: Floats, uniforms: Floats, first: int) 
     return centres
 
 
-@fast_kernel
-def _nearest(point: Floats, columns: Floats, room: Floats) -> int:
-    """The nearest centre; `columns` are dimensions x centres, so that all of them are taken at a time."""
-    room[:] = 0.0
-    for j in range(len(point)):
-        x, column = point[j], columns[j]
-        for c in range(len(room)):
-            room[c] += (x - column[c]) * (x - column[c])
-    best = 0
-    for c in range(1, len(room)):
-        if room[c] < room[best]:
-            best = c
-    return best
+@part
+def _nearest(point: Floats, centres: Floats) -> int:
+    best, at = np.inf, 0
+    for c in range(len(centres)):
+        distance = 0.0
+        for j in range(len(point)):
+            distance += (point[j] - centres[c, j]) ** 2
+        if distance < best:
+            best, at = distance, c
+    return at
 
 
 @fast_kernel
@@ -57,12 +54,11 @@ def lloyd(
 ) -> tuple[Int64s, Floats]:
     """The cluster of every point, and the means of the clusters; empty ones stay where they were."""
     n, d = points.shape
-    centres, labels, room = start.copy(), np.zeros(n, np.int64), np.zeros(len(start))
+    centres, labels = start.copy(), np.zeros(n, np.int64)
     for _ in range(n_steps):
-        columns, changed = np.ascontiguousarray(centres.T), 0
-        means, sizes = np.zeros_like(centres), np.zeros(len(centres))
+        means, sizes, changed = np.zeros_like(centres), np.zeros(len(centres)), 0
         for i in range(n):
-            at = _nearest(points[i], columns, room)
+            at = _nearest(points[i], centres)
             changed += labels[i] != at
             labels[i] = at
             sizes[at] += weights[i]
@@ -79,10 +75,9 @@ def lloyd(
 @fast_kernel
 def assign(points: Floats, centres: Floats) -> Int64s:
     """The nearest centre of every point."""
-    columns, room = np.ascontiguousarray(centres.T), np.zeros(len(centres))
     labels = np.zeros(len(points), np.int64)
     for i in range(len(points)):
-        labels[i] = _nearest(points[i], columns, room)
+        labels[i] = _nearest(points[i], centres)
     return labels
 
 

@@ -13,10 +13,10 @@ from typing import Protocol
 class Progress(Protocol):
     """Anything that can be called with a message and the share of the work that is done."""
 
-    def __call__(self, message: str, done: float | None = None, /) -> None: ...
+    def __call__(self, message: str, done: float | None = None) -> None: ...
 
 
-def silent(message: str, done: float | None = None, /) -> None:
+def silent(message: str, done: float | None = None) -> None:
     """Report nothing."""
 
 
@@ -42,7 +42,7 @@ def stage(progress: Progress, begin: float, end: float) -> Progress:
     counting 0.75
     """
 
-    def report(message: str, done: float | None = None, /) -> None:
+    def report(message: str, done: float | None = None) -> None:
         progress(message, None if done is None else begin + (end - begin) * done)
 
     return report

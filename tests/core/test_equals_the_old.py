@@ -1,0 +1,648 @@
+"""The shared machinery gives what the private copies gave. To be deleted once they are gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+from grammars.random_grammars import random_hmm
+from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.kernels.mixing_rates import climb_rate, climb_rates
+from sigmastar.automata.learn import em_driver as ascent
+from sigmastar.automata.learn import em_steps as moves
+from sigmastar.automata.learn import filter_average as averaging
+from sigmastar.automata.learn import rank_search
+from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
+from sigmastar.automata.learn.held_strings import HeldOut, hold_out
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.bilexical.learn import logistic
+from sigmastar.core import (
+    clusters,
+    em,
+    held_out,
+    indicators,
+    log_linear,
+    mixture,
+    race,
+    rates,
+    shrinkage,
+    views,
+)
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.factors import factorize_up_to
+from sigmastar.core.kmeans import cluster
+from sigmastar.dependency.data.sequences import WeightedSequences
+from sigmastar.dependency.learn import em as heads_em
+from sigmastar.dependency.model.head_automata import HeadAutomata
+from sigmastar.grammars.learn import em as grammar_em
+from sigmastar.grammars.learn import em_steps as grammar_moves
+from sigmastar.grammars.learn import span_clusters
+from sigmastar.pcfg import learn as erm
+from sigmastar.taggers.data.generators import make_tagged
+from sigmastar.taggers.learn import margin as tag_margin
+from sigmastar.taggers.learn import operators as tag_operators
+from sigmastar.taggers.learn import refinement as tag_refinement
+from sigmastar.taggers.learn import starts as tag_starts
+from sigmastar.taggers.learn.lexicon import learn_lexicon
+from sigmastar.taggers.model.refined import Ratios, RefinedTags
+from sigmastar.transducers.learn import log_linear_weights as combination
+from sigmastar.transducers.learn import refined_chain
+from sigmastar.treebanks.counts import Indicators as OldIndicators
+from sigmastar.treebanks.kernels.smoothing import smoothed
+from sigmastar.treebanks.learn import clusters as tree_clusters
+from sigmastar.treebanks.learn import embedding as tree_embedding
+
+seeds = st.integers(0, 10**6)
+few = settings(max_examples=20)
+
+
+def corpus(seed: int = 0, n: int = 150) -> Strings:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        state, row = int(rng.integers(2)), ""
+        while rng.random() < 0.85:
+            row += "ab"[int(rng.random() < (0.2, 0.9)[state])] if rng.random() < 0.8 else "c"
+            state = state if rng.random() < 0.8 else 1 - state
+        rows.append(row)
+    return Strings.of([*rows, "abc", "ba"])
+
+
+def same_up_to_signs(first: np.ndarray, second: np.ndarray) -> None:
+    np.testing.assert_allclose(np.abs(first), np.abs(second), atol=1e-8)
+    np.testing.assert_allclose(first @ first.T, second @ second.T, atol=1e-7)
+
+
+def same_partition(first: np.ndarray, second: np.ndarray) -> None:
+    pairs = set(zip(first.tolist(), second.tolist(), strict=True))
+    assert len(pairs) == len(set(first.tolist())) == len(set(second.tolist()))
+
+
+# Two views
+
+
+def tagged_counts(seed: int) -> sparse.csr_array:
+    rng = np.random.default_rng(seed)
+    table = rng.poisson(3.0 * rng.dirichlet(np.ones(30), 40).T @ rng.dirichlet(np.ones(25), 40) * 40)
+    table[:, 0] += 1
+    table[0] += 1
+    return sparse.csr_array(table.astype(float))
+
+
+@dataclass(frozen=True)
+class Contexts:
+    """What `tag_starts.embeddings` looks at."""
+
+    matrix: sparse.csr_array
+
+
+@few
+@given(seeds)
+def test_views_of_tags(seed: int) -> None:
+    matrix = tagged_counts(seed)
+    pasts, futures = tag_starts.embeddings(Contexts(matrix), 6)  # type: ignore[arg-type]
+    found = views.correlate(matrix, 6).without_constant()
+    np.testing.assert_allclose(found.left(1.0), pasts, atol=1e-10)
+    np.testing.assert_allclose(found.right(1.0), futures, atol=1e-10)
+
+
+@few
+@given(seeds)
+def test_views_of_margins(seed: int) -> None:
+    counts, rank = tagged_counts(seed), 5
+    d_r, d_c = (np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1.0) for axis in (1, 0))
+    scaled = (sparse.diags_array(d_r**-0.5) @ counts @ sparse.diags_array(d_c**-0.5)).tocsr()
+    old = factorize_up_to(scaled, rank + 1)  # as in tag_margin.spectral_factors
+    scale = np.sqrt(old.singular_values[1:] * np.sqrt(d_r.sum()))
+    left = tag_margin._tame(old.left[:, 1:] * scale / np.sqrt(d_r)[:, None])
+    found = views.correlate(counts, rank + 1).without_constant()
+    near = found.left(0.5) * found.total**-0.25
+    np.testing.assert_allclose(views.shortened(near), left, atol=1e-10)
+
+
+@few
+@given(seeds)
+def test_views_of_operators(seed: int) -> None:
+    matrix = tagged_counts(seed)
+    d_r, d_c = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
+    old = factorize_up_to(views.scaled(matrix, 1 / np.sqrt(d_r), 1 / np.sqrt(d_c)), 5)
+    found = views.correlate(matrix, 5, total=1.0)
+    np.testing.assert_allclose(found.left(1.0), old.outside / np.sqrt(d_r)[:, None], atol=1e-10)
+
+
+def test_views_of_chains() -> None:
+    strings = corpus()
+    settings = refined_chain.Refinement(n_dimensions=4, n_classes=30, min_count=3)
+    old = refined_chain._embeddings(strings, settings)
+    pasts, futures = choose_classes(strings, settings.n_classes, settings.min_count)
+    counts = ContextCounts.of(strings, pasts, futures)
+    totals = counts.past_counts.astype(float), counts.future_counts.astype(float)
+    found = views.correlate(counts.blocks().matrices["string"], 5, totals=totals).without_constant()
+    before = np.arange(strings.n_symbols) + np.repeat(np.arange(len(strings)), strings.lengths)
+    after = found.left()[pasts.classify(strings)[before + 1]]
+    both = np.hstack([after, found.right(1.0)[futures.classify(strings)[before]]])
+    np.testing.assert_allclose(both, old, atol=1e-8)
+
+
+def test_views_of_automata() -> None:
+    strings = corpus()
+    counts = ContextCounts.of(strings, *choose_classes(strings, 30))
+    old = learn_contexts(counts, 4)
+    totals = counts.past_counts.astype(float), counts.future_counts.astype(float)
+    matrix = counts.blocks().matrices["string"]
+    found = views.correlate(matrix, 4, totals=totals)
+    constant = np.sqrt(counts.future_counts / counts.past_counts.sum())
+    scaled = views.scaled(matrix, found.left_scale, found.right_scale)
+    turned = replace(found, factors=views.constant_first(found.factors, scaled, constant))
+    states = turned.left(1.0)
+    states[counts.past_counts == 0] = np.eye(1, 4)  # classes that did not occur stay with the caller
+    np.testing.assert_allclose(states, old.states, atol=1e-8)
+    np.testing.assert_allclose(found.values, old.singular_values, atol=1e-10)
+
+
+def span_views(rng: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    hidden = rng.integers(0, 4, 400)
+    inside = [hidden * 3 + rng.integers(0, 3, 400), rng.integers(-1, 5, 400)]
+    outside = [(hidden + rng.integers(0, 2, 400)) % 4, rng.integers(0, 30, 400)]
+    return inside, outside, rng.random(400) + 0.5
+
+
+@few
+@given(seeds, st.booleans())
+def test_views_of_spans(seed: int, by_direction: bool) -> None:
+    inside, outside, weights = span_views(np.random.default_rng(seed))
+    x, y = (span_clusters._indicators(columns, weights) for columns in (inside, outside))
+    factors = factorize_up_to(sparse.csr_array(x.T @ sparse.diags_array(weights) @ y), 5)
+    values = factors.singular_values / factors.singular_values[0]  # as in span_clusters.span_points
+    both = np.hstack([x @ (factors.left * values), y @ (factors.right * values)])
+    if by_direction:
+        both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-300)
+    both /= np.sqrt(np.average(both**2, axis=0, weights=weights).mean())
+
+    scale = views.damped(least=span_clusters.FREQUENT if weights.sum() > span_clusters.FEW else 0.0)
+    first, second = (indicators.indicator_matrix(columns, weights, scale) for columns in (inside, outside))
+    shared = views.counts_together(first, second, weights)
+    found = views.correlate(shared, 5, views.as_given, total=1.0).relative()
+    points = np.hstack([first @ found.left(1.0), second @ found.right(1.0)])
+    points = views.directions(points) if by_direction else points
+    np.testing.assert_allclose(views.unit_size(points, weights), both, atol=1e-8)
+
+
+@few
+@given(seeds)
+def test_views_of_trees(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    groups, hidden = rng.integers(0, 2, 300), rng.integers(0, 3, 300)
+    codes = [np.stack([hidden * 2 + rng.integers(0, 3, 300), rng.integers(-1, 4, 300)], axis=1) for _ in "xy"]
+    sides = [indicators.grouped_indicators(groups, each, 2) for each in codes]
+    n_states = np.array([3, 2])
+    old_sides = [OldIndicators(side.number, side.weight, side.n_features) for side in sides]
+    old = tree_embedding.embed(groups, *old_sides, n_states, np.random.default_rng(seed))
+    again = np.random.default_rng(seed)
+    blocks = [
+        views.random_block(int(n), int(k), again) for n, k in zip(sides[1].n_features, n_states, strict=True)
+    ]
+    for group, rows in enumerate(clusters.rows_by_group(groups, 2)):
+        inside, outside = (side.of(group, rows) for side in sides)
+        k = int(n_states[group])
+        found = views.correlate_views(inside, outside, k, blocks[group], total=len(rows))
+        np.testing.assert_allclose(found.values, old.singular_values[group, :k], atol=1e-12)
+        y, z = inside.times(found.left()), outside.times(found.right())
+        same_up_to_signs(y, old.inside[rows, :k])
+        same_up_to_signs(z, old.outside[rows, :k])
+        points = np.hstack([views.unit_columns(side) * np.sqrt(found.values) for side in (y, z)])
+        same_up_to_signs(points, tree_clusters._points(old, rows, group, 12))
+
+
+# Clusters
+
+
+@few
+@given(seeds, st.integers(2, 6))
+def test_k_means_of_trees(seed: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, uniforms = rng.standard_normal((300, 4)), rng.random(n)
+    same_partition(clusters.k_means_from(points, uniforms).labels, cluster(points, n, uniforms, 15))
+
+
+@few
+@given(seeds, st.integers(2, 6), st.sampled_from([8, 20]))
+def test_k_means_of_heads_tags_and_spans(seed: int, n: int, n_rounds: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights = rng.standard_normal((200, 3)), rng.random(200) + 0.1
+    old = heads_em.clustered(points, weights, n, np.random.default_rng(seed), n_rounds)
+    found = clusters.k_means(
+        points, n, np.random.default_rng(seed), weights=weights, first=int(np.argmax(weights)),
+        n_steps=n_rounds, little_change=0.0,
+    )  # fmt: skip
+    assert found.labels.tolist() == old.tolist()
+    soft = span_clusters.soft_labels(points, weights, n + 1, np.random.default_rng(seed), 2.0)
+    again = clusters.k_means(
+        points, n + 1, np.random.default_rng(seed), weights=weights, first=int(np.argmax(weights)),
+        n_steps=20, little_change=0.0,
+    )  # fmt: skip
+    shares = clusters.soft_labels(points, again, n + 1, weights=weights, sharpness=2.0)
+    np.testing.assert_allclose(shares, soft, atol=1e-9)
+
+
+@few
+@given(seeds, st.integers(1, 5))
+def test_merging(seed: int, n_groups: int) -> None:
+    rng = np.random.default_rng(seed)
+    points, weights = rng.random((9, 3)), rng.random(9)
+    old = tree_clusters._compact(tree_clusters._agglomerated(points, weights, n_groups))
+    assert clusters.merged(points, weights, n_groups).tolist() == old.tolist()
+
+
+# Shrinkage
+
+
+@few
+@given(seeds)
+def test_shrinkage_of_tags(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    counts, coarse = rng.random((4, 3)) * 9, rng.dirichlet(np.ones(3), 4)
+    np.testing.assert_array_equal(
+        shrinkage.towards(counts, coarse, 5.0), tag_refinement._mixed(counts, coarse, 5.0)
+    )
+    states, strengths = np.array([0, 2, 3, 5]), tag_refinement.Shrinkage()
+    moved = rng.poisson(2.0, (6, 6)).astype(float)
+    starts = np.append(states[:-1], states[-1])
+    tag_of = np.repeat(np.arange(4), np.diff(np.append(starts, 6)))
+    by_tag = np.add.reduceat(moved, starts, axis=0)
+    bigrams = np.add.reduceat(by_tag, starts, axis=1)
+    arrivals, within = bigrams.sum(axis=0) + 1e-3, moved.sum(axis=0) + 1e-3
+    within /= np.bincount(tag_of, within)[tag_of]
+    levels = [
+        shrinkage.Level(bigrams, strengths.bigram),
+        shrinkage.Level(by_tag, strengths.tag, lambda coarse: coarse[:, tag_of] * within),
+        shrinkage.Level(moved, strengths.state, shrinkage.rows(tag_of)),
+    ]
+    found = shrinkage.chain(arrivals / arrivals.sum(), levels)[-1]
+    np.testing.assert_allclose(found, tag_refinement.shrunk_moves(moved, states, strengths), rtol=1e-12)
+
+
+@few
+@given(seeds)
+def test_shrinkage_of_operators(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    operators, counts, tag_of = rng.random((4, 2, 2)), rng.integers(0, 9, 4), np.array([0, 1, 0, 1])
+    old = tag_operators.shrunk(operators, counts, tag_of, 7.0)
+    sums, totals = np.zeros((2, 2, 2)), np.bincount(tag_of, counts, 2)
+    np.add.at(sums, tag_of, operators)
+    shares = (counts / np.maximum(totals, 1)[tag_of])[:, None, None]
+    found = shrinkage.mean_towards(operators, shares * sums[tag_of], counts[:, None, None], 7.0)
+    np.testing.assert_allclose(found, old, rtol=1e-12)
+
+
+@few
+@given(seeds)
+def test_shrinkage_of_tree_rules(seed: int) -> None:
+    """The root of the total in the mix: strength * sqrt(total), on the margins of one rule."""
+    rng = np.random.default_rng(seed)
+    counts, shares = rng.random(8), np.concatenate([rng.dirichlet(np.ones(2)) for _ in range(3)])
+    rules, sizes = np.array([[0, 1, 2]], dtype=np.int32), np.full(3, 2)
+    old = smoothed(rules, sizes, np.array([0, 8]), counts, shares, np.array([0, 2, 4, 6]), 8.0, 5.0)
+    tensor, total = counts.reshape(2, 2, 2), counts.sum()
+    y, z, x = (
+        shrinkage.towards(tensor.sum(axis=axes), shares[2 * place : 2 * place + 2], 5.0, totals=total)
+        for axes, place in (((1, 2), 1), ((0, 2), 2), ((0, 1), 0))
+    )
+    pairs = (
+        tensor.sum(axis=2)[:, :, None] * x
+        + tensor.sum(axis=1)[:, None, :] * z[None, :, None]
+        + tensor.sum(axis=0)[None] * y[:, None, None]
+    ) / 3.0
+    triple = total * y[:, None, None] * z[None, :, None] * x
+    weight = float(shrinkage.weight_of_coarse(total, 8.0 * np.sqrt(total)))
+    backed = (1 - weight) * pairs + weight * triple
+    np.testing.assert_allclose((1 - weight) * tensor + weight * backed, old.reshape(2, 2, 2), rtol=1e-9)
+
+
+def test_shrinkage_of_automata() -> None:
+    rng = np.random.default_rng(0)
+    counts = moves.MoveCounts(0.0, rng.random(2), rng.random((3, 2, 2)) * 9, rng.random(2))
+    old = moves.maximize_smoothed(Alphabet("abc"), counts)
+    leaving = counts.transitions.sum(axis=(0, 2)) + counts.final
+    seen = np.maximum(np.append(counts.transitions.sum(axis=(1, 2)), counts.final.sum()), 0.5)
+    chance = seen / seen.sum()
+    found = shrinkage.towards(
+        counts.transitions, chance[:-1, None, None] / 2, 0.5, totals=leaving[None, :, None]
+    )
+    np.testing.assert_allclose(found, old.transitions, rtol=1e-12)
+    np.testing.assert_allclose(shrinkage.towards(counts.final, chance[-1], 0.5, totals=leaving), old.final)
+
+
+# Expectation-maximization
+
+
+def em_problem(
+    corpus_: moves.EMCorpus, held: HeldOut | None
+) -> em.Problem[WeightedAutomaton, moves.MoveCounts]:
+    def expect(model: WeightedAutomaton) -> tuple[moves.MoveCounts, float]:
+        counts = corpus_.expect(model)
+        return counts, counts.log_likelihood
+
+    return em.Problem(
+        expect,
+        lambda counts: moves.maximize_smoothed(corpus_.alphabet, counts),
+        corpus_.n_strings,
+        None if held is None else lambda model: ascent.mean_log_probability(model, held),
+    )
+
+
+def rebuilt(model: WeightedAutomaton, arrays: object) -> WeightedAutomaton:
+    initial, transitions, final = arrays  # type: ignore[misc]
+    leaving = transitions.sum(axis=(0, 2)) + final
+    return WeightedAutomaton(
+        model.alphabet, initial / initial.sum(), transitions / leaving[None, :, None], final / leaving
+    )
+
+
+AUTOMATA = em.relaxed(em.extrapolation(lambda a: (a.initial, a.transitions, a.final), rebuilt))  # type: ignore[var-annotated]
+
+
+def test_climbs_of_automata() -> None:
+    strings, rng = corpus(), np.random.default_rng(0)
+    kept, held = hold_out(strings, rng)
+    start, of = moves.random_start(strings.alphabet, 3, kept, rng), HeldOut.of(held)
+    track = moves.EMCorpus(kept, 3)
+    old = ascent.Climb(track, of, start, moves.maximize_smoothed).run(7).run(20)
+    found = em.Climb.begin(em_problem(track, of), start, AUTOMATA).run(7).run(20)
+    assert found.log_likelihoods == pytest.approx(old.log_likelihoods, abs=1e-9)
+    assert found.score == pytest.approx(old.best_score, abs=1e-9)
+    np.testing.assert_allclose(found.best.transitions, old.best.transitions, atol=1e-8)
+    last = em.iterate(em_problem(moves.EMCorpus(strings, 3), None), found.best, 3)
+    np.testing.assert_allclose(
+        last.transitions, ascent.last_look(old.best, strings, moves.maximize_smoothed).transitions, atol=1e-8
+    )
+
+
+def grammar_problem(
+    of: grammar_moves.GrammarCorpus, held: grammar_moves.GrammarCorpus | None
+) -> em.Problem[object, object]:
+    def expect(model: object) -> tuple[object, float]:
+        counts = of.expect(model)  # type: ignore[arg-type]
+        return counts, counts.log_likelihood
+
+    judge = None if held is None else lambda model: held.log_likelihood(model) / held.n_strings
+    prior = grammar_em.PLAIN
+    return em.Problem(
+        expect, lambda c: grammar_moves.maximize(of.alphabet, c, prior, of.unigram), of.n_strings, judge  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("is_held", [True, False])
+def test_climbs_of_grammars(is_held: bool) -> None:
+    strings = corpus(1, 60)
+    strings = strings.select(np.flatnonzero((strings.lengths > 0) & (strings.lengths < 12)))
+    whole = grammar_moves.GrammarCorpus.of(strings, np.ones(len(strings)))
+    held = grammar_moves.GrammarCorpus.of(strings.select(np.arange(8)), np.ones(8)) if is_held else None
+    start = grammar_moves.random_start(whole, 2, np.random.default_rng(0))
+    old = grammar_em._climb(whole, held, start, 12, 3, grammar_em.PLAIN, 1e-5, None, 0, 1)
+    stopping = em.Stopping(em.by_absolute(1e-5), every=1, patience=3)
+    found = em.Climb.begin(grammar_problem(whole, held), start).run(12, stopping)
+    assert list(found.log_likelihoods) == pytest.approx(old.log_likelihoods)
+    assert found.score == pytest.approx(old.held_out_score)
+    np.testing.assert_allclose(found.best.words, old.grammar.words, atol=1e-10)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("n_iterations", "tolerance"), [(3, 1e-9), (60, 1e-2)])
+def test_climbs_of_head_automata(n_iterations: int, tolerance: float) -> None:
+    rng, alphabet = np.random.default_rng(0), Alphabet("ab")
+    words = ["", "a", "b", "ab", "ba", "aab"]
+    of = WeightedSequences(
+        alphabet,
+        Strings.of(words * 5, alphabet=alphabet),
+        rng.random(30) * 40,
+        np.arange(6) * 6,
+        np.arange(30),
+    )
+    start = heads_em.random_start(of, 2, rng)
+    old = heads_em.climb(of, start, n_iterations, 1.0, tolerance)
+    backed = heads_em.learn_deterministic(of, first=False)
+    backing = backed.operators[:, :, 0, 0], backed.final[:, 0]
+
+    def expect(model: HeadAutomata) -> tuple[list[np.ndarray], float]:
+        logs, *expected = heads_em.expected_moves(
+            of.strings.codes, of.strings.offsets, of.counts, of.sort_of_sequence,
+            model.n_states, model.initial, model.operators, model.final,
+        )  # fmt: skip
+        return expected, float(logs.sum())
+
+    problem = em.Problem(expect, lambda counts: heads_em._maximized(start, *counts, backing, 1.0))  # type: ignore[arg-type]
+    stopping = em.Stopping(em.by_relative(tolerance), every=1, patience=1)
+    found = em.Climb.begin(problem, start).run(n_iterations, stopping)
+    assert list(found.log_likelihoods) == pytest.approx(old.log_likelihoods)
+    model = found.evaluated if found.finished else found.latest
+    np.testing.assert_allclose(model.operators, old.automata.operators, atol=1e-12)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 1e-2])
+def test_climbs_of_probabilistic_grammars(tolerance: float) -> None:
+    rng = np.random.default_rng(3)
+    model = random_hmm(rng)
+    strings = model.sample(40, rng)
+    start = erm.random_start(model, rng)
+    old = erm.learn_em(start, strings, 0.01, n_iterations=8, tolerance=tolerance)
+    estimate = erm.truncated(0.01)
+
+    def expect(model: object) -> tuple[np.ndarray, float]:
+        objective, counts = erm._expectation(model, strings, None, False)  # type: ignore[arg-type]
+        return counts, objective
+
+    problem = em.Problem(
+        expect, lambda counts: start.with_parameters(estimate(start.events, counts)), len(strings)
+    )
+    stopping = em.Stopping(em.by_absolute(tolerance), every=1, patience=1)
+    found = em.Climb.begin(problem, erm.project(start, 0.01)).run(8 + 1, stopping)  # type: ignore[arg-type]
+    assert [len(strings) * log for log in found.log_likelihoods] == pytest.approx(list(old.objectives))
+    np.testing.assert_allclose(found.evaluated.parameters, old.model.parameters)  # type: ignore[attr-defined]
+
+
+def test_climbs_of_tags() -> None:
+    sentences = make_tagged(np.random.default_rng(1), 200)
+    of = tag_refinement.TaggedCorpus(learn_lexicon(sentences), sentences)
+    begin, strengths = tag_starts.random_start(of, 3, np.random.default_rng(0)), tag_refinement.Shrinkage()
+    old = tag_refinement.refine(of, begin, 4, strengths, 2.1)
+
+    def rebuild(found: RefinedTags, arrays: object) -> RefinedTags:
+        initial, transitions, final, words = arrays  # type: ignore[misc]
+        mass = transitions.sum(axis=1) + final
+        return replace(
+            found, initial=initial / initial.sum(), transitions=transitions / mass[:, None],
+            final=final / mass, by_word=Ratios(found.by_word.keys, words),
+        )  # fmt: skip
+
+    problem = em.Problem(
+        lambda model: tag_refinement.expectations(of, model),
+        lambda counts: tag_refinement.estimate(of, counts, strengths),
+    )
+    beyond = em.extrapolation(
+        lambda model: (model.initial, model.transitions, model.final, model.by_word.values), rebuild, np.inf
+    )
+    start = tag_refinement.estimate(of, begin, strengths)
+    found = em.iterate(problem, start, 4, em.hastened(beyond, 2.1))
+    np.testing.assert_allclose(found.transitions, old.transitions, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(found.by_word.values, old.by_word.values, rtol=1e-6, atol=1e-12)
+
+
+def test_races_of_starts() -> None:
+    strings = corpus(2, 40)
+    strings = strings.select(np.flatnonzero((strings.lengths > 0) & (strings.lengths < 10)))
+    of = grammar_moves.GrammarCorpus.of(strings, np.ones(len(strings)))
+    starts = [grammar_moves.random_start(of, 2, np.random.default_rng(seed)) for seed in range(3)]
+    old = span_clusters.most_promising(starts, of)
+
+    def expect(model: object) -> tuple[object, float]:
+        counts = of.expect(model)  # type: ignore[arg-type]
+        return counts, counts.log_likelihood
+
+    problem = em.Problem(
+        expect,
+        lambda c: grammar_moves.maximize(of.alphabet, c, span_clusters.RACE_PRIOR, of.unigram),  # type: ignore[arg-type]
+    )
+
+    @dataclass(frozen=True)
+    class Start:
+        climb: em.Climb[object, object]
+
+        @property
+        def score(self) -> float:
+            return self.climb.log_likelihoods[-1]
+
+        def run(self, n_iterations: int, /) -> Start:
+            return Start(self.climb.run(n_iterations, em.NEVER))
+
+    runners = [Start(em.Climb.begin(problem, start)) for start in starts]
+    ran = race.race(runners, [race.Leg(span_clusters.RACE + 1, race.leading(1))])
+    assert starts[int(np.argmax([runner.score for runner in ran]))] is old
+
+
+@few
+@given(seeds, st.integers(0, 90))
+def test_ladders(seed: int, expected: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores = dict(zip(rank_search.RANKS, rng.random(len(rank_search.RANKS)).tolist(), strict=True))
+    asked: list[list[int]] = []
+    for climb in (rank_search.climb, race.climb_ladder):
+        seen: list[int] = []
+        climb(rank_search.RANKS, expected, lambda rank, seen=seen: (seen.append(rank), scores[rank])[1])  # type: ignore[operator]
+        asked.append(seen)
+    assert asked[0] == asked[1]
+
+
+@few
+@given(seeds, st.floats(1.0, 2.5))
+def test_extrapolation(seed: int, pace: float) -> None:
+    rng = np.random.default_rng(seed)
+    old, new = rng.random((3, 4)), rng.random((3, 4)) * (rng.random((3, 4)) < 0.9)
+    np.testing.assert_allclose(em.geometric(old, new, pace), ascent._power(old, new, pace), rtol=1e-9)
+    found = em.geometric(old, new, pace, np.inf)
+    np.testing.assert_allclose(found, tag_refinement._beyond(new, old, pace), rtol=1e-9)
+
+
+# Held-out data
+
+
+@few
+@given(seeds, st.integers(2, 40))
+def test_splits(seed: int, n: int) -> None:
+    strings = corpus(0, 80)
+    strings = strings.select(np.flatnonzero(strings.lengths > 0)[:n])
+    old = strings.split_indices(0.1, np.random.default_rng(seed))
+    found = held_out.split(n, np.random.default_rng(seed))
+    assert found is not None
+    assert (found.kept.tolist(), found.held.tolist()) == (old[0].tolist(), old[1].tolist())
+    if n >= grammar_em.ENOUGH:
+        weights = np.arange(n, dtype=float)
+        (_, kept), _ = grammar_em._split(strings, weights, 0.2, np.random.default_rng(seed))
+        again = held_out.split(n, np.random.default_rng(seed), 0.2, None, grammar_em.ENOUGH)
+        assert again is not None
+        assert again.kept.tolist() == kept.astype(int).tolist()
+
+
+@few
+@given(seeds)
+def test_folds_of_pairs(seed: int) -> None:
+    from sigmastar.transducers.data.string_pairs import StringPairs
+
+    rng = np.random.default_rng(seed)
+    rows = [("ab"[int(rng.integers(2))] * int(rng.integers(1, 5)), "x") for _ in range(25)]
+    pairs = StringPairs.of([*rows, ("ab", "x"), ("ba", "y")])
+    old = pairs.folds(0.2, 3, np.random.default_rng(seed))
+    numbers: dict[str, int] = {}
+    groups = np.array([numbers.setdefault(str(x), len(numbers)) for x, _ in pairs])
+    found = held_out.folds(len(pairs), np.random.default_rng(seed), 3, 0.2, groups)
+    assert [fold.held.tolist() for fold in found] == [np.flatnonzero(held).tolist() for held in old]
+
+
+# Mixtures and log-linear weights
+
+
+@few
+@given(seeds)
+def test_mixtures(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    first, second, counts = rng.random(30) + 0.01, rng.random(30) + 0.01, rng.integers(1, 9, 30).astype(float)
+    events = mixture.Events(counts, first, second)
+    assert mixture.best_share(events, 0.999) == pytest.approx(
+        averaging.best_share(first, second, counts), abs=1e-5
+    )
+    assert mixture.share_by_em(events, 0.5, 20.0, 50) == climb_rate(counts, first, second, 0.5, 20.0, 50)
+    cells, prior = rng.integers(0, 4, 30).astype(np.int32), rng.random(4)
+    np.testing.assert_array_equal(
+        rates.climb_rates(cells, counts, first, second, prior, 30.0, 9),
+        climb_rates(cells, counts, first, second, prior, 30.0, 9),
+    )
+
+
+def test_mixtures_of_automata() -> None:
+    strings, rng = corpus(), np.random.default_rng(0)
+    of = HeldOut.of(strings)
+    members = [moves.random_start(strings.alphabet, n, strings, rng) for n in (2, 3, 4)]
+    old = ascent.mixture_weights(members, of)
+    logs = np.array([ascent.held_out_logs(member, of) for member in members])
+    likelihoods, known = mixture.likelihoods_of(logs)
+    found = mixture.weights_by_em(likelihoods, of.end_counts[known], strength=3.0, n_rounds=500)
+    np.testing.assert_allclose(found, old, rtol=1e-9)
+    np.testing.assert_allclose(
+        mixture.mixture_weights(likelihoods, of.end_counts[known], strength=3.0), old, atol=2e-2
+    )
+
+
+@few
+@given(seeds)
+def test_rates_of_filters(seed: int) -> None:
+    from sigmastar.automata.learn.mixing import START_RATE, STRENGTH, Steps, fit_rates
+
+    rng = np.random.default_rng(seed)
+    classes, class_counts = rng.integers(0, 9, 60).astype(np.int32), rng.integers(0, 500, 9)
+    first, second, weights = rng.random(60) + 0.01, rng.random(60) + 0.01, rng.random(60) * 9
+    old = fit_rates(Steps(classes, weights, first, second, 10.0), class_counts)
+    levels = [
+        mixture.Cells(classes, 9, STRENGTH),
+        mixture.Cells(mixture.groups_of_size(class_counts), 16, STRENGTH),
+    ]
+    found = mixture.rates_by_level(mixture.Events(weights, first, second), levels, START_RATE)
+    np.testing.assert_allclose(np.clip(found, 1e-4, 1 - 1e-4), old, rtol=1e-12)
+
+
+@few
+@given(seeds)
+def test_log_linear_weights(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    scores, owner = rng.standard_normal((40, 3)), np.repeat(np.arange(10), 4)
+    right = rng.random(40) < 0.3
+    np.testing.assert_allclose(
+        log_linear.fit_weights(scores, owner, right), combination.fit_weights(scores, owner, right), atol=1e-4
+    )
+    targets = rng.random(40) < 0.5
+    old = logistic.fit_linear(scores, targets, 1e-3)
+    np.testing.assert_allclose(log_linear.fit_votes(scores, targets, 1e-3), old, atol=1e-2)

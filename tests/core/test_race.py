@@ -1,0 +1,76 @@
+"""Races and ladders: who goes on, and how far everyone ran."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sigmastar.core.parallel import thread_map
+from sigmastar.core.race import Leg, climb_ladder, halving, leading, leading_or_close, race, winner
+
+
+@dataclass(frozen=True)
+class Sprinter:
+    """Gains its speed in each iteration."""
+
+    speed: float
+    ran: int = 0
+
+    @property
+    def score(self) -> float:
+        return self.speed * self.ran
+
+    def run(self, n_iterations: int, /) -> Sprinter:
+        return replace(self, ran=self.ran + n_iterations)
+
+
+@pytest.mark.parametrize("run", [map, thread_map])
+def test_leaders_run_further(run: object) -> None:
+    runners = [Sprinter(speed) for speed in (1.0, 4.0, 3.0, 0.5)]
+    found = race(runners, [Leg(2, leading(2)), Leg(3, leading(1)), Leg(9, leading(1))], run=run)  # type: ignore[arg-type]
+    assert [runner.ran for runner in found] == [2, 5, 5, 2]
+    assert winner(found).speed == 4.0
+    assert [runner.ran for runner in runners] == [0, 0, 0, 0]
+
+
+def test_those_who_trail_are_dropped() -> None:
+    found = race(
+        [Sprinter(speed) for speed in (1.0, 4.0, 3.9)], [Leg(1, leading(3, 0.2)), Leg(1, leading(1))]
+    )
+    assert [runner.ran for runner in found] == [1, 2, 2]
+
+
+def test_enough_ends_the_race_at_once() -> None:
+    found = race([Sprinter(speed) for speed in (1.0, 4.0, 3.0)], [Leg(1, leading(1))], enough=2.0)
+    assert [runner.ran for runner in found] == [1, 1, 0]
+
+
+def test_the_better_half_and_all_that_are_close() -> None:
+    assert leading_or_close(0.5, 0.1)([1.0, 3.0, 2.95, 2.9, 0.0]) == [1, 2, 3]
+    assert leading_or_close(0.5, 0.0)([1.0, 3.0, 2.0]) == [1, 2]
+    assert leading(1)([float("nan"), 1.0]) == [1]
+
+
+def test_a_leg_without_iterations_only_chooses() -> None:
+    assert [runner.ran for runner in race([Sprinter(1.0, 1), Sprinter(2.0, 1)], [Leg(0, leading(1))])] == [
+        1,
+        1,
+    ]
+
+
+def test_successive_halving() -> None:
+    found = race([Sprinter(float(speed)) for speed in range(8)], halving(8, 1))
+    assert sorted(runner.ran for runner in found) == [1, 1, 1, 1, 3, 3, 7, 7]
+    assert winner(found).speed == 7.0
+
+
+@given(
+    st.lists(st.integers(1, 99), min_size=1, max_size=8, unique=True), st.integers(0, 99), st.integers(0, 99)
+)
+def test_a_ladder_finds_the_top_of_one_hill(rungs: list[int], expected: int, top: int) -> None:
+    ladder = sorted(rungs)
+    found = climb_ladder(ladder, expected, lambda rank: -abs(rank - top))
+    assert abs(found - top) == min(abs(rung - top) for rung in ladder)
