@@ -31,12 +31,9 @@ from sigmastar.grammars.model.enumeration import grammar_values_up_to
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import expected_length, normalised
 from sigmastar.grammars.model.rules import of_rules
-from sigmastar.optimise.affine_completion import (
-    AffineEntries,
-    complete,
-    complete_dense,
-    largest_penalty,
-)
+from sigmastar.optimise.completion import AffineEntries, CompletionSettings, largest_penalty, proximal
+from sigmastar.optimise.proximal import singular_value_threshold
+from sigmastar.optimise.solvers import accelerated
 from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.reproduce.bailly2013.projections import learn_by_projections
 from sigmastar.reproduce.bailly2013.short_sentences import read_wsj, wsj_files
@@ -87,24 +84,45 @@ def _step(settings: Settings) -> Iterator[Row]:
     entries = _entries(*_frequent(settings, FOR_DENSE))
     penalty = PENALTY * largest_penalty(entries)
     n_steps = 3 if settings.quick else DENSE_STEPS
-    thin = complete(entries, penalty, DENSE_STEPS, tolerance=0.0)
-    dense = complete_dense(entries, penalty, n_steps, tolerance=0.0)
-    a, b = (found.steps[-1].cpu_seconds / found.steps[-1].iteration for found in (thin, dense))
+    settings_thin = CompletionSettings(penalty, 60, DENSE_STEPS, 0.0)
+    thin = proximal(entries, settings_thin, np.random.default_rng(0))
+    (_, objective), timing = timed(lambda: complete_dense(entries, penalty, n_steps))
+    a, b = thin.cpu_seconds[-1] / len(thin.objectives), timing.cpu_seconds / n_steps
     rows, columns = entries.shape
     row = {"rows": rows, "columns": columns, "cpu s a step": a, "dense s a step": b, "times": b / a}
-    yield row if settings.quick else {**row, "objective off by": abs(thin.objective / dense.objective - 1.0)}
+    yield row if settings.quick else {**row, "objective off by": abs(thin.objective / objective - 1.0)}
+
+
+def complete_dense(entries: AffineEntries, penalty: float, n_iterations: int) -> tuple[np.ndarray, float]:
+    """The same steps with whole matrices and full decompositions: the matrix and its objective."""
+    places, objectives = (entries.rows, entries.columns), list[float]()
+
+    def descend(ahead: np.ndarray) -> tuple[np.ndarray, float]:
+        point = ahead.copy()
+        point[places] -= entries.residual(point[places])
+        found = singular_value_threshold(point, penalty)
+        value = entries.value_and_gradient(found.matrix[places])[0]
+        return found.matrix, value + penalty * float(found.singular_values.sum())
+
+    def note(objective: float, matrix: np.ndarray) -> bool:
+        objectives.append(objective)
+        return False
+
+    zero = np.zeros(entries.shape)
+    matrix = accelerated(descend, zero, lambda new, old, ahead: new + ahead * (new - old), n_iterations, note)
+    return matrix, objectives[-1]
 
 
 def _size(corpus: tuple[Strings, np.ndarray]) -> Row:
     entries = _entries(*corpus)
-    found = complete(entries, PENALTY * largest_penalty(entries), 30, tolerance=0.0, max_rank=20)
-    last = found.steps[-1]
+    settings = CompletionSettings(PENALTY * largest_penalty(entries), 20, 30, 0.0)
+    found = proximal(entries, settings, np.random.default_rng(0))
     rows, columns = entries.shape
     return {
         "rows": rows,
         "columns": columns,
-        "cpu s a step": last.cpu_seconds / last.iteration,
-        "rank": last.rank,
+        "cpu s a step": found.cpu_seconds[-1] / len(found.objectives),
+        "rank": found.rank,
     }
 
 
@@ -118,7 +136,7 @@ def _largest(settings: Settings) -> Row:
         "rows": fit.hankel.shape[0],
         "columns": fit.hankel.shape[1],
         "strings": len(strings),
-        "rank": fit.completed.matrix.rank,
+        "rank": fit.completed.rank,
         "seconds": timing.seconds,
         "cpu seconds": timing.cpu_seconds,
         "GB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,

@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar.automata.data.strings import Strings
-from sigmastar.optimise.completers import COMPLETERS, Completion
+from sigmastar.optimise.completion import COMPLETERS, Completion
 from sigmastar.regression.counts import HankelEntries
 from sigmastar.regression.data.generators import MadeRegression, make_regression
 from sigmastar.regression.data.observations import Observations

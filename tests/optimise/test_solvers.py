@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from sigmastar.optimise.factored import factored, triples_of_product
 from sigmastar.optimise.proximal import L1, L2, NuclearNorm, keep_largest, singular_value_threshold
-from sigmastar.optimise.solvers import Progress, fista, fobos
+from sigmastar.optimise.solvers import SolverStep, fista, fobos
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def test_the_factored_solver_finds_the_convex_minimum(squares: Squares, rng: np.
 
 
 def test_a_watch_stops_every_solver(squares: Squares, rng: np.random.Generator) -> None:
-    def stop(step: Progress) -> bool:
+    def stop(step: SolverStep) -> bool:
         return step.iteration >= 3
 
     for found in (

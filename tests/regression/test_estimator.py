@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sigmastar import HankelClassifier, HankelRegressor, load_model, save_model
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.errors import InputError, NotFittedError, UnknownSymbolError
-from sigmastar.optimise.completers import COMPLETERS
+from sigmastar.optimise.completion import COMPLETERS
 
 WORDS = ["".join(w) for m in range(6) for w in itertools.product("ab", repeat=m)]
 COUNTS = [float(word.count("a") - 2 * word.count("b") + 3) for word in WORDS]

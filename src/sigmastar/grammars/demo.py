@@ -73,7 +73,6 @@ class WeightedGrammarFamily:
 
     def _parts(self, completion: GrammarEstimator) -> list[Part]:
         fit: CompletionFit = vars(completion)["completion_"]
-        last = fit.completed.steps[-1]
         explained = (
             f"{self.n_strings} strings of the Dyck language, {', '.join(DYCK)}, are drawn. The spectral "
             "method sees their brackets; the others see strings alone. Completion looks for the Hankel "
@@ -83,8 +82,8 @@ class WeightedGrammarFamily:
             f"L1 is over all strings of up to {LONGEST} symbols, F1 of brackets against those drawn."
         )
         steps = Text(
-            f"Completion took {len(fit.completed.steps)} steps: objective {last.objective:.4g}, rank "
-            f"{last.rank}, violation of the equations {last.violation:.2g}."
+            f"Completion took {len(fit.completed.objectives)} steps: objective "
+            f"{fit.completed.objective:.4g}, rank {fit.completed.rank}, violation of the equations {fit.violation:.2g}."
         )
         return [Text(explained), steps, *completion_picture(fit)]
 
@@ -100,10 +99,12 @@ def _row(
 
 def completion_picture(fit: CompletionFit, n_shown: int = _SHOWN) -> list[Part]:
     """The heaviest corner of the Hankel matrix: what strings alone show of it, and completed."""
-    completed = fit.completed.matrix
-    rows = np.sort(np.argsort(-np.linalg.norm(completed.left * completed.values, axis=1))[:n_shown])
-    columns = np.sort(np.argsort(-np.linalg.norm(completed.right * completed.values, axis=1))[:n_shown])
-    after = (completed.left[rows] * completed.values) @ completed.right[columns].T
+    completed = fit.completed.triples
+    rows = np.sort(np.argsort(-np.linalg.norm(completed.left * completed.singular_values, axis=1))[:n_shown])
+    columns = np.sort(
+        np.argsort(-np.linalg.norm(completed.right * completed.singular_values, axis=1))[:n_shown]
+    )
+    after = (completed.left[rows] * completed.singular_values) @ completed.right[columns].T
     matrices = {"seen in strings": observed_corner(fit.hankel, rows, columns), "completed": after}
     try:
         figure = plot_matrices(matrices)

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
+from sigmastar.core.arrays import Floats
 from sigmastar.optimise.proximal import Thresholded
 from sigmastar.optimise.solvers import Trace, Watch
-
-Array = NDArray[np.float64]
 
 
 class FactoredLoss(Protocol):
@@ -29,7 +27,7 @@ class FactoredLoss(Protocol):
     @property
     def shape(self) -> tuple[int, int]: ...
 
-    def factored(self, left: Array, right: Array) -> tuple[float, Array, Array]:
+    def factored(self, left: Floats, right: Floats) -> tuple[float, Floats, Floats]:
         """The value and its gradients in L and R."""
         ...
 
@@ -38,8 +36,8 @@ class FactoredLoss(Protocol):
 class FactoredSolution:
     """L and R where the solver stopped, and the way there."""
 
-    left: Array
-    right: Array
+    left: Floats
+    right: Floats
     objectives: tuple[float, ...]
     cpu_seconds: tuple[float, ...]
 
@@ -48,19 +46,19 @@ class FactoredSolution:
         return self.objectives[-1]
 
     @property
-    def matrix(self) -> Array:
+    def matrix(self) -> Floats:
         return self.left @ self.right.T
 
     def triples(self) -> Thresholded:
         return triples_of_product(self.left, self.right)
 
 
-def triples_of_product(left: Array, right: Array, relative: float = 1e-4) -> Thresholded:
+def triples_of_product(left: Floats, right: Floats, relative: float = 1e-4) -> Thresholded:
     """The singular triples of L R^T from two thin QRs; those below `relative` of the first are dropped."""
     left_basis, left_triangle = linalg.qr(left, mode="economic")
     right_basis, right_triangle = linalg.qr(right, mode="economic")
     u, values, v = linalg.svd(left_triangle @ right_triangle.T, full_matrices=False)
-    kept = values > relative * max(values[0], 1e-300)
+    kept = values > relative * values.max(initial=1e-300)
     return Thresholded(left_basis @ u[:, kept], values[kept], right_basis @ v[kept].T)
 
 
@@ -71,13 +69,13 @@ class _Problem:
     loss: FactoredLoss
     weight: float
     rank: int
-    last: tuple[float, Array] | None = None
+    last: tuple[float, Floats] | None = None
 
-    def split(self, flat: Array) -> tuple[Array, Array]:
+    def split(self, flat: Floats) -> tuple[Floats, Floats]:
         rows = self.loss.shape[0] * self.rank
         return flat[:rows].reshape(-1, self.rank), flat[rows:].reshape(-1, self.rank)
 
-    def __call__(self, flat: Array) -> tuple[float, Array]:
+    def __call__(self, flat: Floats) -> tuple[float, Floats]:
         left, right = self.split(flat)
         value, by_left, by_right = self.loss.factored(left, right)
         gradient = np.concatenate([by_left.ravel(), by_right.ravel()]) + self.weight * flat
@@ -93,7 +91,7 @@ def factored(
     tolerance: float = 1e-6,
     scale: float = 0.1,
     watch: Watch | None = None,
-    start: tuple[Array, Array] | None = None,
+    start: tuple[Floats, Floats] | None = None,
 ) -> FactoredSolution:
     """Minimise loss(L R^T) + weight |L R^T|_* over products of `rank` columns, from `start` or at random."""
     rows, columns = loss.shape

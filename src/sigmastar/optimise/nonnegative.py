@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Indices
 
 
-def nonnegative_least_squares(atoms: Array, targets: Array, n_steps: int = 150) -> Array:
+def nonnegative_least_squares(atoms: Floats, targets: Floats, n_steps: int = 150) -> Floats:
     """Rows t >= 0 with `t @ atoms` close to each target: accelerated projected gradient with restart.
 
     One Gram matrix serves all targets, so the cost a step is targets x atoms^2.
@@ -27,7 +26,7 @@ def nonnegative_least_squares(atoms: Array, targets: Array, n_steps: int = 150) 
     return current
 
 
-def successive_projection(points: Array, n_points: int) -> NDArray[np.intp]:
+def successive_projection(points: Floats, n_points: int) -> Indices:
     """Rows of `points` that span its cone: each time the longest one, orthogonal to those taken so far."""
     residual = points.copy()
     chosen: list[int] = []

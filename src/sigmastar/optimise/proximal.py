@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats
 
 
 class Penalty(Protocol):
@@ -28,14 +27,14 @@ class Penalty(Protocol):
     @property
     def weight(self) -> float: ...
 
-    def value(self, matrix: Array) -> float: ...
+    def value(self, matrix: Floats) -> float: ...
 
-    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+    def prox(self, matrix: Floats, step: float) -> tuple[Floats, float]:
         """The proximal point, and the penalty there."""
         ...
 
 
-def soft_threshold(values: Array, threshold: float) -> Array:
+def soft_threshold(values: Floats, threshold: float) -> Floats:
     """Shrink towards zero by `threshold`; what is smaller becomes zero."""
     return values - np.clip(values, -threshold, threshold)
 
@@ -44,12 +43,12 @@ def soft_threshold(values: Array, threshold: float) -> Array:
 class Thresholded:
     """A matrix after singular value thresholding, as the factors that are left."""
 
-    left: Array
-    singular_values: Array
-    right: Array
+    left: Floats
+    singular_values: Floats
+    right: Floats
 
     @property
-    def matrix(self) -> Array:
+    def matrix(self) -> Floats:
         return (self.left * self.singular_values) @ self.right.T
 
     @property
@@ -57,7 +56,7 @@ class Thresholded:
         return len(self.singular_values)
 
 
-def singular_value_threshold(matrix: Array, threshold: float) -> Thresholded:
+def singular_value_threshold(matrix: Floats, threshold: float) -> Thresholded:
     """Shrink the singular values by `threshold` and keep those above zero."""
     left, values, right = linalg.svd(matrix, full_matrices=False)
     kept = values > threshold
@@ -70,10 +69,10 @@ class NuclearNorm:
 
     weight: float
 
-    def value(self, matrix: Array) -> float:
+    def value(self, matrix: Floats) -> float:
         return self.weight * float(linalg.svdvals(matrix).sum())
 
-    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+    def prox(self, matrix: Floats, step: float) -> tuple[Floats, float]:
         found = singular_value_threshold(matrix, step * self.weight)
         return found.matrix, self.weight * float(found.singular_values.sum())
 
@@ -84,10 +83,10 @@ class L1:
 
     weight: float
 
-    def value(self, matrix: Array) -> float:
+    def value(self, matrix: Floats) -> float:
         return self.weight * float(np.abs(matrix).sum())
 
-    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+    def prox(self, matrix: Floats, step: float) -> tuple[Floats, float]:
         found = soft_threshold(matrix, step * self.weight)
         return found, self.value(found)
 
@@ -98,10 +97,10 @@ class L2:
 
     weight: float
 
-    def value(self, matrix: Array) -> float:
+    def value(self, matrix: Floats) -> float:
         return 0.5 * self.weight * float(np.vdot(matrix, matrix))
 
-    def prox(self, matrix: Array, step: float) -> tuple[Array, float]:
+    def prox(self, matrix: Floats, step: float) -> tuple[Floats, float]:
         found = matrix / (1.0 + step * self.weight)
         return found, self.value(found)
 
@@ -109,7 +108,7 @@ class L2:
 PENALTIES: dict[str, type[NuclearNorm] | type[L1] | type[L2]] = {"nuclear": NuclearNorm, "l1": L1, "l2": L2}
 
 
-def keep_largest(matrix: Array, n_weights: int) -> Array:
+def keep_largest(matrix: Floats, n_weights: int) -> Floats:
     """The matrix with all but its `n_weights` largest entries set to zero."""
     if n_weights >= matrix.size:
         return matrix

@@ -6,7 +6,7 @@
                                                                        O'Donoghue and Candes (2015)
 
 `factored` (in its own file) replaces W by a product of two thin matrices. Each solver reports the same
-`Progress` to `watch` after every step, and stops where that says so; the best W is the last one given.
+`SolverStep` to `watch` after every step, and stops where that says so; the best W is the last one given.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.optimise.proximal import Penalty
 
-Array = NDArray[np.float64]
+Point = TypeVar("Point")
 
 
 class Loss(Protocol):
@@ -31,22 +31,22 @@ class Loss(Protocol):
     @property
     def shape(self) -> tuple[int, int]: ...
 
-    def value_and_gradient(self, matrix: Array) -> tuple[float, Array]: ...
+    def value_and_gradient(self, matrix: Floats) -> tuple[float, Floats]: ...
 
-    def value(self, matrix: Array) -> float: ...
+    def value(self, matrix: Floats) -> float: ...
 
 
 @dataclass(frozen=True)
-class Progress:
+class SolverStep:
     """Where a solver stands after a step."""
 
     iteration: int
     objective: float
     cpu_seconds: float
-    weights: tuple[Array, ...]  # the matrix, or the two factors of it
+    weights: tuple[Floats, ...]  # the matrix, or the two factors of it
 
 
-Watch = Callable[[Progress], bool]
+Watch = Callable[[SolverStep], bool]
 """Told of every step; True stops the solver."""
 
 
@@ -54,7 +54,7 @@ Watch = Callable[[Progress], bool]
 class Solution:
     """Where a solver stopped, and the way there."""
 
-    matrix: Array
+    matrix: Floats
     objectives: tuple[float, ...]
     cpu_seconds: tuple[float, ...]
 
@@ -73,11 +73,11 @@ class Trace:
     seconds: list[float] = field(default_factory=list)
     begin: float = field(default_factory=time.process_time)
 
-    def done(self, objective: float, *weights: Array) -> bool:
+    def done(self, objective: float, *weights: Floats) -> bool:
         """Note a step; whether it was the last."""
         self.objectives.append(objective)
         self.seconds.append(time.process_time() - self.begin)
-        step = Progress(len(self.objectives), objective, self.seconds[-1], weights)
+        step = SolverStep(len(self.objectives), objective, self.seconds[-1], weights)
         return (self.watch is not None and self.watch(step)) or self._still()
 
     def _still(self) -> bool:
@@ -87,7 +87,7 @@ class Trace:
         gain = self.objectives[-6] - self.objectives[-1]
         return abs(gain) <= self.tolerance * max(abs(self.objectives[-1]), 1e-12)
 
-    def solution(self, matrix: Array) -> Solution:
+    def solution(self, matrix: Floats) -> Solution:
         return Solution(matrix, tuple(self.objectives), tuple(self.seconds))
 
 
@@ -96,7 +96,7 @@ def fobos(
     penalty: Penalty,
     n_iterations: int = 200,
     step: float = 1.0,
-    start: Array | None = None,
+    start: Floats | None = None,
     tolerance: float = 0.0,
     watch: Watch | None = None,
 ) -> Solution:
@@ -118,27 +118,68 @@ def fista(
     penalty: Penalty,
     n_iterations: int = 200,
     step: float = 1.0,
-    start: Array | None = None,
+    start: Floats | None = None,
     tolerance: float = 1e-6,
     watch: Watch | None = None,
 ) -> Solution:
     """Accelerated proximal gradient with restart; the step grows by a fifth and halves where it must."""
-    matrix = ahead = np.zeros(loss.shape) if start is None else start
-    trace, momentum, best = Trace(watch, tolerance), 1.0, math.inf
+    trace, sizes = Trace(watch, tolerance), [step]
+
+    def descend(ahead: Floats) -> tuple[Floats, float]:
+        found, objective, sizes[0] = _descend(loss, penalty, ahead, 1.2 * sizes[0])
+        return found, objective
+
+    begin = np.zeros(loss.shape) if start is None else start
+    return trace.solution(accelerated(descend, begin, _beyond, n_iterations, trace.done))
+
+
+def accelerated(
+    descend: Callable[[Point], tuple[Point, float]],
+    start: Point,
+    beyond: Callable[[Point, Point, float], Point],
+    n_iterations: int,
+    done: Callable[[float, Point], bool],
+) -> Point:
+    """Nesterov's momentum around any descent, dropped where the objective rises.
+
+    Parameters
+    ----------
+    descend
+        From a point to a better one and the objective there.
+    start
+        The first point.
+    beyond
+        `beyond(new, old, momentum)` is new + momentum (new - old).
+    n_iterations
+        At most so many.
+    done
+        Called with every objective and point; whether that was the last.
+
+    Returns
+    -------
+    Point
+        The last one.
+    """
+    here = ahead = start
+    momentum, best = 1.0, math.inf
     for _ in range(n_iterations):
-        found, objective, step = _descend(loss, penalty, ahead, 1.2 * step)
-        if objective > best:  # the momentum has carried too far: start again from where we are
+        found, objective = descend(ahead)
+        if objective > best:  # carried too far: once more from the last point, without momentum
             momentum = 1.0
-            found, objective, step = _descend(loss, penalty, matrix, step)
+            found, objective = descend(here)
         following = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        ahead = found + (momentum - 1.0) / following * (found - matrix)
-        matrix, momentum, best = found, following, min(best, objective)
-        if trace.done(objective, matrix):
+        ahead = beyond(found, here, (momentum - 1.0) / following)
+        here, momentum, best = found, following, min(best, objective)
+        if done(objective, here):
             break
-    return trace.solution(matrix)
+    return here
 
 
-def _descend(loss: Loss, penalty: Penalty, point: Array, step: float) -> tuple[Array, float, float]:
+def _beyond(new: Floats, old: Floats, momentum: float) -> Floats:
+    return np.asarray(new + momentum * (new - old))
+
+
+def _descend(loss: Loss, penalty: Penalty, point: Floats, step: float) -> tuple[Floats, float, float]:
     """A proximal step from `point`, short enough for the quadratic bound to hold."""
     value, gradient = loss.value_and_gradient(point)
     while True:

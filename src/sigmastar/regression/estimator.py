@@ -22,7 +22,7 @@ from sigmastar.core.estimator import (
     positive_or_auto,
 )
 from sigmastar.core.parallel import limited_threads
-from sigmastar.optimise.completers import COMPLETERS, Completer, Completion
+from sigmastar.optimise.completion import COMPLETERS, Completer, Completion
 from sigmastar.regression.data.losses import LOSSES, SQUARED, Loss
 from sigmastar.regression.data.observations import Observations, Statement
 from sigmastar.regression.learn.hankel import HankelFit, HankelSettings, learn_hankel

@@ -30,7 +30,7 @@ from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.optimise.factored import factored, triples_of_product
 from sigmastar.optimise.proximal import PENALTIES
-from sigmastar.optimise.solvers import Progress, fista, fobos
+from sigmastar.optimise.solvers import SolverStep, fista, fobos
 
 Array = NDArray[np.float64]
 Say = Callable[[str], None]
@@ -101,7 +101,7 @@ class _Best:
     misses: int = 0
     objectives: list[float] = field(default_factory=list)
 
-    def __call__(self, step: Progress) -> bool:
+    def __call__(self, step: SolverStep) -> bool:
         self.objectives.append(step.objective)
         if step.iteration % self.settings.check_every:
             return False

@@ -179,8 +179,12 @@ def _learned(
     if method == "em":
         learned["start"] = found["start"]
     if "completion_" in found:
-        last = found["completion_"].completed.steps[-1]
-        learned |= {"objective": last.objective, "rank": last.rank, "violation": last.violation}
+        fit = found["completion_"]
+        learned |= {
+            "objective": fit.completed.objective,
+            "rank": fit.completed.rank,
+            "violation": fit.violation,
+        }
         learned["matrix"] = list(found["completion_"].hankel.shape)
     return learned
 

@@ -19,16 +19,20 @@ from sigmastar.grammars.learn.em import within_length
 from sigmastar.grammars.learn.extraction import extract
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.optimise.affine_completion import (
+from sigmastar.optimise.completion import (
     AffineEntries,
-    Completed,
-    CompletionStep,
-    complete,
+    Completion,
+    CompletionSettings,
     largest_penalty,
+    proximal,
 )
+from sigmastar.optimise.solvers import SolverStep
 
 Array = NDArray[np.float64]
 Say = Callable[..., None]
+
+TOLERANCE = 1e-5
+"""Of the completion, relative to its objective."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +42,13 @@ class CompletionFit:
     grammar: WeightedGrammar
     extracted: WeightedGrammar  # before refinement
     hankel: ClosedHankel
-    completed: Completed
+    completed: Completion
     cut_off: float  # the share of the strings that were too long
+
+    @property
+    def violation(self) -> float:
+        """How far the completed matrix is from the equations, relative to its entries."""
+        return _entries(self.hankel).violation(self.completed.triples)
 
 
 def learn_completion(
@@ -65,7 +74,7 @@ def learn_completion(
     frequencies = counts / total
     hankel = closed_hankel(distinct, frequencies)
     completed = complete_hankel(hankel, n_states, penalty, n_iterations, say)
-    extracted = grammar = extract(hankel, completed.matrix, min(n_states, completed.matrix.rank))
+    extracted = grammar = extract(hankel, completed.triples, min(n_states, completed.rank))
     if n_refinements:
         grammar = refine_grammar(
             _scaled(extracted, distinct, frequencies),
@@ -84,26 +93,32 @@ def complete_hankel(
     penalty: float = 0.005,
     n_iterations: int = 60,
     say: Say | None = None,
-) -> Completed:
+) -> Completion:
     """Solve the nuclear-norm programme, with smaller penalties until the rank allows the states."""
-    entries = AffineEntries(hankel.shape, hankel.rows, hankel.columns, hankel.residual)
+    entries = _entries(hankel)
     largest = largest_penalty(entries)
 
-    def watch(step: CompletionStep) -> None:
+    def watch(step: SolverStep) -> bool:
         if say:
+            rank = step.weights[0].shape[1]
             say(
-                f"completion, step {step.iteration}: objective {step.objective:.4g}, rank {step.rank}, "
-                f"violation {step.violation:.2g}",
+                f"completion, step {step.iteration}: objective {step.objective:.4g}, rank {rank}",
                 step.iteration / n_iterations,
             )
+        return False
 
     for factor in (1.0, 0.3, 0.1, 0.03, 0.01):
-        found = complete(
-            entries, factor * penalty * largest, n_iterations, max_rank=max(60, 2 * n_states), watch=watch
+        settings = CompletionSettings(
+            factor * penalty * largest, max(60, 2 * n_states), n_iterations, TOLERANCE, watch
         )
-        if found.matrix.rank >= n_states:
+        found = proximal(entries, settings, np.random.default_rng(0))
+        if found.rank >= n_states:
             break
     return found
+
+
+def _entries(hankel: ClosedHankel) -> AffineEntries:
+    return AffineEntries(hankel.shape, hankel.rows, hankel.columns, hankel.residual)
 
 
 def _scaled(grammar: WeightedGrammar, strings: Strings, frequencies: Array) -> WeightedGrammar:

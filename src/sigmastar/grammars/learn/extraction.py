@@ -16,24 +16,26 @@ from scipy import linalg
 
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.optimise.affine_completion import LowRank
+from sigmastar.optimise.factored import triples_of_product
+from sigmastar.optimise.proximal import Thresholded
 
 Array = NDArray[np.float64]
 
 _CELLS = 4_000_000
 
 
-def extract(hankel: ClosedHankel, matrix: LowRank, n_states: int, ridge: float = 1e-6) -> WeightedGrammar:
+def extract(hankel: ClosedHankel, matrix: Thresholded, n_states: int, ridge: float = 1e-6) -> WeightedGrammar:
     """The grammar with `n_states` states whose Hankel matrix is closest to a completed one."""
-    outside = matrix.left[: hankel.n_outsides] * matrix.values
-    left, values, right = _product_svd(outside, matrix.right[: hankel.n_insides])
-    rank = int((values > 1e-12 * values[:1].max(initial=0.0)).sum())
-    if n_states > rank:
+    outside = matrix.left[: hankel.n_outsides] * matrix.singular_values
+    closed = triples_of_product(outside, matrix.right[: hankel.n_insides], relative=1e-12)
+    if n_states > closed.rank:
         raise ValueError(
-            f"n_states={n_states} exceeds the rank {rank} of the completed matrix; "
-            f"use n_states<={rank} or a smaller penalty"
+            f"n_states={n_states} exceeds the rank {closed.rank} of the completed matrix; "
+            f"use n_states<={closed.rank} or a smaller penalty"
         )
-    left, values, right = left[:, :n_states], values[:n_states], right[:, :n_states]
+    left, values, right = (
+        part[..., :n_states] for part in (closed.left, closed.singular_values, closed.right)
+    )
     # P^+ of any column of the matrix is a linear map of that column's coordinates
     to_states = (left / values).T @ outside
     root = (outside[0] @ matrix.right[: hankel.n_insides].T) @ right
@@ -59,10 +61,3 @@ def _composition(hankel: ClosedHankel, insides: Array, cuts: Array, ridge: float
     gram += ridge * max(float(np.trace(gram)) / (n * n), 1e-300) * np.eye(n * n)
     solved = linalg.solve(gram, target, assume_a="pos")
     return solved.T.reshape(n, n, n)
-
-
-def _product_svd(left: Array, right: Array) -> tuple[Array, Array, Array]:
-    """The singular triples of left right^T."""
-    (q_left, r_left), (q_right, r_right) = (linalg.qr(m, mode="economic") for m in (left, right))
-    inner, values, outer = linalg.svd(r_left @ r_right.T)
-    return q_left @ inner, values, q_right @ outer.T

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.optimise.completers import COMPLETERS, Completer, Completion, CompletionSettings
-from sigmastar.optimise.solvers import Progress
+from sigmastar.optimise.completion import COMPLETERS, Completer, Completion, CompletionSettings
+from sigmastar.optimise.solvers import SolverStep
 from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
 from sigmastar.regression.data.observations import Observations
 from sigmastar.regression.learn.completion import HankelLoss
@@ -92,7 +92,7 @@ def complete(
 
 
 def _of_strength(settings: HankelSettings, strength: float, most: float) -> CompletionSettings:
-    def watch(step: Progress) -> bool:
+    def watch(step: SolverStep) -> bool:
         if step.iteration % 10 == 0:
             rank = step.weights[0].shape[1]
             settings.say(f"completing: step {step.iteration}, objective {step.objective:.6g}, rank {rank}")

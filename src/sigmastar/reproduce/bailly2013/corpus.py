@@ -112,10 +112,10 @@ def _problem(corpus: Corpus, basis: tuple[int, int], refine: bool) -> Problem:
     completed, seconds = timed(lambda: complete_hankel(hankel, min(largest, min(hankel.shape)), PENALTY))
     errors, refined = {}, {}
     for n_states in STATES:
-        if n_states > completed.matrix.rank:
+        if n_states > completed.rank:
             continue
         try:
-            grammar = extract(hankel, completed.matrix, n_states)
+            grammar = extract(hankel, completed.triples, n_states)
         except ValueError:  # the block without open operations has a smaller rank
             continue
         errors[n_states] = _expected_l1(grammar, corpus)
@@ -130,8 +130,8 @@ def _problem(corpus: Corpus, basis: tuple[int, int], refine: bool) -> Problem:
         len(kept),
         hankel.n_constraints,
         seconds,
-        len(completed.steps),
-        completed.matrix.rank,
+        len(completed.objectives),
+        completed.rank,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         errors,
         refined,

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sigmastar.optimise.completers import COMPLETERS, CompletionSettings
-from sigmastar.optimise.entry_loss import LowRank, SparsePattern, SparsePlusLowRank, shrunk_triples
+from sigmastar.optimise.completion import COMPLETERS, CompletionSettings
 from sigmastar.optimise.proximal import singular_value_threshold
+from sigmastar.optimise.sparse_low_rank import LowRank, SparsePattern, SparsePlusLowRank, shrunk_triples
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@
 
 `svt` solves the limit of small weights, min |H|_* where the loss is least, whatever the weight is.
 `alternating` keeps to `rank` columns; it and `factored` are not convex. None makes a matrix of the size of H.
+`AffineEntries` is the loss of entries that obey linear equations: half the squared distance to them.
 """
 
 from __future__ import annotations
@@ -18,24 +19,76 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize
 
-from sigmastar.optimise.entry_loss import (
-    EntryLoss,
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.optimise.factored import factored, triples_of_product
+from sigmastar.optimise.proximal import Thresholded, singular_value_threshold
+from sigmastar.optimise.solvers import Trace, Watch, accelerated
+from sigmastar.optimise.sparse_low_rank import (
     LowRank,
     SparsePattern,
     SparsePlusLowRank,
     leading_triples,
     shrunk_triples,
 )
-from sigmastar.optimise.factored import factored, triples_of_product
-from sigmastar.optimise.proximal import Thresholded, singular_value_threshold
-from sigmastar.optimise.solvers import Trace, Watch
 
-Array = NDArray[np.float64]
+
+class EntryLoss(Protocol):
+    """A smooth convex function of the entries (rows[e], columns[e]) of a matrix."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def rows(self) -> Int64s: ...
+
+    @property
+    def columns(self) -> Int64s: ...
+
+    @property
+    def curvature(self) -> float:
+        """How fast the gradient changes at most."""
+        ...
+
+    def value_and_gradient(self, values: Floats) -> tuple[float, Floats]:
+        """The function of the values at the entries, and its derivative in each."""
+        ...
+
+
+@dataclass(frozen=True)
+class AffineEntries:
+    """1/2 |r(v)|^2, r(v) = v - (its projection on an affine set): the distance of entries to equations."""
+
+    shape: tuple[int, int]
+    rows: Int64s
+    columns: Int64s
+    residual: Callable[[Floats], Floats]
+    curvature: float = 1.0
+
+    def value_and_gradient(self, values: Floats) -> tuple[float, Floats]:
+        rest = self.residual(values)
+        return 0.5 * float(rest @ rest), rest
+
+    def violation(self, matrix: Thresholded) -> float:
+        """The norm of the residual relative to that of the entries."""
+        values = LowRank.of(matrix).entries(self.rows, self.columns)
+        return float(np.linalg.norm(self.residual(values))) / max(float(np.linalg.norm(values)), 1e-300)
+
+
+def largest_penalty(loss: EntryLoss) -> float:
+    """The weight from which on the zero matrix is the solution: the norm of the first gradient."""
+    slopes = loss.value_and_gradient(np.zeros(len(loss.rows)))[1]
+    gradient = SparsePattern(loss.shape, loss.rows, loss.columns).matrix(slopes)
+    vector, norm = np.random.default_rng(0).standard_normal(loss.shape[1]), 0.0
+    for _ in range(30):
+        vector = gradient.T @ (gradient @ vector)
+        norm = float(np.linalg.norm(vector))
+        vector /= max(norm, 1e-300)
+    return math.sqrt(norm)
 
 
 @dataclass(frozen=True)
@@ -64,6 +117,10 @@ class Completion:
     def rank(self) -> int:
         return self.triples.rank
 
+    @property
+    def objective(self) -> float:
+        return self.objectives[-1]
+
 
 Completer = Callable[[EntryLoss, CompletionSettings, np.random.Generator], Completion]
 
@@ -79,24 +136,24 @@ def _nothing(shape: tuple[int, int]) -> Thresholded:
 def proximal(loss: EntryLoss, settings: CompletionSettings, rng: np.random.Generator) -> Completion:
     """Accelerated proximal gradient on sparse plus low-rank iterates."""
     pattern, step = SparsePattern(loss.shape, loss.rows, loss.columns), 1.0 / loss.curvature
-    here = ahead = LowRank.zero(loss.shape)
-    found, block, trace = _nothing(loss.shape), np.zeros((loss.shape[1], 0)), settings.trace()
-    momentum, last = 1.0, math.inf
-    for _ in range(settings.n_iterations):
-        _, slopes = loss.value_and_gradient(ahead.entries(loss.rows, loss.columns))
-        moved = SparsePlusLowRank(pattern.matrix(-step * slopes), ahead)
-        found, block = shrunk_triples(moved, step * settings.weight, block, rng, settings.rank)
-        new = LowRank.of(found)
-        objective = loss.value_and_gradient(new.entries(loss.rows, loss.columns))[0]
-        objective += settings.weight * float(found.singular_values.sum())
-        if objective > last:
-            momentum = 1.0
-        following = (1.0 + math.sqrt(1.0 + 4.0 * momentum**2)) / 2.0
-        ahead = new.beyond(here, (momentum - 1.0) / following)
-        here, momentum, last = new, following, objective
-        if trace.done(objective, here.left, here.right):
-            break
-    return _completion(found, trace)
+    trace, triples, block = settings.trace(), _nothing(loss.shape), np.zeros((loss.shape[1], 0))
+
+    def descend(ahead: LowRank) -> tuple[LowRank, float]:
+        nonlocal triples, block
+        moved = _ahead(loss, pattern, ahead, step)
+        triples, block = shrunk_triples(moved, step * settings.weight, block, rng, settings.rank)
+        found = LowRank.of(triples)
+        value = loss.value_and_gradient(found.entries(loss.rows, loss.columns))[0]
+        return found, value + settings.weight * float(triples.singular_values.sum())
+
+    accelerated(
+        descend,
+        LowRank.zero(loss.shape),
+        LowRank.beyond,
+        settings.n_iterations,
+        lambda objective, here: trace.done(objective, here.left, here.right),
+    )
+    return _completion(triples, trace)
 
 
 def singular_value_thresholding(
@@ -139,18 +196,18 @@ def frank_wolfe(loss: EntryLoss, settings: CompletionSettings, rng: np.random.Ge
     return _completion(found, trace)
 
 
-def _leading_pair(pattern: SparsePattern, values: Array, rng: np.random.Generator) -> Thresholded:
+def _leading_pair(pattern: SparsePattern, values: Floats, rng: np.random.Generator) -> Thresholded:
     matrix = SparsePlusLowRank(pattern.matrix(values), LowRank.zero(pattern.shape))
     found = leading_triples(matrix, rng.standard_normal((pattern.shape[1], 4)), n_passes=8)
     return Thresholded(found.left[:, :1], np.ones(1), found.right[:, :1])
 
 
 def _best_mixture(
-    loss: EntryLoss, values: Array, atom: Array, norm: float, weight: float
+    loss: EntryLoss, values: Floats, atom: Floats, norm: float, weight: float
 ) -> tuple[float, float]:
     """The a, b >= 0 that minimise loss(a H + b u v^T) + weight (a |H|_* + b)."""
 
-    def objective(mixture: Array) -> tuple[float, Array]:
+    def objective(mixture: Floats) -> tuple[float, Floats]:
         value, slopes = loss.value_and_gradient(mixture[0] * values + mixture[1] * atom)
         gradient = np.array([slopes @ values + weight * norm, slopes @ atom + weight])
         return value + weight * float(mixture @ [norm, 1.0]), gradient
@@ -202,7 +259,7 @@ class _Factored:
     def shape(self) -> tuple[int, int]:
         return self.loss.shape
 
-    def factored(self, left: Array, right: Array) -> tuple[float, Array, Array]:
+    def factored(self, left: Floats, right: Floats) -> tuple[float, Floats, Floats]:
         values = LowRank(left, right).entries(self.loss.rows, self.loss.columns)
         value, slopes = self.loss.value_and_gradient(values)
         gradient = self.pattern.matrix(slopes)
@@ -236,7 +293,7 @@ def _ahead(loss: EntryLoss, pattern: SparsePattern, here: LowRank, step: float) 
     return SparsePlusLowRank(pattern.matrix(-step * slopes), here)
 
 
-def _solved(product: Array, factor: Array, ridge: float) -> Array:
+def _solved(product: Floats, factor: Floats, ridge: float) -> Floats:
     """product (factor^T factor + ridge)^-1"""
     gram = factor.T @ factor + (ridge + 1e-12) * np.eye(factor.shape[1])
     return np.ascontiguousarray(linalg.solve(gram, product.T, assume_a="pos").T)
