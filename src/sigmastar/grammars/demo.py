@@ -83,7 +83,8 @@ class WeightedGrammarFamily:
         )
         steps = Text(
             f"Completion took {len(fit.completed.objectives)} steps: objective "
-            f"{fit.completed.objective:.4g}, rank {fit.completed.rank}, violation of the equations {fit.violation:.2g}."
+            f"{fit.completed.objective:.4g}, rank {fit.completed.rank}, "
+            f"violation of the equations {fit.violation:.2g}."
         )
         return [Text(explained), steps, *completion_picture(fit)]
 
