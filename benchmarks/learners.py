@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.harness import Timing, timed
-from sigmastar.automata.counts.backoff import Smoothing, kneser_ney, witten_bell
+from sigmastar.automata.counts.ngram_smoothing import Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex

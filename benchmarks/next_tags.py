@@ -17,15 +17,14 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.automata.counts.backoff import kneser_ney
+from sigmastar.automata.counts.ngram_smoothing import kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
 from sigmastar.automata.learn.em import learn_em
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import learn_ngram
-from sigmastar.automata.metrics.likelihood import log_likelihood
-from sigmastar.automata.metrics.prediction import next_symbol_error, next_symbol_errors
+from sigmastar.automata.metrics import log_likelihood, next_symbol_error, next_symbol_errors
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.intervals import bootstrap
 from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags

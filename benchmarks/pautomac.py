@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.corpora import pautomac_numbers, pautomac_problem
 from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target
 from benchmarks.learners import BEST_NGRAMS, SPECTRAL, Timed, learn_timed, learner_named, warm_up
-from sigmastar.automata.metrics.likelihood import competition_perplexity, log_ratios
+from sigmastar.automata.metrics import competition_perplexity, log_ratios
 
 METHODS = ("fast", "convex", "auto", "witten-bell", "kneser-ney", "em")
 N_FRESH, N_FRESH_QUICK = 10_000, 2_000

@@ -22,7 +22,7 @@ from benchmarks.learners import (
     learner_named,
     warm_up,
 )
-from sigmastar.automata.metrics.prediction import ndcg_scores
+from sigmastar.automata.metrics import ndcg_scores
 
 LEARNERS = SPECTRAL | TRIGRAMS | BEST_NGRAMS
 METHODS = (*LEARNERS, "em")

@@ -24,7 +24,7 @@ from benchmarks.learners import fast, warm_up
 from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.fast import CLASSES, FilteredFit, learn_fast
-from sigmastar.automata.metrics.likelihood import competition_perplexity, competition_score
+from sigmastar.automata.metrics import competition_perplexity, competition_score
 
 LENGTHS = {"classic": (3, 5, 7), "prefix": (2, 3, 4, 5), "factor": (2, 3, 4, 5)}  # of rows and columns
 RANKS = (5, 10, 20, 40, 80)  # as far as `fast` goes

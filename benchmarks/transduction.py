@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.automata.counts.backoff import kneser_ney
+from sigmastar.automata.counts.ngram_smoothing import kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.core.intervals import mcnemar

@@ -13,7 +13,7 @@ import numpy as np
 from sigmastar import SpectralAutomaton
 from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.model.distances import l2_distance
-from sigmastar.automata.model.svd_automaton import SingularValueAutomaton
+from sigmastar.automata.model.minimize import SingularValueAutomaton
 
 
 def black_box(rng: np.random.Generator) -> str:

@@ -9,7 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from sigmastar import EMAutomaton, NgramAutomaton, SpectralAutomaton
-from sigmastar.automata.metrics.likelihood import kl_on
+from sigmastar.automata.metrics import kl_on
 from sigmastar.automata.model.generators import make_automaton, make_strings
 
 rng = np.random.default_rng(1)

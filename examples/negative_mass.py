@@ -8,7 +8,7 @@ import numpy as np
 
 from sigmastar import SpectralAutomaton
 from sigmastar.automata.learn.repair import REPAIRS
-from sigmastar.automata.metrics.likelihood import kl_on
+from sigmastar.automata.metrics import kl_on
 from sigmastar.automata.model.diagnosis import diagnose
 from sigmastar.automata.model.generators import make_automaton
 

@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, settings
 
 from cli.calls import succeed
 from sigmastar.automata.data.lines import write_lines
-from sigmastar.automata.data.pautomac import write_pautomac, write_pautomac_model
+from sigmastar.automata.data.pautomac import write_pautomac
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.parallel import one_blas_thread
 

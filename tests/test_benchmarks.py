@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sigmastar.automata.data.pautomac import write_pautomac, write_pautomac_model
+from sigmastar.automata.data.pautomac import write_pautomac
 from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 
 ROOT = Path(__file__).resolve().parents[1]
 if not (ROOT / "benchmarks").is_dir():

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, proper, signed, signed_automata, strings_of
 from oracles import dfa_accepts, string_value, words_up_to
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model import conversions
+from sigmastar.automata.model import algebra as conversions
 from sigmastar.automata.model.algebra import add, difference, hadamard, mixture, reverse, scale
 from sigmastar.automata.model.dfa import DFA, intersect
 from sigmastar.automata.model.diagnosis import diagnose
-from sigmastar.automata.model.enumeration import values_up_to
+from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.alphabet import Alphabet
 
 THERE_AND_BACK = [

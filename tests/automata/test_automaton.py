@@ -11,7 +11,7 @@ from automata.random_automata import SEEDS, proper, proper_automata, signed, sig
 from oracles import string_value, words_up_to
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.enumeration import values_up_to
+from sigmastar.automata.model.distances import values_up_to
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.alphabet import Alphabet
 

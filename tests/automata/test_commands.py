@@ -13,12 +13,13 @@ import pytest
 
 from cli.calls import figures, invoke, succeed
 from sigmastar import __version__
-from sigmastar.automata.data.pautomac import read_pautomac, read_pautomac_model
+from sigmastar.automata.data.pautomac import read_pautomac
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics.likelihood import competition_perplexity, log_likelihood
+from sigmastar.automata.metrics import competition_perplexity, log_likelihood
 from sigmastar.automata.model.att import read_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.averaged import AveragedFilters
+from sigmastar.automata.model.pautomac_machine import read_pautomac_model
 from sigmastar.core.model_files import load_model, read_header, save_model
 
 

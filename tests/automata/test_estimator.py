@@ -14,10 +14,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from sigmastar.automata.data.end import END
+from sigmastar.automata.data.inputs import END
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.estimator.automata import EMAutomaton, NgramAutomaton, SpectralAutomaton
-from sigmastar.automata.estimator.sequence import SequenceEstimator
+from sigmastar.automata.estimator import EMAutomaton, NgramAutomaton, SequenceEstimator, SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel
@@ -331,7 +330,7 @@ def test_names_of_choices_are_checked(strings: Strings) -> None:
 
 
 def test_a_method_may_be_a_function(strings: Strings) -> None:
-    from sigmastar.automata.estimator.methods import fast
+    from sigmastar.automata.estimator import fast
 
     given, named = SpectralAutomaton(fast).fit(strings), SpectralAutomaton("fast").fit(strings)
     np.testing.assert_array_equal(probabilities(given, strings), probabilities(named, strings))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, strings_of
 from automata.random_corpora import Corpus, corpora, corpus_of
 from oracles import filter_word, words_up_to
-from sigmastar.automata.counts.backoff import NextCounts
 from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels import filter as filtering

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sigmastar.automata.data.pautomac import read_pautomac, read_solution
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics.likelihood import (
+from sigmastar.automata.metrics import (
     competition_perplexity,
     competition_score,
     kl_by_sampling,

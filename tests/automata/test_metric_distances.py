@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics.distances import all_strings, l1_up_to
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.distances import all_strings, l1_up_to
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.alphabet import Alphabet
 

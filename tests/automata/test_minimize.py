@@ -11,11 +11,23 @@ from automata.random_automata import SEEDS, signed, signed_automata, strings_of
 from oracles import hankel_rank, string_value, words_up_to
 from sigmastar.automata.model.algebra import add, difference, hadamard
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.distances import equivalent, l2_distance, l2_inner, l2_norm
-from sigmastar.automata.model.enumeration import l1_up_to, values_up_to
-from sigmastar.automata.model.gramians import observe_gramian, reach_gramian, solve_series
-from sigmastar.automata.model.minimize import minimal_rank, minimize
-from sigmastar.automata.model.svd_automaton import SingularValueAutomaton, approximate
+from sigmastar.automata.model.distances import (
+    equivalent,
+    l1_up_to,
+    l2_distance,
+    l2_inner,
+    l2_norm,
+    values_up_to,
+)
+from sigmastar.automata.model.minimize import (
+    SingularValueAutomaton,
+    approximate,
+    minimal_rank,
+    minimize,
+    observe_gramian,
+    reach_gramian,
+    solve_series,
+)
 from sigmastar.core.alphabet import Alphabet
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from automata.random_automata import strings_of
 from automata.random_corpora import corpora
 from oracles import words_up_to
-from sigmastar.automata.counts.backoff import NextCounts, kneser_ney, witten_bell
 from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.counts.ngram_smoothing import NextCounts, kneser_ney, witten_bell
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model import batch_sampling as lockstep
+from sigmastar.automata.model import sequence as lockstep
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.model_files import load_model, save_model

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 
 from sigmastar.automata.data.pautomac import (
     read_pautomac,
-    read_pautomac_model,
     read_solution,
     write_pautomac,
-    write_pautomac_model,
 )
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata.model.pautomac_machine import read_pautomac_model, write_pautomac_model
 from sigmastar.core.alphabet import UNKNOWN, Alphabet
 from sigmastar.core.errors import InputError, UnknownSymbolError
 

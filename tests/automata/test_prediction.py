@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigmastar.automata import metrics as prediction
 from sigmastar.automata.data.spice import SpiceTargets, read_spice, read_spice_targets
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics import prediction
-from sigmastar.automata.metrics.prediction import (
+from sigmastar.automata.metrics import (
     ndcg,
     ndcg_scores,
     next_symbol_error,

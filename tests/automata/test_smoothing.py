@@ -3,14 +3,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.automata.counts import smoothing
+from sigmastar.automata.counts import block_smoothing as smoothing
 from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Basis, Statistic, all_up_to
-from sigmastar.automata.counts.exact import exact_blocks
+from sigmastar.automata.counts.block_smoothing import add_strings, exact_blocks, interpolate, unigram_blocks
 from sigmastar.automata.counts.on_basis import count_strings
-from sigmastar.automata.counts.smoothing import add_strings, interpolate, unigram_blocks
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.algebra import string_to_prefix, string_to_substring
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.conversions import string_to_prefix, string_to_substring
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.recover import factorize_blocks, recover

@@ -5,9 +5,12 @@ import pytest
 from scipy import sparse
 
 from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic, all_up_to, most_frequent
-from sigmastar.automata.counts.exact import exact_blocks
-from sigmastar.automata.counts.smoothing import add_strings, unigram_blocks
-from sigmastar.automata.counts.weighting import scale_by_counts
+from sigmastar.automata.counts.block_smoothing import (
+    add_strings,
+    exact_blocks,
+    scale_by_counts,
+    unigram_blocks,
+)
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.spectral import (
     TO_STRING,
@@ -16,8 +19,8 @@ from sigmastar.automata.learn.spectral import (
     repaired_log_probability,
     string_automaton,
 )
+from sigmastar.automata.model.algebra import string_to_prefix, string_to_substring
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.conversions import string_to_prefix, string_to_substring
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.rank import one_standard_error

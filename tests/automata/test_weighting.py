@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from sigmastar.automata.counts.bases import SUBSTRING, all_up_to
-from sigmastar.automata.counts.exact import exact_blocks
+from sigmastar.automata.counts.block_smoothing import Weights, count_weights, exact_blocks, scale_by_counts
 from sigmastar.automata.counts.on_basis import count_strings
-from sigmastar.automata.counts.weighting import Weights, count_weights, scale_by_counts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet

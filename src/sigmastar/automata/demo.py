@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.draw.heatmap import plot_next_symbols
 from sigmastar.automata.draw.spectrum import plot_spectrum
-from sigmastar.automata.estimator.automata import EMAutomaton, NgramAutomaton, SpectralAutomaton
-from sigmastar.automata.metrics.likelihood import (
+from sigmastar.automata.estimator import EMAutomaton, NgramAutomaton, SpectralAutomaton
+from sigmastar.automata.metrics import (
     DivergenceEstimate,
     competition_perplexity,
     kl_on,
@@ -26,6 +25,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 from sigmastar.core.curves import plot_learning_curves
 from sigmastar.core.demo import DemoResult, DemoRow, Progress
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
@@ -138,7 +138,7 @@ def _distinct(strings: Strings) -> Strings:
     return strings.select(np.sort(first))
 
 
-Curves = dict[str, NDArray[np.float64]]
+Curves = dict[str, Floats]
 """Sizes, values, and the two ends of their intervals, one row each."""
 
 

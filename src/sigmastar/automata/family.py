@@ -23,12 +23,12 @@ FAMILY = Family(
         "ngram": Kind("sigmastar.automata.model.ngram:NgramModel", COMMANDS),
     },
     estimators={
-        "SpectralAutomaton": "sigmastar.automata.estimator.automata:SpectralAutomaton",
-        "EMAutomaton": "sigmastar.automata.estimator.automata:EMAutomaton",
-        "NgramAutomaton": "sigmastar.automata.estimator.automata:NgramAutomaton",
+        "SpectralAutomaton": "sigmastar.automata.estimator:SpectralAutomaton",
+        "EMAutomaton": "sigmastar.automata.estimator:EMAutomaton",
+        "NgramAutomaton": "sigmastar.automata.estimator:NgramAutomaton",
     },
     exports={
-        "END": "sigmastar.automata.data.end:END",
+        "END": "sigmastar.automata.data.inputs:END",
         "Strings": "sigmastar.automata.data.strings:Strings",
         "WeightedAutomaton": "sigmastar.automata.model.automaton:WeightedAutomaton",
     },

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
-from sigmastar.automata.kernels.vectors import gap_nodes
+from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.core.alphabet import Alphabet
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.enumeration import values_up_to
+from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.demo import DemoResult, DemoRow, Progress
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.matrices import plot_matrices

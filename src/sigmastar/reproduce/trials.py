@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics.prediction import next_symbol_errors
+from sigmastar.automata.metrics import next_symbol_errors
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.intervals import Estimate, PairedComparison, bootstrap, paired_comparison
 

@@ -18,12 +18,19 @@ import numpy as np
 from sigmastar.automata.cli.corpora import Layout
 from sigmastar.automata.cli.models import load
 from sigmastar.automata.data.lines import written_codes
-from sigmastar.automata.data.pautomac import read_pautomac_model, read_solution
+from sigmastar.automata.data.pautomac import read_solution
 from sigmastar.automata.data.spice import read_spice_targets
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.automata.metrics.likelihood import competition_perplexity, kl_by_sampling, log_likelihood
-from sigmastar.automata.metrics.prediction import next_symbol_error, rank_next, score_rankings
+from sigmastar.automata.metrics import (
+    competition_perplexity,
+    kl_by_sampling,
+    log_likelihood,
+    next_symbol_error,
+    rank_next,
+    score_rankings,
+)
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.pautomac_machine import read_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.cli.families import handled
 from sigmastar.core.alphabet import Alphabet, Symbol

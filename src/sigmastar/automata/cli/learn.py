@@ -10,9 +10,14 @@ import click
 
 from sigmastar import __version__
 from sigmastar.automata.cli.corpora import Layout, describe, read_all
-from sigmastar.automata.estimator.automata import EMAutomaton, NgramAutomaton, SpectralAutomaton
-from sigmastar.automata.estimator.methods import METHODS, STATISTICS
-from sigmastar.automata.estimator.sequence import SequenceEstimator
+from sigmastar.automata.estimator import (
+    METHODS,
+    STATISTICS,
+    EMAutomaton,
+    NgramAutomaton,
+    SequenceEstimator,
+    SpectralAutomaton,
+)
 from sigmastar.automata.learn.em import STARTS
 from sigmastar.automata.learn.ngram import SMOOTHINGS
 from sigmastar.automata.learn.repair import REPAIRS

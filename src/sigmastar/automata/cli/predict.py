@@ -10,7 +10,7 @@ import numpy as np
 from sigmastar.automata.cli.corpora import Layout
 from sigmastar.automata.cli.models import load
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics.prediction import pieces, top_columns
+from sigmastar.automata.metrics import pieces, top_columns
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.cli.families import handled
 from sigmastar.core.alphabet import Symbol

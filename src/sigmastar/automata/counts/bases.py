@@ -17,12 +17,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Codes, Strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet
-
-Integers = NDArray[np.int64]
+from sigmastar.core.arrays import Flags, Int32s, Int64s
 
 SIZE_LIMIT = 1_000_000
 """Elements that a basis may have, and the unit for symbols in them: beyond, a block is out of reach."""
@@ -145,8 +143,8 @@ def _beginnings(strings: Strings, anchored: bool, size: int | None, max_length: 
 class _Level(NamedTuple):
     """Strings of one length, in the order of their codes, and how often they occur."""
 
-    codes: Codes
-    counts: Integers
+    codes: Int32s
+    counts: Int64s
 
 
 def _grow(strings: Strings, anchored: bool, size: int | None, max_length: int | None) -> Iterator[_Level]:
@@ -177,12 +175,12 @@ def _grow(strings: Strings, anchored: bool, size: int | None, max_length: int | 
         nodes = nodes[nodes >= 0]
 
 
-def _with_ends(strings: Strings) -> Codes:
+def _with_ends(strings: Strings) -> Int32s:
     """The codes with -1 after every string: a cursor stops there, as it does at unknown symbols."""
     return np.insert(strings.codes, strings.offsets[1:], UNKNOWN).astype(np.int32)
 
 
-def _tally(keys: Integers, n_keys: int) -> tuple[Integers, Integers, Integers]:
+def _tally(keys: Int64s, n_keys: int) -> tuple[Int64s, Int64s, Int64s]:
     """Distinct keys in order, their counts, and where among them each key is."""
     if n_keys > 4 * len(keys) + 1000:
         distinct, position, counts = np.unique(keys, return_inverse=True, return_counts=True)
@@ -192,7 +190,7 @@ def _tally(keys: Integers, n_keys: int) -> tuple[Integers, Integers, Integers]:
     return np.flatnonzero(met), counts[met], (np.cumsum(met) - 1)[keys]
 
 
-def _worth_keeping(counts: Integers, found: Integers, size: int | None) -> NDArray[np.bool_]:
+def _worth_keeping(counts: Int64s, found: Int64s, size: int | None) -> Flags:
     """Whether a string of the next length may be among the `size` most frequent, or lead to one that is."""
     if size is None:
         return np.ones(len(counts), bool)
@@ -210,7 +208,7 @@ def _refuse_beyond_limit(n_strings: int, n_symbols: int, size: int | None) -> No
         )
 
 
-def _of_levels(alphabet: Alphabet, levels: list[Codes]) -> Strings:
+def _of_levels(alphabet: Alphabet, levels: list[Int32s]) -> Strings:
     lengths = np.concatenate([np.full(len(codes), codes.shape[1], np.int64) for codes in levels])
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     return Strings(alphabet, np.concatenate([codes.ravel() for codes in levels]), offsets)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.contexts import ContextTrie, Direction, with_edges
 from sigmastar.automata.data.strings import Strings, require_known
+from sigmastar.core.arrays import Flags, Int32s, Int64s
 from sigmastar.core.integer_counts import tally
 from sigmastar.core.jit import kernel
-
-Longs = NDArray[np.int64]
-Integers = NDArray[np.int32]
 
 _TABLE_LIMIT = 1 << 24  # above this many cells children are counted by sorting instead of in a table
 
@@ -67,7 +64,7 @@ def grow_contexts(
     )
 
 
-def most_frequent(trie: ContextTrie, class_counts: Longs, max_classes: int) -> ContextTrie:
+def most_frequent(trie: ContextTrie, class_counts: Int64s, max_classes: int) -> ContextTrie:
     """The trie of the most frequent contexts of a trie, given how many gaps lie in each class."""
     if max_classes >= trie.n_classes:
         return trie
@@ -78,7 +75,7 @@ def most_frequent(trie: ContextTrie, class_counts: Longs, max_classes: int) -> C
     return _most_frequent(trie.n_symbols, trie.direction, trie.parent, trie.symbol, frequencies, max_classes)
 
 
-def _cut(counts: list[Longs], max_classes: int | None) -> int:
+def _cut(counts: list[Int64s], max_classes: int | None) -> int:
     """The count that a longer context needs to be among the most frequent: ties go to shorter ones."""
     every = np.concatenate(counts)
     if max_classes is None or len(every) < max_classes:
@@ -87,7 +84,7 @@ def _cut(counts: list[Longs], max_classes: int | None) -> int:
 
 
 def _most_frequent(
-    edge: int, direction: Direction, parent: Integers, symbol: Integers, count: Longs, max_classes: int | None
+    edge: int, direction: Direction, parent: Int32s, symbol: Int32s, count: Int64s, max_classes: int | None
 ) -> ContextTrie:
     depth = ContextTrie(edge, direction, parent, symbol).depth
     order = np.lexsort((depth, -count))[:max_classes]  # ties: shorter contexts first, to keep a trie
@@ -98,14 +95,14 @@ def _most_frequent(
 
 
 def _children(
-    extended: Integers,
-    active: Integers,
-    node_of: Integers,
+    extended: Int32s,
+    active: Int32s,
+    node_of: Int32s,
     level_start: int,
     n_nodes: int,
     shift: int,
     width: int,
-) -> tuple[Longs, Longs]:
+) -> tuple[Int64s, Int64s]:
     """Distinct (node of the level, symbol) keys of the active gaps, sorted, and their counts."""
     cells = (n_nodes - level_start) * width
     if cells <= _TABLE_LIMIT:
@@ -115,7 +112,7 @@ def _children(
     return tally((node_of[active].astype(np.int64) - level_start) * width + extended[active + shift])
 
 
-def _places(keys: Longs, cells: int) -> Integers:
+def _places(keys: Int64s, cells: int) -> Int32s:
     if cells > _TABLE_LIMIT:
         return np.empty(0, np.int32)
     places = np.full(cells, -1, dtype=np.int32)
@@ -125,14 +122,14 @@ def _places(keys: Longs, cells: int) -> Integers:
 
 @kernel
 def _count_children(
-    extended: Integers,
-    active: Integers,
-    node_of: Integers,
+    extended: Int32s,
+    active: Int32s,
+    node_of: Int32s,
     level_start: int,
     shift: int,
     width: int,
     cells: int,
-) -> Longs:
+) -> Int64s:
     table = np.zeros(cells, np.int64)
     for gap in active:
         table[(node_of[gap] - level_start) * width + extended[gap + shift]] += 1
@@ -141,17 +138,17 @@ def _count_children(
 
 @kernel
 def _descend(
-    extended: Integers,
-    active: Integers,
-    node_of: Integers,
+    extended: Int32s,
+    active: Int32s,
+    node_of: Int32s,
     level_start: int,
     shift: int,
     edge: int,
-    keys: Longs,
-    is_fertile: NDArray[np.bool_],
-    places: Integers,
+    keys: Int64s,
+    is_fertile: Flags,
+    places: Int32s,
     first_child: int,
-) -> Integers:
+) -> Int32s:
     """Move gaps to their kept children; those in a fertile one, the edge not reached, stay active.
 
     A child too rare now for any extension of it to be kept is not fertile.

@@ -12,6 +12,11 @@ corpus is read once for the pair (longest outside, longest inside) of each gap, 
 
 An outside anchored at the start of its string matches at one gap only: there E is the identity. The
 counts N are whole numbers: those of shards add up exactly.
+
+Matching basis elements at the gaps of a corpus: tries walked from their root.
+
+At a gap, the outsides are read backwards from it and the insides forwards. An anchored element must
+reach the end of the string that lies on its side, so it is found by one walk from there.
 """
 
 from __future__ import annotations
@@ -20,17 +25,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.automata.counts.bases import STRING, Basis, Statistic
-from sigmastar.automata.counts.matching import Matcher
+from sigmastar.automata.counts.bases import STRING, Basis, Statistic, backwards, mirrored
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import Nodes
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.core.blocks import Blocks, Slices, SparseTensor
+from sigmastar.core.jit import kernel
 from sigmastar.core.signature import Operation, string_signature
-
-Integers = NDArray[np.int64]
 
 GAPS_AT_ONCE = 2_000_000
 """The corpus is read in pieces of about this many gaps, so that memory stays below a corpus or two."""
@@ -39,11 +42,11 @@ GAPS_AT_ONCE = 2_000_000
 class Tally(NamedTuple):
     """Whole numbers by key; keys are distinct and sorted."""
 
-    keys: Integers
-    counts: Integers
+    keys: Int64s
+    counts: Int64s
 
     @classmethod
-    def of(cls, keys: Integers) -> Tally:
+    def of(cls, keys: Int64s) -> Tally:
         return cls(*np.unique(keys, return_counts=True))
 
     def merged(self, other: Tally) -> Tally:
@@ -62,8 +65,8 @@ class StringCounts:
     n_strings: int
     gaps: Tally  # (outside, inside)
     steps: Tally  # (symbol, outside, inside)
-    ends: Integers  # outsides counted by `stop`
-    starts: Integers  # insides counted by the root row
+    ends: Int64s  # outsides counted by `stop`
+    starts: Int64s  # insides counted by the root row
 
     def __add__(self, other: StringCounts) -> StringCounts:
         """The counts of both corpora together: exact, in any order."""
@@ -128,7 +131,9 @@ def _matchers(basis: Basis, statistic: Statistic) -> tuple[Matcher, Matcher]:
     )
 
 
-def _count(strings: Strings, before: Nodes, after: Nodes, basis: Basis, statistic: Statistic) -> StringCounts:
+def _count(
+    strings: Strings, before: Int32s, after: Int32s, basis: Basis, statistic: Statistic
+) -> StringCounts:
     """Tally the gaps, given the longest outside before and the longest inside after each (-1: none)."""
     n_outsides, n_insides = basis.shape
     last = strings.offsets[1:] + np.arange(len(strings))
@@ -149,7 +154,7 @@ def _count(strings: Strings, before: Nodes, after: Nodes, basis: Basis, statisti
     )
 
 
-def _histogram(classes: Nodes, size: int) -> Integers:
+def _histogram(classes: Int32s, size: int) -> Int64s:
     return np.bincount(classes[classes >= 0], minlength=size).astype(np.int64)
 
 
@@ -161,3 +166,121 @@ def _nothing(basis: Basis, statistic: Statistic) -> StringCounts:
 
 def _matrix(tally: Tally, shape: tuple[int, int]) -> sparse.csr_array:
     return sparse.csr_array((tally.counts, np.divmod(tally.keys, shape[1])), shape=shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Matcher:
+    """A trie of basis elements on one side of the gaps."""
+
+    anchored: bool
+    reversing: bool  # whether elements and strings are read from their ends
+    parent: Int32s
+    child_starts: Int64s  # children of node v: child_starts[v] .. child_starts[v + 1], symbols ascending
+    child_symbol: Int32s
+    child_node: Int32s
+    element: Int32s  # which basis element ends at a node, or -1
+    node_of: Int32s
+
+    @classmethod
+    def of_outsides(cls, outsides: Strings, anchored: bool) -> Matcher:
+        return cls._of(outsides, anchored, reversing=not anchored)
+
+    @classmethod
+    def of_insides(cls, insides: Strings, anchored: bool) -> Matcher:
+        return cls._of(insides, anchored, reversing=anchored)
+
+    @classmethod
+    def _of(cls, elements: Strings, anchored: bool, reversing: bool) -> Matcher:
+        trie = PrefixTrie.of(mirrored(elements) if reversing else elements)
+        order = np.lexsort((trie.symbol[1:], trie.parent[1:])) + 1
+        starts = np.searchsorted(trie.parent[order], np.arange(trie.n_nodes + 1))
+        element = np.full(trie.n_nodes, -1, np.int32)
+        element[trie.string_node] = np.arange(len(elements), dtype=np.int32)
+        if (element >= 0).sum() != len(elements):
+            raise ValueError("a basis must hold each outside and each inside once")
+        children = order.astype(np.int32)
+        return cls(
+            anchored, reversing, trie.parent, starts, trie.symbol[order], children, element, trie.string_node
+        )
+
+    def longest(self, strings: Strings) -> Int32s:
+        """The longest element that matches at each gap, or -1 where none does."""
+        read = backwards(strings) if self.reversing else strings
+        walk = _walk_strings if self.anchored else _walk_gaps
+        found = walk(
+            read.codes, read.offsets, self.child_starts, self.child_symbol, self.child_node, self.element
+        )
+        return found[::-1] if self.reversing else found
+
+    def nesting(self) -> sparse.csr_array:
+        """E[c, i] = 1 if i matches wherever c is the longest match."""
+        size = len(self.node_of)
+        if self.anchored:
+            return sparse.eye_array(size, dtype=np.int64).tocsr()
+        rows, columns = _nested_pairs(self.parent, self.element, self.node_of)
+        return sparse.csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=(size, size))
+
+
+@kernel
+def _child(node: int, code: int, starts: Int64s, symbols: Int32s, children: Int32s) -> int:
+    low, high = starts[node], starts[node + 1]
+    end = high
+    while low < high:
+        middle = (low + high) // 2
+        if symbols[middle] < code:
+            low = middle + 1
+        else:
+            high = middle
+    return int(children[low]) if low < end and symbols[low] == code else -1
+
+
+@kernel
+def _walk_strings(
+    codes: Int32s, offsets: Int64s, starts: Int64s, symbols: Int32s, children: Int32s, element: Int32s
+) -> Int32s:
+    n_strings = len(offsets) - 1
+    found = np.full(len(codes) + n_strings, -1, np.int32)
+    for i in range(n_strings):
+        node = 0
+        found[offsets[i] + i] = element[0]
+        for k in range(offsets[i], offsets[i + 1]):
+            node = _child(node, codes[k], starts, symbols, children)
+            if node < 0:
+                break
+            found[k + i + 1] = element[node]
+    return found
+
+
+@kernel
+def _walk_gaps(
+    codes: Int32s, offsets: Int64s, starts: Int64s, symbols: Int32s, children: Int32s, element: Int32s
+) -> Int32s:
+    n_strings = len(offsets) - 1
+    found = np.full(len(codes) + n_strings, -1, np.int32)
+    for i in range(n_strings):
+        for gap in range(offsets[i], offsets[i + 1] + 1):
+            node, longest = 0, element[0]
+            for k in range(gap, offsets[i + 1]):
+                node = _child(node, codes[k], starts, symbols, children)
+                if node < 0:
+                    break
+                if element[node] >= 0:
+                    longest = element[node]
+            found[gap + i] = longest
+    return found
+
+
+@kernel
+def _nested_pairs(parent: Int32s, element: Int32s, node_of: Int32s) -> tuple[Int64s, Int64s]:
+    """(longer, shorter) for each element and each element on its way to the root, itself included."""
+    rows, columns = [], []
+    for longer in range(len(node_of)):
+        node = node_of[longer]
+        while True:
+            if element[node] >= 0:
+                rows.append(longer)
+                columns.append(element[node])
+            if node == 0:
+                break
+            node = parent[node]
+    return np.array(rows, np.int64), np.array(columns, np.int64)

@@ -8,6 +8,12 @@ At every gap j of the corpus let r(j) be the class of its past and c(j) that of 
 
 are blocks of strings like any other, but their rows and columns do not overlap, so scaling them by
 the square root of their counts (canonical correlation) is sound: on overlapping bases it is not.
+
+The gaps and steps of a corpus, put into buckets by the classes of their pasts.
+
+Classes come from tables, one look a gap: pasts are read forwards, futures backwards a string at a time, so
+that the classes of a corpus are never held. A gap goes into the bucket of its past, a step that reads
+symbol a in past r into bucket a R + r; what is kept of each is the class of the future after it.
 """
 
 from __future__ import annotations
@@ -15,15 +21,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings, require_known
-from sigmastar.automata.kernels.class_buckets import bucket_classes
+from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.blocks import Blocks, FlatTensor
 from sigmastar.core.integer_counts import (
     MOST_MAJORS,
@@ -36,11 +41,8 @@ from sigmastar.core.integer_counts import (
     tally_buckets,
     tally_pairs,
 )
-from sigmastar.core.jit import kernel
+from sigmastar.core.jit import kernel, part
 from sigmastar.core.signature import string_signature
-
-Longs = NDArray[np.int64]
-Integers = NDArray[np.int32]
 
 _GAPS_AT_ONCE = 1 << 19
 _TABLE_LIMIT = 1 << 22  # cells of a table of pasts and symbols
@@ -59,8 +61,8 @@ class ContextCounts:
     counts: Keys
     slice_keys: Keys  # sorted positions (symbol, past, future) with counts
     slice_counts: Keys
-    ends: Longs  # how many strings end in each past class
-    starts: Longs  # how many strings begin in each future class
+    ends: Int64s  # how many strings end in each past class
+    starts: Int64s  # how many strings begin in each future class
 
     @classmethod
     def of(cls, strings: Strings, pasts: ContextTrie, futures: ContextTrie) -> ContextCounts:
@@ -148,19 +150,19 @@ class ContextCounts:
         )
 
     @property
-    def past_counts(self) -> Longs:
+    def past_counts(self) -> Int64s:
         """How many gaps lie in each past class."""
         return self._margins[0]
 
     @property
-    def future_counts(self) -> Longs:
+    def future_counts(self) -> Int64s:
         return self._margins[1]
 
     @cached_property
-    def _margins(self) -> tuple[Longs, Longs]:
+    def _margins(self) -> tuple[Int64s, Int64s]:
         return _margins(self.keys, self.counts, self.pasts.n_classes, self.futures.n_classes)
 
-    def next_symbols(self) -> tuple[Longs, Longs, Longs]:
+    def next_symbols(self) -> tuple[Int64s, Int64s, Int64s]:
         """Sorted (past class, next symbol, count) entries; the end of string is symbol `len(alphabet)`."""
         width = len(self.strings_like.alphabet) + 1
         if width * self.pasts.n_classes <= _TABLE_LIMIT:
@@ -196,7 +198,7 @@ class ContextCounts:
 
 
 @kernel
-def _margins(keys: Keys, counts: Keys, n_rows: int, n_columns: int) -> tuple[Longs, Longs]:
+def _margins(keys: Keys, counts: Keys, n_rows: int, n_columns: int) -> tuple[Int64s, Int64s]:
     rows, columns = np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64)
     row, end = 0, n_columns
     for entry in range(len(keys)):
@@ -208,7 +210,7 @@ def _margins(keys: Keys, counts: Keys, n_rows: int, n_columns: int) -> tuple[Lon
 
 
 @kernel
-def _add_steps(table: Longs, keys: Keys, counts: Keys, n_futures: int) -> None:
+def _add_steps(table: Int64s, keys: Keys, counts: Keys, n_futures: int) -> None:
     """Add counts of (symbol, past, future) to a table of pasts x symbols."""
     past, symbol, end = 0, 0, n_futures
     for entry in range(len(keys)):
@@ -219,7 +221,7 @@ def _add_steps(table: Longs, keys: Keys, counts: Keys, n_futures: int) -> None:
         table[past, symbol] += counts[entry]
 
 
-def _coarsened(keys: Keys, counts: Keys, past: Integers, future: Integers, n_symbols: int) -> Tally:
+def _coarsened(keys: Keys, counts: Keys, past: Int32s, future: Int32s, n_symbols: int) -> Tally:
     """A tally of (symbol, past, future) on the classes that take the place of those here."""
     n_pasts, n_futures = int(past.max()) + 1, int(future.max()) + 1
     if n_symbols * n_pasts * n_futures <= _TABLES_LIMIT:
@@ -235,8 +237,8 @@ def _coarsened(keys: Keys, counts: Keys, past: Integers, future: Integers, n_sym
 def _coarse_tally(
     keys: Keys,
     counts: Keys,
-    past: Integers,
-    future: Integers,
+    past: Int32s,
+    future: Int32s,
     n_pasts: int,
     n_futures: int,
     n_symbols: int,
@@ -272,3 +274,74 @@ def correlation_scaled(counts: ContextCounts) -> Blocks:
 
 def _narrowest(n_values: int) -> type[np.signedinteger[Any]]:
     return np.int32 if n_values < 1 << 31 else np.int64
+
+
+class ClassBuckets(NamedTuple):
+    """Where buckets begin (with the end added), the futures in them, and the classes of edges."""
+
+    gap_starts: Int64s
+    gap_futures: Array
+    step_starts: Int64s
+    step_futures: Array
+    ends: Int64s  # how many strings end in each past class
+    starts: Int64s  # how many begin in each future class
+
+
+@kernel
+def bucket_classes(
+    codes: Int32s,
+    offsets: Int64s,
+    past_table: Int32s,
+    future_table: Int32s,
+    past_edge: int,
+    future_edge: int,
+    n_steps: int,
+    like: Array,
+) -> ClassBuckets:
+    """Futures are held in the type of `like`."""
+    n_pasts, n_futures = len(past_table), len(future_table)
+    gap_starts, step_starts, ends = _sizes(codes, offsets, past_table, past_edge, n_steps)
+    gap_place, step_place = gap_starts.copy(), step_starts.copy()
+    gap_futures = np.empty(gap_starts[-1], like.dtype)
+    step_futures = np.empty(step_starts[-1], like.dtype)
+    starts = np.zeros(n_futures, np.int64)
+    longest = 0
+    for string in range(len(offsets) - 1):
+        longest = max(longest, offsets[string + 1] - offsets[string])
+    futures = np.empty(longest + 1, like.dtype)
+    for string in range(len(offsets) - 1):
+        first, length = offsets[string], offsets[string + 1] - offsets[string]
+        future, past = future_edge, past_edge
+        futures[length] = future
+        for at in range(length - 1, -1, -1):
+            future = future_table[future, codes[first + at]]
+            futures[at] = future
+        starts[future] += 1
+        for at in range(length + 1):
+            gap_futures[gap_place[past]] = futures[at]
+            gap_place[past] += 1
+            if at < length:
+                step = codes[first + at] * n_pasts + past
+                step_futures[step_place[step]] = futures[at + 1]
+                step_place[step] += 1
+                past = past_table[past, codes[first + at]]
+    return ClassBuckets(gap_starts, gap_futures, step_starts, step_futures, ends, starts)
+
+
+@part
+def _sizes(
+    codes: Int32s, offsets: Int64s, past_table: Int32s, past_edge: int, n_steps: int
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Where the buckets of gaps and steps begin, and how many strings end in each past class."""
+    n_pasts = len(past_table)
+    gaps, steps = np.zeros(n_pasts + 1, np.int64), np.zeros(n_steps + 1, np.int64)
+    ends = np.zeros(n_pasts, np.int64)
+    for string in range(len(offsets) - 1):
+        past = past_edge
+        for at in range(offsets[string], offsets[string + 1]):
+            gaps[past + 1] += 1
+            steps[codes[at] * n_pasts + past + 1] += 1
+            past = past_table[past, codes[at]]
+        gaps[past + 1] += 1
+        ends[past] += 1
+    return np.cumsum(gaps), np.cumsum(steps), ends

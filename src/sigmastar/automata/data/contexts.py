@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.core.jit import kernel
 
-Integers = NDArray[np.int32]
 Direction = Literal["past", "future"]
 
 _TABLE_LIMIT = 1 << 22  # cells; a larger table would not stay near the processor
@@ -37,19 +37,19 @@ class ContextTrie:
 
     n_symbols: int
     direction: Direction
-    parent: Integers
-    symbol: Integers
+    parent: Int32s
+    symbol: Int32s
 
     @property
     def n_classes(self) -> int:
         return len(self.parent)
 
     @cached_property
-    def depth(self) -> Integers:
+    def depth(self) -> Int32s:
         return _depths(self.parent)
 
     @cached_property
-    def children(self) -> tuple[Integers, Integers, Integers]:
+    def children(self) -> tuple[Int32s, Int32s, Int32s]:
         """For each node the range of its children in (symbols, nodes), sorted by symbol."""
         order = np.lexsort((self.symbol, self.parent))[1:] if self.n_classes else np.empty(0, np.int64)
         # node 0 is its own parent and has symbol -1, so it sorts first and is left out
@@ -57,17 +57,17 @@ class ContextTrie:
         return starts, self.symbol[order], order.astype(np.int32)
 
     @cached_property
-    def table(self) -> Integers | None:
+    def table(self) -> Int32s | None:
         """The class that follows each class on each symbol; None for a trie that is not as grown ones are."""
         table, is_closed = _tabulate(self.parent, self.symbol, self.depth, self.n_symbols, *self.children)
         return table if is_closed else None
 
-    def table_for(self, codes: NDArray[np.signedinteger[Any]]) -> Integers | None:
+    def table_for(self, codes: NDArray[np.signedinteger[Any]]) -> Int32s | None:
         """The table, where it takes less to make than it saves on these codes, all of them known."""
         small = self.n_classes * self.n_symbols <= min(2 * len(codes), _TABLE_LIMIT)
         return self.table if small and codes.min(initial=0) >= 0 else None
 
-    def classify(self, strings: Strings) -> Integers:
+    def classify(self, strings: Strings) -> Int32s:
         """The class of every gap, in corpus order."""
         table = self.table_for(strings.codes)
         if table is None:
@@ -76,7 +76,7 @@ class ContextTrie:
         reading = _run_forwards if self.direction == "past" else _run_backwards
         return reading(strings.codes, strings.offsets, table, self.start)
 
-    def follow(self, classes: Integers, codes: NDArray[np.signedinteger[Any]]) -> Integers:
+    def follow(self, classes: Int32s, codes: NDArray[np.signedinteger[Any]]) -> Int32s:
         """The class of pasts that follows each class on a symbol.
 
         Well defined because a stored context without its newest symbol is stored too. Asked pair by
@@ -89,18 +89,18 @@ class ContextTrie:
         """The class at the edge: of the empty past, or of the empty future."""
         return max(_child(0, self.n_symbols, *self.children), 0)
 
-    def classes_in(self, coarse: ContextTrie) -> Integers:
+    def classes_in(self, coarse: ContextTrie) -> Int32s:
         """For each class the one that holds it in a trie that is a part of this one."""
         return _classes_in(self.parent, self.symbol, self.depth, coarse.depth, *coarse.children)
 
-    def classify_prefixes(self, trie: PrefixTrie) -> Integers:
+    def classify_prefixes(self, trie: PrefixTrie) -> Int32s:
         """The class of every prefix in a trie (for pasts)."""
         if (table := self.table_for(trie.symbol[1:])) is not None:
             return _follow_prefixes(trie.parent, trie.symbol, table, self.start)
         return _classify_prefixes(trie.parent, trie.symbol, self.n_symbols, *self.children)
 
 
-def with_edges(strings: Strings) -> Integers:
+def with_edges(strings: Strings) -> Int32s:
     """The corpus with an edge symbol before each string and at the end: gap g lies before entry g + 1."""
     extended = np.full(strings.n_gaps + 1, len(strings.alphabet), dtype=np.int32)
     inside = np.ones(strings.n_gaps + 1, dtype=bool)
@@ -110,7 +110,7 @@ def with_edges(strings: Strings) -> Integers:
 
 
 @kernel
-def _depths(parent: Integers) -> Integers:
+def _depths(parent: Int32s) -> Int32s:
     depth = np.zeros_like(parent)
     for node in range(1, len(parent)):
         depth[node] = depth[parent[node]] + 1
@@ -118,7 +118,7 @@ def _depths(parent: Integers) -> Integers:
 
 
 @kernel
-def _child(node: int, symbol: int, starts: Integers, symbols: Integers, nodes: Integers) -> int:
+def _child(node: int, symbol: int, starts: Int32s, symbols: Int32s, nodes: Int32s) -> int:
     low, high = starts[node], starts[node + 1]
     while low < high:
         middle = (low + high) // 2
@@ -133,14 +133,14 @@ def _child(node: int, symbol: int, starts: Integers, symbols: Integers, nodes: I
 
 @kernel
 def _tabulate(
-    parent: Integers,
-    symbol: Integers,
-    depth: Integers,
+    parent: Int32s,
+    symbol: Int32s,
+    depth: Int32s,
     n_symbols: int,
-    starts: Integers,
-    symbols: Integers,
-    nodes: Integers,
-) -> tuple[Integers, bool]:
+    starts: Int32s,
+    symbols: Int32s,
+    nodes: Int32s,
+) -> tuple[Int32s, bool]:
     """`follow` as a table, parents first; and whether every context is stored without its newest symbol."""
     n_nodes = len(parent)
     table, without = np.zeros((n_nodes, n_symbols), np.int32), np.zeros(n_nodes, np.int32)
@@ -161,7 +161,7 @@ def _tabulate(
 
 
 @kernel
-def _run_forwards(codes: Integers, offsets: NDArray[np.int64], table: Integers, start: int) -> Integers:
+def _run_forwards(codes: Int32s, offsets: Int64s, table: Int32s, start: int) -> Int32s:
     classes, gap = np.empty(len(codes) + len(offsets) - 1, np.int32), 0
     for string in range(len(offsets) - 1):
         node = classes[gap] = start
@@ -173,7 +173,7 @@ def _run_forwards(codes: Integers, offsets: NDArray[np.int64], table: Integers, 
 
 
 @kernel
-def _run_backwards(codes: Integers, offsets: NDArray[np.int64], table: Integers, start: int) -> Integers:
+def _run_backwards(codes: Int32s, offsets: Int64s, table: Int32s, start: int) -> Int32s:
     classes, gap = np.empty(len(codes) + len(offsets) - 1, np.int32), len(codes) + len(offsets) - 2
     for string in range(len(offsets) - 2, -1, -1):
         node = classes[gap] = start
@@ -186,14 +186,14 @@ def _run_backwards(codes: Integers, offsets: NDArray[np.int64], table: Integers,
 
 @kernel
 def _classes_in(
-    parent: Integers,
-    symbol: Integers,
-    depth: Integers,
-    coarse_depth: Integers,
-    starts: Integers,
-    symbols: Integers,
-    nodes: Integers,
-) -> Integers:
+    parent: Int32s,
+    symbol: Int32s,
+    depth: Int32s,
+    coarse_depth: Int32s,
+    starts: Int32s,
+    symbols: Int32s,
+    nodes: Int32s,
+) -> Int32s:
     classes = np.zeros(len(parent), np.int32)
     for node in range(1, len(parent)):
         found = classes[parent[node]]
@@ -204,7 +204,7 @@ def _classes_in(
 
 
 @kernel
-def _follow_prefixes(parent: Integers, symbol: Integers, table: Integers, start: int) -> Integers:
+def _follow_prefixes(parent: Int32s, symbol: Int32s, table: Int32s, start: int) -> Int32s:
     classes = np.empty(len(parent), np.int32)
     classes[0] = start
     for prefix in range(1, len(parent)):
@@ -214,14 +214,14 @@ def _follow_prefixes(parent: Integers, symbol: Integers, table: Integers, start:
 
 @kernel
 def _classify(
-    extended: Integers,
+    extended: Int32s,
     first: int,
     step: int,
     n_gaps: int,
-    starts: Integers,
-    symbols: Integers,
-    nodes: Integers,
-) -> Integers:
+    starts: Int32s,
+    symbols: Int32s,
+    nodes: Int32s,
+) -> Int32s:
     classes = np.zeros(n_gaps, np.int32)
     for gap in range(n_gaps):
         node, at = 0, gap + first
@@ -237,8 +237,8 @@ def _classify(
 
 @kernel
 def _classify_prefixes(
-    parent: Integers, symbol: Integers, edge: int, starts: Integers, symbols: Integers, nodes: Integers
-) -> Integers:
+    parent: Int32s, symbol: Int32s, edge: int, starts: Int32s, symbols: Int32s, nodes: Int32s
+) -> Int32s:
     classes = np.zeros(len(parent), np.int32)
     for prefix in range(len(parent)):
         node, at = 0, prefix
@@ -256,15 +256,15 @@ def _classify_prefixes(
 
 @kernel
 def _follow(
-    classes: Integers,
-    codes: Integers,
-    parent: Integers,
-    symbol: Integers,
-    depth: Integers,
-    starts: Integers,
-    symbols: Integers,
-    nodes: Integers,
-) -> Integers:
+    classes: Int32s,
+    codes: Int32s,
+    parent: Int32s,
+    symbol: Int32s,
+    depth: Int32s,
+    starts: Int32s,
+    symbols: Int32s,
+    nodes: Int32s,
+) -> Int32s:
     following = np.zeros(len(classes), np.int32)
     context = np.empty(depth.max() + 1, np.int32)  # read away from the gap: newest symbol first
     for pair in range(len(classes)):

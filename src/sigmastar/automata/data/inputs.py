@@ -1,4 +1,7 @@
-"""From what users have to `Strings`: lists of strings, tuples or arrays, or (X, lengths)."""
+"""From what users have to `Strings`: lists of strings, tuples or arrays, or (X, lengths).
+
+The end of a string, where it stands among next symbols.
+"""
 
 from __future__ import annotations
 
@@ -48,3 +51,19 @@ def _refuse_lookalikes(sequences: Any) -> None:
         )
     if not isinstance(sequences, Iterable):
         raise InputError(f"X is {sequences!r}; pass a list of strings, or (X, lengths)")
+
+
+class _End:
+    """There is one, `END`; it equals itself alone, copied and pickled too."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "END"
+
+    def __reduce__(self) -> str:
+        return "END"
+
+
+END = _End()
+"""The end of the string among next symbols: no symbol of an alphabet is equal to it."""

@@ -13,8 +13,9 @@ from typing import TextIO
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Codes, Strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet
+from sigmastar.core.arrays import Int32s
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import TextPath, display_name, text_blocks
 
@@ -116,7 +117,7 @@ def _table(alphabet: Alphabet | None, allow_unknown: bool) -> dict[str, int]:
 
 
 def _sorted(
-    table: dict[str, int], codes: Codes, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]
+    table: dict[str, int], codes: Int32s, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]
 ) -> Strings:
     symbols = sorted(table)
     rank = np.empty(len(symbols), dtype=np.int32)

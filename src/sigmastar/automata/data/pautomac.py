@@ -17,19 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.data.lines import written_codes
-from sigmastar.automata.data.strings import Codes, Strings
-from sigmastar.automata.model.pautomac_machine import read_pautomac_model, write_pautomac_model
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet
+from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import Block, TextPath, display_name, line_blocks, open_text
-
-__all__ = [
-    "read_pautomac",
-    "read_pautomac_model",
-    "read_solution",
-    "write_pautomac",
-    "write_pautomac_model",
-]
 
 LARGEST_ALPHABET = 10_000_000
 _LONGEST_NUMBER = 9
@@ -70,7 +62,7 @@ def write_pautomac(strings: Strings, stream: TextIO) -> None:
         stream.write(" ".join(map(str, (end - start, *strings.codes[start:end].tolist()))) + "\n")
 
 
-def read_solution(path: TextPath) -> NDArray[np.float64]:
+def read_solution(path: TextPath) -> Floats:
     """The probabilities of a test set: their number, then one a line."""
     file, lines = display_name(path), enumerate(open_text(path), 1)
     count = _count(next(lines, (1, ""))[1], file)
@@ -130,7 +122,7 @@ def _header(blocks: Iterator[Block], file: str) -> tuple[int, int, list[Block]]:
     return n_strings, size, [Block(2, rest)] if rest else []
 
 
-def _parse(block: Block, size: int, file: str) -> tuple[NDArray[np.int64], Codes]:
+def _parse(block: Block, size: int, file: str) -> tuple[Int64s, Int32s]:
     """The lengths and the codes of the strings in a block of lines."""
     text = np.frombuffer(block.content, dtype=np.uint8)
     blank = _BLANK[text]
@@ -150,7 +142,7 @@ def _parse(block: Block, size: int, file: str) -> tuple[NDArray[np.int64], Codes
     return lengths, symbols.astype(np.int32)
 
 
-def _numbers(text: NDArray[np.uint8], starts: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.int64]:
+def _numbers(text: NDArray[np.uint8], starts: Indices, ends: Indices) -> Int64s:
     """Horner's rule over the digits of all numbers at once."""
     values = text[starts].astype(np.int64) - 48
     widths = ends - starts

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.pautomac import read_pautomac
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
@@ -25,10 +25,10 @@ END_OF_STRING = -1
 class SpiceTargets:
     """Next symbols with their probabilities; line i is `offsets[i]:offsets[i + 1]` of the flat arrays."""
 
-    denominators: NDArray[np.float64]
-    symbols: NDArray[np.int32]
-    probabilities: NDArray[np.float64]
-    offsets: NDArray[np.int64]
+    denominators: Floats
+    symbols: Int32s
+    probabilities: Floats
+    offsets: Int64s
 
     def __len__(self) -> int:
         return len(self.denominators)

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, Symbol
+from sigmastar.core.arrays import Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
 
-Codes = NDArray[np.int32]
-Offsets = NDArray[np.int64]
+Codes = Int32s
+Offsets = Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Strings:
         return Strings(alphabet, codes, self.offsets)
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         return np.diff(self.offsets)
 
     @property
@@ -96,7 +96,7 @@ class Strings:
     def __iter__(self) -> Iterator[tuple[Symbol, ...]]:
         return (self[index] for index in range(len(self)))
 
-    def select(self, indices: NDArray[np.intp] | Sequence[int]) -> Strings:
+    def select(self, indices: Indices | Sequence[int]) -> Strings:
         """The strings at `indices`, in that order."""
         chosen = np.asarray(indices, dtype=np.int64)
         lengths = self.lengths[chosen]
@@ -115,7 +115,7 @@ class Strings:
             first = end
 
     @property
-    def outcomes(self) -> NDArray[np.int64]:
+    def outcomes(self) -> Int64s:
         """What follows each gap, in corpus order: a symbol's code, or `len(alphabet)` for the end."""
         outcomes = np.full(self.n_gaps, len(self.alphabet), dtype=np.int64)
         inner = np.ones(self.n_gaps, dtype=bool)
@@ -128,13 +128,17 @@ class Strings:
         kept, held = self.split_indices(held_out, rng)
         return self.select(kept), self.select(held)
 
-    def split_indices(
-        self, held_out: float, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def split_indices(self, held_out: float, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
         """The indices of the strings of either part, in order."""
         order = rng.permutation(len(self))
         size = min(max(round(held_out * len(self)), 1), len(self) - 1)
         return np.sort(order[size:]), np.sort(order[:size])
+
+
+def joined(first: Strings, second: Strings) -> Strings:
+    """Two corpora over one alphabet, one after the other."""
+    offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
+    return Strings(first.alphabet, np.concatenate([first.codes, second.codes]), offsets)
 
 
 def require_strings(strings: Strings, purpose: str = "learn from") -> Strings:

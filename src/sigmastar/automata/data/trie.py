@@ -1,6 +1,6 @@
 """Prefix tries: every distinct prefix of a corpus once, level by level.
 
-Inference on a corpus is inference on its trie: equal prefixes share their forward vectors. Nodes are
+Inference on a corpus is inference on its trie: equal prefixes share their forward vectors. Int32s are
 numbered by (depth, symbol, parent), so that the nodes of a level that read the same symbol are
 neighbours and one matrix product serves them all. Node 0 is the empty prefix.
 """
@@ -10,22 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Codes, Offsets, Strings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-
-Nodes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class PrefixTrie:
     """The prefixes of a corpus: `symbol[v]` leads from `parent[v]` to node v."""
 
-    parent: Nodes
-    symbol: Nodes
-    level_starts: Offsets
-    string_node: Nodes  # the node where each string ends
+    parent: Int32s
+    symbol: Int32s
+    level_starts: Int64s
+    string_node: Int32s  # the node where each string ends
 
     @classmethod
     def of(cls, strings: Strings) -> PrefixTrie:
@@ -35,17 +33,17 @@ class PrefixTrie:
     def n_nodes(self) -> int:
         return len(self.parent)
 
-    def end_counts(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def end_counts(self, weights: Floats | None = None) -> Floats:
         """How many strings (or how much weight) end at each node."""
         return np.bincount(self.string_node, weights, minlength=self.n_nodes).astype(np.float64)
 
-    def through_counts(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def through_counts(self, weights: Floats | None = None) -> Floats:
         """How many strings (or how much weight) pass through or end at each node."""
         return _accumulate(self.parent, self.end_counts(weights))
 
 
 @kernel
-def _accumulate(parent: Nodes, ends: NDArray[np.float64]) -> NDArray[np.float64]:
+def _accumulate(parent: Int32s, ends: Floats) -> Floats:
     through = ends.copy()
     for node in range(len(parent) - 1, 0, -1):
         through[parent[node]] += through[node]
@@ -53,7 +51,7 @@ def _accumulate(parent: Nodes, ends: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 @kernel
-def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes, Offsets, Nodes]:
+def _grow(codes: Int32s, offsets: Int64s, n_symbols: int) -> tuple[Int32s, Int32s, Int64s, Int32s]:
     n_strings = len(offsets) - 1
     capacity = len(codes) + 1
     parent, symbol = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
@@ -85,7 +83,7 @@ def _grow(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Nodes, Nodes,
 
 
 @part
-def _sorted_by_symbol(active: Offsets, codes: Codes, offsets: Offsets, depth: int, n_symbols: int) -> Offsets:
+def _sorted_by_symbol(active: Int64s, codes: Int32s, offsets: Int64s, depth: int, n_symbols: int) -> Int64s:
     """Stable sort by the symbol read at `depth`: counting sort, or merge sort for huge alphabets."""
     symbols = np.empty(len(active), np.int64)
     for k in range(len(active)):

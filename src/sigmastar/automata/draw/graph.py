@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.draw import marks
 from sigmastar.automata.draw.layout import Box, arrow, circle_order, ellipse, loop, turned
 from sigmastar.automata.model.automaton import WeightedAutomaton
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Flags, Floats
 
 ARROWS_PER_STATE = 2.5  # without a threshold, about as many as can be read
 LEAST_SHOWN = 0.005  # what would be written as .00
@@ -28,8 +26,8 @@ class Drawing:
     """What is drawn of an automaton: its states in circular order, and the arrows kept."""
 
     states: list[int]
-    initial: Array
-    final: Array
+    initial: Floats
+    final: Floats
     edges: list[marks.Edge]  # heaviest first
     note: str
 
@@ -91,7 +89,7 @@ def select(automaton: WeightedAutomaton, threshold: float | None, max_states: in
     return Drawing(order, automaton.initial[order], automaton.final[order], edges, note)
 
 
-def _importance(automaton: WeightedAutomaton) -> Array:
+def _importance(automaton: WeightedAutomaton) -> Floats:
     """How often a state is visited in expectation; where that diverges, how much weight meets it."""
     step = np.abs(automaton.transitions).sum(axis=0)
     start = np.abs(automaton.initial)
@@ -100,7 +98,7 @@ def _importance(automaton: WeightedAutomaton) -> Array:
     return np.asarray(start + step.sum(axis=0) + step.sum(axis=1))
 
 
-def _readable_threshold(weights: Array) -> float:
+def _readable_threshold(weights: Floats) -> float:
     """The weight of the last arrow that fits, and at least a fiftieth of the heaviest."""
     ordered = np.sort(weights[weights > 0])[::-1]
     if len(ordered) == 0:
@@ -118,7 +116,7 @@ def _edge(automaton: WeightedAutomaton, source: int, target: int, place: dict[in
     )
 
 
-def _note(n_hidden_states: int, weights: Array, shown: NDArray[np.bool_]) -> str:
+def _note(n_hidden_states: int, weights: Floats, shown: Flags) -> str:
     states = "state is" if n_hidden_states == 1 else "states are"
     parts = [f"{n_hidden_states} more {states} not drawn."] if n_hidden_states else []
     n_arrows = int((weights > 0).sum())

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Symbol
+from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.figures import GRID, INK, MUTED, PAPER, SERIES, new_figure, tidy
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-Array = NDArray[np.float64]
 
 END_NAME = "end"
 
@@ -45,13 +45,13 @@ def plot_next_symbols(
     return _draw(table[rows], np.searchsorted(rows, came), [names[row] for row in rows], title)
 
 
-def _rows_to_show(table: Array, came: NDArray[np.integer], max_symbols: int) -> NDArray[np.intp]:
+def _rows_to_show(table: Floats, came: NDArray[np.integer], max_symbols: int) -> Indices:
     weight = np.abs(table).max(axis=1)
     weight[came] += 1.0 + weight.max()
     return np.sort(np.argsort(-weight, kind="stable")[: max(max_symbols, len(np.unique(came)))])
 
 
-def _draw(table: Array, came: NDArray[np.intp], names: list[str], title: str) -> Figure:
+def _draw(table: Floats, came: Indices, names: list[str], title: str) -> Figure:
     n_rows, n_positions = table.shape
     figure = new_figure(min(1.7 + 0.27 * n_positions, 12.0), 1.2 + 0.25 * n_rows)
     axes = figure.subplots()

@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Point = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Int64s
 
 RADIUS = 25.0  # of a state
 HEAD = 9.0  # length of an arrow head
@@ -22,9 +20,9 @@ HEAD = 9.0  # length of an arrow head
 class Curve:
     """A cubic Bezier curve by its four points."""
 
-    points: Array  # 4 x 2
+    points: Floats  # 4 x 2
 
-    def at(self, time: float) -> Point:
+    def at(self, time: float) -> Floats:
         weights = [(1 - time) ** 3, 3 * time * (1 - time) ** 2, 3 * time**2 * (1 - time), time**3]
         return np.asarray(np.array(weights) @ self.points)
 
@@ -34,7 +32,7 @@ class Curve:
         return Box(*path.min(axis=0).tolist(), *path.max(axis=0).tolist())
 
     @property
-    def direction_at_end(self) -> Point:
+    def direction_at_end(self) -> Floats:
         return unit(self.points[3] - self.points[2])
 
 
@@ -48,7 +46,7 @@ class Box:
     bottom: float
 
     @classmethod
-    def around(cls, centre: Point, width: float, height: float) -> Box:
+    def around(cls, centre: Floats, width: float, height: float) -> Box:
         x, y = float(centre[0]), float(centre[1])
         return cls(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
 
@@ -58,7 +56,7 @@ class Box:
         return max(width, 0.0) * max(height, 0.0)
 
 
-def circle_order(weights: Array, first: int, n_starts: int = 8) -> list[int]:
+def circle_order(weights: Floats, first: int, n_starts: int = 8) -> list[int]:
     """An order of the states around a circle, from `first`, that keeps heavy arrows short.
 
     The best of several descents, each from another shuffle (the same ones every time).
@@ -71,14 +69,14 @@ def circle_order(weights: Array, first: int, n_starts: int = 8) -> list[int]:
     return [int(state) for state in min(found, key=lambda order: _length(order, symmetric))]
 
 
-def _length(order: NDArray[np.int64], symmetric: Array) -> float:
+def _length(order: Int64s, symmetric: Floats) -> float:
     """sum_ij weight_ij * steps between i and j along the circle."""
     n = len(order)
     apart = np.abs(np.arange(n)[:, None] - np.arange(n))
     return float((symmetric[np.ix_(order, order)] * np.minimum(apart, n - apart)).sum())
 
 
-def _descended(order: NDArray[np.int64], symmetric: Array) -> NDArray[np.int64]:
+def _descended(order: Int64s, symmetric: Floats) -> Int64s:
     """Swap two states or reverse a run while that shortens the whole; the first state stays."""
     best, improved = _length(order, symmetric), True
     while improved:
@@ -92,17 +90,17 @@ def _descended(order: NDArray[np.int64], symmetric: Array) -> NDArray[np.int64]:
     return order
 
 
-def _swapped(order: NDArray[np.int64], i: int, j: int) -> NDArray[np.int64]:
+def _swapped(order: Int64s, i: int, j: int) -> Int64s:
     candidate = order.copy()
     candidate[[i, j]] = candidate[[j, i]]
     return candidate
 
 
-def _reversed(order: NDArray[np.int64], i: int, j: int) -> NDArray[np.int64]:
+def _reversed(order: Int64s, i: int, j: int) -> Int64s:
     return np.concatenate([order[:i], order[i : j + 1][::-1], order[j + 1 :]])
 
 
-def ellipse(n: int) -> tuple[Array, Array]:
+def ellipse(n: int) -> tuple[Floats, Floats]:
     """Positions of n states from the left, clockwise, around the origin; and the way out at each."""
     if n == 1:
         return np.zeros((1, 2)), np.array([[-1.0, 0.0]])
@@ -112,7 +110,7 @@ def ellipse(n: int) -> tuple[Array, Array]:
     return way * reach, way
 
 
-def arrow(start: Point, end: Point) -> Curve:
+def arrow(start: Floats, end: Floats) -> Curve:
     """From the rim of one state to the rim of another, bent to the left."""
     across = end - start
     distance = float(np.hypot(*across))
@@ -124,7 +122,7 @@ def arrow(start: Point, end: Point) -> Curve:
     return Curve(np.array([leave, first, second, arrive]))
 
 
-def loop(centre: Point, way: Point) -> Curve:
+def loop(centre: Floats, way: Floats) -> Curve:
     """From a state to itself, outside."""
     left, right = turned(way, -0.42), turned(way, 0.42)
     leave, arrive = centre + left * (RADIUS + 1), centre + right * (RADIUS + 2)
@@ -132,14 +130,14 @@ def loop(centre: Point, way: Point) -> Curve:
     return Curve(np.array([leave, centre + turned(way, -0.5) * far, centre + turned(way, 0.5) * far, arrive]))
 
 
-def beyond(curve: Curve, way: Point, width: float, height: float) -> Point:
+def beyond(curve: Curve, way: Floats, width: float, height: float) -> Floats:
     """Where a label stands outside a loop."""
     room = min(half / max(abs(part), 1e-9) for half, part in zip((width / 2, height / 2), way, strict=True))
     aslant = 2 * abs(float(way[0] * way[1]))  # there the shoulder of the loop stands beside its tip
     return np.asarray(curve.at(0.5) + way * (room + 4 + 9 * aslant))
 
 
-def place_label(curve: Curve, width: float, height: float, taken: list[Box]) -> Point:
+def place_label(curve: Curve, width: float, height: float, taken: list[Box]) -> Floats:
     """The point on the curve, near its middle if it can be, where a label covers least."""
     times = (0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74)
 
@@ -150,10 +148,10 @@ def place_label(curve: Curve, width: float, height: float, taken: list[Box]) -> 
     return curve.at(min(times, key=cost))
 
 
-def unit(vector: Point) -> Point:
+def unit(vector: Floats) -> Floats:
     return np.asarray(vector / max(float(np.hypot(*vector)), 1e-12))
 
 
-def turned(vector: Point, angle: float) -> Point:
+def turned(vector: Floats, angle: float) -> Floats:
     c, s = np.cos(angle), np.sin(angle)
     return np.array([c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]])

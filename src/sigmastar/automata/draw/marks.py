@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.draw.layout import HEAD, RADIUS, Box, Curve, beyond, place_label
+from sigmastar.core.arrays import Floats
 from sigmastar.core.figures import FONT, GRID, INK, MUTED, PAPER, SERIES, css_colour
-
-Array = NDArray[np.float64]
 
 SYMBOLS_PER_ARROW = 3
 CHARACTER, LINE = 6.1, 16.0  # width of a character and height of a label
@@ -55,7 +53,7 @@ def arrow(edge: Edge, curve: Curve, share: float, states: Sequence[int]) -> str:
     )
 
 
-def label(edge: Edge, curve: Curve, way: Array, taken: list[Box]) -> str:
+def label(edge: Edge, curve: Curve, way: Floats, taken: list[Box]) -> str:
     """The heaviest symbols of an arrow, where they cover least; their box is added to `taken`."""
     named = [pair for pair in edge.symbols[:SYMBOLS_PER_ARROW] if abs(pair[1]) >= 0.1 * edge.weight]
     more = sum(abs(weight) >= 0.005 for _, weight in edge.symbols[len(named) :])
@@ -76,7 +74,7 @@ def label(edge: Edge, curve: Curve, way: Array, taken: list[Box]) -> str:
     )
 
 
-def entry(centre: Array, way: Array, weight: float, taken: list[Box]) -> str:
+def entry(centre: Floats, way: Floats, weight: float, taken: list[Box]) -> str:
     """A short arrow into a state from nowhere, with the initial weight."""
     start, end = centre + way * (RADIUS + 30), centre + way * (RADIUS + 2)
     curve = Curve(np.array([start, start + (end - start) / 3, start + (end - start) * 2 / 3, end]))
@@ -90,7 +88,7 @@ def entry(centre: Array, way: Array, weight: float, taken: list[Box]) -> str:
     )
 
 
-def state(number: int, centre: Array, final: float) -> str:
+def state(number: int, centre: Floats, final: float) -> str:
     """A disc with the number of the state; the ring is filled as far as its final weight goes."""
     x, y, r = f"{centre[0]:.1f}", f"{centre[1]:.1f}", RADIUS - 2.5
     share = min(abs(final), 1.0)
@@ -111,7 +109,7 @@ def state(number: int, centre: Array, final: float) -> str:
     )
 
 
-def state_box(centre: Array) -> Box:
+def state_box(centre: Floats) -> Box:
     return Box.around(centre, 2 * RADIUS + 8, 2 * RADIUS + 8)
 
 

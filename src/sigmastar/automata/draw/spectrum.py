@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.figures import INK, MUTED, SERIES, new_figure, plain_log_ticks, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 @runtime_checkable
@@ -61,7 +60,7 @@ def plot_spectrum(
     return figure
 
 
-def _draw_values(axes: Axes, values: Array, noise_level: float | None, chosen: int | None) -> None:
+def _draw_values(axes: Axes, values: Floats, noise_level: float | None, chosen: int | None) -> None:
     tidy(axes, "Singular spectrum", "rank", "singular value")
     ranks = np.arange(1, len(values) + 1)
     positive = values > 0
@@ -85,7 +84,7 @@ def _draw_values(axes: Axes, values: Array, noise_level: float | None, chosen: i
     _whole_ticks(axes)
 
 
-def _draw_scores(axes: Axes, tried: Array, held_out: Array, chosen: int | None, score_name: str) -> None:
+def _draw_scores(axes: Axes, tried: Floats, held_out: Floats, chosen: int | None, score_name: str) -> None:
     tidy(axes, "Held-out evidence", "rank", score_name)
     axes.plot(tried, held_out, color=SERIES[2], linewidth=1.4, marker="o", markersize=4, zorder=2)
     for index in np.flatnonzero(tried == chosen):
@@ -141,7 +140,7 @@ def _whole_ticks(axes: Axes) -> None:
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8, min_n_ticks=1))
 
 
-def _scored(candidates: ArrayLike | None, scores: ArrayLike | None) -> tuple[Array, Array]:
+def _scored(candidates: ArrayLike | None, scores: ArrayLike | None) -> tuple[Floats, Floats]:
     """Ranks that were tried with their finite scores, in order."""
     if candidates is None or scores is None:
         return np.zeros(0), np.zeros(0)

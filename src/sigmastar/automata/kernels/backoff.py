@@ -8,26 +8,22 @@ Only the outcomes seen in a context are stored, in rows sorted by outcome.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 @kernel
 def outcome_probabilities(
-    contexts: Integers,
-    outcomes: Integers,
-    parent: Integers,
-    row_starts: Longs,
-    row_outcomes: Integers,
-    own: Array,
-    backoff: Array,
+    contexts: Int32s,
+    outcomes: Int32s,
+    parent: Int32s,
+    row_starts: Int64s,
+    row_outcomes: Int32s,
+    own: Floats,
+    backoff: Floats,
     n_outcomes: int,
-) -> Array:
+) -> Floats:
     """p(outcome | context) for pairs of them; an unknown outcome (negative) has none."""
     result = np.zeros(len(contexts))
     for pair in range(len(contexts)):
@@ -54,14 +50,14 @@ def outcome_probabilities(
 
 @kernel
 def outcome_distributions(
-    contexts: Integers,
-    parent: Integers,
-    row_starts: Longs,
-    row_outcomes: Integers,
-    own: Array,
-    backoff: Array,
+    contexts: Int32s,
+    parent: Int32s,
+    row_starts: Int64s,
+    row_outcomes: Int32s,
+    own: Floats,
+    backoff: Floats,
     n_outcomes: int,
-) -> Array:
+) -> Floats:
     """p(. | context) for each context, as rows that sum to one."""
     result = np.empty((len(contexts), n_outcomes))
     for row in range(len(contexts)):

@@ -11,23 +11,17 @@ Nodes are taken in tiles of one symbol, so that what is gathered for a product s
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
-
-Array = NDArray[Any]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 _FEW = 6  # so few rows are quicker by hand than by a library call
 _TILE = 256
 
 
 @kernel
-def _tile_end(symbol: Integers, first: int, level_end: int) -> int:
+def _tile_end(symbol: Int32s, first: int, level_end: int) -> int:
     """Where the nodes that share the symbol of `first` end, a tile at most."""
     end = first + 1
     limit = min(level_end, first + _TILE)
@@ -37,7 +31,7 @@ def _tile_end(symbol: Integers, first: int, level_end: int) -> int:
 
 
 @part
-def _gather(vectors: Array, inverses: Array, parent: Integers, first: int, end: int, gathered: Array) -> None:
+def _gather(vectors: Array, inverses: Array, parent: Int32s, first: int, end: int, gathered: Array) -> None:
     """The vectors of the parents of nodes first .. end - 1, made to sum to one."""
     n_states = vectors.shape[1]
     for row in range(end - first):
@@ -49,7 +43,7 @@ def _gather(vectors: Array, inverses: Array, parent: Integers, first: int, end: 
 
 @part
 def _gather_over(
-    vectors: Array, inverses: Array, parent: Integers, first: int, end: int, gathered: Array
+    vectors: Array, inverses: Array, parent: Int32s, first: int, end: int, gathered: Array
 ) -> None:
     """The same over the normalisers of nodes first .. end - 1."""
     n_states = vectors.shape[1]
@@ -61,7 +55,7 @@ def _gather_over(
 
 
 @part
-def _scatter(lifted: Array, inverses: Array, parents: Integers, first: int, vectors: Array) -> None:
+def _scatter(lifted: Array, inverses: Array, parents: Int32s, first: int, vectors: Array) -> None:
     """Add each vector, over its normaliser, to that of its parent; these are numbered from `first` on."""
     n_states = vectors.shape[1]
     for row in range(len(parents)):
@@ -117,9 +111,9 @@ def _sum(vectors: Array, scales: Array, inverses: Array, first: int, end: int) -
 
 @part
 def _forward(
-    parent: Integers,
-    symbol: Integers,
-    level_starts: Longs,
+    parent: Int32s,
+    symbol: Int32s,
+    level_starts: Int64s,
     initial: Array,
     transitions: Array,
     vectors: Array,
@@ -146,7 +140,7 @@ def _forward(
 
 @kernel
 def forward_pass(
-    parent: Integers, symbol: Integers, level_starts: Longs, initial: Array, transitions: Array
+    parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Array, transitions: Array
 ) -> tuple[Array, Array]:
     """Normalised forward vectors of all nodes, and their normalisers."""
     vectors = np.empty((len(parent), len(initial)), initial.dtype)
@@ -189,9 +183,9 @@ def _stop(
 
 @kernel
 def expected_counts(
-    parent: Integers,
-    symbol: Integers,
-    level_starts: Longs,
+    parent: Int32s,
+    symbol: Int32s,
+    level_starts: Int64s,
     ends: Array,
     initial: Array,
     transitions: Array,

@@ -15,13 +15,9 @@ has grown beyond `FARTHEST` all the same is replaced by W_r'.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 CELLS = 1 << 20  # next-symbol weights held at a time
 FARTHEST = 1e100  # what `one` does not see of a state may grow without bound; from here it starts anew
@@ -29,19 +25,19 @@ FARTHEST = 1e100  # what `one` does not see of a state may grow without bound; f
 
 @kernel
 def filter_trie(
-    parent: Integers,
-    symbol: Integers,
-    level_starts: Longs,
-    classes: Integers,
-    edge_backoff: Array,
-    end_backoff: Array,
-    initial: Array,
-    transitions: Array,
-    readout: Array,
-    restarts: Array,
-    mixing: Array,
-    predictions: Array,
-) -> tuple[Array, Array]:
+    parent: Int32s,
+    symbol: Int32s,
+    level_starts: Int64s,
+    classes: Int32s,
+    edge_backoff: Floats,
+    end_backoff: Floats,
+    initial: Floats,
+    transitions: Floats,
+    readout: Floats,
+    restarts: Floats,
+    mixing: Floats,
+    predictions: Floats,
+) -> tuple[Floats, Floats]:
     """Filter every prefix of a trie.
 
     `readout` has a column `A_y one` for each symbol and `final` last; `edge_backoff[v]` is
@@ -82,7 +78,7 @@ def filter_trie(
 
 
 @kernel
-def sums_along(parent: Integers, values: Array) -> Array:
+def sums_along(parent: Int32s, values: Floats) -> Floats:
     """For each node of a trie the sum of the values on the way to it, its own included."""
     sums = values.copy()
     for node in range(1, len(parent)):
@@ -91,7 +87,7 @@ def sums_along(parent: Integers, values: Array) -> Array:
 
 
 @fast_kernel
-def _dot(first: Array, second: Array) -> float:
+def _dot(first: Floats, second: Floats) -> float:
     total = 0.0
     for k in range(len(first)):
         total += first[k] * second[k]
@@ -99,7 +95,7 @@ def _dot(first: Array, second: Array) -> float:
 
 
 @part
-def _pull_back(state: Array, factor: float, share: float, restart: Array) -> None:
+def _pull_back(state: Floats, factor: float, share: float, restart: Floats) -> None:
     """state <- factor state + share restart, in place; the restart alone if that strays too far."""
     is_near = True
     for k in range(len(state)):
@@ -111,7 +107,7 @@ def _pull_back(state: Array, factor: float, share: float, restart: Array) -> Non
 
 
 @part
-def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
+def _read_out(states: Floats, readout: Floats, predictions: Floats) -> Floats:
     """What the clipped weights of all outcomes sum to in each state; q into `predictions` if it has rows.
 
     A piece of the states at a time: with a large alphabet the weights of a whole level may be too many.
@@ -134,7 +130,7 @@ def _read_out(states: Array, readout: Array, predictions: Array) -> Array:
 
 
 @part
-def _move(states: Array, parents: Integers, symbols: Integers, transitions: Array) -> Array:
+def _move(states: Floats, parents: Int32s, symbols: Int32s, transitions: Floats) -> Floats:
     """The state of each parent times the operator of its symbol; zero for unknown symbols."""
     n_states = states.shape[1]
     moved = np.zeros((len(parents), n_states), states.dtype)

@@ -8,24 +8,21 @@ where q_i and g_i are the probabilities of a step under both, w_i how often it w
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.jit import fast_kernel
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
 
 
 @fast_kernel
 def climb_rates(
-    cells: Integers,
-    weights: Array,
-    first: Array,
-    second: Array,
-    prior: Array,
+    cells: Int32s,
+    weights: Floats,
+    first: Floats,
+    second: Floats,
+    prior: Floats,
     strength: float,
     n_rounds: int,
-) -> Array:
+) -> Floats:
     """The rate of the second predictor in each cell, from its `prior` rate."""
     totals = np.full(len(prior), strength)
     for step in range(len(cells)):
@@ -43,7 +40,7 @@ def climb_rates(
 
 @fast_kernel
 def climb_rate(
-    weights: Array, first: Array, second: Array, prior: float, strength: float, n_rounds: int
+    weights: Floats, first: Floats, second: Floats, prior: float, strength: float, n_rounds: int
 ) -> float:
     """The same for one cell, which a processor can take several steps at a time in."""
     total, rate = strength + weights.sum(), prior
@@ -57,7 +54,7 @@ def climb_rate(
 
 
 @fast_kernel
-def mixed_logs(cells: Integers, first: Array, second: Array, rates: Array) -> Array:
+def mixed_logs(cells: Int32s, first: Floats, second: Floats, rates: Floats) -> Floats:
     """The log-probability of every step."""
     logs = np.empty(len(cells))
     for step in range(len(cells)):
@@ -67,7 +64,9 @@ def mixed_logs(cells: Integers, first: Array, second: Array, rates: Array) -> Ar
 
 
 @fast_kernel
-def mixed_log_likelihood(cells: Integers, weights: Array, first: Array, second: Array, rates: Array) -> float:
+def mixed_log_likelihood(
+    cells: Int32s, weights: Floats, first: Floats, second: Floats, rates: Floats
+) -> float:
     total = 0.0
     for step in range(len(cells)):
         rate = rates[cells[step]]

@@ -10,18 +10,15 @@ For a table of counts C with non-zero entries (r, c) and a model value v[r, c] =
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.jit import fast_kernel
-
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 
 @fast_kernel
 def mixture_sums(
-    rows: Longs, columns: Longs, counts: Array, left: Array, right: Array
-) -> tuple[Array, Array, float]:
+    rows: Int64s, columns: Int64s, counts: Floats, left: Floats, right: Floats
+) -> tuple[Floats, Floats, float]:
     """Left sums, right sums (transposed: columns x n) and the log-likelihood; `right` is columns x n too."""
     n = left.shape[1]
     left_sums, right_sums = np.zeros_like(left), np.zeros_like(right)
@@ -42,7 +39,7 @@ def mixture_sums(
 
 
 @fast_kernel
-def left_sums_only(rows: Longs, columns: Longs, counts: Array, left: Array, right: Array) -> Array:
+def left_sums_only(rows: Int64s, columns: Int64s, counts: Floats, left: Floats, right: Floats) -> Floats:
     """The left sums alone, for one run of entries."""
     n = left.shape[1]
     sums = np.zeros_like(left)

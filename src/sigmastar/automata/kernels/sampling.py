@@ -11,25 +11,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Integers = NDArray[np.int64]
 
 
 class MoveTables(NamedTuple):
     """The moves of state q are `starts[q]:starts[q + 1]`; symbol -1 is the stop."""
 
-    starts: Integers
-    cumulative: Array
-    symbol: Codes
-    target: Integers
+    starts: Int64s
+    cumulative: Floats
+    symbol: Int32s
+    target: Int64s
 
     @classmethod
-    def of(cls, transitions: Array, final: Array) -> MoveTables:
+    def of(cls, transitions: Floats, final: Floats) -> MoveTables:
         """Only moves of positive weight are kept, so that sparse automata have short tables."""
         n_states = len(final)
         source, symbol, target = np.nonzero(transitions.transpose(1, 0, 2) > 0)
@@ -44,7 +40,7 @@ class MoveTables(NamedTuple):
 
 
 @kernel
-def running_sums(weights: Array, starts: Integers) -> Array:
+def running_sums(weights: Floats, starts: Int64s) -> Floats:
     """Running sums that begin anew at each of `starts`."""
     sums = np.empty_like(weights)
     for row in range(len(starts) - 1):
@@ -56,7 +52,7 @@ def running_sums(weights: Array, starts: Integers) -> Array:
 
 
 @kernel
-def invert(cumulative: Array, first: int, end: int, uniform: float) -> int:
+def invert(cumulative: Floats, first: int, end: int, uniform: float) -> int:
     """The position in first..end-1 of the part of a cumulative table that `uniform` falls into."""
     aim = uniform * cumulative[end - 1]
     low, high = first, end - 1
@@ -71,8 +67,8 @@ def invert(cumulative: Array, first: int, end: int, uniform: float) -> int:
 
 @kernel
 def walk_states(
-    start_table: Array, tables: MoveTables, n_strings: int, rng: np.random.Generator, max_length: int
-) -> tuple[Codes, Integers]:
+    start_table: Floats, tables: MoveTables, n_strings: int, rng: np.random.Generator, max_length: int
+) -> tuple[Int32s, Int64s]:
     """Codes and offsets of strings read off random walks; `start_table` is cumulative over the states."""
     starts, cumulative, symbol, target = tables
     codes, offsets = np.empty(max(16 * n_strings, 16), np.int32), np.zeros(n_strings + 1, np.int64)
@@ -94,14 +90,14 @@ def walk_states(
 
 @kernel
 def draw_symbols(
-    initial: Array,
-    transitions: Array,
-    next_weights: Array,
+    initial: Floats,
+    transitions: Floats,
+    next_weights: Floats,
     by_ratio: bool,
     n_strings: int,
     rng: np.random.Generator,
     max_length: int,
-) -> tuple[Codes, Integers]:
+) -> tuple[Int32s, Int64s]:
     """Codes and offsets of strings drawn symbol by symbol; the last column of `next_weights` is the stop."""
     n_moves = next_weights.shape[1]
     codes, offsets = np.empty(max(16 * n_strings, 16), np.int32), np.zeros(n_strings + 1, np.int64)
@@ -122,7 +118,7 @@ def draw_symbols(
 
 
 @part
-def _clipped_sums(vector: Array, next_weights: Array, by_ratio: bool) -> Array:
+def _clipped_sums(vector: Floats, next_weights: Floats, by_ratio: bool) -> Floats:
     n_states, n_moves = next_weights.shape
     sums = np.zeros(n_moves)
     for state in range(n_states):
@@ -142,7 +138,7 @@ def _clipped_sums(vector: Array, next_weights: Array, by_ratio: bool) -> Array:
 
 
 @part
-def _advance(vector: Array, matrix: Array) -> Array:
+def _advance(vector: Floats, matrix: Floats) -> Floats:
     """`vector . matrix` up to a positive factor: only its direction matters here."""
     result = np.zeros_like(vector)
     largest = 0.0
@@ -154,7 +150,7 @@ def _advance(vector: Array, matrix: Array) -> Array:
 
 
 @kernel
-def _with_room(codes: Codes, n_codes: int) -> Codes:
+def _with_room(codes: Int32s, n_codes: int) -> Int32s:
     if n_codes < len(codes):
         return codes
     larger = np.empty(2 * len(codes), np.int32)

@@ -5,27 +5,29 @@
 Signed operators rule out logarithms inside the recursion, so vectors are kept as mantissas with a
 power of two beside them: `value = mantissa * 2 ** exponent`, exact at any length. The recursion runs
 over the prefix trie, one matrix product for all nodes of a level that read the same symbol.
+
+All vectors of one string, and the trie nodes along strings.
+
+    forward:   v(0) = initial,  v(t) = v(t - 1) A_xt          backward:  u(T) = final,  u(t - 1) = A_xt u(t)
+
+A vector is a row of mantissas and a power of two, `vector = mantissas * 2 ** exponent`, so that it
+stays finite at any length.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Nodes = NDArray[np.int32]
-Integers = NDArray[np.int64]
-
 
 _TILE = 256  # nodes at a time: what is gathered for a product stays in the cache
 
 
 @kernel
 def trie_values(
-    parent: Nodes, symbol: Nodes, level_starts: Integers, initial: Array, transitions: Array, finals: Array
-) -> tuple[Array, Integers]:
+    parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Floats, transitions: Floats, finals: Floats
+) -> tuple[Floats, Int64s]:
     """Mantissas (nodes x final vectors) and exponents (nodes) of `forward(node) . final`."""
     n_nodes, n_states, widest = len(parent), len(initial), 0
     for level in range(len(level_starts) - 1):
@@ -59,7 +61,7 @@ def trie_values(
 
 
 @part
-def _gather(vectors: Array, parents: Nodes, first: int, gathered: Array) -> None:
+def _gather(vectors: Floats, parents: Int32s, first: int, gathered: Floats) -> None:
     """The vectors of some parents, which are numbered from `first` on."""
     n_states = vectors.shape[1]
     for row in range(len(parents)):
@@ -69,7 +71,7 @@ def _gather(vectors: Array, parents: Nodes, first: int, gathered: Array) -> None
 
 
 @kernel
-def _rescale(vector: Array) -> int:
+def _rescale(vector: Floats) -> int:
     """Divide by a power of two, in place, where entries leave a safe range; return the exponent."""
     largest = 0.0
     for value in vector:
@@ -80,3 +82,67 @@ def _rescale(vector: Array) -> int:
     for k in range(len(vector)):
         vector[k] = np.ldexp(vector[k], -exponent)
     return exponent
+
+
+@kernel
+def forward_vectors(codes: Int32s, initial: Floats, transitions: Floats) -> tuple[Floats, Int64s]:
+    """The vectors before, between and after the symbols: (length + 1) rows; unknown symbols give zeros."""
+    length, n_states = len(codes), len(initial)
+    rows, exponents = np.zeros((length + 1, n_states)), np.zeros(length + 1, np.int64)
+    rows[0] = initial
+    exponents[0] = _normalise(rows[0])
+    for t in range(length):
+        if codes[t] >= 0:
+            matrix = transitions[codes[t]]
+            for state in range(n_states):
+                weight = rows[t, state]
+                for target in range(n_states):
+                    rows[t + 1, target] += weight * matrix[state, target]
+        exponents[t + 1] = exponents[t] + _normalise(rows[t + 1])
+    return rows, exponents
+
+
+@kernel
+def backward_vectors(codes: Int32s, transitions: Floats, final: Floats) -> tuple[Floats, Int64s]:
+    """The same from the end: row t is `A_x(t+1) .. A_xT final`."""
+    length, n_states = len(codes), len(final)
+    rows, exponents = np.zeros((length + 1, n_states)), np.zeros(length + 1, np.int64)
+    rows[length] = final
+    exponents[length] = _normalise(rows[length])
+    for t in range(length - 1, -1, -1):
+        if codes[t] >= 0:
+            matrix = transitions[codes[t]]
+            for state in range(n_states):
+                total = 0.0
+                for target in range(n_states):
+                    total += matrix[state, target] * rows[t + 1, target]
+                rows[t, state] = total
+        exponents[t] = exponents[t + 1] + _normalise(rows[t])
+    return rows, exponents
+
+
+@kernel
+def _normalise(vector: Floats) -> int:
+    """Bring the largest entry into [1, 2), in place; return the power of two that was taken out."""
+    largest = 0.0
+    for value in vector:
+        largest = max(largest, abs(value))
+    if largest == 0.0:
+        return 0
+    exponent = int(np.floor(np.log2(largest)))
+    for k in range(len(vector)):
+        vector[k] = np.ldexp(vector[k], -exponent)
+    return exponent
+
+
+@kernel
+def gap_nodes(parent: Int32s, string_node: Int32s, offsets: Int64s) -> Int32s:
+    """The trie node at every gap of every string, in corpus order."""
+    n_strings = len(string_node)
+    nodes = np.empty(offsets[-1] + n_strings, np.int32)
+    for i in range(n_strings):
+        node = string_node[i]
+        for gap in range(offsets[i + 1] + i, offsets[i] + i - 1, -1):
+            nodes[gap] = node
+            node = parent[node]
+    return nodes

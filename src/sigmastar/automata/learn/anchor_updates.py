@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
@@ -33,8 +32,7 @@ from sigmastar.automata.learn.mixing import START_RATE
 from sigmastar.automata.learn.rank_search import backoff_of
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Int64s
 
 _EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 20, 15, 8, 30
 _MEMBERSHIP_PRIOR = 10.0
@@ -47,9 +45,9 @@ class AnchorModel:
     """A proper automaton on anchors, and the mix of anchors that each context class stands for."""
 
     automaton: WeightedAutomaton
-    memberships: Array
+    memberships: Floats
 
-    def filtered(self, counts: ContextCounts, mixing: Array | None = None) -> FilteredAutomaton:
+    def filtered(self, counts: ContextCounts, mixing: Floats | None = None) -> FilteredAutomaton:
         if mixing is None:
             mixing = np.full(len(self.memberships), START_RATE)
         mass = np.ones(self.automaton.n_states)
@@ -81,10 +79,10 @@ def learn_again(model: AnchorModel, contexts: ContextModel, strings: Strings) ->
 class _Table:
     """The counts C of past and future classes by their non-zero entries."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    counts: Array
-    column_frequencies: Array
+    rows: Int64s
+    columns: Int64s
+    counts: Floats
+    column_frequencies: Floats
 
     @classmethod
     def of(cls, counts: ContextCounts) -> _Table:
@@ -92,7 +90,7 @@ class _Table:
         frequencies = (counts.future_counts + 1e-3) / (counts.future_counts + 1e-3).sum()
         return cls(rows, columns, counts.counts.astype(float), frequencies)
 
-    def fit_emissions(self, mixes: Array, emissions: Array, n_steps: int) -> Array:
+    def fit_emissions(self, mixes: Floats, emissions: Floats, n_steps: int) -> Floats:
         """K, kept as futures x anchors, columns summing to one."""
         for _ in range(n_steps):
             _, sums, _ = mixture_sums(self.rows, self.columns, self.counts, mixes, emissions)
@@ -101,7 +99,7 @@ class _Table:
             emissions = (1.0 - _BACKGROUND) * emissions + _BACKGROUND * self.column_frequencies[:, None]
         return emissions
 
-    def fit_memberships(self, prior: Array, emissions: Array, n_steps: int) -> Array:
+    def fit_memberships(self, prior: Floats, emissions: Floats, n_steps: int) -> Floats:
         mixes = prior
         for _ in range(n_steps):
             sums, _, _ = mixture_sums(self.rows, self.columns, self.counts, mixes, emissions)
@@ -110,7 +108,7 @@ class _Table:
 
 
 def _with_moves(
-    contexts: ContextModel, mixes: Array, emissions: Array, start: WeightedAutomaton
+    contexts: ContextModel, mixes: Floats, emissions: Floats, start: WeightedAutomaton
 ) -> AnchorModel:
     moves, stops = _fit_moves(contexts, mixes, emissions, start)
     first = mixes[contexts.counts.pasts.start]
@@ -118,8 +116,8 @@ def _with_moves(
 
 
 def _fit_moves(
-    contexts: ContextModel, mixes: Array, emissions: Array, start: WeightedAutomaton
-) -> tuple[Array, Array]:
+    contexts: ContextModel, mixes: Floats, emissions: Floats, start: WeightedAutomaton
+) -> tuple[Floats, Floats]:
     """T and f by multiplicative updates; the rows of all T_a and f together sum to one."""
     counts, n = contexts.counts, start.n_states
     symbols, entries = _entries_by_symbol(counts)
@@ -143,7 +141,7 @@ def _fit_moves(
 
 def _entries_by_symbol(
     counts: ContextCounts,
-) -> tuple[list[int], list[tuple[NDArray[np.int64], NDArray[np.int64], Array]]]:
+) -> tuple[list[int], list[tuple[Int64s, Int64s, Floats]]]:
     """The non-zero entries of each slice C_a, for the symbols that occur."""
     area = counts.pasts.n_classes * counts.futures.n_classes
     symbol, place = np.divmod(counts.slice_keys, area)
@@ -155,6 +153,6 @@ def _entries_by_symbol(
     return symbol[starts].tolist(), entries
 
 
-def _rows_to_one(matrix: Array) -> Array:
-    rows: Array = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
+def _rows_to_one(matrix: Floats) -> Floats:
+    rows: Floats = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300)
     return rows

@@ -8,13 +8,11 @@ on a out of q. The mass coordinate counts `MASS_WEIGHT` times, so that probabili
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.learn.context_model import ContextModel
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 from sigmastar.optimise.nonnegative import nonnegative_least_squares, successive_projection
-
-Array = NDArray[np.float64]
 
 MASS_WEIGHT = 10.0
 _MIN_COUNT = 100  # of a class that may become a state
@@ -22,7 +20,7 @@ _SHRINKAGE = 50.0  # classes with this count are drawn half-way to the mean stat
 _BACKGROUND = 0.02  # the share of every move that is left to chance, so that EM can leave zeros
 
 
-def anchor_states(contexts: ContextModel) -> Array:
+def anchor_states(contexts: ContextModel) -> Floats:
     """The states of as many extreme classes as there are dimensions, rarer classes shrunk to the mean.
 
     Rare classes are asked where frequent ones span too little, and a state is taken twice where all do.
@@ -37,21 +35,21 @@ def anchor_states(contexts: ContextModel) -> Array:
     return np.asarray(anchors[np.arange(n) % len(anchors)])
 
 
-def shrunk_states(contexts: ContextModel) -> Array:
+def shrunk_states(contexts: ContextModel) -> Floats:
     counts = contexts.counts.past_counts
     states = contexts.states * (counts / (counts + _SHRINKAGE))[:, None]
     states[:, 0] = 1.0
     return states
 
 
-def memberships(anchors: Array, states: Array) -> Array:
+def memberships(anchors: Floats, states: Floats) -> Floats:
     """Each state as a non-negative mix of the anchors."""
     weight = np.ones(anchors.shape[1])
     weight[0] = MASS_WEIGHT
     return nonnegative_least_squares(anchors * weight, states * weight)
 
 
-def to_probabilistic(contexts: ContextModel, anchors: Array) -> WeightedAutomaton:
+def to_probabilistic(contexts: ContextModel, anchors: Floats) -> WeightedAutomaton:
     """The proper automaton on the anchors that follows the spectral operators most closely."""
     spectral, n = contexts.automaton, len(anchors)
     targets = np.einsum("qi,aij->aqj", anchors, spectral.transitions)
@@ -62,16 +60,16 @@ def to_probabilistic(contexts: ContextModel, anchors: Array) -> WeightedAutomato
     return WeightedAutomaton(spectral.alphabet, starts / starts.sum(), moves, stops)
 
 
-def background(contexts: ContextModel) -> Array:
+def background(contexts: ContextModel) -> Floats:
     """How often each symbol, and the end, occurs."""
     counts = contexts.counts
     _, outcomes, numbers = counts.next_symbols()
     frequencies = np.bincount(outcomes, numbers, len(counts.strings_like.alphabet) + 1)
-    shares: Array = frequencies / frequencies.sum()
+    shares: Floats = frequencies / frequencies.sum()
     return shares
 
 
-def _leave_to_chance(moves: Array, stops: Array, frequencies: Array) -> tuple[Array, Array]:
+def _leave_to_chance(moves: Floats, stops: Floats, frequencies: Floats) -> tuple[Floats, Floats]:
     leaving = moves.sum(axis=(0, 2)) + stops
     leaving = np.where(leaving > 0, leaving, 1.0)
     n = len(stops)

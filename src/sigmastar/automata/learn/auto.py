@@ -17,10 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.counts.backoff import Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.counts.ngram_smoothing import Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
@@ -42,9 +41,9 @@ from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.rank import RankEvidence, count_above
 
-Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 CLASSES = (300, 1500)
@@ -235,7 +234,7 @@ class _Filter:
 
     pasts: ContextTrie
     smoothing: Smoothing
-    mixing: Array
+    mixing: Floats
     score: float
 
     def learnt_from(self, automaton: WeightedAutomaton, strings: Strings) -> FilteredAutomaton:
@@ -260,9 +259,7 @@ def _best_filter(setting: _Setting, automaton: WeightedAutomaton, strings: Strin
     return _Filter(pasts, best, tuned.mixing, held_out_score(tuned, setting.held_out))
 
 
-def _gain(
-    automaton: WeightedAutomaton, model: FilteredAutomaton, sizes: NDArray[np.int64], held: Strings
-) -> Array:
+def _gain(automaton: WeightedAutomaton, model: FilteredAutomaton, sizes: Int64s, held: Strings) -> Floats:
     """What the filter adds to the log-probability of every other held-out string, tuned on the rest."""
     order = np.arange(len(held))
     judged, used = held.select(order[::2]), held.select(order[1::2] if len(held) > 1 else order)

@@ -20,7 +20,8 @@ from sigmastar.automata.learn.spectral import (
     repaired_log_probability,
     string_automaton,
 )
-from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.rank import RankEvidence, choose_rank, split_half_noise
 from sigmastar.core.recover import factorize_blocks
@@ -83,7 +84,7 @@ class BasisBatches:
                 f"use n_states<={factors.n_states} or a larger basis"
             )
 
-        def score(rank: int) -> Array:
+        def score(rank: int) -> Floats:
             automaton = string_automaton(blocks, {"string": factors.leading(rank)}, self.statistic)
             return _score_or_nothing(automaton, self.held.strings)
 
@@ -97,7 +98,7 @@ def _count_halves(strings: Strings, basis: Basis, statistic: Statistic) -> tuple
     return first, second
 
 
-def _score_or_nothing(automaton: WeightedAutomaton, held: Strings) -> Array:
+def _score_or_nothing(automaton: WeightedAutomaton, held: Strings) -> Floats:
     try:
         return repaired_log_probability(automaton, held)
     except ValueError:  # no next-symbol weights: I - A is singular

@@ -14,19 +14,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.on_classes import ContextCounts, correlation_scaled
 from sigmastar.automata.data.contexts import ContextTrie, Direction
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 from sigmastar.core.factors import Factors, Matrix, Solver, factorize_up_to
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import count_above, noise_level
 from sigmastar.core.recover import recover
-
-Array = NDArray[np.float64]
 
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
@@ -41,16 +39,16 @@ class ContextModel:
     """Operators recovered from counts on context classes, and the state of each past class."""
 
     counts: ContextCounts
-    singular_values: Array
+    singular_values: Floats
     automaton: WeightedAutomaton
-    states: Array  # past classes x n; the first column is 1
+    states: Floats  # past classes x n; the first column is 1
 
     @property
     def n_states(self) -> int:
         return self.automaton.n_states
 
     @property
-    def mass(self) -> Array:
+    def mass(self) -> Floats:
         unit = np.zeros(self.n_states)
         unit[0] = 1.0
         return unit
@@ -131,7 +129,7 @@ def candidate_sizes(contexts: ContextModel) -> list[int]:
     return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
 
 
-def _constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factors:
+def _constant_first(factors: Factors, matrix: Matrix, constant: Floats) -> Factors:
     """Turn the leading singular vectors, in place, so that the known pair of correlation 1 comes first.
 
     Where the counts fall apart into components, several correlations are 1 and a solver returns any

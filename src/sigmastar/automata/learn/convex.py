@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
@@ -39,10 +38,9 @@ from sigmastar.automata.learn.rank_search import Classes, Progress
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.averaged import AveragedFilters
 from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.core.arrays import Floats
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import RankEvidence
-
-Array = NDArray[np.float64]
 
 CLASSES = (300, 1500)
 _FIRST_ROUNDS, _MOST_ROUNDS, _ROUND_GAIN, _PATIENCE = 2, 20, 1e-4, 2
@@ -144,7 +142,7 @@ class _Trial:
     contexts: ContextModel
     model: AnchorModel
     score: float
-    mixing: Array
+    mixing: Floats
 
 
 def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Trial:
@@ -159,7 +157,7 @@ class _Mixed:
     members: list[_Trial]
     weights: list[float]
     score: float
-    mixing: Array
+    mixing: Floats
 
     @property
     def contexts(self) -> ContextModel:

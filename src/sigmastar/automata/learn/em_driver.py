@@ -15,15 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.learn.em_steps import EMCorpus, Maximize, maximize
 from sigmastar.automata.learn.held_strings import HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 
-Array = NDArray[np.float64]
 Progress = Callable[[str], None]
 
 _GROWTH, _LARGEST = 1.2, 6.0
@@ -126,7 +125,7 @@ def mean_log_probability(automaton: WeightedAutomaton, held_out: HeldOut) -> flo
     return float(held_out.end_counts @ held_out_logs(automaton, held_out) / held_out.n_strings)
 
 
-def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Array:
+def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Floats:
     """Log-probabilities of the distinct held-out strings."""
     trie, ending = held_out.trie, held_out.ending
     mantissas, exponents = trie_values(
@@ -138,7 +137,7 @@ def held_out_logs(automaton: WeightedAutomaton, held_out: HeldOut) -> Array:
         automaton.final[:, None],
     )
     with np.errstate(divide="ignore"):
-        logs: Array = np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
+        logs: Floats = np.log(mantissas[ending, 0]) + exponents[ending] * np.log(2.0)
         return logs
 
 
@@ -166,7 +165,7 @@ def _beyond(old: WeightedAutomaton, new: WeightedAutomaton, eta: float) -> Weigh
     )
 
 
-def _power(old: Array, new: Array, eta: float) -> Array:
+def _power(old: Floats, new: Floats, eta: float) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         log_ratio = np.log(new) - np.log(old)
         return np.where(

@@ -9,19 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.expectations import expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.parallel import thread_map
-
-Array = NDArray[np.float64]
 
 _PSEUDO_COUNT = 0.5
 _SHARD_BYTES = 6_000_000  # of the forward vectors of one shard, at most about
@@ -33,9 +30,9 @@ class MoveCounts:
     """Expected numbers of starts, moves and stops, and the log-likelihood under which they were counted."""
 
     log_likelihood: float
-    initial: Array
-    transitions: Array
-    final: Array
+    initial: Floats
+    transitions: Floats
+    final: Floats
 
     def __add__(self, other: MoveCounts) -> MoveCounts:
         return MoveCounts(
@@ -51,15 +48,15 @@ class Shard:
     """A part of a corpus as a trie, with the numbers of strings that end at and pass through each node."""
 
     trie: PrefixTrie
-    ends: NDArray[Any]
-    through: Array
+    ends: Array
+    through: Floats
 
     @classmethod
-    def of(cls, trie: PrefixTrie, dtype: type, weights: Array | None = None) -> Shard:
+    def of(cls, trie: PrefixTrie, dtype: type, weights: Floats | None = None) -> Shard:
         """Each string counted once, or with a weight."""
         return cls(trie, trie.end_counts(weights).astype(dtype), trie.through_counts(weights))
 
-    def expect(self, weights: Sequence[NDArray[Any]], room: NDArray[Any]) -> MoveCounts:
+    def expect(self, weights: Sequence[Array], room: Array) -> MoveCounts:
         """Expected moves; `room`, for a vector a node, is overwritten."""
         trie, (initial, transitions, final) = self.trie, weights
         scales, endings, *counts = expected_counts(
@@ -76,10 +73,10 @@ class EMCorpus:
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
         self.shards = [Shard.of(trie, dtype) for trie in _shards(strings, n_states, dtype)]
-        self._rooms: list[NDArray[Any]] = []  # for the vectors of a shard, one a thread, used again and again
+        self._rooms: list[Array] = []  # for the vectors of a shard, one a thread, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        weights: list[NDArray[Any]] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
+        weights: list[Array] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
 
         def counts_of(shard: Shard) -> MoveCounts:
             room = self._room(automaton.n_states)
@@ -90,7 +87,7 @@ class EMCorpus:
         counted = thread_map(counts_of, self.shards)
         return sum(counted[1:], start=counted[0])
 
-    def _room(self, n_states: int) -> NDArray[Any]:
+    def _room(self, n_states: int) -> Array:
         """A room that no other thread has."""
         try:
             room = self._rooms.pop()
@@ -164,7 +161,7 @@ def split_states(
 ) -> WeightedAutomaton:
     """Every state twice, with half the moves to each copy and a little chance to tell them apart."""
 
-    def shaken(weights: Array) -> Array:
+    def shaken(weights: Floats) -> Floats:
         return weights * np.exp(noise * rng.standard_normal(weights.shape))
 
     moves = shaken(np.repeat(np.repeat(automaton.transitions, 2, axis=1), 2, axis=2) / 2)
@@ -185,7 +182,7 @@ def _with_chance(counts: MoveCounts) -> MoveCounts:
     )
 
 
-def _parts(automaton: WeightedAutomaton) -> tuple[Array, Array, Array]:
+def _parts(automaton: WeightedAutomaton) -> tuple[Floats, Floats, Floats]:
     return automaton.initial, automaton.transitions, automaton.final
 
 
@@ -201,7 +198,7 @@ def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
     return [PrefixTrie.of(strings.select(part)) for part in np.array_split(order, n_shards)]
 
 
-def _symbols_at(strings: Strings, position: int) -> NDArray[np.int32]:
+def _symbols_at(strings: Strings, position: int) -> Int32s:
     """The symbol of each string at a position, -1 past its end."""
     symbols = np.full(len(strings), -1, dtype=np.int32)
     long_enough = strings.lengths > position

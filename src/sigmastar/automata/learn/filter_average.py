@@ -13,15 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.held_strings import HeldOut
 from sigmastar.automata.learn.mixing import tune_mixing
 from sigmastar.automata.model.filtered import FilteredAutomaton
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Int64s
 
 _CLEARLY = 2.0  # nats on all held-out strings
 _LEAST, _MOST = 0.0, 0.999  # the first stays, so that there is always a proper automaton to look at
@@ -32,7 +30,7 @@ class Candidate:
     """A filter with its rates tuned on held-out strings, and how often its classes were counted."""
 
     model: FilteredAutomaton
-    class_counts: NDArray[np.int64]
+    class_counts: Int64s
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ def tune_average(first: Candidate, second: Candidate, held: Strings) -> Averagin
     return Averaging(share, _score(first, second, share, HeldOut.of(held)))
 
 
-def _cross_steps(candidate: Candidate, halves: list[HeldOut]) -> list[Array]:
+def _cross_steps(candidate: Candidate, halves: list[HeldOut]) -> list[Floats]:
     """The steps of each half under the rates that the other one asks for."""
     pairs = zip(halves, reversed(halves), strict=True)
     model, counts = candidate.model, candidate.class_counts
@@ -67,13 +65,13 @@ def _score(first: Candidate, second: Candidate, share: float, held_out: HeldOut)
     return float(held_out.weights @ np.log(steps)) / held_out.n_strings
 
 
-def held_steps(model: FilteredAutomaton, held_out: HeldOut) -> Array:
+def held_steps(model: FilteredAutomaton, held_out: HeldOut) -> Floats:
     """The probability of every step of the held-out strings, in the order of their weights."""
     edges, ends = model.step_probabilities(held_out.trie)
     return np.concatenate([edges[1:], ends[held_out.ending]])
 
 
-def best_share(own: Array, other: Array, weights: Array) -> float:
+def best_share(own: Floats, other: Floats, weights: Floats) -> float:
     """The most likely weight of the second of two predictors, given their probabilities of each step."""
     more = other - own
 

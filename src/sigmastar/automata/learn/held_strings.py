@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, joined
 from sigmastar.automata.data.trie import PrefixTrie
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Indices
 
 SHARE = 0.1
 ENOUGH = 5_000  # strings tell models apart; more would only cost time
@@ -36,8 +34,8 @@ class HeldOut:
     """Held-out strings as a trie, with how often each step in it is taken."""
 
     trie: PrefixTrie
-    ending: NDArray[np.intp]  # the nodes where strings end
-    weights: Array  # of the steps to all nodes but the first, then of the ends
+    ending: Indices  # the nodes where strings end
+    weights: Floats  # of the steps to all nodes but the first, then of the ends
     n_strings: float
 
     @classmethod
@@ -48,7 +46,7 @@ class HeldOut:
         return cls(trie, ending, np.concatenate([through[1:], ends[ending]]), float(through[0]))
 
     @property
-    def end_counts(self) -> Array:
+    def end_counts(self) -> Floats:
         """How many strings end at each node of `ending`."""
         return self.weights[self.trie.n_nodes - 1 :]
 
@@ -85,9 +83,3 @@ class HeldStrings:
             return self, strings
         counted, held = hold_out(strings, rng)
         return HeldStrings(held if self.are_counted else joined(self.strings, held), False), counted
-
-
-def joined(first: Strings, second: Strings) -> Strings:
-    """Two corpora over one alphabet, one after the other."""
-    offsets = np.concatenate([first.offsets, second.offsets[1:] + first.offsets[-1]])
-    return Strings(first.alphabet, np.concatenate([first.codes, second.codes]), offsets)

@@ -12,16 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.kernels.filter import sums_along
 from sigmastar.automata.kernels.mixing_rates import climb_rate, climb_rates, mixed_log_likelihood, mixed_logs
 from sigmastar.automata.learn.held_strings import HeldOut
 from sigmastar.automata.model.filtered import FilteredAutomaton, Walk
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 
 START_RATE = 0.05
 STRENGTH = 30.0
@@ -32,10 +28,10 @@ _N_GROUPS = 16
 class Steps:
     """Every held-out step: its class, how often it was taken, and both models' probabilities of it."""
 
-    classes: Integers
-    weights: Array
-    automaton: Array
-    backoff: Array
+    classes: Int32s
+    weights: Floats
+    automaton: Floats
+    backoff: Floats
     n_strings: float
 
     @classmethod
@@ -55,12 +51,12 @@ class Steps:
         backoff = np.concatenate([walk.edge_backoff[1:], walk.end_backoff[ending]])
         return cls(classes, held_out.weights, own, backoff, held_out.n_strings)
 
-    def score(self, rates: Array) -> float:
+    def score(self, rates: Floats) -> float:
         """The log-likelihood a string under other rates of the classes, if the states stayed as they are."""
         total = mixed_log_likelihood(self.classes, self.weights, self.automaton, self.backoff, rates)
         return total / self.n_strings
 
-    def string_logs(self, rates: Array, held_out: HeldOut) -> Array:
+    def string_logs(self, rates: Floats, held_out: HeldOut) -> Floats:
         """The log-probabilities of the distinct held-out strings, if the states stayed as they are."""
         of_steps = mixed_logs(self.classes, self.automaton, self.backoff, rates)
         n_edges, parent = held_out.trie.n_nodes - 1, held_out.trie.parent
@@ -74,7 +70,7 @@ def held_out_score(model: FilteredAutomaton, held_out: HeldOut) -> float:
 
 
 def tune_mixing(
-    model: FilteredAutomaton, class_counts: Longs, held_out: HeldOut, n_rounds: int
+    model: FilteredAutomaton, class_counts: Int64s, held_out: HeldOut, n_rounds: int
 ) -> FilteredAutomaton:
     """Fit the mixing rates; the states depend on them in turn, hence the rounds."""
     walk = model.walk(held_out.trie)
@@ -83,7 +79,7 @@ def tune_mixing(
     return model
 
 
-def fit_rates(steps: Steps, class_counts: Longs, n_rounds: int = 40) -> Array:
+def fit_rates(steps: Steps, class_counts: Int64s, n_rounds: int = 40) -> Floats:
     groups = np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int32), _N_GROUPS - 1)
     everything = climb_rate(steps.weights, steps.automaton, steps.backoff, START_RATE, 1.0, n_rounds)
     pooled = _climb(steps, groups[steps.classes], np.full(_N_GROUPS, everything), STRENGTH, n_rounds)
@@ -91,6 +87,6 @@ def fit_rates(steps: Steps, class_counts: Longs, n_rounds: int = 40) -> Array:
     return np.clip(rates, 1e-4, 1.0 - 1e-4)
 
 
-def _climb(steps: Steps, cells: Integers, prior: Array, strength: float, n_rounds: int) -> Array:
+def _climb(steps: Steps, cells: Int32s, prior: Floats, strength: float, n_rounds: int) -> Floats:
     """EM for the mixing rate of each cell, with `strength` pseudo-steps of its prior rate."""
     return climb_rates(cells, steps.weights, steps.automaton, steps.backoff, prior, strength, n_rounds)

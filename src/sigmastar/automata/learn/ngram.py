@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.automata.counts.backoff import NextCounts, Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.counts.ngram_smoothing import NextCounts, Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_strings import hold_out
 from sigmastar.automata.model.ngram import NgramModel

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.automata.counts.backoff import NextCounts, Smoothing, witten_bell
+from sigmastar.automata.counts.ngram_smoothing import NextCounts, Smoothing, witten_bell
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.learn.context_model import ContextModel, context_noise, learn_contexts
@@ -22,11 +22,10 @@ from sigmastar.automata.learn.held_strings import HeldOut
 from sigmastar.automata.learn.mixing import START_RATE, Steps, fit_rates
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.krylov import quick_svd
 from sigmastar.core.rank import RankEvidence, count_above
 
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 Classes = tuple[ContextTrie, ContextTrie]
 Progress = Callable[[str], None]
 Mapper = Callable[..., Iterable[Any]]
@@ -42,8 +41,8 @@ class Trial:
 
     n_states: int
     score: float
-    mixing: Array
-    logs: Array
+    mixing: Floats
+    logs: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ class RankSearch:
     best: Trial
     model: FilteredAutomaton  # of that rank
     futures: ContextTrie
-    class_counts: Longs
+    class_counts: Int64s
     following: NextCounts  # what the back-off model was made from
     evidence: RankEvidence
 
@@ -104,7 +103,7 @@ def climb(ladder: Sequence[int], expected: int, score: Callable[[int], float], r
 
 
 def _scorer(
-    whole: FilteredAutomaton, class_counts: Longs, held_out: HeldOut, trials: dict[int, Trial]
+    whole: FilteredAutomaton, class_counts: Int64s, held_out: HeldOut, trials: dict[int, Trial]
 ) -> Callable[[int], float]:
     """Scores a rank, once, and keeps it among the trials."""
     walk = whole.walk(held_out.trie)

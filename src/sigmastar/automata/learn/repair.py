@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.automata.counts.backoff import NextCounts
+from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
@@ -30,9 +29,8 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.optimise.nonnegative import successive_projection
-
-Array = NDArray[np.float64]
 
 N_CLASSES = 300
 _EM_ITERATIONS = 100
@@ -105,9 +103,7 @@ REPAIRS: dict[str, Repair] = {
 }
 
 
-def class_states(
-    automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings
-) -> tuple[Array, NDArray[np.int64]]:
+def class_states(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> tuple[Floats, Int64s]:
     """The mean forward vector of each past class, scaled to mass one, and how many gaps it has."""
     trie, mass = PrefixTrie.of(strings), automaton.continuation_mass
     vectors, _ = trie_values(
@@ -136,7 +132,7 @@ def _backoff(strings: Strings, pasts: ContextTrie) -> NgramModel:
     return NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, pasts))
 
 
-def _mass_first(mass: Array, states: Array, counts: NDArray[np.int64]) -> Array:
+def _mass_first(mass: Floats, states: Floats, counts: Int64s) -> Floats:
     """A basis in which the first coordinate of a state is its mass and the others vary alike over the corpus.
 
     Axes of little variance are blown up less than fully: they are where the noise is.

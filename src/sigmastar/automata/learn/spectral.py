@@ -13,13 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Basis, Statistic
 from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.model.algebra import prefix_to_string, substring_to_string
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.conversions import prefix_to_string, substring_to_string
+from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.factors import Factors, factorize_up_to
 from sigmastar.core.rank import (
@@ -32,10 +32,9 @@ from sigmastar.core.rank import (
 from sigmastar.core.recover import factorize_blocks, recover
 from sigmastar.core.signature import Sort
 
-Array = NDArray[np.float64]
 Step = Callable[[Blocks], Blocks]
 """Smoothing or weighting, between counting and factorising."""
-Scorer = Callable[[WeightedAutomaton, Strings], Array]
+Scorer = Callable[[WeightedAutomaton, Strings], Floats]
 """A score for each held-out string, larger is better."""
 
 MOST_STATES = 100
@@ -57,7 +56,7 @@ class SpectralFit:
     counts: StringCounts
 
 
-def repaired_log_probability(automaton: WeightedAutomaton, strings: Strings, mix: float = 1e-3) -> Array:
+def repaired_log_probability(automaton: WeightedAutomaton, strings: Strings, mix: float = 1e-3) -> Floats:
     """Log-probability from next-symbol distributions, clipped at zero and mixed with the uniform one.
 
     A proper distribution, so models of any rank compare fairly though their raw values may be negative.
@@ -103,7 +102,7 @@ def fit_automaton(
     def learnt(n_states: int) -> WeightedAutomaton:
         return string_automaton(blocks, {"string": factors.leading(n_states)}, statistic)
 
-    def held_out_score(n_states: int) -> Array:
+    def held_out_score(n_states: int) -> Floats:
         try:
             return score(learnt(n_states), held_out)
         except ValueError:  # no next-symbol weights: I - A is singular

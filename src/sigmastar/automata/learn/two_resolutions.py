@@ -19,7 +19,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.automata.counts.backoff import Smoothing, kneser_ney, witten_bell
+from sigmastar.automata.counts.ngram_smoothing import Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.kernels.mixing_rates import climb_rate
 from sigmastar.automata.learn.context_model import ContextModel, learn_contexts
@@ -29,11 +29,9 @@ from sigmastar.automata.learn.rank_search import Classes, Mapper, RankSearch, fi
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.core.arrays import Floats
 from sigmastar.core.krylov import quick_svd
 from sigmastar.core.rank import RankEvidence
-
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 _FIRST_ROUNDS, _LAST_ROUNDS = 10, 40  # of mixing rates: the states depend on them in turn
 _FINAL_ROUNDS = 1  # from singular vectors of nine tenths of the counts
@@ -72,7 +70,7 @@ class Choice:
 
     parts: tuple[Part, ...]  # the best, and perhaps one on coarser classes
     smoothing: Smoothing
-    mixing: Array
+    mixing: Floats
     score: float
     evidence: RankEvidence
 
@@ -134,7 +132,7 @@ def _partner(best: RankSearch, searches: Sequence[RankSearch]) -> RankSearch | N
     return second if second.n_classes < best.n_classes and n_cells <= _MOST_CELLS else None
 
 
-def _share(first: Array, second: Array, held_out: HeldOut) -> float:
+def _share(first: Floats, second: Floats, held_out: HeldOut) -> float:
     """The most likely share of the first of two models in a mixture, given the logs of the strings."""
     best = np.maximum(first, second)
     likelihoods = np.exp(second - best), np.exp(first - best)
@@ -143,7 +141,7 @@ def _share(first: Array, second: Array, held_out: HeldOut) -> float:
 
 def _finished(
     model: FilteredAutomaton, best: RankSearch, held_out: HeldOut
-) -> tuple[Smoothing, Array, float]:
+) -> tuple[Smoothing, Floats, float]:
     """The smoothing that held-out strings like better, and mixing rates fitted to the end."""
     kneser = NgramModel.of_counts(model.alphabet, best.following, kneser_ney)
     trials = []

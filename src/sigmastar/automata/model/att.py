@@ -17,8 +17,9 @@ from typing import TextIO
 import numpy as np
 
 from sigmastar.automata.data.lines import written_codes
-from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
@@ -74,7 +75,7 @@ def _require_unsigned(automaton: WeightedAutomaton) -> None:
         )
 
 
-def _with_one_initial(automaton: WeightedAutomaton) -> tuple[int, Array, Array]:
+def _with_one_initial(automaton: WeightedAutomaton) -> tuple[int, Floats, Floats]:
     """The initial state, the operators and the final weights, with a new state where need be."""
     begins = np.flatnonzero(automaton.initial)
     if len(begins) == 1 and automaton.initial[begins[0]] == 1.0:
@@ -86,7 +87,7 @@ def _with_one_initial(automaton: WeightedAutomaton) -> tuple[int, Array, Array]:
     return n, transitions, np.append(automaton.final, automaton.initial @ automaton.final)
 
 
-def _write_states(stream: TextIO, names: list[str], start: int, transitions: Array, final: Array) -> None:
+def _write_states(stream: TextIO, names: list[str], start: int, transitions: Floats, final: Floats) -> None:
     """All states, the initial one first: the first line tells which it is, even if f is zero."""
     for state in [start, *(state for state in range(len(final)) if state != start)]:
         _write_arcs(stream, names, state, transitions)
@@ -94,7 +95,7 @@ def _write_states(stream: TextIO, names: list[str], start: int, transitions: Arr
             stream.write(f"{state}\t{_cost(float(final[state]))}\n")
 
 
-def _write_arcs(stream: TextIO, names: list[str], source: int, transitions: Array) -> None:
+def _write_arcs(stream: TextIO, names: list[str], source: int, transitions: Floats) -> None:
     for symbol, target in np.argwhere(transitions[:, source]).tolist():
         weight = float(transitions[symbol, source, target])
         stream.write(f"{source}\t{target}\t{names[symbol]}\t{_cost(weight)}\n")

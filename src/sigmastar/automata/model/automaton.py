@@ -14,32 +14,29 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Codes, Strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_states
-from sigmastar.automata.kernels.values import trie_values
-from sigmastar.automata.kernels.vectors import backward_vectors, forward_vectors, gap_nodes
+from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.signature import string_signature
-
-Array = NDArray[np.float64]
 
 
 class SignedLog(NamedTuple):
     """Real numbers as a sign and the natural logarithm of their size; zero is (0, -inf)."""
 
-    sign: Array
-    log: Array
+    sign: Floats
+    log: Floats
 
 
 class ScaledRows(NamedTuple):
     """Row t is `mantissas[t] * 2 ** exponents[t]`."""
 
-    mantissas: Array
-    exponents: NDArray[np.int64]
+    mantissas: Floats
+    exponents: Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +44,9 @@ class WeightedAutomaton:
     """A function on strings by its operators; weights may have any sign."""
 
     alphabet: Alphabet
-    initial: Array  # n
-    transitions: Array  # symbols x n x n
-    final: Array  # n
+    initial: Floats  # n
+    transitions: Floats  # symbols x n x n
+    final: Floats  # n
 
     def __post_init__(self) -> None:
         for name in ("initial", "transitions", "final"):  # kernels want rows that are contiguous
@@ -81,13 +78,13 @@ class WeightedAutomaton:
             signature, {"string": self.initial}, {stop: self.final[None], symbol: self.transitions}
         )
 
-    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """The arrays and the description that a model file holds."""
         arrays = {"initial": self.initial, "transitions": self.transitions, "final": self.final}
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedAutomaton:
+    def from_parts(cls, arrays: dict[str, Floats], header: dict[str, Any]) -> WeightedAutomaton:
         return cls(header["alphabet"], arrays["initial"], arrays["transitions"], arrays["final"])
 
     def log_value(self, strings: Strings) -> SignedLog:
@@ -100,30 +97,30 @@ class WeightedAutomaton:
         with np.errstate(divide="ignore"):
             return SignedLog(np.sign(mantissa), np.log(np.abs(mantissa)) + exponent * np.log(2.0))
 
-    def value(self, strings: Strings) -> Array:
+    def value(self, strings: Strings) -> Floats:
         sign, log = self.log_value(strings)
         return sign * np.exp(log)
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         """log f where f > 0, else -inf."""
         sign, log = self.log_value(strings)
         return np.where(sign > 0, log, -np.inf)
 
-    def gap_distributions(self, strings: Strings) -> Array:
+    def gap_distributions(self, strings: Strings) -> Floats:
         """What comes next at every gap: weights clipped at zero and made to sum to one.
 
         Where no weight is positive, as after an unknown symbol, the distribution is uniform.
         """
         return _as_distributions(self.gap_weights(strings), by_ratio=self.spectral_radius < 1.0)
 
-    def gap_weights(self, strings: Strings) -> Array:
+    def gap_weights(self, strings: Strings) -> Floats:
         """The weight of each next symbol and of the end at every gap; each row up to a positive factor."""
         strings = strings.recoded(self.alphabet, allow_unknown=True)
         trie = PrefixTrie.of(strings)
         weights, _ = trie_values(
             trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.next_weights
         )
-        of_gaps: Array = weights[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
+        of_gaps: Floats = weights[gap_nodes(trie.parent, trie.string_node, strings.offsets)]
         return of_gaps
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
@@ -145,12 +142,12 @@ class WeightedAutomaton:
             )
         return Strings(self.alphabet, *drawn)
 
-    def forward(self, codes: Codes) -> ScaledRows:
+    def forward(self, codes: Int32s) -> ScaledRows:
         """The vectors `initial A_x1 .. A_xt` of one coded string, t = 0 .. length."""
         codes = np.ascontiguousarray(codes, dtype=np.int32)
         return ScaledRows(*forward_vectors(codes, self.initial, self.transitions))
 
-    def backward(self, codes: Codes) -> ScaledRows:
+    def backward(self, codes: Int32s) -> ScaledRows:
         """The vectors `A_x(t+1) .. A_xT final` of one coded string, t = 0 .. length."""
         codes = np.ascontiguousarray(codes, dtype=np.int32)
         return ScaledRows(*backward_vectors(codes, self.transitions, self.final))
@@ -163,7 +160,7 @@ class WeightedAutomaton:
         return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)
 
     @cached_property
-    def transition_sum(self) -> Array:
+    def transition_sum(self) -> Floats:
         return self.transitions.sum(axis=0)  # type: ignore[no-any-return]
 
     @cached_property
@@ -172,19 +169,19 @@ class WeightedAutomaton:
         return float(np.abs(np.linalg.eigvals(self.transition_sum)).max(initial=0.0))
 
     @cached_property
-    def prefix_final(self) -> Array:
+    def prefix_final(self) -> Floats:
         """(I - A)^-1 final: what all continuations of a forward vector weigh."""
         self._require_convergence()
         return _solve(np.eye(self.n_states) - self.transition_sum, self.final)
 
     @cached_property
-    def suffix_initial(self) -> Array:
+    def suffix_initial(self) -> Floats:
         """initial (I - A)^-1: the sum of all forward vectors."""
         self._require_convergence()
         return _solve(np.eye(self.n_states) - self.transition_sum.T, self.initial)
 
     @cached_property
-    def next_weights(self) -> Array:
+    def next_weights(self) -> Floats:
         """Columns to multiply a forward vector with: the weight of each next symbol, and of the end.
 
         Defined where I - A is regular even if the masses are infinite (spectral radius above one):
@@ -194,7 +191,7 @@ class WeightedAutomaton:
         return np.ascontiguousarray(np.vstack([self.transitions @ after, self.final]).T)
 
     @cached_property
-    def continuation_mass(self) -> Array:
+    def continuation_mass(self) -> Floats:
         """What all continuations of a state weigh, as `next_weights` sees it."""
         if self.is_stochastic():  # known without solving, even where a state never stops
             return np.ones(self.n_states)
@@ -221,19 +218,19 @@ class WeightedAutomaton:
             raise ValueError("the total mass is zero: there is no expected length")
         return float(self.suffix_initial @ self.transition_sum @ self.prefix_final) / total
 
-    def prefix_mass(self, strings: Strings) -> Array:
+    def prefix_mass(self, strings: Strings) -> Floats:
         """The sum of f over all strings that begin with each of `strings`."""
         return WeightedAutomaton(self.alphabet, self.initial, self.transitions, self.prefix_final).value(
             strings
         )
 
-    def substring_mass(self, strings: Strings) -> Array:
+    def substring_mass(self, strings: Strings) -> Floats:
         """The expected number of occurrences of each of `strings`: f(x) times the count in x, over all x."""
         return WeightedAutomaton(
             self.alphabet, self.suffix_initial, self.transitions, self.prefix_final
         ).value(strings)
 
-    def change_basis(self, basis: Array) -> WeightedAutomaton:
+    def change_basis(self, basis: Floats) -> WeightedAutomaton:
         """The same function with states `Q^-1 v` in place of `v`, for an invertible `basis` Q."""
         return WeightedAutomaton(
             self.alphabet,
@@ -269,16 +266,16 @@ class WeightedAutomaton:
     __rmul__ = __mul__
 
 
-def _as_distributions(weights: Array, by_ratio: bool) -> Array:
+def _as_distributions(weights: Floats, by_ratio: bool) -> Floats:
     """Weights clipped at zero, `by_ratio` to the weight of the prefix: a sign common to both cancels."""
     signs = np.where((weights.sum(axis=1) < 0.0) & by_ratio, -1.0, 1.0)
     clipped = np.maximum(weights * signs[:, None], 0.0)
     totals = clipped.sum(axis=1, keepdims=True)
     lost = totals[:, 0] <= 0.0
     clipped[lost], totals[lost] = 1.0, weights.shape[1]
-    distributions: Array = clipped / totals
+    distributions: Floats = clipped / totals
     return distributions
 
 
-def _solve(matrix: Array, right: Array) -> Array:
+def _solve(matrix: Floats, right: Floats) -> Floats:
     return np.linalg.solve(matrix, right).astype(np.float64, copy=False)

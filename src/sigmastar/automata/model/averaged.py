@@ -13,16 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.batch_sampling import sample_lockstep
 from sigmastar.automata.model.filtered import FilteredAutomaton, FilterStates, log_products
+from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +28,7 @@ class AveragedFilters:
     """Filtered automata over one alphabet, and the weight of each in every step."""
 
     members: tuple[FilteredAutomaton, ...]
-    weights: Array
+    weights: Floats
 
     def __post_init__(self) -> None:
         if not self.members or self.weights.shape != (len(self.members),):
@@ -49,12 +47,12 @@ class AveragedFilters:
         """That of the first member, to be looked at; the average itself is no weighted automaton."""
         return self.members[0].automaton
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
         steps = [member.step_probabilities(trie) for member in self.members]
         return log_products(trie, *(self._average(parts) for parts in zip(*steps, strict=True)))
 
-    def gap_distributions(self, strings: Strings) -> Array:
+    def gap_distributions(self, strings: Strings) -> Floats:
         return self._average([member.gap_distributions(strings) for member in self.members])
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
@@ -62,7 +60,7 @@ class AveragedFilters:
             self.alphabet, n_strings, rng, max_length, self._start_states, self._distributions, self._advance
         )
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         arrays, header = {"weights": self.weights}, dict[str, Any]()
         for at, member in enumerate(self.members):
             own, header = member.to_parts()
@@ -70,15 +68,15 @@ class AveragedFilters:
         return arrays, header
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AveragedFilters:
+    def from_parts(cls, arrays: dict[str, Floats], header: dict[str, Any]) -> AveragedFilters:
         members = []
         for at in range(len(arrays["weights"])):
             own = {name.split(".", 1)[1]: part for name, part in arrays.items() if _owner(name) == at}
             members.append(FilteredAutomaton.from_parts(own, header))
         return cls(tuple(members), arrays["weights"])
 
-    def _average(self, parts: Sequence[Array]) -> Array:
-        average: Array = self.weights[0] * parts[0]
+    def _average(self, parts: Sequence[Floats]) -> Floats:
+        average: Floats = self.weights[0] * parts[0]
         for weight, part in zip(self.weights[1:], parts[1:], strict=True):
             average += weight * part
         return average
@@ -86,12 +84,10 @@ class AveragedFilters:
     def _start_states(self, size: int) -> list[FilterStates]:
         return [member.start_states(size) for member in self.members]
 
-    def _distributions(self, states: list[FilterStates]) -> Array:
+    def _distributions(self, states: list[FilterStates]) -> Floats:
         return self._average([m.distributions(of) for m, of in zip(self.members, states, strict=True)])
 
-    def _advance(
-        self, before: list[FilterStates], rows: NDArray[np.intp], symbols: NDArray[np.intp]
-    ) -> list[FilterStates]:
+    def _advance(self, before: list[FilterStates], rows: Indices, symbols: Indices) -> list[FilterStates]:
         return [m.advance(of, rows, symbols) for m, of in zip(self.members, before, strict=True)]
 
 

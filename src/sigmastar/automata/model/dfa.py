@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Codes, Offsets, Strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Flags, Int32s, Int64s
 from sigmastar.core.jit import kernel
 
 DEAD = -1
@@ -25,8 +25,8 @@ class DFA:
 
     alphabet: Alphabet
     start: int
-    next_state: NDArray[np.int64]  # states x symbols; DEAD: no string that goes here is accepted
-    accepting: NDArray[np.bool_]
+    next_state: Int64s  # states x symbols; DEAD: no string that goes here is accepted
+    accepting: Flags
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "next_state", np.ascontiguousarray(self.next_state, dtype=np.int64))
@@ -44,7 +44,7 @@ class DFA:
     def n_states(self) -> int:
         return len(self.accepting)
 
-    def accepts(self, strings: Strings) -> NDArray[np.bool_]:
+    def accepts(self, strings: Strings) -> Flags:
         """Whether each string is in the language; one with an unknown symbol is not."""
         strings = strings.recoded(self.alphabet, allow_unknown=True)
         ends = _walk(strings.codes, strings.offsets, self.next_state, self.start)
@@ -76,7 +76,7 @@ def intersect(automaton: WeightedAutomaton, dfa: DFA) -> WeightedAutomaton:
 
 
 @kernel
-def _walk(codes: Codes, offsets: Offsets, next_state: NDArray[np.int64], start: int) -> NDArray[np.int64]:
+def _walk(codes: Int32s, offsets: Int64s, next_state: Int64s, start: int) -> Int64s:
     """The state at the end of each string."""
     ends = np.empty(len(offsets) - 1, np.int64)
     for i in range(len(ends)):

@@ -6,7 +6,8 @@ from typing import TextIO
 
 import numpy as np
 
-from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 
 
 def write_dot(
@@ -44,7 +45,7 @@ def _state(state: int, final: float, threshold: float) -> str:
     return f'  {state} [shape=doublecircle, label="{state}\\n{_shown(final)}"];\n'
 
 
-def _labels(automaton: WeightedAutomaton, weights: Array, threshold: float, max_labels: int) -> str:
+def _labels(automaton: WeightedAutomaton, weights: Floats, threshold: float, max_labels: int) -> str:
     """The heaviest labels of an edge, one a line."""
     order = np.argsort(-np.abs(weights), kind="stable")
     codes = order[np.abs(weights[order]) >= threshold].tolist()

@@ -7,37 +7,35 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.contexts import Integers
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.filter import FARTHEST, filter_trie, sums_along
-from sigmastar.automata.kernels.vectors import gap_nodes
+from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.batch_sampling import sample_lockstep
 from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Indices, Int32s
 
-Array = NDArray[np.float64]
-FilterStates = tuple[Array, Integers]
+FilterStates = tuple[Floats, Int32s]
 """The states of many strings that are read together, and their context classes."""
 
 
 class FilterRun(NamedTuple):
     """The automaton's own probability of each node's edge, and of an end there: see `filter_trie`."""
 
-    edge_own: Array
-    end_own: Array
+    edge_own: Floats
+    end_own: Floats
 
 
 class Walk(NamedTuple):
     """A trie as the back-off model sees it: all that does not depend on the automaton."""
 
     trie: PrefixTrie
-    classes: Integers
-    edge_backoff: Array  # g(symbol | class of the parent), for each node
-    end_backoff: Array  # g(end | class), for each node
+    classes: Int32s
+    edge_backoff: Floats  # g(symbol | class of the parent), for each node
+    end_backoff: Floats  # g(end | class), for each node
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +43,27 @@ class FilteredAutomaton:
     """An automaton, a back-off model of next symbols, and how they mix in each context class."""
 
     automaton: WeightedAutomaton
-    mass: Array  # the vector `one`: a state s is normalised to s . mass = 1
+    mass: Floats  # the vector `one`: a state s is normalised to s . mass = 1
     backoff: NgramModel
-    restarts: Array  # classes x n: the state to restart from in each context class
-    mixing: Array  # classes: the weight of the back-off model
+    restarts: Floats  # classes x n: the state to restart from in each context class
+    mixing: Floats  # classes: the weight of the back-off model
 
     @property
     def alphabet(self) -> Alphabet:
         return self.automaton.alphabet
 
     @cached_property
-    def readout(self) -> Array:
+    def readout(self) -> Floats:
         """Columns `A_y one` for each symbol, and `final`."""
         columns = np.vstack([self.automaton.transitions @ self.mass, self.automaton.final])
         return np.ascontiguousarray(columns.T)
 
     @cached_property
-    def start(self) -> Array:
+    def start(self) -> Floats:
         mass = self.automaton.initial @ self.mass
         return self.automaton.initial / mass if mass > 0 else self.restarts[self.backoff.contexts.start]
 
-    def with_mixing(self, mixing: Array) -> FilteredAutomaton:
+    def with_mixing(self, mixing: Floats) -> FilteredAutomaton:
         return replace(self, mixing=mixing)
 
     def leading(self, n_states: int) -> FilteredAutomaton:
@@ -89,7 +87,7 @@ class FilteredAutomaton:
     def run(
         self,
         walk: Walk,
-        predictions: Array | None = None,
+        predictions: Floats | None = None,
         dtype: type[np.floating[Any]] = np.float64,
     ) -> FilterRun:
         """Filter every prefix; float32 is enough to compare models by."""
@@ -111,21 +109,21 @@ class FilteredAutomaton:
             )
         )
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
         return log_products(trie, *self.step_probabilities(trie))
 
-    def step_probabilities(self, trie: PrefixTrie) -> tuple[Array, Array]:
+    def step_probabilities(self, trie: PrefixTrie) -> tuple[Floats, Floats]:
         """For every node of a trie the probability of the symbol that leads to it, and of an end there."""
         walk = self.walk(trie)
         run, rates = self.run(walk), self.mixing[walk.classes]
         before = rates[trie.parent]
         before[0] = 0.0  # nothing is read before the root
-        edges: Array = (1.0 - before) * run.edge_own + before * walk.edge_backoff
-        ends: Array = (1.0 - rates) * run.end_own + rates * walk.end_backoff
+        edges: Floats = (1.0 - before) * run.edge_own + before * walk.edge_backoff
+        ends: Floats = (1.0 - rates) * run.end_own + rates * walk.end_backoff
         return edges, ends
 
-    def gap_distributions(self, strings: Strings) -> Array:
+    def gap_distributions(self, strings: Strings) -> Floats:
         strings = strings.recoded(self.alphabet, allow_unknown=True)
         trie = PrefixTrie.of(strings)
         predictions = np.zeros((trie.n_nodes, len(self.alphabet) + 1))
@@ -139,7 +137,7 @@ class FilteredAutomaton:
             self.alphabet, n_strings, rng, max_length, self.start_states, self.distributions, self.advance
         )
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         automaton, header = self.automaton.to_parts()
         backoff, _ = self.backoff.to_parts()
         arrays = {f"automaton.{name}": array for name, array in automaton.items()}
@@ -147,7 +145,7 @@ class FilteredAutomaton:
         return arrays | {"mass": self.mass, "restarts": self.restarts, "mixing": self.mixing}, header
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> FilteredAutomaton:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> FilteredAutomaton:
         automaton = WeightedAutomaton.from_parts(_below("automaton.", arrays), header)
         backoff = NgramModel.from_parts(_below("backoff.", arrays), header)
         mass, restarts, mixing = arrays["mass"], arrays["restarts"], arrays["mixing"]
@@ -157,7 +155,7 @@ class FilteredAutomaton:
             raise ValueError(f"mass, restarts and mixing of shapes {shapes} do not fit the automaton")
         return cls(automaton, mass, backoff, restarts, mixing)
 
-    def _mix(self, predictions: Array, classes: Integers) -> Array:
+    def _mix(self, predictions: Floats, classes: Int32s) -> Floats:
         rates = np.where(predictions.sum(axis=1) > 0, self.mixing[classes], 1.0)[:, None]
         mixed = (1.0 - rates) * predictions + rates * self.backoff.distributions(classes)
         return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
@@ -166,14 +164,12 @@ class FilteredAutomaton:
         """Where `size` strings begin: the first of the three functions that `sample_lockstep` needs."""
         return np.tile(self.start, (size, 1)), np.full(size, self.backoff.contexts.start, dtype=np.int32)
 
-    def distributions(self, states: FilterStates) -> Array:
+    def distributions(self, states: FilterStates) -> Floats:
         """What comes next in each state."""
         vectors, classes = states
         return self._mix(_clipped(vectors @ self.readout)[0], classes)
 
-    def advance(
-        self, before: FilterStates, rows: NDArray[np.intp], symbols: NDArray[np.intp]
-    ) -> FilterStates:
+    def advance(self, before: FilterStates, rows: Indices, symbols: Indices) -> FilterStates:
         """The states that follow in the chosen rows."""
         vectors, classes = before[0][rows], before[1][rows]
         predictions, totals = _clipped(vectors @ self.readout)
@@ -194,17 +190,17 @@ class FilteredAutomaton:
         return states, following
 
 
-def _below(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def log_products(trie: PrefixTrie, edges: Array, ends: Array) -> Array:
+def log_products(trie: PrefixTrie, edges: Floats, ends: Floats) -> Floats:
     """The log-probabilities of the strings of a trie, given the probabilities of steps and of ends."""
     with np.errstate(divide="ignore"):
         return sums_along(trie.parent, np.log(edges))[trie.string_node] + np.log(ends[trie.string_node])
 
 
-def _clipped(weights: Array) -> tuple[Array, Array]:
+def _clipped(weights: Floats) -> tuple[Floats, Floats]:
     """Weights clipped at zero and made to sum to one (rows of zeros stay), and the sums."""
     clipped = np.maximum(weights, 0.0)
     totals = clipped.sum(axis=1)

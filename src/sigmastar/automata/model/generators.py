@@ -7,12 +7,12 @@ expected length: at most 1 / min(stop).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Flags, Floats, Int64s
 
 _BRACKETS = ("()", "[]", "{}", "<>")
 
@@ -84,7 +84,7 @@ def make_dyck(
             f"open_probability={open_probability} gives words of infinite expected length; use < 0.5"
         )
     up, ends = _walk(n_strings, rng, open_probability)
-    word: NDArray[np.int64] = np.cumsum(ends) - ends
+    word: Int64s = np.cumsum(ends) - ends
     inside = np.flatnonzero(~ends)
     kinds = _kinds(up[inside], _levels(up)[inside], word[inside], n_brackets, rng)
     offsets = np.zeros(n_strings + 1, dtype=np.int64)
@@ -92,9 +92,7 @@ def make_dyck(
     return Strings(_bracket_alphabet(n_brackets), (2 * kinds + ~up[inside]).astype(np.int32), offsets)
 
 
-def _walk(
-    n_words: int, rng: np.random.Generator, open_probability: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _walk(n_words: int, rng: np.random.Generator, open_probability: float) -> tuple[Flags, Flags]:
     """Steps of a walk (up or down) through `n_words` record lows, and which steps reach one."""
     steps = np.zeros(0, dtype=bool)
     while True:
@@ -108,19 +106,19 @@ def _walk(
         steps = np.append(steps, rng.random(more) < open_probability)
 
 
-def _levels(up: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _levels(up: Flags) -> Int64s:
     """The height above which a bracket opens or closes: the same for the two of a pair."""
     height = np.cumsum(np.where(up, 1, -1))
     return height - up.astype(np.int64)
 
 
 def _kinds(
-    up: NDArray[np.bool_],
-    level: NDArray[np.int64],
-    word: NDArray[np.int64],
+    up: Flags,
+    level: Int64s,
+    word: Int64s,
     n_brackets: int,
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
+) -> Int64s:
     """A random kind for each pair: within a word and a level, opening and closing brackets alternate."""
     order = np.lexsort((level, word))  # stable: positions stay in order
     kinds = np.empty(len(up), dtype=np.int64)
@@ -133,16 +131,14 @@ def _bracket_alphabet(n_brackets: int) -> Alphabet:
     return Alphabet(symbol for pair in [*_BRACKETS, *numbered][:n_brackets] for symbol in pair)
 
 
-def _moves(n_states: int, n_symbols: int, density: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _moves(n_states: int, n_symbols: int, density: float, rng: np.random.Generator) -> Flags:
     mask = rng.random((n_states, n_symbols, n_states)) < density
     states = np.arange(n_states)
     mask[states, rng.integers(n_symbols, size=n_states), (states + 1) % n_states] = True  # a ring reaches all
     return mask
 
 
-def _deterministic_moves(
-    n_states: int, n_symbols: int, density: float, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def _deterministic_moves(n_states: int, n_symbols: int, density: float, rng: np.random.Generator) -> Flags:
     states = np.arange(n_states)
     target = rng.integers(n_states, size=(n_states, n_symbols))
     used = rng.random((n_states, n_symbols)) < density
@@ -152,11 +148,11 @@ def _deterministic_moves(
     return np.asarray((target[:, :, None] == states) & used[:, :, None])
 
 
-def _stops(n_states: int, stop: float, rng: np.random.Generator) -> Array:
+def _stops(n_states: int, stop: float, rng: np.random.Generator) -> Floats:
     return np.minimum(stop * rng.uniform(0.5, 1.5, size=n_states), 0.5 * (1.0 + stop))
 
 
-def _by_symbol(weights: Array) -> Array:
+def _by_symbol(weights: Floats) -> Floats:
     return np.ascontiguousarray(weights.swapaxes(0, 1))
 
 

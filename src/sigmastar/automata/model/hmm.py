@@ -17,8 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +27,10 @@ class Hmm:
     """A hidden Markov model on finite strings; every row is a distribution."""
 
     alphabet: Alphabet
-    initial: Array  # n
-    transition: Array  # n x n
-    emission: Array  # n x symbols
-    stop: Array  # n
+    initial: Floats  # n
+    transition: Floats  # n x n
+    emission: Floats  # n x symbols
+    stop: Floats  # n
 
     def __post_init__(self) -> None:
         n = len(self.initial)
@@ -74,7 +75,7 @@ def to_hmm(automaton: WeightedAutomaton) -> Hmm:
     )
 
 
-def from_pfa(alphabet: Alphabet, initial: Array, transitions: Array, stop: Array) -> WeightedAutomaton:
+def from_pfa(alphabet: Alphabet, initial: Floats, transitions: Floats, stop: Floats) -> WeightedAutomaton:
     """A proper probabilistic automaton from its probabilities, checked."""
     return require_stochastic(WeightedAutomaton(alphabet, initial, transitions, stop))
 
@@ -136,5 +137,5 @@ def _require_non_negative(automaton: WeightedAutomaton) -> None:
         )
 
 
-def _rows(weights: Array) -> Array:
+def _rows(weights: Floats) -> Floats:
     return np.asarray(weights / weights.sum(axis=-1, keepdims=True), dtype=np.float64)

@@ -9,16 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.counts.backoff import Backoff, NextCounts, Smoothing, witten_bell
-from sigmastar.automata.data.contexts import ContextTrie, Integers
+from sigmastar.automata.counts.ngram_smoothing import Backoff, NextCounts, Smoothing, witten_bell
+from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.kernels.backoff import outcome_distributions, outcome_probabilities
-from sigmastar.automata.model.batch_sampling import sample_lockstep
+from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Array, Floats, Int32s
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +37,21 @@ class NgramModel:
     def n_outcomes(self) -> int:
         return len(self.alphabet) + 1
 
-    def probabilities(self, contexts: Integers, outcomes: Integers) -> Array:
+    def probabilities(self, contexts: Int32s, outcomes: Int32s) -> Floats:
         """p(outcome | context) for pairs of codes; the end of string is coded `len(alphabet)`."""
         return outcome_probabilities(contexts, outcomes, *self._tables())
 
-    def distributions(self, contexts: Integers) -> Array:
+    def distributions(self, contexts: Int32s) -> Floats:
         return outcome_distributions(contexts, *self._tables())
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         strings = strings.recoded(self.alphabet, allow_unknown=True)
         outcomes = strings.outcomes.astype(np.int32)
         with np.errstate(divide="ignore"):
             logs = np.log(self.probabilities(self.contexts.classify(strings), outcomes))
         return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs
 
-    def gap_distributions(self, strings: Strings) -> Array:
+    def gap_distributions(self, strings: Strings) -> Floats:
         return self.distributions(self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True)))
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
@@ -67,9 +65,9 @@ class NgramModel:
             advance=lambda classes, rows, symbols: self.contexts.follow(classes[rows], symbols),
         )
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         rows, contexts = self.rows, self.contexts
-        arrays: dict[str, NDArray[Any]] = {
+        arrays: dict[str, Array] = {
             "context_parent": contexts.parent,
             "context_symbol": contexts.symbol,
             "row_starts": rows.row_starts,
@@ -80,7 +78,7 @@ class NgramModel:
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> NgramModel:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> NgramModel:
         alphabet = header["alphabet"]
         contexts = ContextTrie(len(alphabet), "past", arrays["context_parent"], arrays["context_symbol"])
         rows = Backoff(arrays["row_starts"], arrays["outcomes"], arrays["own"], arrays["backoff"])

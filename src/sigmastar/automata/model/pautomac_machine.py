@@ -16,8 +16,9 @@ from typing import TextIO
 
 import numpy as np
 
-from sigmastar.automata.model.automaton import Array, WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
@@ -141,7 +142,7 @@ def _entry(line: str, section: str, file: str, number: int) -> tuple[Key, float]
     return key, value
 
 
-def _dense(section: dict[Key, float], shape: tuple[int, ...]) -> Array:
+def _dense(section: dict[Key, float], shape: tuple[int, ...]) -> Floats:
     array = np.zeros(shape)
     if section:
         array[tuple(np.array(list(section)).T)] = list(section.values())

@@ -1,16 +1,18 @@
-"""What every probabilistic model of strings can do, whatever it is inside."""
+"""What every probabilistic model of strings can do, whatever it is inside.
+
+Sampling from any left-to-right model: all strings grow by one symbol at a time, together.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 
 
 @runtime_checkable
@@ -20,11 +22,11 @@ class SequenceModel(Protocol):
     @property
     def alphabet(self) -> Alphabet: ...
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         """Natural log-probability of each string; -inf where it has none."""
         ...
 
-    def gap_distributions(self, strings: Strings) -> Array:
+    def gap_distributions(self, strings: Strings) -> Floats:
         """What comes next at every gap of every string: gaps x (symbols + 1), the end of string last.
 
         Gaps are in corpus order: a string of length L has L + 1 of them. Memory grows with the
@@ -37,7 +39,72 @@ class SequenceModel(Protocol):
         ...
 
 
-def next_distribution(model: SequenceModel, prefixes: Strings) -> Array:
+def next_distribution(model: SequenceModel, prefixes: Strings) -> Floats:
     """What comes after each prefix: prefixes x (symbols + 1), the end of string last."""
     last_gaps = prefixes.offsets[1:] + np.arange(len(prefixes))
     return np.asarray(model.gap_distributions(prefixes)[last_gaps])
+
+
+States = TypeVar("States")
+
+_BATCH, _CELLS = 4096, 1 << 23  # strings, and next-symbol probabilities, at a time: they bound the memory
+
+
+def sample_lockstep(
+    alphabet: Alphabet,
+    n_strings: int,
+    rng: np.random.Generator,
+    max_length: int,
+    start: Callable[[int], States],
+    distributions: Callable[[States], Floats],
+    advance: Callable[[States, Indices, Indices], States],
+) -> Strings:
+    """Draw strings from a model given as a state machine over batches.
+
+    `start(n)` gives n states, `distributions(states)` their rows over the symbols and the end, and
+    `advance(states, rows, symbols)` the states that follow in the chosen rows.
+    """
+    if n_strings < 0 or max_length < 0:
+        raise ValueError(f"n_strings={n_strings} and max_length={max_length} must not be negative")
+    batch = min(_BATCH, max(1, _CELLS // (len(alphabet) + 1)))
+    pieces = [
+        _sample_batch(
+            min(batch, n_strings - done), len(alphabet), rng, max_length, start, distributions, advance
+        )
+        for done in range(0, n_strings, batch)
+    ]
+    lengths = np.concatenate([np.zeros(1, np.int64), *(lengths for lengths, _ in pieces)])
+    codes = np.concatenate([np.empty(0, np.int32), *(codes for _, codes in pieces)])
+    return Strings(alphabet, codes, np.cumsum(lengths))
+
+
+def _sample_batch(
+    size: int,
+    end: int,
+    rng: np.random.Generator,
+    max_length: int,
+    start: Callable[[int], States],
+    distributions: Callable[[States], Floats],
+    advance: Callable[[States, Indices, Indices], States],
+) -> tuple[Int64s, Int32s]:
+    alive, states = np.arange(size), start(size)
+    owners, drawn = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    for _ in range(max_length):
+        symbols = _draw(distributions(states), rng)
+        going = np.flatnonzero(symbols < end)
+        if not len(going):
+            break
+        alive, symbols = alive[going], symbols[going]
+        owners.append(alive)
+        drawn.append(symbols)
+        states = advance(states, going, symbols)
+    owner, symbol = np.concatenate(owners), np.concatenate(drawn)
+    order = np.argsort(owner, kind="stable")  # steps are in order already
+    return np.bincount(owner, minlength=size), symbol[order].astype(np.int32)
+
+
+def _draw(distributions: Floats, rng: np.random.Generator) -> Indices:
+    cumulative = np.cumsum(distributions, axis=1)
+    aims = rng.random(len(cumulative)) * cumulative[:, -1]
+    drawn: Indices = (cumulative <= aims[:, None]).sum(axis=1)
+    return np.asarray(np.minimum(drawn, distributions.shape[1] - 1))

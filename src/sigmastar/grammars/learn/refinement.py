@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model.enumeration import all_words
+from sigmastar.automata.model.distances import all_words
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.grammars.data.substrings import Substrings
 from sigmastar.grammars.kernels.span_vectors import Spans, gradients, insides

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model.enumeration import MAX_SIZE, all_words, size_up_to
+from sigmastar.automata.model.distances import MAX_SIZE, all_words, size_up_to
 from sigmastar.grammars.model.grammar import WeightedGrammar
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.enumeration import values_up_to
+from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.alphabet import Alphabet
 
 Array = NDArray[np.float64]

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, joined
 from sigmastar.automata.data.trie import PrefixTrie
-from sigmastar.automata.learn.held_strings import joined
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.errors import InputError
 from sigmastar.regression.data.losses import AT_LEAST, SQUARED, Loss

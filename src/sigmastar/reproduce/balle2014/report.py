@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.automata.metrics.likelihood import perplexity
+from sigmastar.automata.metrics import perplexity
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.diagnosis import diagnose
 from sigmastar.core.curves import plot_learning_curves

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.automata.counts.backoff import kneser_ney
+from sigmastar.automata.counts.ngram_smoothing import kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import learn_ngram

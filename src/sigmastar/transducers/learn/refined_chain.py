@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.vq import vq
 
-from sigmastar.automata.counts.backoff import kneser_ney
+from sigmastar.automata.counts.ngram_smoothing import kneser_ney
 from sigmastar.automata.counts.on_classes import ContextCounts, correlation_scaled
 from sigmastar.automata.data.strings import Strings, require_known, require_strings
 from sigmastar.automata.learn.context_model import choose_classes

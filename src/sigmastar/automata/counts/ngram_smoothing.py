@@ -13,15 +13,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.contexts import ContextTrie, Integers
+from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings, require_known
+from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.integer_counts import tally
 from sigmastar.core.jit import kernel
-
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 
 _TABLE_LIMIT = 1 << 22  # cells of a table of contexts and outcomes
 
@@ -31,12 +28,12 @@ class NextCounts:
     """How often each outcome (a symbol, or the end, coded last) follows each context, extensions included."""
 
     trie: ContextTrie
-    context: Longs
-    outcome: Longs
-    count: Longs
+    context: Int64s
+    outcome: Int64s
+    count: Int64s
 
     @classmethod
-    def of_classes(cls, trie: ContextTrie, context: Longs, outcome: Longs, count: Longs) -> NextCounts:
+    def of_classes(cls, trie: ContextTrie, context: Int64s, outcome: Int64s, count: Int64s) -> NextCounts:
         """From counts on disjoint classes: every context also counts what its extensions count."""
         width = trie.n_symbols + 1
         if width * trie.n_classes <= _TABLE_LIMIT:
@@ -67,7 +64,7 @@ class NextCounts:
 
 
 @kernel
-def _count_extensions(parent: Integers, table: Longs) -> None:
+def _count_extensions(parent: Int32s, table: Int64s) -> None:
     for node in range(len(parent) - 1, 0, -1):
         for outcome in range(table.shape[1]):
             table[parent[node], outcome] += table[node, outcome]
@@ -77,10 +74,10 @@ def _count_extensions(parent: Integers, table: Longs) -> None:
 class Backoff:
     """Rows of a back-off model: the `own` values of the outcomes of each context, and its back-off weight."""
 
-    row_starts: Longs
-    outcomes: Integers
-    own: Array
-    backoff: Array
+    row_starts: Int64s
+    outcomes: Int32s
+    own: Floats
+    backoff: Floats
 
 
 Smoothing = Callable[[NextCounts], Backoff]
@@ -105,13 +102,13 @@ def kneser_ney(counts: NextCounts) -> Backoff:
     return _rows(counts, own, np.where(distinct > 0, leftover, 1.0))
 
 
-def _is_inner(trie: ContextTrie) -> NDArray[np.bool_]:
+def _is_inner(trie: ContextTrie) -> Flags:
     inner = np.zeros(trie.n_classes, dtype=bool)
     inner[trie.parent[1:]] = True
     return inner
 
 
-def _extensions(counts: NextCounts) -> Longs:
+def _extensions(counts: NextCounts) -> Int64s:
     """In how many one-symbol extensions of each context its outcome was seen."""
     width = counts.trie.n_symbols + 1
     below = counts.context > 0
@@ -125,7 +122,7 @@ def _extensions(counts: NextCounts) -> Longs:
     return np.where(found, numbers[at] if len(keys) else 0, 0)
 
 
-def _discounts(depth: Integers, count: Longs, size: int) -> Array:
+def _discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
     """Absolute discounts a depth; one half where too little was seen to estimate them."""
     once = np.bincount(depth[count == 1], minlength=size).astype(float)
     twice = np.bincount(depth[count == 2], minlength=size)
@@ -133,6 +130,6 @@ def _discounts(depth: Integers, count: Longs, size: int) -> Array:
     return np.asarray(np.clip(estimate, 0.1, 0.95))
 
 
-def _rows(counts: NextCounts, own: Array, backoff: Array) -> Backoff:
+def _rows(counts: NextCounts, own: Floats, backoff: Floats) -> Backoff:
     row_starts = np.searchsorted(counts.context, np.arange(counts.trie.n_classes + 1))
     return Backoff(row_starts, counts.outcome.astype(np.int32), own, backoff)

@@ -6,21 +6,32 @@
 
 The first is the score of PAutomaC (Verwer, Eyraud and de la Higuera 2012). It weights strings by
 p(x) and so hides failures on rare ones; the KL divergence shows them: report both.
+
+How well a model predicts the next symbol.
+
+    error rate   the share of gaps where the most likely symbol is not the one that follows
+    NDCG at k    sum over ranks r = 1 .. k of p(symbol ranked r) / log2(r + 1), over a denominator,
+                 the sum of the best ranking; mean over prefixes
+
+The second is the score of SPiCe (Balle et al. 2016). The end of a string counts as a symbol, last in
+order. Ties go to the symbol that comes first, so that results do not depend on the machine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
+from sigmastar.automata.data.spice import END_OF_STRING, SpiceTargets
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.core.alphabet import Symbol
+from sigmastar.core.arrays import Flags, Floats, Indices
 from sigmastar.core.intervals import Estimate, normal_interval
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,7 @@ class DivergenceEstimate(Estimate):
     value_possible: float  # the mean over the other strings
 
 
-def log_likelihood(model: SequenceModel, strings: Strings) -> Array:
+def log_likelihood(model: SequenceModel, strings: Strings) -> Floats:
     """Natural log-probability of each string; -inf also where a symbol is foreign to the model."""
     return model.log_probability(strings.recoded(model.alphabet, allow_unknown=True))
 
@@ -59,7 +70,7 @@ def competition_perplexity(model: SequenceModel, test: Strings, targets: ArrayLi
     return competition_score(log_likelihood(model, test), targets)
 
 
-def competition_score(log_probabilities: Array, targets: ArrayLike) -> CompetitionScore:
+def competition_score(log_probabilities: Floats, targets: ArrayLike) -> CompetitionScore:
     """The same from log-probabilities, normalised or not."""
     solution = _targets(targets, len(log_probabilities))
     weighted = solution > 0
@@ -101,7 +112,7 @@ def kl_on(
     return DivergenceEstimate(finite, interval.low, interval.high, n, error, 0, finite)
 
 
-def log_ratios(model: SequenceModel, reference: SequenceModel, strings: Strings) -> Array:
+def log_ratios(model: SequenceModel, reference: SequenceModel, strings: Strings) -> Floats:
     """log p(x) - log q(x) of each string, +inf where the model rules it out."""
     truth = log_likelihood(reference, strings)
     if not np.isfinite(truth).all():
@@ -113,7 +124,7 @@ def log_ratios(model: SequenceModel, reference: SequenceModel, strings: Strings)
     return truth - log_likelihood(model, strings)
 
 
-def _targets(targets: ArrayLike, n_strings: int) -> Array:
+def _targets(targets: ArrayLike, n_strings: int) -> Floats:
     solution = np.asarray(targets, dtype=np.float64)
     if solution.shape != (n_strings,):
         raise ValueError(
@@ -127,3 +138,82 @@ def _targets(targets: ArrayLike, n_strings: int) -> Array:
 def _two_to_the(bits: float) -> float:
     with np.errstate(over="ignore"):
         return float(np.exp2(bits))
+
+
+MAX_CELLS = 4_000_000  # next-symbol probabilities held at a time
+
+
+def next_symbol_error(model: SequenceModel, strings: Strings, include_end: bool = True) -> float:
+    """The error rate of the most likely next symbol over all gaps.
+
+    Without `include_end` the gaps at the ends of strings are left out, and the end is never offered
+    as a prediction.
+    """
+    errors = next_symbol_errors(model, strings, include_end)
+    if len(errors) == 0:
+        raise ValueError("all strings are empty: without their ends there is nothing to predict")
+    return float(errors.mean())
+
+
+def next_symbol_errors(model: SequenceModel, strings: Strings, include_end: bool = True) -> Flags:
+    """Right or wrong at every gap, in corpus order."""
+    require_strings(strings, "evaluate on")
+    recoded = strings.recoded(model.alphabet, allow_unknown=True)
+    return np.concatenate([_errors(model, piece, include_end) for piece in pieces(recoded)])
+
+
+def ndcg(model: SequenceModel, prefixes: Strings, targets: SpiceTargets, k: int = 5) -> float:
+    """Mean NDCG at k of the model's rankings; prefixes and targets are paired from the start."""
+    return float(ndcg_scores(model, prefixes, targets, k).mean())
+
+
+def ndcg_scores(model: SequenceModel, prefixes: Strings, targets: SpiceTargets, k: int = 5) -> Floats:
+    """NDCG at k of each prefix."""
+    require_strings(prefixes, "evaluate on")
+    n = min(len(prefixes), len(targets.denominators))
+    return score_rankings(rank_next(model, prefixes.select(np.arange(n)), k), targets)
+
+
+def rank_next(model: SequenceModel, prefixes: Strings, k: int = 5) -> list[tuple[Symbol, ...]]:
+    """The k most likely next symbols after each prefix, best first; `END_OF_STRING` stands for the end."""
+    recoded = prefixes.recoded(model.alphabet, allow_unknown=True)
+    names = (*model.alphabet.symbols, END_OF_STRING)
+    return [
+        tuple(names[column] for column in row)
+        for piece in pieces(recoded)
+        for row in top_columns(next_distribution(model, piece), k).tolist()
+    ]
+
+
+def score_rankings(rankings: Sequence[Sequence[Symbol]], targets: SpiceTargets) -> Floats:
+    """NDCG of given rankings, at their own lengths; a symbol ranked twice is refused."""
+    scores = np.zeros(min(len(rankings), len(targets.denominators)))
+    for i in range(len(scores)):
+        ranking, given = rankings[i], slice(targets.offsets[i], targets.offsets[i + 1])
+        if len(set(ranking)) < len(ranking):
+            raise ValueError(f"ranking {i + 1} names a symbol twice: {tuple(ranking)!r}")
+        gains = dict(zip(targets.symbols[given].tolist(), targets.probabilities[given].tolist(), strict=True))
+        discounted = sum(gains.get(symbol, 0.0) / np.log2(r + 2) for r, symbol in enumerate(ranking))
+        scores[i] = discounted / targets.denominators[i]
+    return scores
+
+
+def top_columns(distributions: Floats, k: int) -> Indices:
+    """The k largest columns of each row, best first, ties in column order."""
+    return np.argsort(-distributions, axis=1, kind="stable")[:, :k]
+
+
+def pieces(strings: Strings, max_cells: int | None = None) -> Iterator[Strings]:
+    """Cut a corpus into runs of strings whose next-symbol tables stay small (one string at least)."""
+    return strings.pieces((max_cells or MAX_CELLS) // (len(strings.alphabet) + 1))
+
+
+def _errors(model: SequenceModel, strings: Strings, include_end: bool) -> Flags:
+    distributions = model.gap_distributions(strings)
+    following = strings.outcomes
+    if not include_end:
+        inner = following != len(strings.alphabet)
+        distributions, following = distributions[inner, :-1], following[inner]
+    if distributions.shape[1] == 0:
+        return np.zeros(0, dtype=np.bool_)
+    return np.asarray(distributions.argmax(axis=1) != following)
