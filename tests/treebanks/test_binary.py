@@ -1,4 +1,4 @@
-"""Binarisation on arrays against the same on trees."""
+"""Binarization on arrays against the same on trees."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracles_treebank import random_tree
 from sigmastar.treebanks.data.binary import PHRASE, Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import Phrases, phrases
-from sigmastar.trees.data.binarize import Order, binarise, debinarise, head_outward, left, right
-from sigmastar.trees.data.head_rules import GENERIC
+from sigmastar.trees.data.binarize import GENERIC, Order, debinarize, head_outward, left, right
+from sigmastar.trees.data.binarize import binarize as binarized_tree
 from sigmastar.trees.data.tree import Tree, fold
 
 ORDERS: dict[str, Order] = {"right": right, "left": left, "head": head_outward(GENERIC)}
@@ -29,7 +29,7 @@ def generic_heads(bank: Phrases) -> np.ndarray:
 
 
 def binary_tree(bank: BinaryPhrases, node: int) -> Tree:
-    """Nodes as a tree with the labels that `binarise` writes, chains of unary phrases opened."""
+    """Nodes as a tree with the labels that `binarize` writes, chains of unary phrases opened."""
     symbol, labels = int(bank.symbol[node]), bank.phrases.labels
     chain = labels[bank.symbols.label[symbol]]
     if bank.word[node] >= 0:
@@ -55,12 +55,12 @@ def compare(trees: list[Tree], direction: str, horizontal: int) -> None:
     binary = binarize(bank, Binarization(direction, horizontal), generic_heads(bank))
     for tree, root in zip(trees, binary.roots.tolist(), strict=True):
         found = binary_tree(binary, root)
-        expected = binarise(tree, ORDERS[direction], horizontal)
+        expected = binarized_tree(tree, ORDERS[direction], horizontal)
         if direction == "head" and horizontal == 2:  # arrays remember siblings of one side alone
             assert without_siblings(found) == without_siblings(expected)
         else:
             assert found == expected
-        assert debinarise(found) == tree
+        assert debinarize(found) == tree
 
 
 @pytest.mark.parametrize("direction", ORDERS)

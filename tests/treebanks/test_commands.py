@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
-from sigmastar.core.model_files import save_model
 from sigmastar.trees.data.brackets import parse_brackets
-from sigmastar.trees.model.generators import make_tree_automaton
-from sigmastar.trees.model.latent_generators import make_latent_pcfg
 
 TREES = (
     "( (S (NP-SBJ (DT the) (NN dog)) (VP (VBZ sees) (NP (DT a) (NN cat))) (. .)) )",
@@ -128,22 +124,6 @@ def test_numbers_of_threads_change_nothing(folder: Path) -> None:
         succeed("predict", folder / "pcfg", folder / "train.mrg", "-q", "--threads", n) for n in ("1", "2")
     )
     assert one == two
-
-
-def test_models_of_trees(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    save_model(make_latent_pcfg(rng), tmp_path / "g")
-    save_model(make_tree_automaton(2, rng), tmp_path / "a")
-    for name, family in (("g", "latent-pcfg"), ("a", "tree-automaton")):
-        drawn = succeed("sample", tmp_path / name, "-n", "30", "--max-length", "30", "-q")
-        trees = "".join(f"{line}\n" for line in drawn.splitlines() if line.startswith("("))
-        logs = succeed("score", tmp_path / name, "-", "-q", stdin=trees).split()
-        assert len(logs) == trees.count("\n") > 0
-        assert all(float(log) < 0 for log in logs)
-        assert family in succeed("show", tmp_path / name)
-        assert figures("show", tmp_path / name)["states"] == 2
-        assert "shown as text" in fail("show", tmp_path / name, "--html", status=2)
-        assert "no predict" in fail("predict", tmp_path / name, "-", status=2)
 
 
 def test_the_real_treebank(data_folder: Path, tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ from sigmastar.core.errors import InputError, ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.automaton import TreeAutomaton
-from sigmastar.trees.model.generators import make_tree_automaton
+from sigmastar.trees.model.automaton import TreeAutomaton, make_tree_automaton
 
 ALPHABET = RankedAlphabet(Alphabet("xy"), Alphabet("u"), Alphabet("fg"))
 trees = st.recursive(
@@ -112,8 +111,18 @@ def test_what_is_refused():
         TreeAutomaton(
             ALPHABET, np.ones(2), np.ones((2, 2)), np.ones((1, 2, 2)), np.ones((2, 2, 2, 2))
         ).total_mass()
-    with pytest.raises(ValueError, match="stochastic"):
-        signed(0).sample(1, np.random.default_rng(0))
+    with pytest.raises(ValueError, match="hardly ever"):
+        make_tree_automaton(2, np.random.default_rng(0), binary=(), unary=()).sample(
+            1, np.random.default_rng(0), max_nodes=0
+        )
+
+
+def test_draws_do_not_depend_on_the_basis():
+    automaton = make_tree_automaton(3, np.random.default_rng(0))
+    turned = automaton.change_basis(np.random.default_rng(1).standard_normal((3, 3)))
+    assert not turned.is_stochastic()
+    drawn, again = (model.sample(300, np.random.default_rng(2)) for model in (automaton, turned))
+    assert drawn == again
 
 
 def test_model_files(tmp_path):

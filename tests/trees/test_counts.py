@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from oracles_trees import context_counts
-from sigmastar.trees.counts.bases import TreeBasis, frequent_trees
-from sigmastar.trees.counts.on_basis import count_trees
+from sigmastar.trees.counts.subtrees import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.generators import make_tree_automaton
+from sigmastar.trees.model.automaton import make_tree_automaton
 
 
 def sample(n: int, seed: int = 0) -> list[Tree | str]:

@@ -6,55 +6,51 @@ import numpy as np
 import pytest
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.blocks import Blocks
-from sigmastar.core.recover import factorize_blocks, recover
-from sigmastar.core.signature import Operation, Signature
-from sigmastar.trees.data.productions import production_trees
+from sigmastar.trees.data.ranked import production_trees
 from sigmastar.trees.learn.latent_pcfg import (
+    Moments,
     all_nodes,
-    as_automaton,
     learn_latent_pcfg,
     one_node,
     one_uniform_node,
+    operators_of_moments,
 )
-from sigmastar.trees.model.latent_generators import make_latent_pcfg
-from sigmastar.trees.model.latent_pcfg import LatentPCFG
+from sigmastar.trees.model.latent_pcfg import LatentPCFG, make_latent_pcfg
 
 
-def exact_blocks(grammar: LatentPCFG, rng: np.random.Generator) -> Blocks:
+def exact_moments(grammar: LatentPCFG, rng: np.random.Generator) -> Moments:
     """Moments as theorem 2 has them, for random I^a and K^a diag(gamma): any features of full rank."""
     m, d = grammar.n_states, 5
     inside = {a: rng.standard_normal((d, m)) for a in grammar.symbols}
     outside = {a: rng.standard_normal((d, m)) for a in grammar.symbols}
-    tensors = grammar.automaton.binary
-    slices = {}
-    for number, (a, b, c) in enumerate(grammar.rules):
-        exact = np.einsum("oh,hij,pi,qj->opq", outside[a], tensors[number], inside[b], inside[c])
-        slices[Operation((a, b, c), (b, c), a)] = exact[None]
+    rules = {
+        (a, b, c): np.einsum("oh,hij,pi,qj->opq", outside[a], tensor, inside[b], inside[c])
+        for (a, b, c), tensor in zip(grammar.rules, grammar.binary, strict=True)
+    }
+    words = {}
     for tag in dict.fromkeys(tag for tag, _ in grammar.lexical):
         own = [k for k, (name, _) in enumerate(grammar.lexical) if name == tag]
-        words = Alphabet(grammar.lexical[k][1] for k in own)
-        slices[Operation((tag, "word"), (), tag, words)] = grammar.word_weights[own] @ outside[tag].T
-    roots = {a: inside[a] @ grammar.pi[k] for k, a in enumerate(grammar.roots)}
+        words[tag] = Alphabet(grammar.lexical[k][1] for k in own), grammar.leaf[own] @ outside[tag].T
     matrices = {a: outside[a] @ inside[a].T for a in grammar.symbols}
-    return Blocks(Signature(tuple(slices), tuple(roots)), matrices, slices, roots)
+    return Moments(
+        matrices, rules, words, {a: inside[a] @ grammar.top[k] for k, a in enumerate(grammar.roots)}
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_exact_moments_give_the_exact_distribution(seed):
     grammar = make_latent_pcfg(np.random.default_rng(seed), n_states=3)
-    trees = production_trees(grammar.sample(300, np.random.default_rng(1)))
-    blocks = exact_blocks(grammar, np.random.default_rng(2))
-    model = recover(blocks, factorize_blocks(blocks, 3))
-    found = as_automaton(model, grammar.automaton.alphabet)
-    expected = grammar.automaton.value(trees)
-    np.testing.assert_allclose(found.value(trees), expected, rtol=1e-9)
+    trees = grammar.sample(300, np.random.default_rng(1))
+    moments = exact_moments(grammar, np.random.default_rng(2))
+    found = LatentPCFG.of_operators(operators_of_moments(moments, 3))
+    np.testing.assert_allclose(found.value(trees), grammar.value(trees), rtol=1e-9)
+    np.testing.assert_allclose(found.total_mass(), 1.0, rtol=1e-9)
     assert (found.binary < 0).any()  # another basis than that of probabilities
 
 
 def errors(grammar, how, sizes):
     test = production_trees(grammar.sample(300, np.random.default_rng(5)))
-    truth = grammar.automaton.value(test)
+    truth = grammar.value(test)
     found = []
     for size in sizes:
         trees = grammar.sample(size, np.random.default_rng(6))

@@ -3,13 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.trees.counts.bases import frequent_trees
-from sigmastar.trees.counts.on_basis import exact_tree_blocks
+from sigmastar.trees.counts.subtrees import exact_tree_blocks, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.learn.spectral import learn_tree_automaton, tree_automaton
-from sigmastar.trees.model.automaton import TreeAutomaton
-from sigmastar.trees.model.generators import make_tree_automaton
+from sigmastar.trees.learn.tree_automaton import learn_tree_automaton, tree_automaton
+from sigmastar.trees.model.automaton import TreeAutomaton, make_tree_automaton
 
 
 def draw(truth: TreeAutomaton, n: int, seed: int) -> RankedTrees:
@@ -23,8 +21,8 @@ def test_exact_statistics_give_the_automaton_back(anchored, seed):
     truth = make_tree_automaton(3, np.random.default_rng(seed))
     basis = frequent_trees(draw(truth, 500, seed), 60, 60, 3, anchored)
     counted = truth if anchored else truth.subtree_function()
-    blocks = exact_tree_blocks(basis, counted.root, counted.leaf, counted.unary, counted.binary)
-    whole = exact_tree_blocks(basis, truth.root, truth.leaf, truth.unary, truth.binary).roots["tree"]
+    blocks = exact_tree_blocks(basis, counted.operators)
+    whole = exact_tree_blocks(basis, truth.operators).roots["tree"]
     found = tree_automaton(blocks, 3, whole)
     fresh = draw(truth, 50, seed + 10)
     np.testing.assert_allclose(found.value(fresh), truth.value(fresh), rtol=1e-9)

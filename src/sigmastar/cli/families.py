@@ -24,8 +24,6 @@ HANDLERS: Mapping[str, str] = MappingProxyType(
         "transducer": "sigmastar.transducers.cli.use",
         "weighted-transducer": "sigmastar.transducers.cli.use",
         "treebank": "sigmastar.treebanks.cli.use",
-        "tree-automaton": "sigmastar.trees.cli.use",
-        "latent-pcfg": "sigmastar.trees.cli.use",
         "vectors": "sigmastar.bilexical.cli.word_vectors",
     }
 )

@@ -1,87 +1,206 @@
-"""Tree automata in the manner of scikit-learn: trees in, a function on trees out."""
+"""Models of trees in the manner of scikit-learn: trees in, a function on trees out.
+
+Both estimators are of the first idea: blocks of statistics, factorized, from which `recover` gets the
+operators.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, positive
-from sigmastar.trees.counts.bases import frequent_trees
-from sigmastar.trees.data.brackets import parse_brackets
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive
+from sigmastar.trees.counts.subtrees import frequent_trees
+from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.learn.spectral import learn_tree_automaton
+from sigmastar.trees.learn.latent_pcfg import all_nodes, learn_latent_pcfg, one_node
+from sigmastar.trees.learn.tree_automaton import learn_tree_automaton
 from sigmastar.trees.model.automaton import TreeAutomaton
+from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
-Array = NDArray[np.float64]
-Trees = Sequence[Tree | str]
+Trees = str | Iterable[Tree | str | Any]
+Self = TypeVar("Self", bound="TreeEstimator")
+
+NODES = {"all": all_nodes, "one": one_node}
 
 
-class SpectralTreeAutomaton(Estimator):
-    """A weighted tree automaton by the spectral method.
+class TreeEstimator(Estimator):
+    """What models of trees share: `model_` holds what `fit` found."""
 
-    n_states    of the automaton
-    n_outsides  contexts to count, the most frequent ones
-    n_insides   subtrees to count, the most frequent ones
-    height      nodes from a hole up to the top of a context, at most
+    model_: Any
 
-    Trees have one or two children a node (`trees.data.binarize` makes them so); text is read as brackets, and
-    text without any is a lone word.
+    def fit(self: Self, X: Trees, y: object = None) -> Self:
+        """Learn from trees.
 
+        Parameters
+        ----------
+        X : text, or iterable of Tree, text or nltk trees
+            Trees with one or two children per node; text is read as brackets.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        self
+            With `model_`.
+        """
+        trees = as_trees(X)
+        if not trees:
+            raise InputError("there are no trees to learn from")
+        with self._working():
+            self._replace_fitted(model_=self._learned(trees))
+        return self
+
+    def _learned(self, trees: list[Tree | str]) -> Any:
+        raise NotImplementedError
+
+    def score_samples(self, X: Trees, y: object = None) -> Floats:
+        """The log-probability of each tree.
+
+        Parameters
+        ----------
+        X : as of `fit`
+            The trees.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        array
+            -inf where the model gives nothing positive.
+        """
+        self.check_fitted()
+        found: Floats = self.model_.log_probability(as_trees(X))
+        return found
+
+    def score(self, X: Trees, y: object = None) -> float:
+        """The mean of `score_samples`; -inf counts as -1e3, since learned functions are below zero at times.
+
+        Parameters
+        ----------
+        X, y
+            As of `score_samples`.
+
+        Returns
+        -------
+        float
+            Nats per tree.
+        """
+        return float(self.score_samples(X).clip(min=_LOWEST).mean())
+
+    def sample(self, n_samples: int = 1, random_state: RandomState = None) -> list[Any]:
+        """Draw trees; what the model gives negative weight to does not come.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many.
+        random_state : int, Generator or None
+            None: that of the estimator.
+
+        Returns
+        -------
+        list of Tree
+            Trees of lone words are text.
+        """
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        drawn: list[Any] = self.model_.sample(positive(n_samples, "n_samples"), rng)
+        return drawn
+
+
+_LOWEST = -1e3
+
+
+@dataclass(eq=False, repr=False)
+class SpectralTreeAutomaton(TreeEstimator):
+    """A weighted tree automaton by the spectral method: contexts and subtrees counted, factorized, recovered.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states.
+    n_outsides, n_insides : int
+        Number of contexts and of subtrees to count, the most frequent ones.
+    height : int
+        Number of nodes from a hole up to the top of a context, at most.
+
+    Attributes
+    ----------
+    model_ : TreeAutomaton
+        What `fit` found; `automaton_` is the same.
+
+    Examples
+    --------
     >>> trees = ["(f a b)", "(f (f a b) b)", "a", "a", "b"] * 20
     >>> model = SpectralTreeAutomaton(n_states=2).fit(trees)
-    >>> model.automaton_.n_states
+    >>> model.model_.n_states
     2
     """
 
-    automaton_: TreeAutomaton
+    n_states: int = 5
+    n_outsides: int = 500
+    n_insides: int = 500
+    height: int = 3
 
-    def __init__(
-        self, n_states: int = 5, n_outsides: int = 500, n_insides: int = 500, height: int = 3
-    ) -> None:
-        self.n_states = n_states
-        self.n_outsides = n_outsides
-        self.n_insides = n_insides
-        self.height = height
+    @property
+    def automaton_(self) -> TreeAutomaton:
+        """The automaton that `fit` found."""
+        found: TreeAutomaton = self.model_
+        return found
 
-    def fit(self, X: Trees, y: None = None) -> SpectralTreeAutomaton:
-        """Learn from trees."""
-        trees = RankedTrees.of(map(_as_tree, _as_list(X)))
-        if len(trees) == 0:
-            raise InputError("there are no trees to learn from")
+    def _learned(self, trees: list[Tree | str]) -> TreeAutomaton:
+        n_states = positive(self.n_states, "n_states")
+        ranked = RankedTrees.of(trees)
         basis = frequent_trees(
-            trees,
+            ranked,
             positive(self.n_outsides, "n_outsides"),
             positive(self.n_insides, "n_insides"),
             positive(self.height, "height"),
         )
-        self._replace_fitted(
-            automaton_=learn_tree_automaton(trees, positive(self.n_states, "n_states"), basis)
-        )
-        return self
-
-    def score_samples(self, X: Trees) -> Array:
-        """log f of each tree, -inf where f is not positive."""
-        return self.automaton_.log_probability(list(map(_as_tree, _as_list(X))))
-
-    def score(self, X: Trees, y: None = None) -> float:
-        """The mean of `score_samples`."""
-        return float(self.score_samples(X).mean())
+        return learn_tree_automaton(ranked, n_states, basis)
 
 
-def _as_list(trees: Trees) -> Trees:
-    if isinstance(trees, (str, Tree)):
-        raise InputError("give a list of trees, not one tree")
-    return trees
+@dataclass(eq=False, repr=False)
+class SpectralLatentPCFG(TreeEstimator):
+    """A latent-variable PCFG by the spectral method of Cohen et al. (2012), unsmoothed.
+
+    Trees are binary over tagged words (`sigmastar.trees.binarize` and `collapse` make them so). For parsers
+    of real treebanks see `SpectralTreebankGrammar`, which smooths the same moments.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states per non-terminal, at most.
+    nodes : "all" or "one"
+        Nodes that are counted: all of all trees, or one that is drawn from each, as in the paper's theorem.
+
+    Attributes
+    ----------
+    model_ : LatentPCFG
+        What `fit` found.
+
+    Examples
+    --------
+    >>> trees = "(S (A x) (B y)) (S (A x) (S (A x) (B y))) (S (A z) (B y))" * 10
+    >>> model = SpectralLatentPCFG(n_states=1).fit(trees)
+    >>> bool(abs(model.model_.total_mass() - 1) < 1e-9)
+    True
+    """
+
+    n_states: int = 2
+    nodes: str = "all"
+
+    def _learned(self, trees: list[Tree | str]) -> LatentPCFG:
+        nodes, n_states = chosen(NODES, self.nodes, "nodes"), positive(self.n_states, "n_states")
+        return learn_latent_pcfg(_phrases(trees), n_states, nodes, as_generator(self.random_state))
 
 
-def _as_tree(tree: Tree | str) -> Tree | str:
-    if isinstance(tree, Tree) or "(" not in tree:
-        return tree
-    found = parse_brackets(tree)
-    if len(found) != 1:
-        raise InputError(f"{tree!r} holds {len(found)} trees; give one an item")
-    return found[0]
+def _phrases(trees: list[Tree | str]) -> list[Tree]:
+    for number, tree in enumerate(trees, 1):
+        if isinstance(tree, str):
+            raise InputError(f"tree {number}: a word without a tag is no tree; write (TAG {tree})")
+    return trees  # type: ignore[return-value]

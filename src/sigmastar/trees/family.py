@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Family, Kind
+from sigmastar.core.family import Command, Family, Kind
 
-COMMANDS = {
-    "evaluate": "sigmastar.automata.cli.evaluate:command",
-    "score": "sigmastar.automata.cli.score:command",
-    "predict": "sigmastar.automata.cli.predict:command",
-    "sample": "sigmastar.automata.cli.sample:command",
-    "show": "sigmastar.automata.cli.show:command",
-    "convert": "sigmastar.automata.cli.convert:command",
+HERE = "sigmastar.trees."
+COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "sample", "show")}
+
+NAMES = {
+    "data.tree": "fold bracketed",
+    "data.brackets": "as_trees parse_brackets read_brackets write_brackets",
+    "data.labels": "plain_label escaped",
+    "data.transforms": "composed without_traces without_empty without_functions relabelled collapse expand "
+    "with_root without_root tags",
+    "data.binarize": "binarize debinarize right left head_outward HeadRules ENGLISH GENERIC",
+    "data.ranked": "RankedAlphabet RankedTrees production_trees",
+    "counts.subtrees": "TreeBasis frequent_trees count_trees exact_tree_blocks",
+    "model.automaton": "make_tree_automaton",
+    "model.latent_pcfg": "make_latent_pcfg make_treebank",
+    "learn.tree_automaton": "learn_tree_automaton tree_automaton",
+    "learn.latent_pcfg": "learn_latent_pcfg Moments operators_of_moments all_nodes one_node one_uniform_node",
+    "draw": "draw_tree tree_text",
 }
 
 FAMILY = Family(
     name="trees",
     summary="Tree automata and latent-variable PCFGs as operators on trees.",
     kinds={
-        "tree-automaton": Kind("sigmastar.trees.model.automaton:TreeAutomaton", COMMANDS),
-        "latent-pcfg": Kind("sigmastar.trees.model.latent_pcfg:LatentPCFG", COMMANDS),
+        "tree-automaton": Kind(f"{HERE}model.automaton:TreeAutomaton", COMMANDS),
+        "latent-pcfg": Kind(f"{HERE}model.latent_pcfg:LatentPCFG", COMMANDS),
     },
     estimators={
-        "SpectralTreeAutomaton": "sigmastar.trees.estimator:SpectralTreeAutomaton",
+        "SpectralTreeAutomaton": f"{HERE}estimator:SpectralTreeAutomaton",
+        "SpectralLatentPCFG": f"{HERE}estimator:SpectralLatentPCFG",
     },
     exports={
-        "Tree": "sigmastar.trees.data.tree:Tree",
-        "TreeAutomaton": "sigmastar.trees.model.automaton:TreeAutomaton",
+        "Tree": f"{HERE}data.tree:Tree",
+        "TreeAutomaton": f"{HERE}model.automaton:TreeAutomaton",
+        "LatentPCFG": f"{HERE}model.latent_pcfg:LatentPCFG",
     },
+    names={name: f"{HERE}{module}:{name}" for module, names in NAMES.items() for name in names.split()},
+    learn={
+        "trees": Command(
+            f"{HERE}cli:learn_trees", "A tree automaton or a latent PCFG from trees in brackets."
+        )
+    },
+    formats={"brackets": f"{HERE}data.brackets:read_brackets"},
+    metrics={"log_probability": "Mean log-probability of trees"},
+    laws=f"{HERE}laws:TreeLaws",
 )

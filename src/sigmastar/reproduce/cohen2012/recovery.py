@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.core.demo import Progress
-from sigmastar.trees.data.productions import production_trees
+from sigmastar.trees.data.ranked import production_trees
 from sigmastar.trees.learn.latent_pcfg import (
     NodeWeights,
     all_nodes,
@@ -21,7 +21,7 @@ from sigmastar.trees.learn.latent_pcfg import (
     one_node,
     one_uniform_node,
 )
-from sigmastar.trees.model.latent_generators import make_latent_pcfg
+from sigmastar.trees.model.latent_pcfg import make_latent_pcfg
 
 Array = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def recover_grammars(
     for number in range(n_grammars):
         truth = make_latent_pcfg(np.random.default_rng([seed, number]), n_states)
         fresh = production_trees(truth.sample(N_FRESH, np.random.default_rng([seed, number, 1])))
-        expected = truth.automaton.value(fresh)
+        expected = truth.value(fresh)
         trees = truth.sample(max(sizes), np.random.default_rng([seed, number, 2]))
         for step, size in enumerate(sizes):
             progress(

@@ -11,7 +11,7 @@ from sigmastar.core.text_files import display_name, open_text
 from sigmastar.treebanks.metrics import spans_of
 from sigmastar.treebanks.model.parser import Sentence
 from sigmastar.trees.data.brackets import parse_brackets
-from sigmastar.trees.data.escapes import BRACKETS, escaped
+from sigmastar.trees.data.labels import BRACKETS, escaped
 from sigmastar.trees.data.tree import Tree
 
 _BRACKET = re.compile(r"\(\s*\(|\(\S")  # `(S`, `( (S`; a sentence may begin with `( `

@@ -7,7 +7,6 @@ are chains that end in a tag. Only the walk over `Tree` objects is Python; the r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,22 +16,11 @@ from numpy.typing import NDArray
 
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel
+from sigmastar.trees.data.labels import TRACE, plain_label
 from sigmastar.trees.data.tree import Tree
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
-
-TRACE = "-NONE-"
-_FUNCTION = re.compile(r"(?<=.)[-=|#].*")  # NP-SBJ-1, PP=2, ADVP|PRT; not -LRB-
-
-
-def plain_label(label: str) -> str:
-    """A label without functions and indices.
-
-    >>> plain_label("NP-SBJ-1"), plain_label("-LRB-")
-    ('NP', '-LRB-')
-    """
-    return label if label.startswith("-") else _FUNCTION.sub("", label)
 
 
 @dataclass(frozen=True, eq=False)

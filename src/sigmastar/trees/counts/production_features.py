@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sigmastar.core.arrays import Int64s
 from sigmastar.trees.data.ranked import RankedTrees
 
-Longs = NDArray[np.int64]
 NONE = 0
 
 
@@ -35,23 +35,23 @@ def outside_features(trees: RankedTrees) -> sparse.csr_array:
     return _indicators([np.zeros(len(rule)), above, _pair(above, beside), _pair(above, _at(above, parent))])
 
 
-def rule_numbers(trees: RankedTrees) -> Longs:
+def rule_numbers(trees: RankedTrees) -> Int64s:
     """One number for every production, from 1 on."""
     sizes = [len(alphabet) for alphabet in trees.alphabet.ranks]
     first = np.array([1, 1 + sizes[0], 1 + sizes[0] + sizes[1]])
     return np.asarray(first[trees.rank] + trees.symbol, dtype=np.int64)
 
 
-def _at(values: Longs, nodes: NDArray[np.int32]) -> Longs:
+def _at(values: Int64s, nodes: NDArray[np.int32]) -> Int64s:
     return np.where(nodes >= 0, values[nodes], NONE)
 
 
-def _pair(first: Longs, second: Longs) -> Longs:
+def _pair(first: Int64s, second: Int64s) -> Int64s:
     return np.asarray(first * (int(second.max(initial=0)) + 1) + second, dtype=np.int64)
 
 
 def _indicators(templates: list[NDArray[np.generic]]) -> sparse.csr_array:
-    columns, width = list[Longs](), 0
+    columns, width = list[Int64s](), 0
     for values in templates:
         distinct, position = np.unique(values, return_inverse=True)
         columns.append(width + position.ravel())

@@ -1,11 +1,12 @@
 """Latent-variable PCFGs by the spectral method of Cohen et al. (2012), figures 4 and 5.
 
     Omega^a = sum of psi(outside) phi(inside)^T over nodes of a       U^a, V^a: its singular vectors
-    y = U^T phi,  z = V^T psi                                         m numbers a node
+    y = U^T phi,  z = V^T psi                                         m numbers per node
     Sigma^a = sum z y^T,  D^(a -> b c) = sum z y_left y_right,  d^(a -> x) = sum z,  c^1_a = mean y at roots
 
-and the operators are recovered from Sigma, D and d as from any blocks. Nodes are all nodes of all trees, or
-one of each tree, as in the theorem.
+and the operators are recovered from Sigma, D and d as from any blocks (`operators_of_moments`, which treebank
+grammars use too). Of the two ideas of this library it is the first: count, factorize, recover. Nodes are all
+nodes of all trees, or one of each tree, as in the theorem.
 
 The paper draws that node uniformly. Then inside and outside are not independent given the state: a node is
 drawn more rarely from a large tree, which couples the size of what is inside with the size of what is
@@ -15,37 +16,34 @@ independent of each other. `one_uniform_node` is the paper's letter, without the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
 
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.blocks import Blocks, Slices
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.operator_model import OperatorModel
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import recover
 from sigmastar.core.signature import Operation, Signature, Sort
+from sigmastar.core.views import counts_together
 from sigmastar.trees.counts.production_features import inside_features, outside_features
-from sigmastar.trees.data.productions import production_trees
-from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
+from sigmastar.trees.data.ranked import RankedTrees, production_trees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.automaton import TreeAutomaton
+from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
-NodeWeights = Callable[[RankedTrees, np.random.Generator], Array]
+NodeWeights = Callable[[RankedTrees, np.random.Generator], Floats]
 
 
-def all_nodes(trees: RankedTrees, rng: np.random.Generator) -> Array:
+def all_nodes(trees: RankedTrees, rng: np.random.Generator) -> Floats:
     """Every node of every tree, once."""
     return np.where(trees.rank == 1, 0.0, 1.0)
 
 
-def one_node(trees: RankedTrees, rng: np.random.Generator) -> Array:
+def one_node(trees: RankedTrees, rng: np.random.Generator) -> Floats:
     """One node of each tree, with the number of nodes that it stands for."""
     sizes, drawn = _drawn_nodes(trees, rng)
     weights = np.zeros(trees.n_nodes)
@@ -53,28 +51,71 @@ def one_node(trees: RankedTrees, rng: np.random.Generator) -> Array:
     return weights
 
 
-def one_uniform_node(trees: RankedTrees, rng: np.random.Generator) -> Array:
+def one_uniform_node(trees: RankedTrees, rng: np.random.Generator) -> Floats:
     """One node of each tree, all with the same weight."""
     weights = np.zeros(trees.n_nodes)
     weights[_drawn_nodes(trees, rng)[1]] = 1.0
     return weights
 
 
-def _drawn_nodes(trees: RankedTrees, rng: np.random.Generator) -> tuple[Longs, Longs]:
+def _drawn_nodes(trees: RankedTrees, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
     begins = np.concatenate([[0], trees.ends[:-1]])
     sizes = trees.ends - begins - 1  # the top is no node of the paper's
     return sizes, begins + (rng.random(len(sizes)) * sizes).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
-class _Projected:
-    """Of every node: its symbol, its number of states, and y and z, filled up with zeros."""
+class Moments:
+    """Step 2 of figure 4: sums over nodes, per tree, in any coordinates of what is inside and outside.
 
-    sorts: tuple[str, ...]
-    sort: Longs
-    n_states: Longs
-    inside: Array
-    outside: Array
+    Parameters
+    ----------
+    matrices : mapping
+        Sigma of every symbol, outside x inside.
+    rules : mapping
+        D of every rule (a, b, c), outside of a x inside of b x inside of c.
+    words : mapping
+        For every symbol of words these words, and d of each, words x outside.
+    roots : mapping
+        The mean of y at the roots of trees, for every symbol that stands there.
+    """
+
+    matrices: Mapping[Sort, Floats]
+    rules: Mapping[tuple[Sort, Sort, Sort], Floats]
+    words: Mapping[Sort, tuple[Alphabet, Floats]]
+    roots: Mapping[Sort, Floats]
+
+    def blocks(self) -> Blocks:
+        """The same as blocks over the signature of the grammar: its sorts are the symbols."""
+        slices = dict[Operation, Slices]()
+        for symbol, (words, table) in self.words.items():
+            slices[Operation((symbol, "word"), (), symbol, words)] = table
+        for rule, tensor in self.rules.items():
+            slices[Operation(rule, rule[1:], rule[0])] = tensor[None]
+        return Blocks(Signature(tuple(slices), tuple(self.roots)), self.matrices, slices, self.roots)
+
+
+def operators_of_moments(moments: Moments, n_states: int | Mapping[Sort, int]) -> OperatorModel:
+    """Step 3 of figure 4: factorize Sigma, recover the operators.
+
+    Parameters
+    ----------
+    moments : Moments
+        Exact, counted, or shrunk ones.
+    n_states : int or mapping
+        At most so many for every symbol; fewer where the rank of its Sigma is less.
+
+    Returns
+    -------
+    OperatorModel
+        With the operators of rules, words and roots.
+    """
+    blocks = moments.blocks()
+    factors = {
+        sort: factorize_up_to(matrix, n_states if isinstance(n_states, int) else n_states[sort])
+        for sort, matrix in blocks.matrices.items()
+    }
+    return recover(blocks, factors)
 
 
 def learn_latent_pcfg(
@@ -82,23 +123,52 @@ def learn_latent_pcfg(
     n_states: int,
     nodes: NodeWeights = all_nodes,
     rng: np.random.Generator | None = None,
-) -> TreeAutomaton:
-    """An automaton over productions with up to `n_states` states for each non-terminal.
+) -> LatentPCFG:
+    """A grammar with up to `n_states` states for each non-terminal.
 
-    Trees are binary over tagged words. Values are p(tree): `automaton.value(production_trees(trees))`.
+    Parameters
+    ----------
+    trees : sequence of Tree
+        Binary ones over tagged words.
+    n_states : int
+        Of each non-terminal, at most.
+    nodes : callable
+        Which nodes are counted, and with what weights: `all_nodes`, `one_node`, `one_uniform_node`.
+    rng : Generator or None
+        The source of chance where nodes are drawn.
+
+    Returns
+    -------
+    LatentPCFG
+        In tensor form, with signed operators.
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states} must be 1 or more")
     ranked = production_trees(trees)
     weights = nodes(ranked, np.random.default_rng(0) if rng is None else rng)
-    projected = _project(ranked, n_states, weights)
-    blocks = _blocks(ranked, projected, weights)
-    sizes: dict[Sort, int] = dict(zip(projected.sorts, projected.n_states.tolist(), strict=True))
-    return as_automaton(recover(blocks, factorize_blocks(blocks, sizes)), ranked.alphabet)
+    moments = moments_of_nodes(ranked, project(ranked, n_states, weights), weights)
+    return LatentPCFG.of_operators(operators_of_moments(moments, n_states))
 
 
-def _project(trees: RankedTrees, n_states: int, weights: Array) -> _Projected:
-    """Figure 5 and step 1 of figure 4."""
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """Of every node: its symbol, the number of its dimensions, and y and z, filled up with zeros."""
+
+    sorts: tuple[str, ...]
+    sort: Int64s
+    n_dimensions: Int64s
+    inside: Floats
+    outside: Floats
+
+    def y(self, nodes: Array, sort: int) -> Floats:
+        return np.asarray(self.inside[nodes, : self.n_dimensions[sort]])
+
+    def z(self, nodes: Array, sort: int) -> Floats:
+        return np.asarray(self.outside[nodes, : self.n_dimensions[sort]])
+
+
+def project(trees: RankedTrees, n_dimensions: int, weights: Floats) -> Projected:
+    """Figure 5 and step 1 of figure 4: coordinates of every node of production trees."""
     leaves, _, binary = map(_productions, trees.alphabet.ranks)
     sorts = tuple(dict.fromkeys(name[0] for name in (*leaves, *binary)))
     sort = np.full(trees.n_nodes, -1, np.int64)
@@ -106,93 +176,51 @@ def _project(trees: RankedTrees, n_states: int, weights: Array) -> _Projected:
         at = np.flatnonzero(trees.rank == rank)
         sort[at] = np.array([sorts.index(name[0]) for name in names] or [0])[trees.symbol[at]]
     phi, psi = inside_features(trees), outside_features(trees)
-    inside, outside = np.zeros((trees.n_nodes, n_states)), np.zeros((trees.n_nodes, n_states))
+    inside, outside = np.zeros((trees.n_nodes, n_dimensions)), np.zeros((trees.n_nodes, n_dimensions))
     sizes = np.zeros(len(sorts), np.int64)
     for number, name in enumerate(sorts):
         rows = np.flatnonzero(sort == number)
-        heavy = sparse.diags_array(weights[rows])
         if not weights[rows].any():
             raise ValueError(f"no node of {name!r} was drawn; use more trees, or all nodes")
-        omega = (psi[rows].T @ heavy @ phi[rows]).tocsr()
+        omega = counts_together(psi[rows], phi[rows], weights[rows])
         columns, lines = np.unique(omega.nonzero()[1]), np.unique(omega.nonzero()[0])
-        factors = factorize_up_to(omega[lines][:, columns], n_states)
+        factors = factorize_up_to(omega[lines][:, columns], n_dimensions)
         sizes[number] = factors.n_states
         inside[rows, : factors.n_states] = phi[rows][:, columns] @ factors.right
         outside[rows, : factors.n_states] = psi[rows][:, lines] @ factors.left
-    return _Projected(sorts, sort, sizes, inside, outside)
+    return Projected(sorts, sort, sizes, inside, outside)
 
 
-def _productions(alphabet: Alphabet) -> list[tuple[str, ...]]:
-    return [cast(tuple[str, ...], name) for name in alphabet]
-
-
-def _blocks(trees: RankedTrees, projected: _Projected, weights: Array) -> Blocks:
-    """Step 2 of figure 4, as blocks over m outsides and m insides a sort."""
-    n = len(trees)
-    matrices, slices = dict[Sort, Array](), dict[Operation, Slices]()
-    for number, name in enumerate(projected.sorts):
-        rows = np.flatnonzero(projected.sort == number)
-        z, y = _part(projected, rows, number, outside=True), _part(projected, rows, number, outside=False)
-        matrices[name] = (z * weights[rows, None]).T @ y / n
-    for operation, nodes, codes in _operations(trees, projected):
-        sort = projected.sorts.index(operation.result)
-        z = _part(projected, nodes, sort, outside=True) * weights[nodes, None]
-        if operation.arity:
-            b, c = (projected.sorts.index(name) for name in operation.arguments)
-            left = _part(projected, trees.left[nodes], b, outside=False)
-            right = _part(projected, trees.right[nodes], c, outside=False)
-            slices[operation] = np.einsum("nz,nb,nc->zbc", z, left, right, optimize=True)[None] / n
-        else:
-            table = np.zeros((len(operation.alphabet), z.shape[1]))
-            np.add.at(table, codes, z)
-            slices[operation] = table / n
-    tops = trees.left[trees.roots]
-    roots: dict[Sort, Array] = {
-        name: projected.inside[tops[projected.sort[tops] == number], : projected.n_states[number]].sum(axis=0)
-        / n
-        for number, name in enumerate(projected.sorts)
-        if (projected.sort[tops] == number).any()
-    }
-    return Blocks(Signature(tuple(slices), tuple(roots)), matrices, slices, roots)
-
-
-def _part(projected: _Projected, nodes: NDArray[np.integer], sort: int, outside: bool) -> Array:
-    rows = projected.outside if outside else projected.inside
-    return np.asarray(rows[nodes, : projected.n_states[sort]])
-
-
-def _operations(trees: RankedTrees, projected: _Projected) -> list[tuple[Operation, Longs, Longs]]:
-    """Every operation of the grammar, the nodes that it is at, and the codes of their words."""
+def moments_of_nodes(trees: RankedTrees, projected: Projected, weights: Floats) -> Moments:
+    """Step 2 of figure 4 on production trees whose nodes have coordinates."""
     leaves, _, binary = map(_productions, trees.alphabet.ranks)
-    found = list[tuple[Operation, Longs, Longs]]()
+    sorts, n = projected.sorts, len(trees)
+    heavy = replace(projected, outside=projected.outside * (weights / n)[:, None])
+    matrices, roots = dict[Sort, Floats](), dict[Sort, Floats]()
+    tops = trees.left[trees.roots]
+    for a, name in enumerate(sorts):
+        nodes = np.flatnonzero(projected.sort == a)
+        matrices[name] = heavy.z(nodes, a).T @ projected.y(nodes, a)
+        if len(top := tops[projected.sort[tops] == a]):
+            roots[name] = projected.y(top, a).sum(axis=0) / n
+    words = dict[Sort, tuple[Alphabet, Floats]]()
     for tag in dict.fromkeys(name[0] for name in leaves):
-        own = [code for code, name in enumerate(leaves) if name[0] == tag]
-        place = np.full(len(leaves), -1)
-        place[own] = np.arange(len(own))
-        nodes = np.flatnonzero((trees.rank == 0) & (place[trees.symbol * (trees.rank == 0)] >= 0))
-        words = Alphabet(leaves[code][1] for code in own)
-        found.append((Operation((tag, "word"), (), tag, words), nodes, place[trees.symbol[nodes]]))
-    for code, rule in enumerate(binary):
+        a, own = sorts.index(tag), [code for code, name in enumerate(leaves) if name[0] == tag]
+        nodes = np.flatnonzero((trees.rank == 0) & (projected.sort == a))
+        table = np.zeros((len(leaves), int(projected.n_dimensions[a])))
+        np.add.at(table, trees.symbol[nodes], heavy.z(nodes, a))
+        words[tag] = Alphabet(leaves[code][1] for code in own), table[own]
+    rules = dict[tuple[Sort, Sort, Sort], Floats]()
+    for code, (above, left, right) in enumerate(binary):
         nodes = np.flatnonzero((trees.rank == 2) & (trees.symbol == code))
-        found.append((Operation(rule, tuple(rule[1:]), rule[0]), nodes, nodes))
-    return found
+        y, w = (
+            projected.y(child[nodes], sorts.index(name))
+            for child, name in ((trees.left, left), (trees.right, right))
+        )
+        z = heavy.z(nodes, sorts.index(above))
+        rules[above, left, right] = np.einsum("nz,nb,nc->zbc", z, y, w, optimize=True)
+    return Moments(matrices, rules, words, roots)
 
 
-def as_automaton(model: OperatorModel, alphabet: RankedAlphabet) -> TreeAutomaton:
-    """A model whose sorts are non-terminals as one automaton over productions, filled up with zeros."""
-    n = max(model.n_states(sort) for sort in model.signature.sorts)
-    leaves, tops, binary = alphabet.ranks
-    leaf, top = np.zeros((len(leaves), n)), np.zeros((len(tops), n, n))
-    pairs, first = np.zeros((len(binary), n, n, n)), np.zeros(n)
-    first[0] = 1.0
-    for operation, array in model.operators.items():
-        if operation.arity:
-            at = tuple(slice(size) for size in array.shape[1:])
-            pairs[binary.codes[operation.name]][at] = array[0]
-        else:
-            for code, word in enumerate(operation.alphabet):
-                leaf[leaves.codes[operation.result, word], : array.shape[1]] = array[code]
-    for code, production in enumerate(_productions(tops)):
-        root = model.roots[production[1]]
-        top[code, 0, : len(root)] = root
-    return TreeAutomaton(alphabet, first, leaf, top, pairs)
+def _productions(alphabet: Alphabet) -> list[Any]:
+    return list(alphabet)

@@ -13,24 +13,23 @@ hangs in a tree. That function has the same operators: `of_subtrees` turns its r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import ScaledRows, SignedLog
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.kernels.vectors import inside_vectors, outside_vectors
-
-Array = NDArray[np.float64]
+from sigmastar.trees.kernels import Operators, Outcomes, draw_nodes, inside_vectors, outside_vectors
 
 _ROUNDS = 100_000
+_ATTEMPTS = 100_000  # to draw a tree that is small enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +37,10 @@ class TreeAutomaton:
     """A function on trees by its operators; weights may have any sign."""
 
     alphabet: RankedAlphabet
-    root: Array  # n
-    leaf: Array  # symbols x n
-    unary: Array  # symbols x n (result) x n
-    binary: Array  # symbols x n (result) x n (left) x n (right)
+    root: Floats  # n
+    leaf: Floats  # symbols x n
+    unary: Floats  # symbols x n (result) x n
+    binary: Floats  # symbols x n (result) x n (left) x n (right)
 
     def __post_init__(self) -> None:
         n, sizes = len(self.root), [len(rank) for rank in self.alphabet.ranks]
@@ -59,6 +58,11 @@ class TreeAutomaton:
     @property
     def n_states(self) -> int:
         return len(self.root)
+
+    @property
+    def operators(self) -> Operators:
+        """All weights, as kernels take them."""
+        return Operators(self.root, self.leaf, self.unary, self.binary)
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> TreeAutomaton:
@@ -78,13 +82,13 @@ class TreeAutomaton:
         operators = {op: arrays[str(op.name)] for op in signature.operations}
         return OperatorModel(signature, {"tree": self.root}, operators)
 
-    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         arrays = {"root": self.root, "leaf": self.leaf, "unary": self.unary, "binary": self.binary}
         leaves, unary, binary = self.alphabet.ranks
         return arrays, {"leaves": leaves, "unary": unary, "binary": binary}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TreeAutomaton:
+    def from_parts(cls, arrays: dict[str, Floats], header: dict[str, Any]) -> TreeAutomaton:
         alphabet = RankedAlphabet(header["leaves"], header["unary"], header["binary"])
         return cls(alphabet, arrays["root"], arrays["leaf"], arrays["unary"], arrays["binary"])
 
@@ -95,31 +99,14 @@ class TreeAutomaton:
 
     def inside(self, trees: RankedTrees | Sequence[Tree | str]) -> ScaledRows:
         """The inside vector of every node."""
-        coded = self.coded(trees)
-        return ScaledRows(
-            *inside_vectors(
-                coded.rank, coded.symbol, coded.left, coded.right, self.leaf, self.unary, self.binary
-            )
-        )
+        return ScaledRows(*inside_vectors(self.coded(trees).nodes, self.operators))
 
     def outside(self, trees: RankedTrees | Sequence[Tree | str]) -> ScaledRows:
         """The outside vector of every node: its product with the inside vector is f of the whole tree."""
         coded = self.coded(trees)
         below = self.inside(coded)
-        return ScaledRows(
-            *outside_vectors(
-                coded.rank,
-                coded.symbol,
-                coded.left,
-                coded.right,
-                coded.roots,
-                self.root,
-                self.unary,
-                self.binary,
-                below.mantissas,
-                below.exponents,
-            )
-        )
+        arrays = coded.roots, below.mantissas, below.exponents
+        return ScaledRows(*outside_vectors(coded.nodes, self.operators, *arrays))
 
     def log_value(self, trees: RankedTrees | Sequence[Tree | str]) -> SignedLog:
         """Sign and logarithm of f on each tree; finite wherever f is not zero, at any size."""
@@ -131,21 +118,21 @@ class TreeAutomaton:
                 np.sign(mantissa), np.log(np.abs(mantissa)) + below.exponents[coded.roots] * np.log(2.0)
             )
 
-    def value(self, trees: RankedTrees | Sequence[Tree | str]) -> Array:
+    def value(self, trees: RankedTrees | Sequence[Tree | str]) -> Floats:
         sign, log = self.log_value(trees)
         return sign * np.exp(log)
 
-    def log_probability(self, trees: RankedTrees | Sequence[Tree | str]) -> Array:
+    def log_probability(self, trees: RankedTrees | Sequence[Tree | str]) -> Floats:
         """log f where f > 0, else -inf."""
         sign, log = self.log_value(trees)
         return np.where(sign > 0, log, -np.inf)
 
-    def change_basis(self, basis: Array) -> TreeAutomaton:
+    def change_basis(self, basis: Floats) -> TreeAutomaton:
         """The same function with states `Q^-1 v` in place of `v`, for an invertible `basis` Q."""
         return TreeAutomaton.of_operators(self.to_operators().change_basis({"tree": basis}))
 
     @cached_property
-    def inside_sum(self) -> Array:
+    def inside_sum(self) -> Floats:
         """v: the sum of the inside vectors of all trees."""
         leaves, chains, pairs = self.leaf.sum(axis=0), self.unary.sum(axis=0), self.binary.sum(axis=0)
         v = np.zeros(self.n_states)
@@ -159,7 +146,7 @@ class TreeAutomaton:
         raise ValueError("the weight of all trees is infinite; scale the operators down, or use fewer states")
 
     @cached_property
-    def step_sum(self) -> Array:
+    def step_sum(self) -> Floats:
         """M: the sum of all ways to go from a context one node further in."""
         pairs, v = self.binary.sum(axis=0), self.inside_sum
         return np.asarray(self.unary.sum(axis=0) + pairs @ v + np.einsum("ijk,j->ik", pairs, v))
@@ -178,65 +165,104 @@ class TreeAutomaton:
         return replace(self, root=self.root @ (np.eye(self.n_states) - self.step_sum))
 
     def is_stochastic(self, tolerance: float = 1e-9) -> bool:
-        """Whether trees can be drawn from the top: weights >= 0, out of every state one in sum."""
-        arrays = (self.root, self.leaf, self.unary, self.binary)
-        lowest = min(float(array.min(initial=0.0)) for array in arrays)
+        """Whether states are hidden choices: weights >= 0, out of every state one in sum."""
+        lowest = min(float(array.min(initial=0.0)) for array in self.operators)
         outgoing = self.leaf.sum(axis=0) + self.unary.sum(axis=(0, 2)) + self.binary.sum(axis=(0, 2, 3))
         sums = np.append(outgoing, self.root.sum())
         return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)
 
     def sample(self, n_trees: int, rng: np.random.Generator, max_nodes: int = 10_000) -> list[Tree | str]:
-        """Draw trees of a stochastic automaton; one that grows beyond `max_nodes` is drawn again."""
-        if not self.is_stochastic():
-            raise ValueError("trees can be drawn from stochastic automata only, see is_stochastic")
-        draw = _Draw(self, rng, max_nodes)
-        return [draw.tree() for _ in range(n_trees)]
+        """Draw trees; one that grows beyond `max_nodes` is drawn again.
+
+        Parameters
+        ----------
+        n_trees
+            How many.
+        rng
+            The source of chance.
+        max_nodes
+            Of a tree, at most.
+
+        Returns
+        -------
+        list of Tree or str
+            Lone words are text. Where f has negative values, probabilities below zero count as zero.
+        """
+        v, sizes = self.inside_sum, [len(symbols) for symbols in self.alphabet.ranks]
+        outcomes = Outcomes(
+            np.array([0, sum(sizes)]),
+            np.repeat(np.arange(3), sizes),
+            np.concatenate([np.arange(size) for size in sizes]),
+            np.zeros((sum(sizes), 2), np.int64),
+            np.concatenate([self.leaf, self.unary @ v, (self.binary @ v) @ v]),
+            v[None],
+        )
+        names = [str(symbol) for symbols in self.alphabet.ranks for symbol in symbols]
+        ranks = outcomes.rank.tolist()
+
+        def build(outcome: int, below: list[Tree | str]) -> Tree | str:
+            return Tree(names[outcome], tuple(below)) if below else names[outcome]
+
+        drawn = drawn_nodes(self.operators, outcomes, n_trees, rng, max_nodes)
+        return [built(nodes, ranks, build) for nodes in drawn]
 
 
-class _Draw:
-    """Trees from the top down."""
-
-    def __init__(self, automaton: TreeAutomaton, rng: np.random.Generator, max_nodes: int) -> None:
-        n = automaton.n_states
-        self.automaton, self.rng, self.max_nodes, self.n = automaton, rng, max_nodes, n
-        rows = [automaton.leaf.T, automaton.unary.transpose(1, 0, 2), automaton.binary.transpose(1, 0, 2, 3)]
-        flat = np.concatenate([row.reshape(n, -1) for row in rows], axis=1)
-        self.cumulative = np.cumsum(flat / flat.sum(axis=1, keepdims=True), axis=1)
-        self.sizes = np.cumsum([row[0].size for row in rows])
-
-    def tree(self) -> Tree | str:
-        while True:
-            nodes = self._nodes()
-            if nodes is not None:
-                return _built(nodes)
-
-    def _nodes(self) -> list[tuple[str, int]] | None:
-        """Names and ranks from the top, rightmost first; None where there are too many."""
-        root = self.automaton.root
-        waiting = [int(np.searchsorted(np.cumsum(root) / root.sum(), self.rng.random(), side="right"))]
-        nodes = list[tuple[str, int]]()
-        while waiting:
-            if len(nodes) >= self.max_nodes:
-                return None
-            name, below = self._step(waiting.pop())
-            nodes.append((name, len(below)))
-            waiting.extend(below)
-        return nodes
-
-    def _step(self, state: int) -> tuple[str, list[int]]:
-        table, n = self.cumulative[state], self.n
-        outcome = min(int(np.searchsorted(table, self.rng.random(), side="right")), len(table) - 1)
-        rank = int(np.searchsorted(self.sizes, outcome, side="right"))
-        place = outcome - (int(self.sizes[rank - 1]) if rank else 0)
-        code, rest = divmod(place, n**rank)
-        below = [rest // n, rest % n] if rank == 2 else [rest] * rank
-        return str(self.automaton.alphabet.ranks[rank].symbols[code]), below
+def drawn_nodes(
+    operators: Operators, outcomes: Outcomes, n_trees: int, rng: np.random.Generator, max_nodes: int
+) -> Iterator[list[int]]:
+    """The outcomes of the nodes of trees, in preorder; trees that are too large are drawn again."""
+    room = np.zeros(int(np.diff(outcomes.starts).max()))
+    for _ in range(n_trees):
+        for _ in range(_ATTEMPTS):
+            nodes = draw_nodes(rng, operators, outcomes, max_nodes, room)
+            if len(nodes):
+                break
+        else:
+            raise ValueError(f"trees of at most {max_nodes} nodes hardly ever come; allow larger ones")
+        yield nodes.tolist()
 
 
-def _built(nodes: list[tuple[str, int]]) -> Tree | str:
-    done: list[Tree | str] = []
-    for name, rank in reversed(nodes):
-        below = done[len(done) - rank :]
-        del done[len(done) - rank :]
-        done.append(Tree(name, tuple(below)) if rank else name)
+def built(nodes: list[int], ranks: list[int], build: Callable[[int, list[Any]], Any]) -> Any:
+    """Put together what was drawn in preorder, from the last node to the first."""
+    done: list[Any] = []
+    for outcome in reversed(nodes):
+        below = [done.pop() for _ in range(ranks[outcome])]
+        done.append(build(outcome, below))
     return done[0]
+
+
+def make_tree_automaton(
+    n_states: int,
+    rng: np.random.Generator,
+    leaves: Sequence[str] = ("a", "b", "c"),
+    unary: Sequence[str] = ("u",),
+    binary: Sequence[str] = ("f", "g"),
+    branching: float = 0.35,
+    chaining: float = 0.15,
+) -> TreeAutomaton:
+    """A stochastic automaton: nodes branch with probability `branching` and chain with `chaining`.
+
+    Weights are drawn so that states differ.
+    """
+    if not (branching >= 0 and chaining >= 0 and 2 * branching + chaining < 1):
+        raise ValueError("2 branching + chaining must be below 1, or trees never end")
+    if not leaves:
+        raise ValueError("there must be leaves for trees to end in")
+    n, shares = n_states, (1 - branching - chaining, chaining, branching)
+    if not unary:
+        shares = (1 - branching, 0.0, branching)
+    if not binary:
+        shares = (1 - shares[1], shares[1], 0.0)
+    arrays = []
+    for share, symbols, width in zip(shares, (leaves, unary, binary), (1, n, n * n), strict=True):
+        drawn = rng.dirichlet(np.full(max(len(symbols) * width, 1), 0.3), size=n) * share
+        arrays.append(drawn[:, : len(symbols) * width].reshape(n, len(symbols), width).transpose(1, 0, 2))
+    leaf, chains, pairs = arrays
+    alphabet = RankedAlphabet(*(Alphabet(tuple(symbols)) for symbols in (leaves, unary, binary)))
+    return TreeAutomaton(
+        alphabet,
+        rng.dirichlet(np.full(n, 1.0)),
+        leaf[:, :, 0],
+        chains.reshape(len(unary), n, n),
+        pairs.reshape(len(binary), n, n, n),
+    )

@@ -1,10 +1,14 @@
-"""Latent-variable PCFGs as Cohen et al. (2012, section 4) define them.
+"""Latent-variable PCFGs as Cohen et al. (2012, section 4) define them, in the tensor form of their theorem 1.
 
     p(tree, h) = pi(a1, h1) prod q(r_i | h_i) prod_left s(h_i | h_parent, r) prod_right t(h_i | h_parent, r)
 
-and p(tree) is the sum over hidden states. As an automaton over productions (theorem 1 with G = 1):
+and p(tree) is the sum over hidden states. With
 
     A_(a -> b c)[h, h2, h3] = q(r | h) s(h2 | h, r) t(h3 | h, r)      beta_(a -> x)[h] = q(a -> x | h)
+
+it is a weighted tree automaton over productions, whose states belong to the non-terminal of their node. What
+the spectral method finds has such tensors too, in another basis: they are signed, and no q, s and t can be
+told.
 """
 
 from __future__ import annotations
@@ -12,67 +16,135 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.trees.data.productions import TOP, production_trees
-from sigmastar.trees.data.ranked import RankedAlphabet
+from sigmastar.core.arrays import Array, Floats
+from sigmastar.core.operator_model import OperatorModel
+from sigmastar.trees.data.ranked import TOP, RankedAlphabet, RankedTrees, production_trees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.automaton import TreeAutomaton
+from sigmastar.trees.kernels import Outcomes
+from sigmastar.trees.model.automaton import TreeAutomaton, built, drawn_nodes
 
-Array = NDArray[np.float64]
 Rule = tuple[str, str, str]
+
+_ROUNDS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
 class LatentPCFG:
-    """The parameters pi, q, s and t; every non-terminal has the same number of states.
+    """Operators of productions; those of symbols with fewer states than others are filled up with zeros.
 
-    `lexical` are pairs (pre-terminal, word). A non-terminal has rules of one kind only.
+    Parameters
+    ----------
+    rules : tuple of (str, str, str)
+        The binary rules a -> b c.
+    lexical : tuple of (str, str)
+        Pairs (pre-terminal, word). A non-terminal has rules of one kind only.
+    roots : tuple of str
+        The symbols that trees may have at the top.
+    top : array, roots x states
+        pi, or c^1 of the paper.
+    leaf : array, lexical x states
+        beta.
+    binary : array, rules x states of the parent x of the left child x of the right child
+        A.
     """
 
     rules: tuple[Rule, ...]
     lexical: tuple[tuple[str, str], ...]
     roots: tuple[str, ...]
-    pi: Array  # roots x states
-    rule_weights: Array  # q(a -> b c | h): rules x states
-    word_weights: Array  # q(a -> x | h): lexical x states
-    left: Array  # s(h2 | h, r): rules x h2 x h
-    right: Array  # t(h3 | h, r): rules x h3 x h
+    top: Floats
+    leaf: Floats
+    binary: Floats
 
     def __post_init__(self) -> None:
-        m, n_rules = self.pi.shape[-1], len(self.rules)
+        m, known = self.top.shape[-1], set(self.symbols)
         shapes = {
-            "pi": (len(self.roots), m),
-            "rule_weights": (n_rules, m),
-            "word_weights": (len(self.lexical), m),
-            "left": (n_rules, m, m),
-            "right": (n_rules, m, m),
+            "top": (len(self.roots), m),
+            "leaf": (len(self.lexical), m),
+            "binary": (len(self.rules), m, m, m),
         }
         for name, shape in shapes.items():
             array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            if array.shape != shape or not np.isfinite(array).all():
+                raise ValueError(f"{name} of shape {array.shape} must hold finite numbers of shape {shape}")
+            object.__setattr__(self, name, array)
+        for symbol in {*self.roots, *(child for rule in self.rules for child in rule[1:])} - known:
+            raise ValueError(f"the symbol {symbol!r} has no rule and no word")
+
+    @classmethod
+    def of_probabilities(
+        cls,
+        rules: tuple[Rule, ...],
+        lexical: tuple[tuple[str, str], ...],
+        roots: tuple[str, ...],
+        pi: Floats,
+        rule_weights: Floats,
+        word_weights: Floats,
+        left: Floats,
+        right: Floats,
+    ) -> LatentPCFG:
+        """From the parameters of the definition.
+
+        Parameters
+        ----------
+        rules, lexical, roots
+            As of the class.
+        pi : array, roots x states
+            pi(a, h).
+        rule_weights, word_weights : arrays, rules x states and lexical x states
+            q(a -> b c | h) and q(a -> x | h).
+        left, right : arrays, rules x states of the child x states of the parent
+            s(h2 | h, r) and t(h3 | h, r).
+
+        Returns
+        -------
+        LatentPCFG
+            A proper one: weights of no sign that sum to one.
+        """
+        m, n = pi.shape[-1], len(rules)
+        names = ("pi", "rule_weights", "word_weights", "left", "right")
+        arrays = (pi, rule_weights, word_weights, left, right)
+        shapes = ((len(roots), m), (n, m), (len(lexical), m), (n, m, m), (n, m, m))
+        for name, array, shape in zip(names, arrays, shapes, strict=True):
             if array.shape != shape or not (np.isfinite(array).all() and (array >= 0).all()):
                 raise ValueError(f"{name} of shape {array.shape} must hold probabilities of shape {shape}")
-            object.__setattr__(self, name, array)
-        sums = [self.pi.sum(), *self.left.sum(axis=1).ravel(), *self.right.sum(axis=1).ravel()]
-        for symbol in self.symbols:
-            sums += list(
-                self._rows(self.rules, self.rule_weights, symbol).sum(axis=0)
-                + self._rows(self.lexical, self.word_weights, symbol).sum(axis=0)
-            )
+        binary = np.einsum("rh,rih,rjh->rhij", rule_weights, left, right)
+        found = cls(rules, lexical, roots, pi, word_weights, binary)
+        sums = [pi.sum(), *left.sum(axis=1).ravel(), *right.sum(axis=1).ravel(), *found.outgoing.ravel()]
         if np.abs(np.array(sums) - 1.0).max() > 1e-9:
             raise ValueError("pi, q, s and t must be distributions: some do not sum to one")
+        return found
 
-    @staticmethod
-    def _rows(names: Sequence[tuple[str, ...]], weights: Array, symbol: str) -> Array:
-        return weights[[k for k, name in enumerate(names) if name[0] == symbol]]
+    @classmethod
+    def of_operators(cls, model: OperatorModel) -> LatentPCFG:
+        """From operators whose sorts are non-terminals, as `learn.latent_pcfg` recovers them."""
+        n = max(model.n_states(sort) for sort in model.signature.sorts)
+        rules, lexical, leaf, binary = list[Rule](), list[tuple[str, str]](), list[Floats](), list[Floats]()
+        for operation, array in model.operators.items():
+            if operation.arity:
+                rules.append((str(operation.result), *map(str, operation.arguments)))  # type: ignore[arg-type]
+                binary.append(_padded(array[0], (n, n, n)))
+            else:
+                lexical += [(str(operation.result), str(word)) for word in operation.alphabet]
+                leaf += [_padded(row, (n,)) for row in array]
+        top = [_padded(root, (n,)) for root in model.roots.values()]
+        return cls(
+            tuple(rules),
+            tuple(lexical),
+            tuple(map(str, model.roots)),
+            np.reshape(top, (-1, n)),
+            np.reshape(leaf, (-1, n)),
+            np.reshape(binary, (-1, n, n, n)),
+        )
 
     @property
     def n_states(self) -> int:
-        return int(self.pi.shape[1])
+        """The states of the symbol that has most of them."""
+        return int(self.top.shape[1])
 
     @cached_property
     def symbols(self) -> tuple[str, ...]:
@@ -80,84 +152,216 @@ class LatentPCFG:
         return tuple(dict.fromkeys([*(rule[0] for rule in self.rules), *(tag for tag, _ in self.lexical)]))
 
     @cached_property
+    def outgoing(self) -> Floats:
+        """[symbol, state]: the sum of all weights; ones for a proper grammar."""
+        return self._by_symbol(self.binary.sum(axis=(2, 3)), self.leaf)
+
+    @cached_property
     def automaton(self) -> TreeAutomaton:
-        """The tensor form: an automaton over productions, whose first state is the top's."""
+        """An automaton over productions, whose first state is the top's; for trees that fit together."""
         alphabet = RankedAlphabet(
             Alphabet(self.lexical), Alphabet((TOP, root) for root in self.roots), Alphabet(self.rules)
         )
         top, first = np.zeros((len(self.roots), self.n_states, self.n_states)), np.zeros(self.n_states)
-        top[:, 0, :], first[0] = self.pi, 1.0
-        binary = np.einsum("rh,rih,rjh->rhij", self.rule_weights, self.left, self.right)
-        return TreeAutomaton(alphabet, first, self.word_weights, top, binary)
+        top[:, 0, :], first[0] = self.top, 1.0
+        return TreeAutomaton(alphabet, first, self.leaf, top, self.binary)
 
-    def log_probability(self, trees: Sequence[Tree]) -> Array:
-        """log p of each tree; -inf where it has none."""
-        return self.automaton.log_probability(production_trees(trees))
+    def value(self, trees: Sequence[Tree] | RankedTrees) -> Floats:
+        """p of each tree, which may be below zero where operators were learned."""
+        return self.automaton.value(_as_productions(trees))
+
+    def log_probability(self, trees: Sequence[Tree] | RankedTrees) -> Floats:
+        """log p of each tree; -inf where it is not positive."""
+        return self.automaton.log_probability(_as_productions(trees))
+
+    @cached_property
+    def inside_sums(self) -> Floats:
+        """[symbol, state]: the sum of the inside vectors of all trees below a symbol."""
+        number = {symbol: k for k, symbol in enumerate(self.symbols)}
+        left, right = ([number[rule[side]] for rule in self.rules] for side in (1, 2))
+        v = np.zeros((len(self.symbols), self.n_states))
+        for _ in range(_ROUNDS):
+            after = self._by_symbol(np.einsum("rhij,ri,rj->rh", self.binary, v[left], v[right]), self.leaf)
+            if not np.isfinite(after).all() or np.abs(after).max(initial=0.0) > 1e12:
+                break
+            if np.abs(after - v).max(initial=0.0) <= 1e-13 * max(1.0, np.abs(after).max(initial=0.0)):
+                return after
+            v = after
+        raise ValueError("the weight of all trees is infinite; learn from more trees, or use fewer states")
+
+    def total_mass(self) -> float:
+        """The sum of p over all trees: one for a proper grammar."""
+        v = dict(zip(self.symbols, self.inside_sums, strict=True))
+        return float(sum(row @ v[root] for root, row in zip(self.roots, self.top, strict=True)))
 
     def sample(self, n_trees: int, rng: np.random.Generator, max_words: int = 200) -> list[Tree]:
-        """Draw trees; one of more than `max_words` words is drawn again."""
-        draw = _Draw(self, rng, max_words)
-        return [draw.tree() for _ in range(n_trees)]
+        """Draw trees; one of more than `max_words` words is drawn again.
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays = {n: getattr(self, n) for n in ("pi", "rule_weights", "word_weights", "left", "right")}
+        Parameters
+        ----------
+        n_trees
+            How many.
+        rng
+            The source of chance.
+        max_words
+            Of a tree, at most.
+
+        Returns
+        -------
+        list of Tree
+            Where p has negative values, probabilities below zero count as zero.
+        """
+        names = [*((TOP, root) for root in self.roots), *self.rules, *self.lexical]
+        ranks = [1] * len(self.roots) + [2] * len(self.rules) + [0] * len(self.lexical)
+        order = sorted(range(len(names)), key=lambda k: self._sorts[names[k][0]])
+        outcomes = self._outcomes(names, ranks, order)
+
+        def build(outcome: int, below: list[Any]) -> Any:
+            name = names[order[outcome]]
+            return below[0] if name[0] == TOP and len(below) == 1 else Tree(name[0], tuple(below or name[1:]))
+
+        drawn = drawn_nodes(self.automaton.operators, outcomes, n_trees, rng, 2 * max_words)
+        return [built(nodes, outcomes.rank.tolist(), build) for nodes in drawn]
+
+    @cached_property
+    def _sorts(self) -> dict[str, int]:
+        return {TOP: 0, **{symbol: k for k, symbol in enumerate(self.symbols, 1)}}
+
+    def _outcomes(self, names: list[tuple[str, ...]], ranks: list[int], order: list[int]) -> Outcomes:
+        sums = np.vstack([np.zeros(self.n_states), self.inside_sums])
+        below = np.array([[self._sorts.get(child, -1) for child in (*name[1:], "")[:2]] for name in names])
+        top, v = self.automaton.unary, sums[below]
+        of_rules = v[len(top) :][: len(self.rules)]
+        weights = np.concatenate(
+            [
+                np.einsum("rhi,ri->rh", top, v[: len(top), 0]),
+                np.einsum("rhij,ri,rj->rh", self.binary, of_rules[:, 0], of_rules[:, 1]),
+                self.leaf,
+            ]
+        )
+        sorts = np.array([self._sorts[names[k][0]] for k in order])
+        symbol = [*range(len(self.roots)), *range(len(self.rules)), *range(len(self.lexical))]
+        return Outcomes(
+            np.searchsorted(sorts, np.arange(len(self._sorts) + 1)),
+            np.array(ranks)[order],
+            np.array(symbol)[order],
+            below[order],
+            weights[order],
+            sums,
+        )
+
+    def _by_symbol(self, of_rules: Floats, of_words: Floats) -> Floats:
+        number = {symbol: k for k, symbol in enumerate(self.symbols)}
+        sums = np.zeros((len(self.symbols), self.n_states))
+        np.add.at(sums, [number[rule[0]] for rule in self.rules], of_rules)
+        np.add.at(sums, [number[tag] for tag, _ in self.lexical], of_words)
+        return sums
+
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        arrays = {name: getattr(self, name) for name in ("top", "leaf", "binary")}
         return arrays, {"rules": self.rules, "lexical": self.lexical, "roots": self.roots}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> LatentPCFG:
-        return cls(header["rules"], header["lexical"], header["roots"], **arrays)
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> LatentPCFG:
+        names = header["rules"], header["lexical"], header["roots"]
+        if "pi" in arrays:  # older files hold the probabilities
+            found = [arrays[name] for name in ("pi", "rule_weights", "word_weights", "left", "right")]
+            return cls.of_probabilities(*names, *found)
+        return cls(*names, arrays["top"], arrays["leaf"], arrays["binary"])
 
 
-class _Draw:
-    """Trees from the top down, by the cumulative weights of all that a state of a symbol can become."""
+def _padded(array: Floats, shape: tuple[int, ...]) -> Floats:
+    found = np.zeros(shape)
+    found[tuple(slice(size) for size in array.shape)] = array
+    return found
 
-    def __init__(self, grammar: LatentPCFG, rng: np.random.Generator, max_words: int) -> None:
-        self.grammar, self.rng, self.max_words = grammar, rng, max_words
-        self.top = np.cumsum(grammar.pi.ravel())
-        names: tuple[tuple[str, ...], ...] = (*grammar.rules, *grammar.lexical)
-        weights = np.vstack([grammar.rule_weights, grammar.word_weights])
-        self.outcomes, self.tables = dict[str, list[int]](), dict[str, Array]()
-        for symbol in grammar.symbols:
-            self.outcomes[symbol] = [k for k, name in enumerate(names) if name[0] == symbol]
-            self.tables[symbol] = np.cumsum(weights[self.outcomes[symbol]], axis=0).T.copy()
-        self.left, self.right = (
-            np.cumsum(x, axis=1).transpose(0, 2, 1).copy() for x in (grammar.left, grammar.right)
-        )
 
-    def tree(self) -> Tree:
-        while True:
-            drawn = self._nodes()
-            if drawn is not None:
-                return drawn
+def _as_productions(trees: Sequence[Tree] | RankedTrees) -> RankedTrees:
+    return trees if isinstance(trees, RankedTrees) else production_trees(trees)
 
-    def _pick(self, cumulative: Array) -> int:
-        return min(int(np.searchsorted(cumulative, self.rng.random(), side="right")), len(cumulative) - 1)
 
-    def _nodes(self) -> Tree | None:
-        grammar, n_rules = self.grammar, len(self.grammar.rules)
-        root, state = divmod(self._pick(self.top), grammar.n_states)
-        waiting, order, n_words = [(grammar.roots[root], state)], list[int](), 0
-        while waiting:
-            symbol, state = waiting.pop()
-            outcome = self.outcomes[symbol][self._pick(self.tables[symbol][state])]
-            order.append(outcome)
-            if outcome >= n_rules:
-                n_words += 1
-                continue
-            if n_words + len(waiting) >= self.max_words:
-                return None
-            _, left, right = grammar.rules[outcome]
-            waiting.append((left, self._pick(self.left[outcome, state])))
-            waiting.append((right, self._pick(self.right[outcome, state])))
-        return self._built(order)
+class MadeTreebank(NamedTuple):
+    """Trees and the grammar that they were drawn from."""
 
-    def _built(self, order: list[int]) -> Tree:
-        done, n_rules = list[Tree](), len(self.grammar.rules)
-        for outcome in reversed(order):
-            if outcome >= n_rules:
-                tag, word = self.grammar.lexical[outcome - n_rules]
-                done.append(Tree(tag, (word,)))
-            else:
-                right, left = done.pop(), done.pop()
-                done.append(Tree(self.grammar.rules[outcome][0], (left, right)))
-        return done[0]
+    trees: list[Tree]
+    grammar: LatentPCFG
+
+
+def make_latent_pcfg(
+    rng: np.random.Generator,
+    n_states: int = 2,
+    n_phrases: int = 3,
+    n_tags: int = 4,
+    n_words: int = 3,
+    n_rules: int = 4,
+    branching: float = 0.45,
+) -> LatentPCFG:
+    """A random grammar: phrases X0 .. and tags T0 .., each tag with words of its own.
+
+    A child of a rule is a phrase with probability about `branching`: below one half trees stay finite.
+    Distributions are drawn sparsely, so that the hidden states of a symbol differ.
+    """
+    if not 0 <= branching < 0.5:
+        raise ValueError(f"branching={branching} must be from 0 to below 1/2, or trees never end")
+    phrases, tags = [f"X{k}" for k in range(n_phrases)], [f"T{k}" for k in range(n_tags)]
+    rules = [rule for phrase in phrases for rule in _rules(phrase, phrases, tags, n_rules, branching, rng)]
+    lexical = [(tag, f"w{k}{j}") for k, tag in enumerate(tags) for j in range(n_words)]
+    rule_weights = np.concatenate([_tempered(x, rules, branching, rng, n_states) for x in phrases])
+    word_weights = np.concatenate([_columns(rng, n_words, n_states) for _ in tags])
+    left, right = (np.stack([_columns(rng, n_states, n_states) for _ in rules]) for _ in range(2))
+    pi = rng.dirichlet(np.ones(n_phrases * n_states)).reshape(n_phrases, n_states)
+    names = tuple(rules), tuple(lexical), tuple(phrases)
+    return LatentPCFG.of_probabilities(*names, pi, rule_weights, word_weights, left, right)
+
+
+def make_treebank(
+    n_trees: int = 1000,
+    random_state: int | np.random.Generator = 0,
+    max_words: int = 40,
+    **grammar: float,
+) -> MadeTreebank:
+    """Trees from a random grammar; further arguments are those of `make_latent_pcfg`.
+
+    >>> bank = make_treebank(5)
+    >>> len(bank.trees), bank.grammar.n_states
+    (5, 2)
+    """
+    rng = np.random.default_rng(random_state)
+    made = make_latent_pcfg(rng, **grammar)  # type: ignore[arg-type]
+    return MadeTreebank(made.sample(n_trees, rng, max_words), made)
+
+
+def _rules(
+    phrase: str, phrases: list[str], tags: list[str], n_rules: int, branching: float, rng: np.random.Generator
+) -> list[tuple[str, str, str]]:
+    """Different right sides, the first of two tags: every phrase can end."""
+    sides = {(str(rng.choice(tags)), str(rng.choice(tags))): None}
+    for _ in range(100 * n_rules):
+        if len(sides) >= n_rules:
+            break
+        first, second = (str(rng.choice(phrases if rng.random() < branching else tags)) for _ in range(2))
+        sides.setdefault((first, second))
+    return [(phrase, first, second) for first, second in sides]
+
+
+def _tempered(
+    phrase: str,
+    rules: list[tuple[str, str, str]],
+    branching: float,
+    rng: np.random.Generator,
+    n_states: int,
+) -> Floats:
+    """q(r | h) of the rules of a phrase with less than one phrase below it, in the mean of every state."""
+    own = [rule for rule in rules if rule[0] == phrase]
+    below = np.array([sum(child.startswith("X") for child in rule[1:]) for rule in own], dtype=float)
+    weights = _columns(rng, len(own), n_states)
+    ending = np.where(below == 0, 1.0, 0.0)[:, None]
+    ending = ending / ending.sum()
+    mean = below @ weights
+    share = np.minimum(1.0, 2 * branching / np.maximum(mean, 1e-12))
+    return np.asarray(share * weights + (1 - share) * ending)
+
+
+def _columns(rng: np.random.Generator, n_outcomes: int, n_states: int) -> Floats:
+    """A distribution for every state, as columns."""
+    return rng.dirichlet(np.full(n_outcomes, 0.5), size=n_states).T

@@ -10,17 +10,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.recover import factorize_blocks, recover
-from sigmastar.trees.counts.bases import TreeBasis, frequent_trees
-from sigmastar.trees.counts.on_basis import count_trees
+from sigmastar.trees.counts.subtrees import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.model.automaton import TreeAutomaton
-
-Array = NDArray[np.float64]
 
 
 def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | None = None) -> TreeAutomaton:
@@ -31,7 +26,7 @@ def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | N
     return tree_automaton(counts.blocks(), n_states, counts.whole_trees)
 
 
-def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Array) -> TreeAutomaton:
+def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Floats) -> TreeAutomaton:
     """Recover the operators of blocks, and the root from the share of trees that are each inside."""
     factors = factorize_blocks(blocks, n_states)
     found = TreeAutomaton.of_operators(recover(blocks, factors))

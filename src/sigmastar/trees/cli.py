@@ -1,0 +1,137 @@
+"""Commands on tree automata and latent PCFGs: trees in brackets, one per line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
+from sigmastar.core.cli.paths import described_file
+from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.progress import watching
+from sigmastar.core.errors import InputError
+from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.text_files import display_name
+from sigmastar.trees.data.brackets import read_brackets
+from sigmastar.trees.data.tree import Tree
+from sigmastar.trees.estimator import NODES, SpectralLatentPCFG, SpectralTreeAutomaton
+from sigmastar.trees.model.latent_pcfg import LatentPCFG
+
+METHODS = {
+    "spectral": Method(SpectralTreeAutomaton, ("n_states", "n_outsides", "n_insides", "height")),
+    "latent-pcfg": Method(SpectralLatentPCFG, ("n_states", "nodes")),
+}
+_AUTOMATON, _GRAMMAR = METHODS.values()
+_COUNT = click.IntRange(1)
+
+
+@click.command()
+@click.argument("files", metavar="FILES...", nargs=-1, required=True)
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="spectral", show_default=True, help="Way to learn."
+)
+@parameter("n_states", "--states", _AUTOMATON, _GRAMMAR, type=_COUNT, metavar="N", help="Number of states.")
+@parameter(
+    "n_outsides", "--outsides", _AUTOMATON, type=_COUNT, metavar="N", help="Number of contexts counted."
+)
+@parameter("n_insides", "--insides", _AUTOMATON, type=_COUNT, metavar="N", help="Number of subtrees counted.")
+@parameter("height", "--height", _AUTOMATON, type=_COUNT, metavar="N", help="Largest height of a context.")
+@parameter("nodes", "--nodes", _GRAMMAR, type=click.Choice(list(NODES)), help="Nodes that are counted.")
+@learn_options
+def learn_trees(files: tuple[str, ...], method: str, **options: Any) -> None:
+    """Learn a model of trees from FILES of brackets, with one or two children per node.
+
+    spectral: a weighted tree automaton from counts of contexts and subtrees. latent-pcfg: a latent-variable
+    PCFG by the method of Cohen et al. 2012, from binary trees over tagged words, with so many states per
+    non-terminal.
+    """
+    given = {name: options.pop(name) for name in ("n_states", "n_outsides", "n_insides", "height", "nodes")}
+
+    def work(estimator: Any, say: Any) -> Learned:
+        trees = [tree for file in files for tree in _trees(file)]
+        say("learning")
+        estimator.fit(trees)
+        data = {"files": [described_file(file) for file in files], "n_trees": len(trees)}
+        return Learned(data, f"from {len(trees)} trees")
+
+    learn(built(METHODS, method, given), method, work, **options)
+
+
+@click.command()
+@model_argument
+@click.argument("file")
+@json_option
+@quiet_option
+def evaluate(model: str, file: str, as_json: bool, quiet: bool) -> None:
+    """Mean log-probability of the trees in FILE, and how many of them have none."""
+    with watching("scoring", quiet):
+        logs = load_model(model).log_probability(_trees(file))
+    finite = np.isfinite(logs)
+    mean = float(logs[finite].mean()) if finite.any() else float("-inf")
+    figures = {"n_trees": len(logs), "n_without_probability": int((~finite).sum()), "log_probability": mean}
+    print_figures(figures, as_json)
+
+
+@click.command()
+@model_argument
+@click.argument("file")
+@output_option
+@quiet_option
+def score(model: str, file: str, output: str, quiet: bool) -> None:
+    """The natural log-probability of each tree in FILE, one per line."""
+    with watching("scoring", quiet):
+        logs = load_model(model).log_probability(read_brackets(file)).tolist()
+    with atomic_write(output) as stream:
+        stream.writelines(f"{value!r}\n" for value in logs)
+
+
+@click.command()
+@model_argument
+@click.option("-n", "n_trees", type=click.IntRange(1), default=10, show_default=True, help="Number of trees.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Largest number of words per tree, for automata of nodes.",
+)
+@seed_option
+@output_option
+@quiet_option
+def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+    """Trees drawn from MODEL, one per line; larger ones than --max-length are drawn again."""
+    with watching("sampling", quiet):
+        trees = load_model(model).sample(n_trees, np.random.default_rng(seed), max_length)
+    with atomic_write(output) as stream:
+        stream.writelines(f"{tree}\n" for tree in trees)
+
+
+@click.command()
+@model_argument
+@json_option
+@output_option
+def show(model: str, as_json: bool, output: str) -> None:
+    """The kind and size of MODEL, and how it was learned."""
+    found, header = load_model(model), read_header(model)
+    automaton = found.automaton if isinstance(found, LatentPCFG) else found
+    facts: dict[str, Any] = {"file": model, "family": header["family"], "states": found.n_states}
+    if isinstance(found, LatentPCFG):
+        facts["symbols"] = len(found.symbols)
+    sizes = map(len, automaton.alphabet.ranks)
+    facts |= dict(zip(("leaves", "unary", "binary"), sizes, strict=True))
+    if as_json:
+        print_figures({**facts, "learned": header["learned"]}, as_json=True)
+        return
+    with atomic_write(output) as stream:
+        stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
+
+
+def _trees(file: str) -> list[Tree]:
+    trees = read_brackets(file)
+    if not trees:
+        raise InputError("holds no trees; one looks like (f (g a b) c)", file=display_name(file))
+    return trees
