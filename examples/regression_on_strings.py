@@ -7,7 +7,7 @@ missing; the nuclear norm fills them in, operators are read off its shifts, and 
 import numpy as np
 
 from sigmastar import HankelRegressor
-from sigmastar.regression.data.generators import make_regression
+from sigmastar.regression import make_regression
 
 made = make_regression(np.random.default_rng(4), n_states=3, longest=8, seen=0.15)
 print(f"{len(made.seen)} of {len(made.strings)} values are seen")

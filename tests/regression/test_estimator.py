@@ -97,7 +97,7 @@ def test_scikit_learn_can_clone_and_validate() -> None:
         (["a", "b"], [1.0], "2 strings but 1 values"),
         (["a", "b"], [1.0, float("nan")], "value 2 is not a finite number"),
         ([], [], "no strings"),
-        (["a"], [[1.0]], "one value a string"),
+        (["a"], [[1.0]], "one value per string"),
     ],
 )
 def test_bad_data_is_refused(X: list[str], y: list[float], message: str) -> None:

@@ -18,9 +18,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.core.alphabet import Alphabet
-
-Array = NDArray[np.float64]
-Indices = NDArray[np.int64]
+from sigmastar.core.arrays import Floats, Int64s
 
 MOST_ENTRIES = 250_000
 """Matrices of up to this many entries are tied as a whole."""
@@ -37,9 +35,9 @@ class HankelEntries:
     prefixes: PrefixTrie
     suffixes: PrefixTrie  # of the reversed strings: node s reads its symbol first, then the parent's
     n_strings: int
-    rows: Indices
-    columns: Indices
-    orbits: Indices
+    rows: Int64s
+    columns: Int64s
+    orbits: Int64s
 
     @classmethod
     def of(cls, strings: Strings, most_entries: int = MOST_ENTRIES) -> HankelEntries:
@@ -58,11 +56,11 @@ class HankelEntries:
         return self.prefixes.n_nodes, self.suffixes.n_nodes
 
     @property
-    def sizes(self) -> Indices:
+    def sizes(self) -> Int64s:
         """How many entries each orbit has."""
         return np.bincount(self.orbits, minlength=self.n_strings)
 
-    def means(self, values: Array) -> Array:
+    def means(self, values: Floats) -> Floats:
         """The mean of each orbit, of values at the entries."""
         return np.bincount(self.orbits, values, minlength=self.n_strings) / np.maximum(self.sizes, 1)
 
@@ -92,7 +90,7 @@ def reversed_strings(strings: Strings) -> Strings:
     return Strings(strings.alphabet, strings.codes[_mirror(strings.offsets)], strings.offsets)
 
 
-def _mirror(offsets: Indices) -> Indices:
+def _mirror(offsets: Int64s) -> Int64s:
     """Positions that turn every run between two offsets around."""
     lengths = np.diff(offsets)
     return np.repeat(offsets[:-1] + offsets[1:] - 1, lengths) - np.arange(offsets[-1])

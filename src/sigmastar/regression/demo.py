@@ -6,10 +6,10 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
+from sigmastar.core.arrays import Floats
 from sigmastar.core.demo import DemoResult, DemoRow, Progress
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.matrices import plot_matrices
@@ -17,8 +17,6 @@ from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.regression.data.generators import MadeRegression, make_regression
 from sigmastar.regression.estimator import HankelRegressor
-
-Array = NDArray[np.float64]
 
 FAMILY = "regression"
 SIDE = 4
@@ -62,7 +60,7 @@ class RegressionFamily:
             return [Text(explained), Text(f"The picture is left out: {problem}.")]
 
 
-def hankel_matrix(automaton: WeightedAutomaton, longest: int) -> Array:
+def hankel_matrix(automaton: WeightedAutomaton, longest: int) -> Floats:
     """f(p s) for all prefixes and suffixes up to a length: forward vectors times backward ones."""
     words, _ = values_up_to(automaton, longest)
     before = np.array([automaton.initial] * len(words))
@@ -72,7 +70,7 @@ def hankel_matrix(automaton: WeightedAutomaton, longest: int) -> Array:
             before[number] = before[number] @ automaton.transitions[code]
         for code in reversed(automaton.alphabet.encode(word)):
             after[number] = automaton.transitions[code] @ after[number]
-    matrix: Array = before @ after.T
+    matrix: Floats = before @ after.T
     return matrix
 
 

@@ -2,14 +2,38 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Family
+from sigmastar.core.family import Command, Family, Kind
+
+HERE = "sigmastar.regression."
+COMMANDS = {name: f"{HERE}cli:{name}" for name in ("predict", "evaluate", "show", "convert")}
 
 FAMILY = Family(
     name="regression",
     summary="Numbers and classes of strings, as weighted automata.",
-    estimators={
-        "HankelRegressor": "sigmastar.regression.estimator:HankelRegressor",
-        "HankelClassifier": "sigmastar.regression.estimator:HankelClassifier",
+    kinds={
+        "string-function": Kind(f"{HERE}model:StringFunction", COMMANDS),
+        "string-classifier": Kind(f"{HERE}model:StringClassifier", COMMANDS),
     },
-    demo="sigmastar.regression.demo:RegressionFamily",
+    estimators={
+        "HankelRegressor": f"{HERE}estimator:HankelRegressor",
+        "HankelClassifier": f"{HERE}estimator:HankelClassifier",
+    },
+    names={
+        "BilinearMeasure": f"{HERE}data.observations:BilinearMeasure",
+        "Order": f"{HERE}data.observations:Order",
+        "StringClassifier": f"{HERE}model:StringClassifier",
+        "StringFunction": f"{HERE}model:StringFunction",
+        "make_regression": f"{HERE}data.generators:make_regression",
+        "r_squared": f"{HERE}metrics:r_squared",
+        "read_table": f"{HERE}data.tables:read_table",
+    },
+    learn={"regression": Command(f"{HERE}cli:learn_regression", "Numbers or labels of strings.")},
+    formats={"table": f"{HERE}data.tables:read_table"},
+    metrics={
+        "r2": "share of the variance of the values that is explained",
+        "rmse": "root of the mean squared error",
+        "accuracy": "share of strings with the right label",
+    },
+    demo=f"{HERE}demo:RegressionFamily",
+    laws=f"{HERE}laws:RegressionLaws",
 )

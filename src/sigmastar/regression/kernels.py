@@ -6,7 +6,7 @@
     d loss / d final = sum_v g(v) forward(v)      d loss / d initial = behind(root)
     d loss / d A_a   = sum over nodes v that read a of forward(parent(v)) behind(v)^T
 
-Nodes of a level that read the same symbol are neighbours, so each sum is a few matrix products. Shared
+Int32s of a level that read the same symbol are neighbours, so each sum is a few matrix products. Shared
 prefixes are visited once. Values are plain numbers, without a carried scale: they are compared with
 numbers that were observed.
 """
@@ -14,19 +14,15 @@ numbers that were observed.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
-
-Array = NDArray[np.float64]
-Nodes = NDArray[np.int32]
-Integers = NDArray[np.int64]
 
 
 @kernel
 def trie_forward(
-    parent: Nodes, symbol: Nodes, level_starts: Integers, initial: Array, transitions: Array
-) -> Array:
+    parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Floats, transitions: Floats
+) -> Floats:
     """The forward vector of every node."""
     n_states = len(initial)
     vectors = np.empty((len(parent), n_states))
@@ -49,14 +45,14 @@ def trie_forward(
 
 @kernel
 def trie_backward(
-    parent: Nodes,
-    symbol: Nodes,
-    level_starts: Integers,
-    transitions: Array,
-    final: Array,
-    vectors: Array,
-    slopes: Array,
-) -> tuple[Array, Array, Array]:
+    parent: Int32s,
+    symbol: Int32s,
+    level_starts: Int64s,
+    transitions: Floats,
+    final: Floats,
+    vectors: Floats,
+    slopes: Floats,
+) -> tuple[Floats, Floats, Floats]:
     """The gradients in initial, transitions and final, given d loss / d f at every node."""
     n_nodes, n_states = vectors.shape
     by_transitions = np.zeros(transitions.shape)

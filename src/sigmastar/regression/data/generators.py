@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.alphabet import Alphabet
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats, Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,18 +19,18 @@ class MadeRegression:
 
     automaton: WeightedAutomaton
     strings: Strings
-    values: Array
-    seen: NDArray[np.int64]
+    values: Floats
+    seen: Int64s
 
     @property
     def seen_strings(self) -> Strings:
         return self.strings.select(self.seen)
 
     @property
-    def seen_values(self) -> Array:
+    def seen_values(self) -> Floats:
         return self.values[self.seen]
 
-    def relative_error(self, predicted: Array) -> float:
+    def relative_error(self, predicted: Floats) -> float:
         """|predicted - true| / |true| over all strings."""
         return float(np.linalg.norm(predicted - self.values) / np.linalg.norm(self.values))
 
@@ -40,7 +38,24 @@ class MadeRegression:
 def make_regression(
     rng: np.random.Generator, n_states: int = 3, n_symbols: int = 2, longest: int = 8, seen: float = 0.15
 ) -> MadeRegression:
-    """An automaton with Gaussian weights, its largest operator of spectral radius one."""
+    """Values of an automaton with Gaussian weights, its largest operator of spectral radius one.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of all random choices.
+    n_states, n_symbols : int
+        Size of the automaton and of its alphabet.
+    longest : int
+        All strings of up to so many symbols have a value.
+    seen : float
+        Share of the values that are seen.
+
+    Returns
+    -------
+    MadeRegression
+        The automaton, the strings, their values, and which are seen.
+    """
     transitions = rng.standard_normal((n_symbols, n_states, n_states))
     transitions /= max(np.abs(np.linalg.eigvals(matrix)).max() for matrix in transitions)
     names = Alphabet("abcdefghijklmnopqrstuvwxyz"[:n_symbols])

@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-ValueAndSlope = tuple[Array, Array]
+from sigmastar.core.arrays import Floats
+
+ValueAndSlope = tuple[Floats, Floats]
 
 ROUNDED = 0.5
 
@@ -27,27 +27,27 @@ class Loss:
     """Values and slopes in the prediction, and how fast the slope changes at most."""
 
     name: str
-    at: Callable[[Array, Array], ValueAndSlope]
+    at: Callable[[Floats, Floats], ValueAndSlope]
     curvature: float
 
 
-def _squared(predicted: Array, observed: Array) -> ValueAndSlope:
+def _squared(predicted: Floats, observed: Floats) -> ValueAndSlope:
     error = predicted - observed
     return 0.5 * error**2, error
 
 
-def _logistic(predicted: Array, observed: Array) -> ValueAndSlope:
+def _logistic(predicted: Floats, observed: Floats) -> ValueAndSlope:
     margin = observed * predicted
     return np.logaddexp(0.0, -margin), -observed * np.exp(-np.logaddexp(0.0, margin))
 
 
-def _hinge(predicted: Array, observed: Array) -> ValueAndSlope:
+def _hinge(predicted: Floats, observed: Floats) -> ValueAndSlope:
     short = np.maximum(1.0 - observed * predicted, 0.0)
     rounded = np.minimum(short, ROUNDED)
     return rounded**2 / (2.0 * ROUNDED) + short - rounded, -observed * rounded / ROUNDED
 
 
-def _at_least(predicted: Array, bound: Array) -> ValueAndSlope:
+def _at_least(predicted: Floats, bound: Floats) -> ValueAndSlope:
     """Nothing above the bound, squared below it."""
     short = np.maximum(bound - predicted, 0.0)
     return 0.5 * short**2, -short

@@ -14,16 +14,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.automata.data.strings import Strings, joined
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Flags, Floats, Indices, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.regression.data.losses import AT_LEAST, SQUARED, Loss
 
-Array = NDArray[np.float64]
 Word = Sequence[Symbol]
 Combination = Mapping[tuple[Symbol, ...], float]
 
@@ -69,17 +68,17 @@ class Observations:
 
     strings: Strings  # distinct
     combinations: sparse.csr_array  # statements x strings
-    targets: Array
-    weights: Array
-    losses: tuple[tuple[Loss, NDArray[np.bool_]], ...]  # each with the statements that it judges
+    targets: Floats
+    weights: Floats
+    losses: tuple[tuple[Loss, Flags], ...]  # each with the statements that it judges
 
     @classmethod
     def of(
         cls,
         strings: Strings,
-        values: Array,
+        values: Floats,
         loss: Loss = SQUARED,
-        weights: Array | None = None,
+        weights: Floats | None = None,
         statements: Iterable[Statement] = (),
     ) -> Observations:
         """Values of strings, which may repeat, and further statements on strings of the same alphabet."""
@@ -103,7 +102,7 @@ class Observations:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def select(self, chosen: NDArray[np.intp]) -> Observations:
+    def select(self, chosen: Indices) -> Observations:
         """Some of the statements, and the strings that they speak of."""
         matrix = self.combinations[chosen]
         used = np.unique(matrix.indices).astype(np.int64)
@@ -121,13 +120,13 @@ class Observations:
         return replace(self, targets=self.targets * factor)
 
     @property
-    def curvatures(self) -> Array:
+    def curvatures(self) -> Floats:
         result = np.zeros(len(self))
         for loss, mask in self.losses:
             result[mask] = loss.curvature
         return result
 
-    def costs(self, values: Array) -> tuple[Array, Array]:
+    def costs(self, values: Floats) -> tuple[Floats, Floats]:
         """The cost of each statement where the strings have these values, and its slope."""
         predicted = self.combinations @ values
         costs, slopes = np.zeros(len(self)), np.zeros(len(self))
@@ -135,14 +134,14 @@ class Observations:
             costs[mask], slopes[mask] = loss.at(predicted[mask], self.targets[mask])
         return costs, slopes
 
-    def mean_cost(self, values: Array) -> tuple[float, Array]:
+    def mean_cost(self, values: Floats) -> tuple[float, Floats]:
         """The weighted mean cost, and its derivative in the value of each string."""
         costs, slopes = self.costs(values)
         total = self.weights.sum()
         return float(self.weights @ costs / total), self.combinations.T @ (self.weights * slopes / total)
 
 
-def _judges(loss: Loss, n: int, further: Sequence[Statement]) -> tuple[tuple[Loss, NDArray[np.bool_]], ...]:
+def _judges(loss: Loss, n: int, further: Sequence[Statement]) -> tuple[tuple[Loss, Flags], ...]:
     kinds = np.array([0] * n + [2 if isinstance(one, Order) else 1 for one in further])
     return tuple(
         (judge, kinds == k) for k, judge in enumerate((loss, SQUARED, AT_LEAST)) if (kinds == k).any()
@@ -151,7 +150,7 @@ def _judges(loss: Loss, n: int, further: Sequence[Statement]) -> tuple[tuple[Los
 
 def _numbered(
     strings: Strings, combinations: Sequence[Combination], alphabet: Alphabet
-) -> tuple[Strings, NDArray[np.int64]]:
+) -> tuple[Strings, Int64s]:
     """The distinct strings, and the number of each one that is spoken of."""
     words = [word for one in combinations for word in one]
     everything = joined(strings, Strings.of(words, alphabet=alphabet)) if words else strings
@@ -159,7 +158,7 @@ def _numbered(
     return everything.select(first), numbers
 
 
-def distinct(strings: Strings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def distinct(strings: Strings) -> tuple[Int64s, Int64s]:
     """Where each distinct string is met first, and which of them each string is."""
     nodes = PrefixTrie.of(strings).string_node
     _, first, numbers = np.unique(nodes, return_index=True, return_inverse=True)

@@ -3,29 +3,29 @@
     observations -> completed Hankel matrix (nuclear norm) -> automaton (shifts) -> refined automaton (L-BFGS)
 
 The nuclear norm alone shrinks what it completes; as a start it leads the refinement to the automaton that
-fits. Several starts (penalties, and disturbed copies) race for a tenth of the steps and the best two go on:
-an automaton of the right size that fits noiseless data exactly is the one that made them.
+fits. Several starts (penalties, and disturbed copies) race for a tenth of the steps and the best two go on
+(`core.race`): an automaton of the right size that fits noiseless data exactly is the one that made them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
+from sigmastar.core.held_out import split
+from sigmastar.core.progress import Progress, silent
+from sigmastar.core.race import Leg, leading, race, winner
 from sigmastar.optimise.completion import COMPLETERS, Completer, Completion, CompletionSettings
 from sigmastar.optimise.solvers import SolverStep
 from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
 from sigmastar.regression.data.observations import Observations
-from sigmastar.regression.learn.completion import HankelLoss
-from sigmastar.regression.learn.extraction import automaton_of_factors
-from sigmastar.regression.learn.refinement import Refined, refine
-
-Array = NDArray[np.float64]
-Say = Callable[[str], None]
+from sigmastar.regression.learn.completion import HankelLoss, automaton_of_factors
+from sigmastar.regression.learn.refinement import Refined, Refinement
 
 CANDIDATES = (1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20)
 """Numbers of states that are tried where none is given."""
@@ -60,11 +60,7 @@ class HankelSettings:
     n_iterations: int = 1000
     ridge: float = 0.0
     most_entries: int = MOST_ENTRIES
-    progress: Say | None = None
-
-    def say(self, message: str) -> None:
-        if self.progress is not None:
-            self.progress(message)
+    progress: Progress = silent
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +91,9 @@ def _of_strength(settings: HankelSettings, strength: float, most: float) -> Comp
     def watch(step: SolverStep) -> bool:
         if step.iteration % 10 == 0:
             rank = step.weights[0].shape[1]
-            settings.say(f"completing: step {step.iteration}, objective {step.objective:.6g}, rank {rank}")
+            settings.progress(
+                f"completing: step {step.iteration}, objective {step.objective:.6g}, rank {rank}"
+            )
         return False
 
     return CompletionSettings(
@@ -114,7 +112,7 @@ def learn_hankel(
     if n_states is not None:
         return _fitted(observations, [n_states], rng, settings)
     chosen, costs = _chosen_states(observations, rng, settings)
-    settings.say(f"learning with {chosen} states")
+    settings.progress(f"learning with {chosen} states")
     sizes = [chosen, *(size for size in reversed(CANDIDATES) if size < chosen)]
     return replace(_fitted(observations, sizes, rng, settings), held_out_costs=costs)
 
@@ -150,18 +148,10 @@ def refined_best(
         first = next(starts)
         return Refined(first, _cost(first, observations), 0)
     nothing = observations.mean_cost(np.zeros(len(observations.strings)))[0]
-    heats = []
-    for number, start in zip(range(settings.n_starts), starts, strict=False):
-        found = refine(start, observations, max(settings.n_iterations // 10, 1), settings.ridge)
-        settings.say(f"refining: start {number + 1} of {settings.n_starts}, cost {found.cost:.3e}")
-        heats.append(found)
-        if found.cost <= EXACT * nothing:
-            return found
-    finals = [
-        refine(heat.automaton, observations, settings.n_iterations, settings.ridge)
-        for heat in sorted(heats, key=lambda heat: heat.cost)[:2]
-    ]
-    return min(finals, key=lambda found: found.cost)
+    drawn = islice(starts, settings.n_starts)
+    runners = [Refinement.of(start, observations, settings.ridge) for start in drawn]
+    legs = (Leg(max(settings.n_iterations // 10, 1), leading(2)), Leg(settings.n_iterations, leading(1)))
+    return winner(race(runners, legs, enough=-EXACT * nothing, progress=settings.progress)).refined
 
 
 def _starts(
@@ -195,7 +185,7 @@ def _near_identity(automaton: WeightedAutomaton, rng: np.random.Generator) -> We
 
 
 def _disturbed(automaton: WeightedAutomaton, size: float, rng: np.random.Generator) -> WeightedAutomaton:
-    def moved(weights: Array) -> Array:
+    def moved(weights: Floats) -> Floats:
         scale = size * (float(np.sqrt(np.mean(weights**2))) + LEAST)
         return weights + scale * rng.standard_normal(weights.shape)
 
@@ -207,17 +197,17 @@ def _chosen_states(
     observations: Observations, rng: np.random.Generator, settings: HankelSettings
 ) -> tuple[int, dict[int, float]]:
     """The fewest states whose held-out cost is close to the best; the search ends where it only grows."""
-    order = rng.permutation(len(observations))
-    n_held = min(max(round(HELD_OUT * len(order)), 1), max(len(order) - 1, 1))
-    held = observations.select(np.sort(order[:n_held]))
-    rest = observations.select(np.sort(order[n_held:])) if len(order) > n_held else observations
+    parts = split(len(observations), rng, HELD_OUT, most=None)
+    if parts is None:
+        return 1, {}
+    held, rest = observations.select(parts.held), observations.select(parts.kept)
     nothing = held.mean_cost(np.zeros(len(held.strings)))[0]
     entries, completions = complete(rest, settings, rng)
     costs: dict[int, float] = {}
     for size in CANDIDATES:
         found = refined_best(entries, completions, rest, size, rng, settings)
         costs[size] = _cost(found.automaton, held)
-        settings.say(f"{size} states: held-out cost {costs[size]:.4g}")
+        settings.progress(f"{size} states: held-out cost {costs[size]:.4g}")
         if _exhausted(costs, nothing):
             break
     near = 1.02 * min(costs.values()) + 1e-9 * nothing

@@ -8,19 +8,16 @@ over the distinct prefixes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 from sigmastar.regression.data.observations import Observations
 from sigmastar.regression.kernels import trie_backward, trie_forward
-
-Array = NDArray[np.float64]
 
 TOO_LARGE = 1e100
 """What a cost beyond all numbers counts as, so that a line search turns back."""
@@ -48,14 +45,14 @@ class TrieObjective:
     def of(cls, observations: Observations, n_states: int, ridge: float = 0.0) -> TrieObjective:
         return cls(observations, PrefixTrie.of(observations.strings), n_states, ridge)
 
-    def split(self, flat: Array) -> tuple[Array, Array, Array]:
+    def split(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
         n = self.n_states
         return flat[:n], flat[n:-n].reshape(-1, n, n), flat[-n:]
 
-    def automaton(self, flat: Array) -> WeightedAutomaton:
+    def automaton(self, flat: Floats) -> WeightedAutomaton:
         return WeightedAutomaton(self.observations.strings.alphabet, *self.split(flat))
 
-    def __call__(self, flat: Array) -> tuple[float, Array]:
+    def __call__(self, flat: Floats) -> tuple[float, Floats]:
         initial, transitions, final = self.split(flat)
         trie, seen = self.trie, self.observations
         with np.errstate(over="ignore", invalid="ignore"):
@@ -77,20 +74,34 @@ def refine(
     observations: Observations,
     n_iterations: int = 500,
     ridge: float = 0.0,
-    watch: Callable[[int, float], None] | None = None,
 ) -> Refined:
     """Follow the gradient from an automaton until it is flat or the steps are spent."""
     objective = TrieObjective.of(observations, automaton.n_states, ridge)
     parts = (automaton.initial, automaton.transitions.ravel(), automaton.final)
-    steps = [0]
-
-    def note(intermediate_result: optimize.OptimizeResult) -> None:
-        steps[0] += 1
-        if watch is not None:
-            watch(steps[0], float(intermediate_result.fun))
-
     options = {"maxiter": n_iterations, "maxfun": 2 * n_iterations, "maxcor": 30, "ftol": 0.0, "gtol": 1e-14}
     found = optimize.minimize(  # type: ignore[call-overload]
-        objective, np.concatenate(parts), jac=True, method="L-BFGS-B", callback=note, options=options
+        objective, np.concatenate(parts), jac=True, method="L-BFGS-B", options=options
     )
-    return Refined(objective.automaton(found.x), float(found.fun), steps[0])
+    return Refined(objective.automaton(found.x), float(found.fun), int(found.nit))
+
+
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """A refinement that can race: it is run further from where it stands, and judged by its cost."""
+
+    observations: Observations
+    ridge: float
+    refined: Refined
+
+    @classmethod
+    def of(cls, automaton: WeightedAutomaton, observations: Observations, ridge: float) -> Refinement:
+        """A refinement that has not begun."""
+        return cls(observations, ridge, Refined(automaton, np.inf, 0))
+
+    @property
+    def score(self) -> float:
+        return -self.refined.cost
+
+    def run(self, n_iterations: int, /) -> Refinement:
+        found = refine(self.refined.automaton, self.observations, n_iterations, self.ridge)
+        return replace(self, refined=found)

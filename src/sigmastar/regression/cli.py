@@ -1,0 +1,186 @@
+"""Commands for numbers and labels of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import (
+    auto_or_number,
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+    unknown_option,
+)
+from sigmastar.core.cli.paths import described_file
+from sigmastar.core.cli.printing import print_figures, to_json
+from sigmastar.core.cli.progress import Say, watching
+from sigmastar.core.estimator import Estimator
+from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.optimise.completion import COMPLETERS
+from sigmastar.regression.data.losses import LOSSES
+from sigmastar.regression.data.tables import Table, read_table, written_values
+from sigmastar.regression.estimator import HankelClassifier, HankelRegressor
+from sigmastar.regression.metrics import r_squared
+from sigmastar.regression.model import StringClassifier, StringFunction
+
+PARAMETERS = ("n_states", "loss", "solver", "n_starts", "max_iter", "ridge")
+TASKS = {
+    "regression": Method(HankelRegressor, PARAMETERS),
+    "classification": Method(HankelClassifier, PARAMETERS),
+}
+BOTH = tuple(TASKS.values())
+
+characters_option = click.option(
+    "--characters", is_flag=True, default=None, help="Every character as a symbol."
+)
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("file", metavar="FILE")
+@click.option("--task", type=click.Choice(list(TASKS)), default="regression", help="Numbers, or labels.")
+@parameter("n_states", "--states", *BOTH, type=auto_or_number, metavar="auto|N", help="Number of states.")
+@parameter("loss", "--loss", *BOTH, type=click.Choice(list(LOSSES)), help="Cost of a wrong value.")
+@parameter("solver", "--solver", *BOTH, type=click.Choice(list(COMPLETERS)), help="Solver of the completion.")
+@parameter("n_starts", "--starts", *BOTH, type=click.IntRange(0), help="Number of starts of the refinement.")
+@parameter("max_iter", "--max-iter", *BOTH, type=click.IntRange(1), help="Limit of refinement steps.")
+@parameter("ridge", "--ridge", *BOTH, type=click.FloatRange(0), help="Penalty on squared weights.")
+@characters_option
+@learn_options
+def learn_regression(file: str, task: str, characters: bool | None, **options: Any) -> None:
+    """Learn a function on strings from FILE, lines of string TAB value.
+
+    Symbols are separated by blanks, or are characters. With --task classification values are labels.
+    """
+    estimator = built(TASKS, task, {name: options.pop(name) for name in PARAMETERS})
+
+    def work(estimator: Estimator, say: Say) -> Learned:
+        table = read_table(file, bool(characters))
+        say("learning")
+        values = table.numbers(file) if task == "regression" else table.values
+        estimator.fit(table.strings, values)
+        n_states, n_strings = estimator.n_states_, len(table.strings)
+        return Learned(
+            data={"files": [described_file(file)], "n_strings": n_strings},
+            summary=f"{n_states} states, from {n_strings} strings",
+            layout={"characters": bool(characters)},
+            found={"n_states": n_states},
+        )
+
+    learn(estimator, task, work, **options)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@characters_option
+@unknown_option
+@json_option
+@output_option
+@quiet_option
+def predict(
+    model: str, file: str, characters: bool | None, unknown: str, as_json: bool, output: str, quiet: bool
+) -> None:
+    """The number or label of each string of FILE, one per line; values that stand behind them are ignored.
+
+    With --json one object per line; those of labels hold their probabilities where the model has them.
+    """
+    found, table = load_model(model), _table(model, file, characters, need_values=False)
+    with watching("predicting", quiet):
+        strings = _coded(found, table, unknown)
+        lines = _in_json(found, strings) if as_json else written_values(_values(found, strings).tolist())
+    with atomic_write(output) as stream:
+        stream.writelines(lines)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@characters_option
+@unknown_option
+@json_option
+@quiet_option
+def evaluate(
+    model: str, file: str, characters: bool | None, unknown: str, as_json: bool, quiet: bool
+) -> None:
+    """How well MODEL predicts the values in FILE: r2 and rmse of numbers, accuracy of labels."""
+    found, table = load_model(model), _table(model, file, characters, need_values=True)
+    with watching("evaluating", quiet):
+        predicted = _values(found, _coded(found, table, unknown))
+        figures: dict[str, Any] = {"n_strings": len(table.strings)}
+        if isinstance(found, StringFunction):
+            values = np.array(table.numbers(file))
+            rmse = float(np.sqrt(np.mean((values - predicted) ** 2)))
+            figures |= {"r2": r_squared(values, predicted), "rmse": rmse}
+        else:
+            figures["accuracy"] = float(np.mean(predicted.astype(str) == np.array(table.values)))
+    print_figures(figures, as_json)
+
+
+@click.command()
+@model_argument
+@json_option
+@output_option
+def show(model: str, as_json: bool, output: str) -> None:
+    """What MODEL is and how it was learned."""
+    found, header = load_model(model), read_header(model)
+    automata = (found.automaton,) if isinstance(found, StringFunction) else found.automata
+    facts: dict[str, Any] = {
+        "file": model,
+        "kind": header["family"],
+        "states": [automaton.n_states for automaton in automata],
+        "alphabet": [str(symbol) for symbol in found.alphabet],
+    }
+    if isinstance(found, StringClassifier):
+        facts["labels"] = list(found.classes)
+    if as_json:
+        print_figures({**facts, "learned": header["learned"]}, as_json=True)
+        return
+    with atomic_write(output) as stream:
+        stream.writelines(f"{name:<10}  {_in_words(value)}\n" for name, value in facts.items())
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(["automaton"]), required=True, help="Format to write.")
+@click.option("--output", "-o", required=True, metavar="FILE", help="File to write.")
+def convert(model: str, target: str, output: str) -> None:
+    """Write a function as a model file of its automaton, for the commands of automata."""
+    found, learned = load_model(model), read_header(model)["learned"]
+    if not isinstance(found, StringFunction) and len(found.automata) != 1:
+        raise click.UsageError(f"{model} holds one automaton per label, not one")
+    save_model(found.automaton if isinstance(found, StringFunction) else found.automata[0], output, learned)
+
+
+def _table(model: str, file: str, characters: bool | None, need_values: bool) -> Table:
+    learned = read_header(model)["learned"]
+    layout = learned.get("layout", {}) if isinstance(learned, Mapping) else {}
+    chosen = bool(layout.get("characters")) if characters is None else characters
+    return read_table(file, chosen, need_values)
+
+
+def _coded(model: StringFunction | StringClassifier, table: Table, unknown: str) -> Strings:
+    return Strings.of(table.strings, alphabet=model.alphabet, allow_unknown=unknown == "zero")
+
+
+def _values(model: StringFunction | StringClassifier, strings: Strings) -> Any:
+    return model.value(strings) if isinstance(model, StringFunction) else model.predict(strings)
+
+
+def _in_json(model: StringFunction | StringClassifier, strings: Strings) -> list[str]:
+    rows: list[dict[str, Any]] = [{"value": value} for value in _values(model, strings).tolist()]
+    if isinstance(model, StringClassifier) and model.has_probabilities:
+        for row, shares in zip(rows, model.probabilities(strings).tolist(), strict=True):
+            row["probabilities"] = dict(zip(map(str, model.classes), shares, strict=True))
+    return [to_json(row) + "\n" for row in rows]
+
+
+def _in_words(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)

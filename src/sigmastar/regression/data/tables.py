@@ -1,0 +1,73 @@
+"""Strings with a number or a label each: one per line, `string TAB value`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import TextPath, display_name, open_text
+
+Word = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Strings and what stands behind them, as text; without values where the file has one column."""
+
+    strings: list[Word]
+    values: list[str] | None
+
+    def numbers(self, file: str) -> list[float]:
+        """The values as numbers."""
+        return [_number(value, file, line) for line, value in enumerate(self.values or [], 1)]
+
+
+def read_table(path: TextPath, characters: bool = False, need_values: bool = True) -> Table:
+    """Read a table of strings and values.
+
+    Parameters
+    ----------
+    path : str or path
+        A file, plain, gzip or zstandard; `-` is standard input.
+    characters : bool
+        Whether every character is a symbol; otherwise symbols are separated by blanks.
+    need_values : bool
+        Whether a line without a value is an error; otherwise values are left out.
+
+    Returns
+    -------
+    Table
+        In the order of the file.
+    """
+    rows = [_cells(line, path, number, need_values) for number, line in enumerate(open_text(path), 1)]
+    if not rows:
+        raise InputError("the file is empty; expected lines of string TAB value", file=display_name(path))
+    strings = [tuple(text) if characters else tuple(text.split()) for text, _ in rows]
+    values = [value for _, value in rows]
+    return Table(strings, None if None in values else [value for value in values if value is not None])
+
+
+def _cells(line: str, path: TextPath, number: int, need_values: bool) -> tuple[str, str | None]:
+    text, tab, value = line.rstrip("\r\n").rpartition("\t")
+    if tab:
+        return text, value.strip()
+    if need_values:
+        raise InputError(
+            "the line has no value; write string TAB value", file=display_name(path), line=number
+        )
+    return value, None
+
+
+def _number(value: str, file: str, line: int) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise InputError(
+            f"{value!r} is not a number; for labels use --task classification", file=file, line=line
+        ) from None
+
+
+def written_values(values: Sequence[object]) -> list[str]:
+    """One line per value; numbers to full precision."""
+    return [f"{value!r}\n" if isinstance(value, float) else f"{value}\n" for value in values]

@@ -1,0 +1,119 @@
+"""Functions on strings that are no distributions: numbers, and labels by the sign of automata.
+
+f(x) = initial . A_x1 .. A_xm . final        label(x) = the class whose automaton has the largest value
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats
+
+Arrays = dict[str, Any]
+Header = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class StringFunction:
+    """A number for every string.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        Its values are the numbers; they may have any sign.
+    """
+
+    automaton: WeightedAutomaton
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of its strings."""
+        return self.automaton.alphabet
+
+    def value(self, strings: Strings) -> Floats:
+        """The number of each string."""
+        return self.automaton.value(strings)
+
+    def to_parts(self) -> tuple[Arrays, Header]:
+        return self.automaton.to_parts()
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, header: Header) -> StringFunction:
+        return cls(WeightedAutomaton.from_parts(arrays, header))
+
+
+@dataclass(frozen=True, eq=False)
+class StringClassifier:
+    """A label for every string.
+
+    Parameters
+    ----------
+    classes : tuple
+        The labels.
+    automata : tuple of WeightedAutomaton
+        One for each of several labels; of two labels, one that is positive for the second.
+    has_probabilities : bool
+        Whether the values are log-odds, as the logistic loss makes them.
+    """
+
+    classes: tuple[Any, ...]
+    automata: tuple[WeightedAutomaton, ...]
+    has_probabilities: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.classes) < 2 or len(self.automata) != (
+            1 if len(self.classes) == 2 else len(self.classes)
+        ):
+            raise ValueError(f"{len(self.automata)} automata cannot tell {len(self.classes)} labels apart")
+
+    @property
+    def alphabet(self) -> Alphabet:
+        """The symbols of its strings."""
+        return self.automata[0].alphabet
+
+    def values(self, strings: Strings) -> Floats:
+        """The value of each string: above zero for the second of two labels; else one column per label."""
+        columns = np.stack([automaton.value(strings) for automaton in self.automata], axis=1)
+        return columns[:, 0] if len(self.automata) == 1 else columns
+
+    def predict(self, strings: Strings) -> Array:
+        """The label of each string."""
+        values = self.values(strings)
+        best = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return np.asarray(self.classes)[best]  # type: ignore[no-any-return]
+
+    def probabilities(self, strings: Strings) -> Floats:
+        """The probability of each label, one column per label: one against the rest, made to sum to one."""
+        values = self.values(strings)
+        shares = np.exp(-np.logaddexp(0.0, -values))
+        if values.ndim == 1:
+            return np.stack([1.0 - shares, shares], axis=1)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def to_parts(self) -> tuple[Arrays, Header]:
+        parts = [automaton.to_parts() for automaton in self.automata]
+        arrays = {f"{k}.{name}": array for k, (own, _) in enumerate(parts) for name, array in own.items()}
+        header = {
+            "classes": list(self.classes),
+            "automata": [header for _, header in parts],
+            "has_probabilities": self.has_probabilities,
+        }
+        return arrays, header
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, header: Header) -> StringClassifier:
+        automata = tuple(
+            WeightedAutomaton.from_parts(_below(arrays, f"{k}."), own)
+            for k, own in enumerate(header["automata"])
+        )
+        return cls(tuple(header["classes"]), automata, bool(header["has_probabilities"]))
+
+
+def _below(arrays: Arrays, prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
