@@ -35,8 +35,10 @@ class RootGroup(LazyGroup):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         extra["standalone_mode"] = False
+        words = list(sys.argv[1:] if args is None else args)
         try:
-            status = super().main(args, *rest, **extra)
+            _refuse_overwriting(words)
+            status = super().main(words, *rest, **extra)
             sys.stdout.flush()  # a full disk shows here
         except BaseException as problem:
             sys.exit(_report(problem))
@@ -47,6 +49,15 @@ class RootGroup(LazyGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:  # before click prints an empty line for it
             raise _Interrupted from None
+
+
+def _refuse_overwriting(words: Sequence[str]) -> None:
+    """Refuse a call whose output is also one of its inputs, under any name: reading it would empty it."""
+    for number, word in enumerate(words[:-1]):
+        if word in ("-o", "--output") and os.path.isfile(words[number + 1]):
+            others = [*words[:number], *words[number + 2 :]]
+            if any(os.path.isfile(other) and os.path.samefile(other, words[number + 1]) for other in others):
+                raise click.UsageError(f"{words[number + 1]} is read and written; give {word} another file")
 
 
 class _Interrupted(Exception):
