@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target, timed
 from sigmastar.automata.data.strings import Strings
-from sigmastar.pcfg.data.grammar import Grammar
+from sigmastar.pcfg.data.rules import Grammar
 from sigmastar.pcfg.learn import learn_supervised, margin_of, truncated
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.trees.data.brackets import read_brackets

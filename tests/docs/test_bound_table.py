@@ -8,15 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from sigmastar.pcfg.theory.approximations import level, log_excess, tail
 from sigmastar.pcfg.theory.assumptions import Assumptions
 from sigmastar.pcfg.theory.bounds import (
     Complexity,
+    automaton_samples,
     entropy_bound,
+    latent_pcfg_samples,
+    level,
+    log_excess,
     multiplicative_samples,
     multiplicative_samples_from_strings,
+    tail,
 )
-from sigmastar.pcfg.theory.spectral_bounds import automaton_samples, latent_pcfg_samples
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "probabilistic-grammars.md"
 DATA = Assumptions(2.0, 1.0, 0.25, 0.5, 4.0)

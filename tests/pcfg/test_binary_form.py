@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammars.random_grammars import random_hmm, random_pcfg
+from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.binary_form import BinaryForm, binary_grammar
 from sigmastar.pcfg.data.events import EventSystem
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from grammars.random_grammars import random_hmm, random_pcfg
+from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.learn import learn_supervised, margin_of, truncated
 from sigmastar.pcfg.model.probabilistic_grammar import (
@@ -16,16 +16,20 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     log_loss_of,
     sample_derivations,
 )
-from sigmastar.pcfg.theory.approximations import level, log_excess, margin, tail
 from sigmastar.pcfg.theory.assumptions import Assumptions, estimate_assumptions, log_derivation_counts
 from sigmastar.pcfg.theory.bounds import (
     Complexity,
+    automaton_samples,
     describe,
     entropy_bound,
+    latent_pcfg_samples,
+    level,
+    log_excess,
+    margin,
     multiplicative_samples,
     multiplicative_samples_from_strings,
+    tail,
 )
-from sigmastar.pcfg.theory.spectral_bounds import automaton_samples, latent_pcfg_samples
 from sigmastar.pcfg.theory.tails import fit_tail
 
 HALF = Assumptions(2.0, 1.0, 0.25, 0.5, 4.0)
@@ -109,7 +113,7 @@ def test_approximations_are_proper(make):
         drawn = sample_derivations(truth, 3000, rng)
         assumptions = estimate_assumptions(truth, drawn)
         for m in (50, 1000):
-            other = truth.events.normalised(
+            other = truth.events.normalized(
                 rng.exponential(size=truth.events.n_events) ** 8
             )  # near the borders
             moved = form.probabilities(form.truncated(form.sticks(other), margin(m, s)))

@@ -52,7 +52,7 @@ def test_learns_from_trees(truth, trees, method):
 @pytest.mark.parametrize("method", ["em", "erm", "viterbi"])
 def test_learns_from_strings(trees, method):
     strings = [tuple(tree.words()) for tree in trees if len(list(tree.words())) < 20]
-    model = ERMGrammar(RULES, method, n_seeds=2, n_iterations=15).fit(strings)
+    model = ERMGrammar(RULES, method, n_seeds=2, max_iter=15).fit(strings)
     assert np.diff(model.objectives_).min() > -1e-6
     assert np.isfinite(model.score_samples(strings)).all()
     assert list(model.predict(strings[:1])[0].words()) == list(strings[0])
@@ -62,14 +62,14 @@ def test_learns_from_strings(trees, method):
 
 def test_trees_tell_the_rules_and_help_strings(trees):
     strings = [tuple(tree.words()) for tree in trees[100:] if len(list(tree.words())) < 20]
-    model = ERMGrammar(method="em", n_iterations=5).fit(strings, trees=trees[:100])
+    model = ERMGrammar(method="em", max_iter=5).fit(strings, trees=trees[:100])
     assert model.model_.grammar.start == "S"
     assert ERMGrammar().fit(trees).model_.events.n_events == 10
 
 
 def test_hidden_markov_model_of_strings():
     strings = [list("abab"), list("aab"), list("b")] * 5
-    model = ERMGrammar(method="em", n_states=2, n_iterations=5).fit(strings)
+    model = ERMGrammar(method="em", n_states=2, max_iter=5).fit(strings)
     assert len(model.predict(strings[:1])[0]) == 4
     assert len(model.sample(4)) == 4
 
@@ -94,7 +94,7 @@ def test_hidden_markov_model_of_strings_and_states(method):
     np.testing.assert_allclose(learned.moves[order][:, [*order, 2]], truth.moves, atol=0.05)
     assert set(model.predict(strings.select([0]))[0]) <= {"noun", "verb"}
     assert model.n_samples_ == 2000
-    assert "states_" not in vars(model.set_params(method="em", n_states=2, n_iterations=1).fit(strings))
+    assert "states_" not in vars(model.set_params(method="em", n_states=2, max_iter=1).fit(strings))
 
 
 def test_states_that_do_not_fit():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grammars.random_grammars import random_hmm, random_pcfg
+from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.pcfg.learn import dirichlet_map, learn_supervised, margin_of, truncated
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG

@@ -10,13 +10,12 @@ import pytest
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.formulas import Formula
-from sigmastar.pcfg.learn import learn_em, random_start
+from sigmastar.pcfg.learn import Ascent, learn_em, random_start
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.theory.hardness import (
     THRESHOLD,
     assignment_of,
     best_likelihood,
-    brute_force,
     parameters_of,
     reduce_formula,
     satisfying_rows,
@@ -26,6 +25,12 @@ from sigmastar.pcfg.theory.hardness import (
 def random_formula(rng, n_variables: int, n_clauses: int) -> Formula:
     literals = rng.integers(1, n_variables + 1, (n_clauses, 3)) * rng.choice([-1, 1], (n_clauses, 3))
     return Formula(n_variables, tuple(tuple(map(int, clause)) for clause in literals))
+
+
+def brute_force(formula: Formula) -> list[bool] | None:
+    """A satisfying assignment by trying all, or None."""
+    trials = product((False, True), repeat=formula.n_variables)
+    return next((list(trial) for trial in trials if formula.holds(trial)), None)
 
 
 def formulas() -> list[Formula]:
@@ -74,7 +79,7 @@ def test_no_ascent_passes_the_best_likelihood():
     reached = []
     for seed in range(6):
         start = random_start(model, np.random.default_rng(seed))
-        fit = learn_em(start, string, 0.0, n_iterations=200, tolerance=1e-12)
+        fit = learn_em([start], string, 0.0, ascent=Ascent(max_iter=200, tolerance=1e-12))
         reached.append(np.exp(fit.objectives[-1]))
     assert max(reached) <= best * (1 + 1e-9)
     assert max(reached) == pytest.approx(best, rel=1e-4)

@@ -8,17 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from grammars.random_grammars import random_hmm, random_pcfg
+from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.binary_form import BinaryForm
-from sigmastar.pcfg.data.derivations import Derivations
-from sigmastar.pcfg.data.events import EventSystem
+from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.learn import (
+    Ascent,
     Labelled,
     dirichlet_map,
     learn_em,
-    learn_em_seeds,
     learn_supervised,
     margin_of,
     maximum_likelihood,
@@ -70,7 +69,7 @@ def test_em_with_proper_approximation_never_falls(make, s):
         drawn = truth.sample(40, rng)
         strings = drawn.select(np.flatnonzero(drawn.lengths <= 8))
         margin = margin_of(len(strings), s)
-        fit = learn_em(random_start(truth, rng), strings, margin, n_iterations=12, tolerance=-1)
+        fit = learn_em([random_start(truth, rng)], strings, margin, ascent=Ascent(max_iter=12, tolerance=-1))
         steps = np.diff(fit.objectives)
         assert len(steps) == 12
         assert steps.min() > -1e-9 * abs(fit.objectives[0])
@@ -91,7 +90,7 @@ def test_viterbi_em_raises_its_own_objective(make, rng):
     truth = make(rng)
     strings = truth.sample(60, rng)
     strings = strings.select(np.flatnonzero(strings.lengths <= 8))
-    fit = learn_em(random_start(truth, rng), strings, 0.001, best_only=True, n_iterations=10, tolerance=-1)
+    fit = learn_em([random_start(truth, rng)], strings, 0.001, ascent=Ascent(True, 10, -1))
     assert np.diff(fit.objectives).min() > -1e-9
 
 
@@ -100,10 +99,11 @@ def test_trees_beside_strings(rng):
     derivations, strings = sample_derivations(truth, 30, rng), truth.sample(80, rng)
     strings = strings.select(np.flatnonzero(strings.lengths <= 8))
     labelled = Labelled(derivations, 0.5)
-    fit = learn_em_seeds(truth, strings, 0.001, 2, rng, labelled=labelled, n_iterations=15, tolerance=-1)
+    starts = [random_start(truth, rng) for _ in range(2)]
+    fit = learn_em(starts, strings, 0.001, labelled, Ascent(max_iter=15, tolerance=-1))
     assert fit.n_starts == 2
     assert np.diff(fit.objectives).min() > -1e-9
-    alone = learn_em_seeds(truth, strings, 0.001, 1, rng, n_iterations=15)
+    alone = learn_em(starts[:1], strings, 0.001, ascent=Ascent(max_iter=15))
     assert divergence(truth, fit.model) < divergence(truth, alone.model)
 
 
@@ -121,6 +121,6 @@ def test_more_derivations_are_better(rng):
 def test_what_cannot_be_derived_is_told(rng):
     model = random_pcfg(rng)
     with pytest.raises(InputError, match="string 2 has no derivation"):
-        learn_em(model, Strings.of([["w0"], []], alphabet=model.alphabet), 0.01)
+        learn_em([model], Strings.of([["w0"], []], alphabet=model.alphabet), 0.01)
     with pytest.raises(InputError, match="no derivations to learn from"):
         learn_supervised(model, Derivations.of([]), maximum_likelihood)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammars.random_grammars import random_hmm, random_pcfg
 from oracles import derivations_by_search
+from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, save_model
-from sigmastar.pcfg.data.grammar import Grammar, Rule, Word
+from sigmastar.pcfg.data.rules import Grammar, Rule, Word
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import (

@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
-from sigmastar.pcfg.data.dimacs import parse_dimacs, read_dimacs, write_dimacs
-from sigmastar.pcfg.data.formulas import Formula
-from sigmastar.pcfg.data.grammar import Grammar, Rule, Word
-from sigmastar.pcfg.data.rules import parse_rules, read_rules, write_rules
+from sigmastar.pcfg.data.formulas import Formula, parse_dimacs, read_dimacs, write_dimacs
+from sigmastar.pcfg.data.rules import Grammar, Rule, Word, parse_rules, read_rules, write_rules
 
 TEXT = """# a comment
 S -> NP VP 0.8

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grammars.random_grammars import random_hmm, random_pcfg
-from sigmastar.pcfg.data.grammar import Grammar, Rule, Word
+from pcfg.random_grammars import random_hmm, random_pcfg
+from sigmastar.pcfg.data.rules import Grammar, Rule, Word
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import divergence, log_probability_of, sample_derivations
 from sigmastar.pcfg.theory.tsybakov import counterexample, distance, log_ratio_vector, moment_matrix
@@ -23,7 +23,7 @@ def test_moment_matrix_is_positive_semi_definite(make, rng):
 
 def test_distance_is_exact(rng):
     truth, other = random_pcfg(rng), random_pcfg(np.random.default_rng(0))
-    other = truth.with_parameters(truth.events.normalised(rng.exponential(size=truth.events.n_events)))
+    other = truth.with_parameters(truth.events.normalized(rng.exponential(size=truth.events.n_events)))
     drawn = sample_derivations(truth, 100_000, rng)
     squares = (log_probability_of(truth, drawn) - log_probability_of(other, drawn)) ** 2
     assert distance(truth, other) == pytest.approx(np.sqrt(squares.mean()), rel=0.05)

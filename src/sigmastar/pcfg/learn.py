@@ -8,45 +8,47 @@
 Cohen and Smith (2012), section 6. From strings, the counts are expected ones (algorithm 1). Each M-step
 is the exact maximum over the truncated space, so the likelihood never falls, provided that the start is
 in that space: it is projected first.
+
+Neither of the two spectral ideas is at work here: rules are given, and what is learned are probabilities, by
+counting and by `core.em`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.core.arrays import Flags, Floats
+from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_absolute
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress, silent
 from sigmastar.pcfg.data.binary_form import BinaryForm
-from sigmastar.pcfg.data.derivations import Derivations
-from sigmastar.pcfg.data.events import EventSystem
+from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar, log_loss_of
 
-Array = NDArray[np.float64]
-Estimate = Callable[[EventSystem, Array], Array]
+Estimate = Callable[[EventSystem, Floats], Floats]
 """From the counts of events to their probabilities."""
-Progress = Callable[[str, float], None]
 
 
-def maximum_likelihood(events: EventSystem, counts: Array) -> Array:
+def maximum_likelihood(events: EventSystem, counts: Floats) -> Floats:
     """Relative frequencies; uniform in multinomials that were not seen."""
-    return events.normalised(counts)
+    return events.normalized(counts)
 
 
 def dirichlet_map(alpha: float) -> Estimate:
     """The mode under a symmetric Dirichlet prior."""
     if alpha < 1:
         raise ValueError(f"alpha={alpha} must be at least 1: below, the mode can lie at negative counts")
-    return lambda events, counts: events.normalised(counts + (alpha - 1))
+    return lambda events, counts: events.normalized(counts + (alpha - 1))
 
 
 def truncated(margin: float) -> Estimate:
     """The maximum of the likelihood where every stick is within [margin, 1 - margin]."""
 
-    def estimate(events: EventSystem, counts: Array) -> Array:
+    def estimate(events: EventSystem, counts: Floats) -> Floats:
         form = BinaryForm(events)
         return form.probabilities(form.truncated(form.sticks(counts), margin))
 
@@ -71,7 +73,14 @@ def learn_supervised(
     """Parameters from derivations of the grammar of `model`."""
     if not len(derivations):
         raise InputError("there are no derivations to learn from")
-    return model.with_parameters(estimate(model.events, derivations.counts(model.events.n_events)))
+    return learn_from_counts(model, derivations.counts(model.events.n_events), estimate)
+
+
+def learn_from_counts(
+    model: ProbabilisticGrammar, counts: Floats, estimate: Estimate
+) -> ProbabilisticGrammar:
+    """Parameters from the counts of events, observed, expected or exact."""
+    return model.with_parameters(estimate(model.events, counts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +89,29 @@ class Labelled:
 
     derivations: Derivations
     string_weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """How expectation-maximization climbs.
+
+    Parameters
+    ----------
+    best_only : bool
+        The best derivation stands for all (Viterbi EM); its probability, not that of the strings, never
+        falls.
+    max_iter : int
+        The number of iterations at most.
+    tolerance : float
+        A step that gains less than so many nats per string is the last.
+    """
+
+    best_only: bool = False
+    max_iter: int = 50
+    tolerance: float = 1e-6
+
+
+USUAL = Ascent()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,78 +125,53 @@ class ERMFit:
 
 def random_start(model: ProbabilisticGrammar, rng: np.random.Generator) -> ProbabilisticGrammar:
     """Every multinomial drawn from a flat Dirichlet distribution."""
-    return model.with_parameters(model.events.normalised(rng.exponential(size=model.events.n_events)))
+    return model.with_parameters(model.events.normalized(rng.exponential(size=model.events.n_events)))
 
 
 def learn_em(
+    starts: Sequence[ProbabilisticGrammar],
+    strings: Strings,
+    margin: float,
+    labelled: Labelled | None = None,
+    ascent: Ascent = USUAL,
+    progress: Progress = silent,
+) -> ERMFit:
+    """Algorithm 1: EM in the truncated space, from one or more starts of which the best is kept.
+
+    Where there are derivations, their own estimate takes the place of the first start.
+    """
+    require_strings(strings)
+    if labelled is not None:
+        starts = [learn_supervised(starts[0], labelled.derivations, truncated(margin)), *starts[1:]]
+    seeds = best_of(_climbed(start, strings, margin, labelled, ascent, progress) for start in starts)
+    objectives = (value * len(strings) for value in seeds.best.log_likelihoods)
+    return ERMFit(seeds.best.evaluated, tuple(objectives), seeds.n_seeds)
+
+
+def _climbed(
     start: ProbabilisticGrammar,
     strings: Strings,
     margin: float,
-    *,
-    labelled: Labelled | None = None,
-    best_only: bool = False,
-    n_iterations: int = 50,
-    tolerance: float = 1e-6,
-    progress: Progress | None = None,
-) -> ERMFit:
-    """Algorithm 1: EM in the truncated space, until a step gains less than `tolerance` a string.
-
-    With `best_only` the best derivation stands for all (Viterbi EM): its probability, not that of the
-    strings, is what never falls.
-    """
-    require_strings(strings)
-    model, estimate = project(start, margin), truncated(margin)
-    objectives: list[float] = []
-    for iteration in range(n_iterations + 1):
-        objective, counts = _expectation(model, strings, labelled, best_only)
-        objectives.append(objective)
-        if progress is not None:
-            progress(f"log-likelihood {objective / len(strings):.4f} a string", iteration / n_iterations)
-        gained = np.inf if iteration == 0 else objectives[-1] - objectives[-2]
-        if iteration == n_iterations or gained < tolerance * len(strings):
-            break
-        model = model.with_parameters(estimate(model.events, counts))
-    return ERMFit(model, tuple(objectives))
-
-
-def learn_em_seeds(
-    model: ProbabilisticGrammar,
-    strings: Strings,
-    margin: float,
-    n_seeds: int,
-    rng: np.random.Generator,
-    *,
-    labelled: Labelled | None = None,
-    best_only: bool = False,
-    n_iterations: int = 50,
-    tolerance: float = 1e-6,
-    progress: Progress | None = None,
-) -> ERMFit:
-    """The best of several starts: the derivations' estimate first, where there are any, then random ones."""
-    starts = [random_start(model, rng) for _ in range(n_seeds)]
-    if labelled is not None:
-        starts[0] = learn_supervised(model, labelled.derivations, truncated(margin))
-    fits = [
-        learn_em(
-            start,
-            strings,
-            margin,
-            labelled=labelled,
-            best_only=best_only,
-            n_iterations=n_iterations,
-            tolerance=tolerance,
-            progress=progress,
-        )
-        for start in starts
-    ]
-    best = max(fits, key=lambda fit: fit.objectives[-1])
-    return ERMFit(best.model, best.objectives, n_seeds)
+    labelled: Labelled | None,
+    ascent: Ascent,
+    progress: Progress,
+) -> Climb[ProbabilisticGrammar, Floats]:
+    estimate = truncated(margin)
+    problem = Problem[ProbabilisticGrammar, Floats](
+        expect=lambda model: _expectation(model, strings, labelled, ascent.best_only),
+        maximize=lambda counts: learn_from_counts(start, counts, estimate),
+        n_items=len(strings),
+    )
+    stopping = Stopping(by_absolute(ascent.tolerance), every=1, patience=1)
+    climb = Climb.begin(problem, project(start, margin))
+    # one step more than is taken: it tells the objective of the last model
+    return climb.run(ascent.max_iter + 1, stopping, progress=progress)
 
 
 def _expectation(
     model: ProbabilisticGrammar, strings: Strings, labelled: Labelled | None, best_only: bool
-) -> tuple[float, Array]:
-    """The objective, and the counts whose estimate raises it."""
+) -> tuple[Floats, float]:
+    """The counts whose estimate raises the objective, and the objective."""
     if best_only:
         derivations = model.best_derivations(strings)
         _require_derivable(derivations.lengths > 0)
@@ -175,13 +182,13 @@ def _expectation(
         _require_derivable(np.isfinite(logs))
         objective = float(logs.sum())
     if labelled is None:
-        return objective, counts
+        return counts, objective
     observed = labelled.derivations.counts(model.events.n_events)
-    counts = labelled.string_weight * counts + observed
-    return labelled.string_weight * objective - log_loss_of(observed, model.parameters), counts
+    objective = labelled.string_weight * objective - log_loss_of(observed, model.parameters)
+    return labelled.string_weight * counts + observed, objective
 
 
-def _require_derivable(derivable: NDArray[np.bool_]) -> None:
+def _require_derivable(derivable: Flags) -> None:
     if not derivable.all():
         number = int(np.argmin(derivable)) + 1
         raise InputError(

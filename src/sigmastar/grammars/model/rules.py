@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.pcfg.data.grammar import Grammar, Part, Rule, Word
+from sigmastar.pcfg.data.rules import Grammar, Part, Rule, Word
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.pcfg.cli.use import read_sentences
 from sigmastar.pcfg.data.binary_form import BinaryForm
-from sigmastar.pcfg.data.derivations import Derivations
+from sigmastar.pcfg.data.events import Derivations
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import (

@@ -15,8 +15,7 @@ from sigmastar.core.cli.progress import watching
 from sigmastar.core.errors import InputError, ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.text_files import display_name, open_text
-from sigmastar.pcfg.data.grammar import Grammar
-from sigmastar.pcfg.data.rules import write_rules
+from sigmastar.pcfg.data.rules import Grammar, write_rules
 from sigmastar.pcfg.estimator import score_data
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import derivation_entropy

@@ -16,13 +16,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.pcfg.data.derivations import Derivations
-from sigmastar.pcfg.data.events import EventSystem
-from sigmastar.pcfg.data.grammar import Grammar, Part, Rule
-
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Flags, Floats, Int64s
+from sigmastar.pcfg.data.events import Derivations, EventSystem
+from sigmastar.pcfg.data.rules import Grammar, Part, Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,36 +29,36 @@ class BinaryForm:
     events: EventSystem
 
     @cached_property
-    def place(self) -> NDArray[np.int64]:
+    def place(self) -> Int64s:
         """The place of each event in its multinomial, from 0."""
         return np.arange(self.events.n_events) - self.events.offsets[self.events.owner]
 
     @cached_property
-    def is_last(self) -> NDArray[np.bool_]:
+    def is_last(self) -> Flags:
         return np.asarray(self.place == self.events.sizes[self.events.owner] - 1)
 
-    def tails(self, values: Array) -> Array:
+    def tails(self, values: Floats) -> Floats:
         """The sum over an event and those after it in its multinomial."""
         n_multinomials, width = self.events.n_multinomials, self.events.degree
         table = np.zeros((n_multinomials, width))
         table[self.events.owner, self.place] = values
         return table[:, ::-1].cumsum(axis=1)[:, ::-1][self.events.owner, self.place]
 
-    def sticks(self, values: Array) -> Array:
+    def sticks(self, values: Floats) -> Floats:
         """b of probabilities, or its maximum likelihood estimate of counts, at every event; the last is 1."""
         tails = self.tails(values)
         equal = 1.0 / (self.events.sizes[self.events.owner] - self.place)
         sticks = np.where(tails > 0, values / np.where(tails > 0, tails, 1.0), equal)
         return np.where(self.is_last, 1.0, np.minimum(sticks, 1.0))
 
-    def probabilities(self, sticks: Array) -> Array:
+    def probabilities(self, sticks: Floats) -> Floats:
         """a of b."""
         table = np.ones((self.events.n_multinomials, self.events.degree))
         table[self.events.owner, self.place] = 1.0 - sticks
         passed = np.cumprod(np.hstack([np.ones((len(table), 1)), table[:, :-1]]), axis=1)
         return sticks * passed[self.events.owner, self.place]
 
-    def truncated(self, sticks: Array, margin: float) -> Array:
+    def truncated(self, sticks: Floats, margin: float) -> Floats:
         """Every stick but the last into [margin, 1 - margin]."""
         if not 0 <= margin <= 0.5:
             raise ValueError(f"margin={margin} must be from 0 to 1/2")
@@ -86,17 +83,17 @@ class BinaryForm:
         return EventSystem.of(sizes, children, int(first[self.events.root]))
 
     @cached_property
-    def entry(self) -> NDArray[np.int64]:
+    def entry(self) -> Int64s:
         """The binary event by which the multinomial of each event is entered."""
         before = np.concatenate([[0], np.cumsum(2 * self.events.sizes)])[:-1]  # entry, takes, passes but one
         return np.asarray(before[self.events.owner])
 
     @cached_property
-    def taken(self) -> NDArray[np.int64]:
+    def taken(self) -> Int64s:
         """The binary event that takes each event; the one after it passes on, but for the last."""
         return self.entry + 1 + 2 * self.place
 
-    def binary_parameters(self, sticks: Array) -> Array:
+    def binary_parameters(self, sticks: Floats) -> Floats:
         """The parameters of the normal form."""
         values = np.ones(self.binary.n_events)
         values[self.taken] = sticks

@@ -1,11 +1,16 @@
-"""Boolean formulas in conjunctive normal form."""
+"""Boolean formulas in conjunctive normal form, and DIMACS CNF, their usual form as text.
+
+p cnf VARIABLES CLAUSES        then clauses as literals that end in 0
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TextIO
 
 from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import TextPath, display_name, open_text
 
 
 @dataclass(frozen=True)
@@ -33,3 +38,74 @@ class Formula:
             any(assignment[abs(literal) - 1] == (literal > 0) for literal in clause)
             for clause in self.clauses
         )
+
+
+def read_dimacs(path: TextPath) -> Formula:
+    """Read a formula; lines that begin with c are comments, a line % ends the file."""
+    return parse_dimacs(open_text(path), display_name(path))
+
+
+def parse_dimacs(lines: Iterable[str], file: str | None = None) -> Formula:
+    """A formula from lines.
+
+    >>> parse_dimacs(["c two clauses", "p cnf 3 2", "1 -2 3 0 2", "-3 1 0"]).clauses
+    ((1, -2, 3), (2, -3, 1))
+    """
+    header, clauses, clause, number = None, list[tuple[int, ...]](), list[int](), 0
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if fields[:1] == ["%"]:
+            break
+        if not fields or fields[0].startswith("c"):
+            continue
+        if fields[0] == "p":
+            if header is not None:
+                raise InputError("a second p line; keep one", file=file, line=number)
+            header = _header(fields, file, number)
+            continue
+        if header is None:
+            raise InputError("a clause before the line p cnf VARIABLES CLAUSES", file=file, line=number)
+        for literal in (_literal(field, header[0], file, number) for field in fields):
+            if literal:
+                clause.append(literal)
+            else:
+                clauses.append(tuple(clause))
+                clause = []
+    return _formula(header, clauses, clause, file, number)
+
+
+def _formula(
+    header: tuple[int, int] | None,
+    clauses: list[tuple[int, ...]],
+    clause: list[int],
+    file: str | None,
+    line: int,
+) -> Formula:
+    if header is None:
+        raise InputError("holds no line p cnf VARIABLES CLAUSES", file=file)
+    if clause:
+        raise InputError("the last clause does not end in 0", file=file, line=line)
+    if len(clauses) != header[1]:
+        raise InputError(f"holds {len(clauses)} clauses, its p line says {header[1]}", file=file)
+    return Formula(header[0], tuple(clauses))
+
+
+def _header(fields: list[str], file: str | None, line: int) -> tuple[int, int]:
+    if len(fields) != 4 or fields[1] != "cnf" or not all(field.isdecimal() for field in fields[2:]):
+        raise InputError(f"{' '.join(fields)!r} should read p cnf VARIABLES CLAUSES", file=file, line=line)
+    return int(fields[2]), int(fields[3])
+
+
+def _literal(field: str, n_variables: int, file: str | None, line: int) -> int:
+    digits = field.removeprefix("-")
+    if not digits.isdecimal() or int(digits) > n_variables:
+        raise InputError(
+            f"{field!r} is not a literal of {n_variables} variables (or 0)", file=file, line=line
+        )
+    return int(field)
+
+
+def write_dimacs(formula: Formula, stream: TextIO) -> None:
+    """Write a formula in the form that `read_dimacs` reads."""
+    stream.write(f"p cnf {formula.n_variables} {len(formula.clauses)}\n")
+    stream.writelines(" ".join(map(str, (*clause, 0))) + "\n" for clause in formula.clauses)

@@ -18,11 +18,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.pcfg.data.grammar import Grammar, Part, Word
-
-Integers = NDArray[np.int32]
+from sigmastar.core.arrays import Flags, Int32s
+from sigmastar.pcfg.data.rules import Grammar, Part, Word
 
 _CLOSABLE = 1500  # symbols whose left corners are worked out: it takes cubic time
 
@@ -31,26 +29,27 @@ class ChartRules(NamedTuple):
     """What the chart kernels read; `*_start` are offsets into the arrays that follow them."""
 
     start: int
-    first: Integers
-    goto: Integers
-    edge_start: Integers
-    edge_symbol: Integers
-    edge_source: Integers
-    edge_target: Integers  # goto[source, symbol]
-    complete_start: Integers
-    complete_left: Integers
-    complete_event: Integers
-    unary_left: Integers
-    unary_child: Integers
-    unary_event: Integers
-    lexical_start: Integers
-    lexical_left: Integers
-    lexical_event: Integers
-    word_symbol: Integers  # the chart symbol of a word, or -1
-    node_parent: Integers  # the node without its last symbol, or -1
-    node_symbol: Integers  # the last symbol
+    n_nonterminals: int
+    first: Int32s
+    goto: Int32s
+    edge_start: Int32s
+    edge_symbol: Int32s
+    edge_source: Int32s
+    edge_target: Int32s  # goto[source, symbol]
+    complete_start: Int32s
+    complete_left: Int32s
+    complete_event: Int32s
+    unary_left: Int32s
+    unary_child: Int32s
+    unary_event: Int32s
+    lexical_start: Int32s
+    lexical_left: Int32s
+    lexical_event: Int32s
+    word_symbol: Int32s  # the chart symbol of a word, or -1
+    node_parent: Int32s  # the node without its last symbol, or -1
+    node_symbol: Int32s  # the last symbol
     n_lexical_unary: int  # unary rules, at the head of the list, whose child is always a single word
-    left_corner: NDArray[np.bool_]  # [B, C]: whether something that C derives can begin a B
+    left_corner: Flags  # [B, C]: whether something that C derives can begin a B
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +81,7 @@ class RuleTrie:
         goto = _goto(nodes, len(symbols))
         return ChartRules(
             grammar.codes[grammar.start],
+            len(grammar.nonterminals),
             np.array([nodes.get((code,), -1) for code in range(len(symbols))], np.int32),
             goto,
             *_edges(goto),
@@ -102,7 +102,7 @@ class RuleTrie:
         lexical = [len(rule.right) == 1 and isinstance(rule.right[0], Word) for rule in grammar.rules]
         return [all(lexical[b:e]) for b, e in zip(grammar.offsets[:-1], grammar.offsets[1:], strict=True)]
 
-    def _left_corners(self) -> NDArray[np.bool_]:
+    def _left_corners(self) -> Flags:
         """The reflexive and transitive closure of "a right side of B begins with C"."""
         n_symbols = len(self.symbols)
         if n_symbols > _CLOSABLE:
@@ -143,7 +143,7 @@ def _nodes(right_sides: list[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
     return {prefix: node for node, prefix in enumerate(sorted(prefixes, key=lambda p: (len(p), p)))}
 
 
-def _goto(nodes: dict[tuple[int, ...], int], n_symbols: int) -> Integers:
+def _goto(nodes: dict[tuple[int, ...], int], n_symbols: int) -> Int32s:
     table = np.full((len(nodes), n_symbols), -1, np.int32)
     for prefix, node in nodes.items():
         if len(prefix) > 1:
@@ -151,18 +151,18 @@ def _goto(nodes: dict[tuple[int, ...], int], n_symbols: int) -> Integers:
     return table
 
 
-def _edges(goto: Integers) -> tuple[Integers, Integers, Integers, Integers]:
+def _edges(goto: Int32s) -> tuple[Int32s, Int32s, Int32s, Int32s]:
     node, symbol = np.nonzero(goto >= 0)
     start = np.searchsorted(node, np.arange(len(goto) + 1))
     return start.astype(np.int32), symbol.astype(np.int32), node.astype(np.int32), goto[node, symbol]
 
 
-def _columns(rows: _Triples) -> tuple[Integers, Integers, Integers]:
+def _columns(rows: _Triples) -> tuple[Int32s, Int32s, Int32s]:
     table = np.array(rows, np.int32).reshape(-1, 3).T
     return table[0].copy(), table[1].copy(), table[2].copy()
 
 
-def _by_first(rows: _Triples, n_keys: int) -> tuple[Integers, Integers, Integers]:
+def _by_first(rows: _Triples, n_keys: int) -> tuple[Int32s, Int32s, Int32s]:
     """The last two columns sorted by the first, which becomes offsets."""
     first, second, third = _columns(_Triples(sorted(rows)))
     return np.searchsorted(first, np.arange(n_keys + 1)).astype(np.int32), second, third

@@ -11,64 +11,63 @@ c1 .. cr has, with m = m_c1 + .. + m_cr,
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.jit import kernel
+from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
+from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import grown
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+
+class Draws(NamedTuple):
+    """A system of events with the running sums of its probabilities, as kernels read it."""
+
+    offsets: Int64s
+    child_start: Int64s
+    children: Int64s
+    root: int
+    cumulative: Floats
+
+
+@part
+def _drawn(k: int, draws: Any, rng: np.random.Generator) -> int:
+    """An event of multinomial k."""
+    first = draws.offsets[k]
+    row = draws.cumulative[first : draws.offsets[k + 1]]
+    return first + min(np.searchsorted(row, rng.random() * row[-1], side="right"), len(row) - 1)
 
 
 @kernel
 def sample_events(
-    n_derivations: int,
-    offsets: Integers,
-    child_start: Integers,
-    children: Integers,
-    root: int,
-    cumulative: Array,
-    rng: np.random.Generator,
-    max_events: int,
-) -> tuple[NDArray[np.int32], Integers, NDArray[np.bool_]]:
+    n_derivations: int, draws: Draws, rng: np.random.Generator, max_events: int
+) -> tuple[Int32s, Int64s, Flags]:
     """Derivations one after the other; one that reaches `max_events` is given up and marked."""
     events, used = np.empty(16 * n_derivations + 16, np.int32), 0
     ends, whole = np.zeros(n_derivations + 1, np.int64), np.ones(n_derivations, np.bool_)
     stack = np.empty(64, np.int64)
     for number in range(n_derivations):
         begin, height = used, 1
-        stack[0] = root
+        stack[0] = draws.root
         while height:
             if used - begin >= max_events:
                 whole[number] = False
                 break
             height -= 1
-            k = stack[height]
-            row = cumulative[offsets[k] : offsets[k + 1]]
-            event = offsets[k] + min(np.searchsorted(row, rng.random() * row[-1], side="right"), len(row) - 1)
-            if used == len(events):
-                larger = np.empty(2 * used, np.int32)
-                for at in range(used):
-                    larger[at] = events[at]
-                events = larger
+            event = _drawn(stack[height], draws, rng)
+            events = grown(events, used + 1)
             events[used] = event
             used += 1
-            n_children = child_start[event + 1] - child_start[event]
-            if height + n_children > len(stack):
-                higher = np.empty(2 * (height + n_children), np.int64)
-                for at in range(height):
-                    higher[at] = stack[at]
-                stack = higher
-            for at in range(n_children):
-                stack[height + n_children - 1 - at] = children[child_start[event] + at]
-            height += n_children
+            first, last = draws.child_start[event], draws.child_start[event + 1]
+            stack = grown(stack, height + last - first)
+            for at in range(last - 1, first - 1, -1):
+                stack[height] = draws.children[at]
+                height += 1
         ends[number + 1] = used
     return events[:used], ends, whole
 
 
-def spawn_matrix(system: Any) -> Array:
+def spawn_matrix(system: Any) -> Floats:
     """children(e, k): how many draws of multinomial k an event asks for; events x multinomials."""
     table = np.zeros((system.n_events, system.n_multinomials))
     source = np.repeat(np.arange(system.n_events), np.diff(system.child_start))
@@ -76,14 +75,14 @@ def spawn_matrix(system: Any) -> Array:
     return table
 
 
-def mean_matrix(system: Any, parameters: Array) -> Array:
+def mean_matrix(system: Any, parameters: Floats) -> Floats:
     """The expected draws of each multinomial that one draw of each asks for: multinomials squared."""
     weighted = parameters[:, None] * spawn_matrix(system)
     return np.asarray(np.add.reduceat(weighted, system.offsets[:-1], axis=0))
 
 
-def expected_draws(system: Any, parameters: Array) -> Array:
-    """d; infinite where derivations are infinite on the average."""
+def expected_draws(system: Any, parameters: Floats) -> Floats:
+    """d; infinite where derivations are infinite on average."""
     means = mean_matrix(system, parameters)
     root = np.zeros(system.n_multinomials)
     root[system.root] = 1.0
@@ -98,7 +97,7 @@ def expected_draws(system: Any, parameters: Array) -> Array:
     return np.asarray(np.linalg.solve((np.eye(len(means)) - means).T, root))
 
 
-def second_moments(system: Any, parameters: Array) -> Array:
+def second_moments(system: Any, parameters: Floats) -> Floats:
     """E[psi psi^T] of a derivation: events squared. For small systems: K of them are held."""
     n_events, n_multinomials = system.n_events, system.n_multinomials
     spawn, means = spawn_matrix(system), mean_matrix(system, parameters)

@@ -12,53 +12,96 @@ inside pass multiplies along a group when it is found, and the outside pass read
 (To prune what is in no full parse does not pay: of a smoothed treebank grammar's forest 95 % is in one.)
 
 Values are scaled by a power of two for each word, which cancels in products. A string whose values still
-leave the range of floats, or one of more than `LONGEST` words, is left to the chart of `inside_chart`.
+leave the range of floats, or one of more than `LONGEST` words, is left to `chart`. The
+forest stands beside the chart because EM is 2.4 times as fast with it: 276 against 116 sentences of the WSJ
+sample per second of processor time.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Flags, Floats
 from sigmastar.core.jit import kernel, lowest_bit, part
-from sigmastar.pcfg.kernels.forest_arrays import LONGEST, Forest, new_forest, new_room, word_scales
+from sigmastar.core.scaling import grown
 
-Array = NDArray[np.float64]
-Integers = NDArray[Any]
-Rules = Any  # structures.rule_trie.ChartRules: numba knows named tuples by their fields
+Rules = Any  # pcfg.data.rule_trie.ChartRules: numba knows named tuples by their fields
 
 SMALLEST = 1e-250  # values below this may have lost digits
+LONGEST = 61  # words: ends are bits of a signed integer
 
 
-@kernel
-def _grown(numbers: Any, size: int) -> Any:
-    if size <= len(numbers):
-        return numbers
-    larger = np.empty(2 * size, numbers.dtype)
-    for at in range(len(numbers)):
-        larger[at] = numbers[at]
-    return larger
+class Room(NamedTuple):
+    """What is known of the string so far, and of the position whose spans are being filled."""
+
+    ends: Array  # [begin, symbol]
+    following: Array  # of a node: the positions where a symbol that can follow it begins
+    seen: Array  # of a node, from this position: the ends where it is listed
+    row_of: Array  # of a node, from this position: the place of its value at end 0
+    listed: Array  # [end, number]: nodes
+    n_listed: Array
+
+
+class Forest(NamedTuple):
+    """Values by place; items (a place that goes on) and their groups of edges, in the order of the passes."""
+
+    values: Floats  # those of symbols, [begin, symbol, end], then those of nodes
+    item_place: Array
+    item_groups: Array  # where the groups of an item end
+    group_right: Array  # the row of the symbol on the right
+    group_target: Array  # the row of the longer node, or of the left side
+    group_ends: Array
+    group_event: Array  # the rule, or -1 where the right side is not at its end
+    span_items: Array  # where the items of a span end, by visits: from the last word, short ones first
+
+
+def new_room(n_nodes: int, n_symbols: int) -> Room:
+    """Room for strings of up to `LONGEST` words."""
+    return Room(
+        np.zeros((LONGEST + 1, n_symbols), np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.zeros(n_nodes, np.int64),
+        np.empty((LONGEST + 1, n_nodes), np.int32),
+        np.zeros(LONGEST + 1, np.int64),
+    )
+
+
+def new_forest() -> Forest:
+    """An empty forest; the kernels make it larger where needed."""
+    ends, spans = np.empty(1, np.int64), np.empty(LONGEST * (LONGEST + 1) // 2, np.int64)
+    place, groups, right, target, event = (np.empty(1, np.int32) for _ in range(5))
+    return Forest(np.empty(1), place, groups, right, target, ends, event, spans)
+
+
+def word_scales(rules: Any, weights: Floats) -> Floats:
+    """Of each word, a power of two that brings its largest value into [1, 2)."""
+    largest = (rules.word_symbol >= 0).astype(float)
+    words = np.repeat(np.arange(len(largest)), np.diff(rules.lexical_start))
+    np.maximum.at(largest, words, weights[rules.lexical_event])
+    largest[largest == 0] = 1.0
+    return np.asarray(np.exp2(-np.floor(np.log2(largest))))
 
 
 @kernel
 def _roomy(forest: Any, n_items: int, n_groups: int, n_values: int) -> Any:
     """The forest with room for so many."""
     return Forest(
-        _grown(forest.values, n_values),
-        _grown(forest.item_place, n_items),
-        _grown(forest.item_groups, n_items),
-        _grown(forest.group_right, n_groups),
-        _grown(forest.group_target, n_groups),
-        _grown(forest.group_ends, n_groups),
-        _grown(forest.group_event, n_groups),
+        grown(forest.values, n_values),
+        grown(forest.item_place, n_items),
+        grown(forest.item_groups, n_items),
+        grown(forest.group_right, n_groups),
+        grown(forest.group_target, n_groups),
+        grown(forest.group_ends, n_groups),
+        grown(forest.group_event, n_groups),
         forest.span_items,
     )
 
 
 @part
-def _multiply(values: Array, right: int, target: int, ends: int, factor: float) -> None:
+def _multiply(values: Floats, right: int, target: int, ends: int, factor: float) -> None:
     """Follow the edges of a group."""
     while ends:
         end = lowest_bit(ends)
@@ -67,7 +110,7 @@ def _multiply(values: Array, right: int, target: int, ends: int, factor: float) 
 
 
 @part
-def _list_node(node: int, ends: int, seen: Integers, listed: Integers, n_listed: Integers) -> None:
+def _list_node(node: int, ends: int, seen: Array, listed: Array, n_listed: Array) -> None:
     """Put a node on the lists of those ends where it is not yet."""
     new = ends & ~seen[node]
     seen[node] |= ends
@@ -87,7 +130,7 @@ def _write_group(forest: Any, group: int, right: int, target: int, ends: int, ev
 
 @part
 def _extend(
-    i: int, j: int, width: int, rules: Rules, weights: Array, room: Any, forest: Any, used: Integers
+    i: int, j: int, width: int, rules: Rules, weights: Floats, room: Any, forest: Any, used: Array
 ) -> bool:
     """Write and follow the groups of all nodes that cover (i, j); whether their values kept their digits."""
     values, n_symbols, safe = forest.values, len(rules.first), True
@@ -126,7 +169,7 @@ def _extend(
 
 @part
 def _add_word(
-    code: int, i: int, scale: float, width: int, rules: Rules, weights: Array, ends: Integers, values: Array
+    code: int, i: int, scale: float, width: int, rules: Rules, weights: Floats, ends: Array, values: Floats
 ) -> None:
     """The symbols of a single word."""
     first = i * len(rules.first)
@@ -142,7 +185,7 @@ def _add_word(
 
 @part
 def _add_unaries(
-    i: int, j: int, width: int, rules: Rules, weights: Array, ends: Integers, values: Array
+    i: int, j: int, width: int, rules: Rules, weights: Floats, ends: Array, values: Floats
 ) -> None:
     """Unary rules on a span, bottom up; those that only make single words are left out of longer ones."""
     first = i * len(rules.first)
@@ -155,7 +198,7 @@ def _add_unaries(
 
 
 @part
-def _list_symbols(i: int, j: int, width: int, first: Integers, room: Any, values: Array) -> bool:
+def _list_symbols(i: int, j: int, width: int, first: Array, room: Any, values: Floats) -> bool:
     """Put the nodes of single symbols on the list of (i, j); whether their values kept their digits."""
     safe = True
     for symbol in range(len(first)):
@@ -183,7 +226,7 @@ def _finish_position(i: int, width: int, rules: Rules, room: Any) -> None:
 
 @part
 def _grow_forest(
-    codes: Integers, scales: Array, rules: Rules, weights: Array, room: Any, forest: Any
+    codes: Array, scales: Floats, rules: Rules, weights: Floats, room: Any, forest: Any
 ) -> tuple[Any, int, bool]:
     """The forest of a string, the number of values, and whether they kept their digits."""
     n, n_symbols, n_nodes = len(codes), len(rules.first), len(rules.edge_start)
@@ -213,7 +256,9 @@ def _grow_forest(
 
 
 @part
-def _items_outside(begin: int, stop: int, forest: Any, weights: Array, outer: Array, counts: Array) -> None:
+def _items_outside(
+    begin: int, stop: int, forest: Any, weights: Floats, outer: Floats, counts: Floats
+) -> None:
     """The outsides of items from those of their targets, which are all known, and their share of these."""
     values = forest.values
     for item in range(begin, stop):
@@ -237,7 +282,7 @@ def _items_outside(begin: int, stop: int, forest: Any, weights: Array, outer: Ar
 
 @part
 def _rewrite_outside(
-    i: int, j: int, width: int, rules: Rules, weights: Array, values: Array, outer: Array, counts: Array
+    i: int, j: int, width: int, rules: Rules, weights: Floats, values: Floats, outer: Floats, counts: Floats
 ) -> None:
     """Unary rules on a span, top down."""
     first = i * len(rules.first)
@@ -251,7 +296,7 @@ def _rewrite_outside(
 
 @part
 def _read_backwards(
-    codes: Integers, scales: Array, rules: Rules, weights: Array, forest: Any, outer: Array, counts: Array
+    codes: Array, scales: Floats, rules: Rules, weights: Floats, forest: Any, outer: Floats, counts: Floats
 ) -> None:
     """Add the expected events to `counts`, given the outside of the start symbol in `outer`."""
     n, visit, first = len(codes), len(codes) * (len(codes) + 1) // 2, len(rules.first)
@@ -268,8 +313,8 @@ def _read_backwards(
 
 @kernel
 def _run(
-    codes: Integers, offsets: Integers, heavy: Array, rules: Rules, scales: Array, weights: Array, arrays: Any
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+    codes: Array, offsets: Array, heavy: Floats, rules: Rules, scales: Floats, weights: Floats, arrays: Any
+) -> tuple[Floats, Floats, Flags]:
     n_strings, outer, (room, forest) = len(offsets) - 1, np.empty(0), arrays
     logs, left_out = np.full(n_strings, -np.inf), np.zeros(n_strings, np.bool_)
     counts = np.zeros(len(weights))
@@ -289,7 +334,7 @@ def _run(
             log_scale += np.log(scales[code])
         logs[s] = np.log(forest.values[top]) - log_scale
         if heavy[s] > 0.0:
-            outer = _grown(outer, n_values)
+            outer = grown(outer, n_values)
             outer[:n_values] = 0.0
             outer[top] = heavy[s] / forest.values[top]
             _read_backwards(string, scales, rules, weights, forest, outer, counts)
@@ -297,8 +342,8 @@ def _run(
 
 
 def forest_events(
-    codes: Integers, offsets: Integers, multiplicities: Array, rules: Rules, weights: Array
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+    codes: Array, offsets: Array, multiplicities: Floats, rules: Rules, weights: Floats
+) -> tuple[Floats, Floats, Flags]:
     """Log-probability of each string, expected events in all, and which strings were left out."""
     arrays = (new_room(len(rules.edge_start) - 1, len(rules.first)), new_forest())
     return _run(codes, offsets, multiplicities, rules, word_scales(rules, weights), weights, arrays)

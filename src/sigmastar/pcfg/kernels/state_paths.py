@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
 
 
 @kernel
-def best_path(
-    codes: Codes, initial: Array, moves: Array, stops: Array, emissions: Array
-) -> NDArray[np.int64]:
+def best_path(codes: Int32s, initial: Floats, moves: Floats, stops: Floats, emissions: Floats) -> Int64s:
     """States of the best path; empty where the string has none. Arguments but the codes are logarithms."""
     length, n_states = len(codes), len(initial)
     if length == 0 or codes.min() < 0:

@@ -15,19 +15,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.expectations import expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.pcfg.data.derivations import Derivations
-from sigmastar.pcfg.data.events import EventSystem
+from sigmastar.core.arrays import Array, Floats
+from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.kernels.state_paths import best_path
-from sigmastar.pcfg.model.probabilistic_grammar import sample_derivations
-
-Array = NDArray[np.float64]
+from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +32,9 @@ class HiddenMarkovModel:
     """`initial` (states), `moves` (states x states + 1, the end last) and `emissions` (states x symbols)."""
 
     alphabet: Alphabet
-    initial: Array
-    moves: Array
-    emissions: Array
+    initial: Floats
+    moves: Floats
+    emissions: Floats
 
     def __post_init__(self) -> None:
         n_states, n_symbols = len(self.initial), len(self.alphabet)
@@ -66,7 +63,7 @@ class HiddenMarkovModel:
         return len(self.initial)
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         return np.concatenate([self.initial, self.moves.ravel(), self.emissions.ravel()])
 
     @cached_property
@@ -79,7 +76,7 @@ class HiddenMarkovModel:
             [len(states), *[len(states) + 1] * len(states), *[n_symbols] * len(states)], children
         )
 
-    def with_parameters(self, parameters: Array) -> HiddenMarkovModel:
+    def with_parameters(self, parameters: Floats) -> HiddenMarkovModel:
         n_states, n_moves = self.n_states, self.moves.size
         return HiddenMarkovModel(
             self.alphabet,
@@ -98,14 +95,14 @@ class HiddenMarkovModel:
         final[-1] = 1.0
         return WeightedAutomaton(self.alphabet, np.append(self.initial, 0.0), transitions, final)
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         """Natural log-probability of each string; -inf where it has none, as the empty one."""
         return self.automaton.log_probability(strings)
 
-    def gap_distributions(self, strings: Strings) -> Array:
+    def gap_distributions(self, strings: Strings) -> Floats:
         return self.automaton.gap_distributions(strings)
 
-    def expected_counts(self, strings: Strings, weights: Array | None = None) -> tuple[Array, Array]:
+    def expected_counts(self, strings: Strings, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Log-probability of each string, and the expected events in all, given the strings."""
         automaton, logs = self.automaton, self.log_probability(strings)
         possible = np.flatnonzero(np.isfinite(logs))
@@ -167,15 +164,12 @@ class HiddenMarkovModel:
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         """Draw strings; one longer than `max_length` is cut there."""
-        drawn = self.strings(sample_derivations(self, n_strings, rng))
-        if drawn.lengths.max(initial=0) <= max_length:
-            return drawn
-        return Strings.of([string[:max_length] for string in drawn], alphabet=self.alphabet)
+        return sample_strings(self, n_strings, rng, max_length)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {"initial": self.initial, "moves": self.moves, "emissions": self.emissions}
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> HiddenMarkovModel:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> HiddenMarkovModel:
         return cls(header["alphabet"], arrays["initial"], arrays["moves"], arrays["emissions"])

@@ -8,23 +8,18 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
-from sigmastar.pcfg.data.derivations import Derivations
-from sigmastar.pcfg.data.events import EventSystem
-from sigmastar.pcfg.data.grammar import Grammar, Rule, Word, rule_of
+from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
-from sigmastar.pcfg.kernels.best_derivation import best_events
-from sigmastar.pcfg.kernels.inside_chart import inside_chart, log_insides, log_total
-from sigmastar.pcfg.kernels.outside_chart import add_chart_counts
+from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of
+from sigmastar.pcfg.kernels.chart import add_chart_counts, best_events, inside_chart, log_insides, log_total
 from sigmastar.pcfg.kernels.parse_forest import forest_events
-from sigmastar.pcfg.model.probabilistic_grammar import sample_derivations
+from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
 from sigmastar.trees.data.tree import Tree
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +27,16 @@ class ProbabilisticCFG:
     """A grammar and the probabilities of its rules, in their order."""
 
     grammar: Grammar
-    parameters: Array
+    parameters: Floats
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", self.events.require_distributions(self.parameters))
 
     @classmethod
-    def of_weights(cls, grammar: Grammar, weights: Array | None = None) -> ProbabilisticCFG:
+    def of_weights(cls, grammar: Grammar, weights: Floats | None = None) -> ProbabilisticCFG:
         """Weights divided by their sum for each left side; uniform without weights."""
         counts = np.ones(len(grammar.rules)) if weights is None else np.asarray(weights, dtype=float)
-        return cls(grammar, _events(grammar).normalised(counts))
+        return cls(grammar, _events(grammar).normalized(counts))
 
     @cached_property
     def events(self) -> EventSystem:
@@ -55,14 +50,14 @@ class ProbabilisticCFG:
     def _chart_rules(self) -> ChartRules:
         return RuleTrie(self.grammar).chart
 
-    def with_parameters(self, parameters: Array) -> ProbabilisticCFG:
+    def with_parameters(self, parameters: Floats) -> ProbabilisticCFG:
         model = replace(self, parameters=parameters)
         for name in ("events", "_chart_rules"):  # what depends on the grammar alone is kept
             if name in self.__dict__:
                 model.__dict__[name] = self.__dict__[name]
         return model
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         """Natural log-probability of each string; -inf where it has none."""
         coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
         logs, _, left_out = forest_events(
@@ -73,7 +68,7 @@ class ProbabilisticCFG:
             logs[left_out] = log_insides(rest.codes, rest.offsets, rules, self.parameters, False)
         return logs
 
-    def expected_counts(self, strings: Strings, weights: Array | None = None) -> tuple[Array, Array]:
+    def expected_counts(self, strings: Strings, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Log-probability of each string, and the expected uses of rules in all, given the strings."""
         coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
         heavy = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
@@ -86,7 +81,7 @@ class ProbabilisticCFG:
             ]
         return logs, counts
 
-    def _add_by_chart(self, codes: NDArray[np.int32], weight: float, counts: Array) -> float:
+    def _add_by_chart(self, codes: Int32s, weight: float, counts: Floats) -> float:
         """Add the expected rules of one string to `counts`; its log-probability."""
         chart = inside_chart(codes, self._chart_rules, self.parameters, False)
         total = log_total(chart, len(codes), self._chart_rules.start)
@@ -137,12 +132,9 @@ class ProbabilisticCFG:
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         """Draw strings; one longer than `max_length` is cut there."""
-        drawn = self.strings(sample_derivations(self, n_strings, rng))
-        if drawn.lengths.max(initial=0) <= max_length:
-            return drawn
-        return Strings.of([string[:max_length] for string in drawn], alphabet=self.alphabet)
+        return sample_strings(self, n_strings, rng, max_length)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         rules = [
             [rule.left, [[p.text] if isinstance(p, Word) else p for p in rule.right]]
             for rule in self.grammar.rules
@@ -150,7 +142,7 @@ class ProbabilisticCFG:
         return {"parameters": self.parameters}, {"start": self.grammar.start, "rules": rules}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> ProbabilisticCFG:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> ProbabilisticCFG:
         rules = (
             Rule(left, tuple(part if isinstance(part, str) else Word(part[0]) for part in right))
             for left, right in header["rules"]

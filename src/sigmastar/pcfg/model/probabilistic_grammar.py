@@ -10,15 +10,13 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.pcfg.data.derivations import Derivations
-from sigmastar.pcfg.data.events import EventSystem
-from sigmastar.pcfg.kernels.branching import expected_draws, sample_events, second_moments
+from sigmastar.core.arrays import Floats
+from sigmastar.pcfg.data.events import Derivations, EventSystem
+from sigmastar.pcfg.kernels.branching import Draws, expected_draws, sample_events, second_moments
 
-Array = NDArray[np.float64]
 Self = TypeVar("Self", bound="ProbabilisticGrammar")
 
 _LONGEST = 1_000_000  # events of a derivation that is being sampled
@@ -35,11 +33,11 @@ class ProbabilisticGrammar(Protocol):
     def events(self) -> EventSystem: ...
 
     @property
-    def parameters(self) -> Array:
+    def parameters(self) -> Floats:
         """The probability of every event."""
         ...
 
-    def with_parameters(self: Self, parameters: Array) -> Self:
+    def with_parameters(self: Self, parameters: Floats) -> Self:
         """The same grammar with other probabilities."""
         ...
 
@@ -47,16 +45,20 @@ class ProbabilisticGrammar(Protocol):
         """What derivations yield."""
         ...
 
-    def expected_counts(self, strings: Strings, weights: Array | None = None) -> tuple[Array, Array]:
+    def expected_counts(self, strings: Strings, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Log-probability of each string, and the expected events in all, given the strings."""
         ...
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         """Natural log-probability of each string; -inf where it has none."""
         ...
 
     def best_derivations(self, strings: Strings) -> Derivations:
         """The most probable derivation of each string, empty where it has none."""
+        ...
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = ...) -> Strings:
+        """Draw strings; one longer than `max_length` is cut there."""
         ...
 
 
@@ -67,7 +69,7 @@ class Estimate(NamedTuple):
     standard_error: float
 
 
-def log_probability_of(model: ProbabilisticGrammar, derivations: Derivations) -> Array:
+def log_probability_of(model: ProbabilisticGrammar, derivations: Derivations) -> Floats:
     """log q(z) of each derivation."""
     with np.errstate(divide="ignore"):
         return derivations.sums(np.log(model.parameters))
@@ -77,9 +79,8 @@ def sample_derivations(model: ProbabilisticGrammar, n: int, rng: np.random.Gener
     """Draw derivations; grammars whose derivations need not end are refused when one does not."""
     system = model.events
     cumulative = np.concatenate([np.cumsum(row) for row in np.split(model.parameters, system.offsets[1:-1])])
-    events, offsets, whole = sample_events(
-        n, system.offsets, system.child_start, system.children, system.root, cumulative, rng, _LONGEST
-    )
+    draws = Draws(system.offsets, system.child_start, system.children, system.root, cumulative)
+    events, offsets, whole = sample_events(n, draws, rng, _LONGEST)
     if not whole.all():
         raise ValueError(
             f"a derivation grew beyond {_LONGEST} events: the grammar's derivations need not end; "
@@ -88,12 +89,20 @@ def sample_derivations(model: ProbabilisticGrammar, n: int, rng: np.random.Gener
     return Derivations(events, offsets)
 
 
-def expected_events(model: ProbabilisticGrammar) -> Array:
+def sample_strings(model: ProbabilisticGrammar, n: int, rng: np.random.Generator, max_length: int) -> Strings:
+    """Draw strings; one longer than `max_length` is cut there."""
+    drawn = model.strings(sample_derivations(model, n, rng))
+    if drawn.lengths.max(initial=0) <= max_length:
+        return drawn
+    return Strings.of([string[:max_length] for string in drawn], alphabet=model.alphabet)
+
+
+def expected_events(model: ProbabilisticGrammar) -> Floats:
     """E[psi_e], exactly; infinite where derivations are."""
     return model.parameters * expected_draws(model.events, model.parameters)[model.events.owner]
 
 
-def event_moments(model: ProbabilisticGrammar) -> Array:
+def event_moments(model: ProbabilisticGrammar) -> Floats:
     """E[psi_e psi_f], exactly: events x events."""
     return second_moments(model.events, model.parameters)
 
@@ -103,7 +112,7 @@ def derivation_entropy(model: ProbabilisticGrammar) -> float:
     return log_loss_of(expected_events(model), model.parameters)
 
 
-def log_loss_of(counts: Array, parameters: Array) -> float:
+def log_loss_of(counts: Floats, parameters: Floats) -> float:
     """-sum_e counts_e log theta_e; events that do not occur do not matter."""
     occurring = counts > 0
     with np.errstate(divide="ignore"):

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.pcfg.data.binary_form import BinaryForm
-from sigmastar.pcfg.data.derivations import Derivations
+from sigmastar.pcfg.data.events import Derivations
 from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar, expected_events
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -80,14 +78,14 @@ def exact_expectation(model: ProbabilisticGrammar) -> float:
     return float(expected_events(model).max())
 
 
-def geometric_rate(lengths: Array) -> float:
+def geometric_rate(lengths: Floats) -> float:
     """The decay beyond the median, by maximum likelihood of a geometric law of the excess."""
     excess = lengths[lengths > np.median(lengths)] - np.median(lengths)
     mean = float(excess.mean()) if len(excess) else 1.0
     return min(max(1 - 1 / max(mean, 1.0 + 1e-9), 0.01), 1 - 1e-9)
 
 
-def dominating_scale(lengths: Array, rate: float) -> float:
+def dominating_scale(lengths: Floats, rate: float) -> float:
     """The least L for which the share of lengths >= k is at most sum_(j >= k) L rate^j, for all k."""
     ordered = np.sort(lengths)
     survival = 1 - np.arange(len(ordered)) / len(ordered)
@@ -108,7 +106,7 @@ def derivation_growth(model: ProbabilisticGrammar, longest: int = 16) -> float:
     return float(max(1.0, math.exp((logs[last] - logs[first]) / (last - first))))
 
 
-def log_derivation_counts(model: ProbabilisticGrammar, longest: int) -> Array:
+def log_derivation_counts(model: ProbabilisticGrammar, longest: int) -> Floats:
     """log Lambda(k) for k = 0 .. longest, of events in the given form; -inf where there are none."""
     system = model.events
     rows = np.split(system.children, system.child_start[1:-1])

@@ -9,7 +9,32 @@ With probability at least 1 - delta, for all f in F_n at once, |empirical risk -
 N is the number of events in binary normal form, M = m Lambda(m) the number of derivations of up to
 m = log(32 K_n / (epsilon (1 - q))) / log(1 / q) events. The paper writes Lambda(m) for M and 4 for 32 in m,
 which its own proposition 6, used at epsilon / 8, does not give. The last condition replaces the paper's
-(log 4/delta + log 1/epsilon) / kappa, see `approximations`.
+(log 4/delta + log 1/epsilon) / kappa.
+
+Proper approximations (section 4). F_m holds the grammars, in binary normal form, whose probabilities are at
+least m^-s. They
+
+    are grammars of the same family                                                     containment
+    have a loss above K_m with small expectation,  E[f 1{f >= K_m}] <= bound(m)         boundedness
+    are close to any f,  p(T(f, m^-s)(z) - f(z) >= tail(m) for some f) <= tail(m)       tightness
+
+    K_m = s N log^3 m          tail(m) = N log^2 m / (m^s - 1)
+    bound(m) = s L log m  sum over k > log^2 m of k q^k
+
+The proof in the paper: a derivation of at most log^2 m events has a loss of at most s log^3 m <= K_m. Longer
+ones have a loss of at most s |z| log m, and length k has probability at most L q^k. The paper goes on to
+bound(m) <= m^(-kappa log m) with a kappa that it states with the wrong sign; the sum itself is sharper
+and needs no constant.
+
+Beside them, bounds of spectral learning:
+
+    L-PCFG     M_a >= 128 m^2 / (((1 + epsilon)^(1 / (2N + 1)) - 1)^2 Lambda^2 sigma^4) log(2 m R / delta)
+               for every non-terminal a: then 1 - epsilon <= |p^ / p| <= 1 + epsilon for a tree of N rules
+    automaton  N >= c n |Sigma|^2 T^4 / (epsilon^2 s_n(H)^4)
+               then sum over |x| <= T of |f(x) - f^(x)| <= epsilon, with high probability
+
+Theorem 3 of Cohen et al. (2012); the PAC analysis in the tutorial of Balle, Quattoni and Carreras (2014),
+whose constant c is not stated: it is 1 unless given, so that the figure is an order of magnitude only.
 """
 
 from __future__ import annotations
@@ -18,11 +43,34 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from sigmastar.pcfg.theory.approximations import level, log_excess
 from sigmastar.pcfg.theory.assumptions import Assumptions
 
 _STEPS = 4000
 LOOSE = "These bounds are very loose: they hold for every distribution that fits the assumptions."
+
+
+def margin(m: float, s: float) -> float:
+    """m^-s."""
+    return float(m**-s)
+
+
+def level(log_m: float, n_events: int, s: float) -> float:
+    """K_m, of log m."""
+    return s * n_events * log_m**3
+
+
+def log_excess(log_m: float, s: float, assumptions: Assumptions) -> float:
+    """log bound(m), of log m."""
+    q, first = assumptions.string_decay, math.floor(log_m**2) + 1.0
+    if assumptions.scale == 0 or log_m <= 0:
+        return -math.inf
+    log_sum = first * math.log(q) + math.log(first - (first - 1) * q) - 2 * math.log1p(-q)
+    return math.log(s * assumptions.scale * log_m) + log_sum
+
+
+def tail(m: float, n_events: int, s: float) -> float:
+    """tail(m)."""
+    return float(n_events * math.log(m) ** 2 / (m**s - 1))
 
 
 @dataclass(frozen=True)
@@ -147,6 +195,34 @@ def entropy_bound(assumptions: Assumptions) -> float:
     high = t * math.exp(min(assumptions.log_derivations(t), 700.0)) / math.e
     low = assumptions.scale * (log_r * q / (1 - q) ** 2 + max(0.0, -log_l) * q / (1 - q))
     return high + low
+
+
+def latent_pcfg_samples(
+    epsilon: float,
+    delta: float,
+    n_states: int,
+    n_rules: int,
+    tree_size: int,
+    smallest: float,
+    conditioning: float,
+) -> float:
+    """Trees with each non-terminal: `smallest` is Lambda, the least absolute entry of the parameters that the
+    theorem recovers and of the inverse covariances, `conditioning` is sigma, the least singular value of the
+    feature covariances."""
+    step = math.expm1(math.log1p(epsilon) / (2 * tree_size + 1))
+    return (
+        128
+        * n_states**2
+        / (step**2 * smallest**2 * conditioning**4)
+        * math.log(2 * n_states * n_rules / delta)
+    )
+
+
+def automaton_samples(
+    epsilon: float, n_states: int, n_symbols: int, length: int, conditioning: float, constant: float = 1.0
+) -> float:
+    """Strings: `conditioning` is the n-th singular value of the block, `length` is T."""
+    return constant * n_states * n_symbols**2 * length**4 / (epsilon**2 * conditioning**4)
 
 
 def describe(bound: SampleBound, measured: float | None = None) -> dict[str, Any]:

@@ -27,16 +27,15 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import EventSystem
 from sigmastar.pcfg.data.formulas import Formula
-from sigmastar.pcfg.data.grammar import Grammar, Rule, Word
+from sigmastar.pcfg.data.rules import Grammar, Rule, Word
 from sigmastar.trees.data.tree import Tree
 
-Array = NDArray[np.float64]
 THRESHOLD = 0.25
 Row = tuple[tuple[int, bool], ...]
 """A variable and its value, three times: a row of the truth table that satisfies a clause."""
@@ -86,13 +85,13 @@ def satisfying_rows(clause: Sequence[int]) -> list[Row]:
     return rows
 
 
-def parameters_of(reduction: Reduction, assignment: Sequence[bool], margin: float = 0.0) -> Array:
+def parameters_of(reduction: Reduction, assignment: Sequence[bool], margin: float = 0.0) -> Floats:
     """Probabilities under which a satisfying assignment's derivation has probability 1, then truncated."""
     grammar = reduction.grammar
     weights = np.array([float(_agrees(rule, assignment)) for rule in grammar.rules])
     events = EventSystem.of(np.diff(grammar.offsets).tolist(), [[]] * len(weights))
     form = BinaryForm(events)
-    return form.probabilities(form.truncated(form.sticks(events.normalised(weights)), margin))
+    return form.probabilities(form.truncated(form.sticks(events.normalized(weights)), margin))
 
 
 def _agrees(rule: Rule, assignment: Sequence[bool]) -> bool:
@@ -122,11 +121,24 @@ def best_likelihood(formula: Formula) -> float:
     """The largest likelihood of the string over all parameters: branch and bound over rows of clauses.
 
     The likelihood is a product over clauses of weighted means over their rows, so that for any parameters one
-    row a clause does at least as well; and for chosen rows the best parameters are known.
+    row per clause does at least as well; and for chosen rows the best parameters are known.
     """
     rows = [satisfying_rows(clause) for clause in formula.clauses]
-    counts = np.zeros((formula.n_variables + 1, 2), int)
+    uses = np.zeros((formula.n_variables + 1, 2), int)  # of each variable as false, as true
     best = 0.0
+
+    def add(row: Row, times: int) -> None:
+        for r, truth in row:
+            uses[r, int(truth)] += times
+
+    def gain(row: Row) -> float:
+        """What the best likelihood is multiplied by when a row is chosen."""
+        touched = {r for r, _ in row}
+        before = np.prod([_share(*uses[r]) for r in touched])
+        add(row, 1)
+        after = np.prod([_share(*uses[r]) for r in touched])
+        add(row, -1)
+        return float(after / before)
 
     def descend(clause: int, value: float) -> None:
         nonlocal best
@@ -135,22 +147,11 @@ def best_likelihood(formula: Formula) -> float:
         if clause == len(rows):
             best = value
             return
-        tried = []
-        for row in rows[clause]:
-            touched = {r for r, _ in row}
-            before = np.prod([_share(*counts[r]) for r in touched])
-            for r, truth in row:
-                counts[r, int(truth)] += 1
-            after = np.prod([_share(*counts[r]) for r in touched])
-            for r, truth in row:
-                counts[r, int(truth)] -= 1
-            tried.append((value * after / before, row))
-        for bound, row in sorted(tried, key=lambda pair: -pair[0]):
-            for r, truth in row:
-                counts[r, int(truth)] += 1
-            descend(clause + 1, float(bound))
-            for r, truth in row:
-                counts[r, int(truth)] -= 1
+        reached = [(value * gain(row), row) for row in rows[clause]]
+        for bound, row in sorted(reached, key=lambda pair: -pair[0]):
+            add(row, 1)
+            descend(clause + 1, bound)
+            add(row, -1)
 
     descend(0, 1.0)
     return best
@@ -162,9 +163,3 @@ def _share(n_false: int, n_true: int) -> float:
     if not n_false or not n_true:
         return 1.0
     return float((n_false / total) ** n_false * (n_true / total) ** n_true) ** 2
-
-
-def brute_force(formula: Formula) -> list[bool] | None:
-    """A satisfying assignment by trying all, or None."""
-    trials = product((False, True), repeat=formula.n_variables)
-    return next((list(trial) for trial in trials if formula.holds(trial)), None)

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-Array = NDArray[np.float64]
-Lengths = NDArray[np.int64]
+from sigmastar.core.arrays import Floats, Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,21 +21,21 @@ class TailFit:
     scale: float
     rate: float
     squared_error: float
-    lengths: Lengths  # of the tail, every one from the mode on to the longest
-    frequencies: Array
+    lengths: Int64s  # of the tail, every one from the mode on to the longest
+    frequencies: Floats
     distance: float  # Kolmogorov and Smirnov's, between the tail and the geometric law with this rate
 
-    def curve(self, lengths: Lengths) -> Array:
+    def curve(self, lengths: Int64s) -> Floats:
         return np.asarray(self.scale * self.rate ** lengths.astype(float))
 
 
-def frequencies(lengths: Lengths) -> Array:
+def frequencies(lengths: Int64s) -> Floats:
     """The share of each length, from 0 on."""
     counts = np.bincount(np.asarray(lengths, np.int64))
     return np.asarray(counts / counts.sum())
 
 
-def fit_tail(lengths: Lengths) -> TailFit:
+def fit_tail(lengths: Int64s) -> TailFit:
     """Fit the curve to the lengths of sentences or derivations."""
     shares = frequencies(lengths)
     tail = np.arange(int(shares.argmax()) + 1, len(shares))
@@ -55,11 +53,11 @@ def fit_tail(lengths: Lengths) -> TailFit:
     return TailFit(_scale(values, tail, rate), rate, error(rate), tail, values, _distance(values, rate))
 
 
-def _scale(values: Array, tail: Lengths, rate: float) -> float:
+def _scale(values: Floats, tail: Int64s, rate: float) -> float:
     powers = rate ** (tail - tail[0]).astype(float)  # from the start of the tail: no underflow
     return float((values @ powers) / (powers @ powers) * rate ** -float(tail[0]))
 
 
-def _distance(values: Array, rate: float) -> float:
+def _distance(values: Floats, rate: float) -> float:
     observed = np.cumsum(values) / values.sum()
     return float(np.abs(observed - (1 - rate ** np.arange(1, len(values) + 1))).max())

@@ -18,21 +18,19 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar, event_moments, expected_events
 
-Array = NDArray[np.float64]
 
-
-def moment_matrix(model: ProbabilisticGrammar) -> Array:
+def moment_matrix(model: ProbabilisticGrammar) -> Floats:
     """A_G(theta), exactly; events that never occur are left out by zeros."""
     means = expected_events(model)
     scale = np.divide(1.0, means, out=np.zeros_like(means), where=means > 0)
     return np.asarray(event_moments(model) * np.outer(scale, scale))
 
 
-def log_ratio_vector(truth: ProbabilisticGrammar, other: ProbabilisticGrammar) -> Array:
+def log_ratio_vector(truth: ProbabilisticGrammar, other: ProbabilisticGrammar) -> Floats:
     """v."""
     means = expected_events(truth)
     occurring = means > 0

@@ -42,7 +42,7 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
 )
 from sigmastar.pcfg.theory.assumptions import estimate_assumptions
 from sigmastar.pcfg.theory.bounds import Complexity
-from sigmastar.pcfg.theory.spectral_bounds import automaton_samples, latent_pcfg_samples
+from sigmastar.pcfg.theory.bounds import automaton_samples, latent_pcfg_samples
 from sigmastar.pcfg.theory.tails import fit_tail, frequencies
 from sigmastar.reproduce.cohensmith2012.report import Findings, Looseness, Risk, Tail, reproduction
 from sigmastar.reproduce.result import Reproduction

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.pcfg.data.grammar import Grammar, Rule, Word
+from sigmastar.pcfg.data.rules import Grammar, Rule, Word
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 
