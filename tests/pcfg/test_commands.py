@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.model_files import load_model
 from sigmastar.pcfg.data.rules import parse_rules, read_rules
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
@@ -70,6 +71,8 @@ def test_parses_samples_and_shows(place):
     assert len(succeed("sample", place / "erm.model", "-n", "3").splitlines()) == 3
     assert "S -> " in succeed("show", place / "erm.model")
     assert figures("show", place / "erm.model")["rules"] == 3
+    entropy = next(line for line in succeed("show", place / "erm.model").splitlines() if "entropy" in line)
+    assert len(entropy.split()[1]) <= 8
     assert succeed("score", place / "erm.model", "-", "--unknown", "zero", stdin="x\n") == "-inf\n"
 
 
@@ -91,13 +94,45 @@ def test_hidden_markov_models(place):
     )
     assert np.diff(by_em["log_likelihoods"]).min() > -1e-6
     learned = figures(
-        "learn", "pcfg", place / "t.txt", "--states", place / "states.txt", "-o", place / "tag.model"
+        "learn", "pcfg", place / "t.txt", "--state-file", place / "states.txt", "-o", place / "tag.model"
     )
     assert (learned["method"], sorted(learned["states"])) == ("erm", ["a", "b"])
     for name in ("hmm.model", "tag.model"):
         assert figures("evaluate", place / name, place / "t.txt")["n_impossible"] == 0
         assert f"{by_em['data']['n_strings']} strings" in succeed("show", place / name)
         assert figures("bound", place / name, "--epsilon", "0.5", "--delta", "0.05")["samples"] > 1e6
+
+
+def test_commands_on_hidden_markov_models(place):
+    """Scores are those of the automaton, best states have their names, arrays come back as they are."""
+    strings = [["a", "b", "b"], ["b"], ["a", "c"]]
+    text = "".join(" ".join(words) + "\n" for words in strings)
+    (place / "s.txt").write_text("x y y\ny\nx y\n")
+    succeed("learn", "pcfg", "-", "--state-file", place / "s.txt", "-o", place / "named.model", stdin=text)
+    model = load_model(place / "named.model")
+    assert succeed("predict", place / "named.model", "-", stdin=text) == "x y y\ny\nx y\n"
+    scores = [float(line) for line in succeed("score", place / "named.model", "-", stdin=text).split()]
+    np.testing.assert_allclose(scores, model.automaton.log_probability(Strings.of(strings)))
+    (place / "named.txt").write_text(text)
+    measured = figures("evaluate", place / "named.model", place / "named.txt")
+    assert measured["log_loss"] == pytest.approx(-np.mean(scores))
+    assert measured["symbol_perplexity"] == pytest.approx(np.exp(-np.sum(scores) / 9))
+    assert len(succeed("sample", place / "named.model", "-n", "4").splitlines()) == 4
+    arrays = json.loads(succeed("convert", place / "named.model", "--to", "hmm"))
+    assert arrays["states"] == ["x", "y"]
+    np.testing.assert_array_equal(arrays["moves"], model.moves)
+    succeed("convert", place / "named.model", "--to", "automaton", "-o", place / "wfa.model")
+    np.testing.assert_array_equal(load_model(place / "wfa.model").transitions, model.automaton.transitions)
+    assert "digraph" in succeed("convert", place / "named.model", "--to", "dot")
+    shown = succeed("show", place / "named.model")
+    assert "x y" in shown
+    assert "y             b" in shown
+
+
+def test_the_same_call_gives_the_same_file(place):
+    for name in ("once", "twice"):
+        succeed("learn", "pcfg", place / "t.mrg", "-o", place / name, "-q")
+    assert (place / "once").read_bytes() == (place / "twice").read_bytes()
 
 
 def test_bound(place):
@@ -109,6 +144,8 @@ def test_bound(place):
         assert found["samples_from_strings"] > found["samples"] > 1e6
         assert "loose" in found["note"]
     assert by_trees["n_derivations"] == 120
+    assert 0 < told["measured_deviation"] < 0.2  # 2000 derivations against the entropy
+    assert succeed("bound", place / "erm.model", "--epsilon", "1", "--delta", "0.1").count("loose") == 1
     assert json.dumps(by_trees)
 
 
@@ -124,18 +161,25 @@ def test_bound(place):
         (("score", "erm.model", "x.txt"), 1, "'x' is not a word of the grammar"),
         (("evaluate", "erm.model", "empty"), 1, "no sentences"),
         (("bound", "erm.model", "--epsilon", "1", "--delta", "0.1", "--treebank", "t.txt"), 1, "two trees"),
-        (("show", "erm.model", "--dot"), 1, "as text or with --json"),
-        (("convert", "erm.model", "--to", "att"), 1, "a grammar is written --to rules"),
-        (("convert", "hmm.model", "--to", "rules"), 1, "only a grammar has rules"),
+        (("show", "erm.model", "--dot"), 2, "No such option"),
+        (("convert", "erm.model", "--to", "att"), 2, "'att' is not"),
+        (("convert", "hmm.model", "--to", "rules"), 2, "'rules' is not one of"),
         (("bound", "hmm.model", "--epsilon", "1", "--delta", "0.1", "--treebank", "t.mrg"), 1, "holds trees"),
         (("learn", "pcfg", "t.mrg", "--hmm", "2", "-o", "x"), 2, "without rules and trees"),
         (("learn", "pcfg", "t.txt", "--hmm", "2", "--method", "map", "-o", "x"), 2, "use em, erm, viterbi"),
         (
-            ("learn", "pcfg", "t.txt", "--states", "t.txt", "--method", "em", "-o", "x"),
+            ("learn", "pcfg", "t.txt", "--state-file", "t.txt", "--method", "em", "-o", "x"),
             2,
             "use erm, mle, map",
         ),
-        (("learn", "pcfg", "t.txt", "--states", "b.txt", "-o", "x"), 1, "but states for 1"),
+        (("learn", "pcfg", "t.txt", "--state-file", "b.txt", "-o", "x"), 1, "but states for 1"),
+        (("learn", "pcfg", "t.mrg", "--method", "mle", "--alpha", "2", "-o", "x"), 2, "for --method map"),
+        (("learn", "pcfg", "t.mrg", "--method", "mle", "--s", "2", "-o", "x"), 2, "--s is for --method erm"),
+        (("learn", "pcfg", "t.mrg", "--method", "mle", "--seeds", "2", "-o", "x"), 2, "--seeds is for"),
+        (("learn", "pcfg", "t.mrg", "--seeds", "2", "-o", "x"), 2, "derivations are hidden"),
+        (("learn", "pcfg", "t.txt", "--states", "2", "--string-weight", "2", "-o", "x"), 2, "with --trees"),
+        (("predict", "hmm.model", "t.txt", "--nbest", "2"), 2, "No such option"),
+        (("convert", "hmm.model", "--to", "automaton"), 2, "needs --output"),
     ],
 )
 def test_what_goes_wrong_is_told(place, monkeypatch, words, status, what):

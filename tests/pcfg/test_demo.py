@@ -7,7 +7,7 @@ from sigmastar.pcfg.demo import GrammarFamily
 
 
 def test_grammars_show_themselves():
-    result = GrammarFamily(n_trees=60, n_iterations=5).run(0, silent)
+    result = GrammarFamily(n_trees=60, max_iter=5).run(0, silent)
     assert [row.learner.split(",")[0] for row in result.rows] == [
         "truncated (ERM)",
         "maximum likelihood",

@@ -17,7 +17,6 @@ HANDLERS: Mapping[str, str] = MappingProxyType(
     {
         "dependency": "sigmastar.dependency.cli.use",
         "tagger": "sigmastar.taggers.cli.use",
-        "pcfg": "sigmastar.pcfg.cli.use",
         "grammar": "sigmastar.grammars.cli.use",
         "bilexical": "sigmastar.bilexical.cli.bilexical",
         "attachment": "sigmastar.bilexical.cli.attachment",

@@ -44,7 +44,7 @@ class GrammarFamily:
 
     name: str = FAMILY
     n_trees: int = 300
-    n_iterations: int = 25
+    max_iter: int = 25
 
     def run(self, seed: int, progress: Progress) -> DemoResult:
         known = parse_rules(RULES.splitlines())
@@ -58,7 +58,7 @@ class GrammarFamily:
             rows.append(_row(f"{label}, {len(trees)} trees", truth, model, seconds))
         progress("grammars: strings", 0.3)
         strings = [words for words in (list(tree.words()) for tree in trees) if len(words) <= LONGEST]
-        em = ERMGrammar(RULES, "em", n_seeds=2, n_iterations=self.n_iterations, random_state=seed)
+        em = ERMGrammar(RULES, "em", n_seeds=2, max_iter=self.max_iter, random_state=seed)
         em, seconds = _timed(em, strings)
         rows.append(_row(f"EM, {len(strings)} strings", truth, em, seconds))
         section = Section("Probabilistic grammars", self._parts(truth, em, trees))

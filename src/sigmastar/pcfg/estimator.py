@@ -122,7 +122,8 @@ class ERMGrammar(SampleBounds):
     """A probabilistic context-free grammar, or a hidden Markov model, by empirical risk minimization.
 
     Rules are given, and their probabilities are learned: from trees, from strings, or from both. This is
-    neither of the two spectral ideas, but counting, and expectation-maximization where derivations are hidden.
+    neither of the two spectral ideas, but counting, and expectation-maximization where derivations are
+    hidden.
 
     Parameters
     ----------
@@ -130,9 +131,9 @@ class ERMGrammar(SampleBounds):
         The grammar, or its text (`"S -> NP VP"`, one rule per line). None: the rules of the trees.
     method : str
         On trees, or strings with states: "erm" keeps every choice in binary normal form within
-        [n^-s, 1 - n^-s], "mle" takes relative frequencies, "map" adds `alpha` - 1 to every count. On strings:
-        "em" (also by the name "erm") is expectation-maximization in the same truncated space, "viterbi" counts
-        best derivations.
+        [n^-s, 1 - n^-s], "mle" takes relative frequencies, "map" adds `alpha` - 1 to every count. On
+        strings: "em" (also by the name "erm") is expectation-maximization in the same truncated space,
+        "viterbi" counts best derivations.
     s : float
         The margin of the truncated space is n^-s for n samples; the theory asks for s above 1.
     alpha : float

@@ -4,32 +4,58 @@ from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
 
-COMMANDS = {
-    "evaluate": "sigmastar.automata.cli.evaluate:command",
-    "score": "sigmastar.automata.cli.score:command",
-    "predict": "sigmastar.automata.cli.predict:command",
-    "sample": "sigmastar.automata.cli.sample:command",
-    "show": "sigmastar.automata.cli.show:command",
-    "convert": "sigmastar.automata.cli.convert:command",
+HERE = "sigmastar.pcfg"
+_COMMANDS = {verb: f"{HERE}.cli.models:{verb}" for verb in ("evaluate", "score", "predict", "sample", "show")}
+
+_NAMES = {
+    "data.rules": "Grammar Rule WeightedRules Word parse_rules read_rules write_rules",
+    "data.events": "Derivations EventSystem",
+    "data.binary_form": "BinaryForm binary_grammar",
+    "data.formulas": "Formula parse_dimacs read_dimacs write_dimacs",
+    "model.pcfg": "ProbabilisticCFG",
+    "model.hidden_markov": "HiddenMarkovModel",
+    "model.probabilistic_grammar": "ProbabilisticGrammar derivation_entropy divergence expected_events "
+    "log_probability_of sample_derivations string_entropy",
+    "learn": "Ascent Labelled dirichlet_map learn_em learn_supervised margin_of maximum_likelihood "
+    "random_start truncated",
+    "theory.assumptions": "Assumptions estimate_assumptions",
+    "theory.bounds": "Complexity SampleBound automaton_samples entropy_bound latent_pcfg_samples "
+    "multiplicative_samples multiplicative_samples_from_strings",
+    "theory.hardness": "Reduction assignment_of best_likelihood parameters_of reduce_formula",
+    "theory.tails": "TailFit fit_tail",
+    "theory.tsybakov": "Counterexample counterexample distance moment_matrix",
 }
+"""Names of the package beside the estimator, by module."""
 
 FAMILY = Family(
     name="pcfg",
     summary="Probabilistic grammars on given rules: empirical risk minimization and its theory.",
     kinds={
-        "pcfg": Kind("sigmastar.pcfg.model.pcfg:ProbabilisticCFG", COMMANDS),
-        "hidden-markov": Kind("sigmastar.pcfg.model.hidden_markov:HiddenMarkovModel", COMMANDS),
-    },
-    estimators={
-        "ERMGrammar": "sigmastar.pcfg.estimator:ERMGrammar",
-    },
-    learn={
-        "pcfg": Command(
-            "sigmastar.pcfg.cli.learn:command", "Probabilities of a grammar's rules, from trees or strings."
+        "pcfg": Kind(
+            f"{HERE}.model.pcfg:ProbabilisticCFG",
+            {**_COMMANDS, "convert": f"{HERE}.cli.models:convert_grammar"},
+        ),
+        "hidden-markov": Kind(
+            f"{HERE}.model.hidden_markov:HiddenMarkovModel",
+            {**_COMMANDS, "convert": f"{HERE}.cli.models:convert_hidden_markov"},
         ),
     },
-    commands={
-        "bound": Command("sigmastar.pcfg.cli.bound:command", "How many samples the theory asks for."),
+    estimators={"ERMGrammar": f"{HERE}.estimator:ERMGrammar"},
+    names={name: f"{HERE}.{module}:{name}" for module, names in _NAMES.items() for name in names.split()},
+    learn={
+        "pcfg": Command(
+            f"{HERE}.cli.learn:command", "Probabilities of a grammar's rules, from trees or strings."
+        )
     },
-    demo="sigmastar.pcfg.demo:GrammarFamily",
+    commands={"bound": Command(f"{HERE}.cli.bound:command", "Number of samples that the theory asks for.")},
+    formats={"rules": f"{HERE}.data.rules:read_rules", "dimacs": f"{HERE}.data.formulas:read_dimacs"},
+    metrics={
+        "log_loss": "Mean of -log p, in nats per sentence.",
+        "log_loss_possible": "The same over the sentences that have a probability.",
+        "n_impossible": "Number of sentences without a probability.",
+        "symbol_perplexity": "Of a hidden Markov model: exp of the mean of -log p per symbol.",
+        "next_symbol_error": "Of a hidden Markov model: share of next symbols that are predicted wrongly.",
+    },
+    demo=f"{HERE}.demo:GrammarFamily",
+    laws=f"{HERE}.laws:GrammarLaws",
 )

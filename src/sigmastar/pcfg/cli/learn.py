@@ -2,144 +2,178 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from sigmastar import __version__
-from sigmastar.core.cli.options import json_option, quiet_option, seed_option
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.paths import described_file, require_folder
-from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.cli.progress import Say
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import save_model
-from sigmastar.pcfg.cli.use import read_sentences
+from sigmastar.pcfg.cli.models import Sentences, read_sentences
 from sigmastar.pcfg.data.rules import read_rules
-from sigmastar.pcfg.estimator import METHODS, SUPERVISED, ERMGrammar
+from sigmastar.pcfg.estimator import CLIMBED, COUNTED, ERMGrammar
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 
+_OF_ALL = ("start", "n_states")
+_OF_STRINGS = ("n_seeds", "max_iter", "string_weight")
+METHODS = {
+    "erm": Method(ERMGrammar, (*_OF_ALL, "s", *_OF_STRINGS), {"method": "erm"}),
+    "mle": Method(ERMGrammar, _OF_ALL, {"method": "mle"}),
+    "map": Method(ERMGrammar, (*_OF_ALL, "alpha"), {"method": "map"}),
+    "em": Method(ERMGrammar, (*_OF_ALL, "s", *_OF_STRINGS), {"method": "em"}),
+    "viterbi": Method(ERMGrammar, (*_OF_ALL, "s", *_OF_STRINGS), {"method": "viterbi"}),
+}
+_ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
 
-@click.command(context_settings={"show_default": True})
+
+@click.command()
 @click.argument("file", metavar="TREES|STRINGS")
-@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
-@click.option("--rules", metavar="FILE", help="The grammar, a rule a line; those of the trees if left out.")
-@click.option("--start", metavar="SYMBOL", help="The start symbol; the first left side if left out.")
-@click.option("--method", type=click.Choice(METHODS), help="erm on trees, em on strings if left out.")
-@click.option("--s", type=click.FloatRange(min=0, min_open=True), default=1.5, help="The margin is n^-s.")
-@click.option("--alpha", type=click.FloatRange(min=1), default=1.1, help="Of the Dirichlet prior of map.")
-@click.option("--trees", metavar="FILE", help="Trees beside the strings.")
-@click.option("--hmm", type=click.IntRange(1), metavar="N", help="A hidden Markov model of N states instead.")
-@click.option("--states", metavar="FILE", help="The states of the strings, for a hidden Markov model.")
-@click.option("--string-weight", type=click.FloatRange(min=0), default=1.0, help="Of a string beside a tree.")
 @click.option(
-    "--seeds", type=click.IntRange(1), default=1, help="Starts of em and viterbi; the best is kept."
+    "--method", type=click.Choice(list(METHODS)), help="Way to learn  [default: erm on trees, em on strings]"
 )
-@click.option("--iterations", type=click.IntRange(0), default=50, help="Of em and viterbi, at most.")
-@seed_option
-@json_option
-@quiet_option
+@click.option("--rules", metavar="FILE", help="Grammar, one rule per line  [default: the rules of the trees]")
+@click.option("--start", metavar="SYMBOL", help="Start symbol  [default: the left side of the first rule]")
+@click.option("--trees", metavar="FILE", help="Trees beside the strings.")
+@click.option(
+    "--states",
+    "--hmm",
+    "n_states",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of states of a hidden Markov model, in place of a grammar.",
+)
+@click.option(
+    "--state-file",
+    metavar="FILE",
+    help="States of the strings, one line per string, for a hidden Markov model.",
+)
+@parameter(
+    "s",
+    "--s",
+    _ERM,
+    type=click.FloatRange(min=0, min_open=True),
+    help="Exponent of the margin: n^-s for n samples.",
+)
+@parameter(
+    "alpha", "--alpha", _MAP, type=click.FloatRange(min=1), help="Parameter of the Dirichlet prior of map."
+)
+@parameter(
+    "string_weight",
+    "--string-weight",
+    _EM,
+    type=click.FloatRange(min=0),
+    help="Weight of a string beside a tree.",
+)
+@parameter("n_seeds", "--seeds", _EM, type=click.IntRange(1), help="Number of starts on strings.")
+@parameter(
+    "max_iter", "--iterations", _EM, type=click.IntRange(0), help="Number of iterations on strings, at most."
+)
+@learn_options
 def command(
     file: str,
-    output: str,
-    rules: str | None,
-    start: str | None,
     method: str | None,
-    s: float,
-    alpha: float,
+    rules: str | None,
     trees: str | None,
-    hmm: int | None,
-    states: str | None,
-    string_weight: float,
-    seeds: int,
-    iterations: int,
+    state_file: str | None,
+    start: str | None,
+    n_states: int | None,
+    output: str,
+    threads: int | None,
     seed: int,
     as_json: bool,
     quiet: bool,
+    **given: Any,
 ) -> None:
-    """Learn the probabilities of a grammar's rules from trees in brackets, or from strings, one a line.
+    """Learn the probabilities of a grammar's rules from trees in brackets, or from strings, one per line.
 
-    erm: truncated maximum likelihood, as the theory of empirical risk minimisation asks for. mle: relative
+    erm: truncated maximum likelihood, as the theory of empirical risk minimization asks for. mle: relative
     frequencies. map: with a Dirichlet prior. em: on strings, in the same truncated space. viterbi: em on
-    best derivations. With --hmm N a hidden Markov model is learned from strings, with --states, a line for
-    each line of strings, from both.
+    best derivations. With --states N a hidden Markov model is learned from strings, with --state-file from
+    strings and their states.
     """
     require_folder(output)
-    begin = time.perf_counter()
-    with watching("reading", quiet) as say:
-        grammar = None if rules is None else read_rules(rules, start).grammar
-        sentences = read_sentences(file)
-        if not sentences:
-            raise InputError("holds no trees or strings to learn from", file=file)
-        on_trees = isinstance(sentences[0], Tree)
-        chosen = method or ("erm" if on_trees or states else "em")
-        if hmm or states:
-            _require_hidden_markov(chosen, on_trees, bool(rules or trees or start), states is not None)
-        else:
-            _require_fitting(chosen, on_trees, rules, trees, file)
+    sentences = read_sentences(file)
+    if not sentences:
+        raise InputError("holds no trees or strings to learn from", file=file)
+    on_trees = isinstance(sentences[0], Tree)
+    counted = on_trees or state_file is not None
+    chosen = method or ("erm" if counted else "em")
+    hidden = n_states is not None or state_file is not None
+    _require_data(on_trees, hidden, bool(rules or trees), bool(rules or trees or start))
+    _require_method(chosen, counted, on_trees, state_file is not None, hidden)
+    _require_options(given, counted, trees is not None)
+
+    def work(estimator: Any, say: Say) -> Learned:
         say("learning")
-        estimator = ERMGrammar(
-            grammar, chosen, s, alpha, hmm, start, seeds, iterations, string_weight=string_weight
-        )
-        estimator.set_params(random_state=seed, progress=say)
+        if rules is not None:
+            estimator.set_params(rules=read_rules(rules, start).grammar)
         try:
-            known = read_sentences(states) if states else None
-            estimator.fit(sentences, known, read_brackets(trees) if trees else ())
+            states = read_sentences(state_file) if state_file else None
+            estimator.fit(sentences, states, read_brackets(trees) if trees else ())
         except InputError as problem:
             raise InputError(problem.problem, file=problem.file or file, line=problem.line) from None
-    learned = _learned(estimator, file, sentences, on_trees, seed, time.perf_counter() - begin)
-    save_model(estimator.model_, output, learned)  # type: ignore[arg-type]
-    if as_json:
-        print_figures(learned, as_json=True)
-    kind, events = "trees" if on_trees else "strings", "events" if hmm or states else "rules"
-    summary = f"{output}: {chosen}, {estimator.model_.events.n_events} {events}, {len(sentences)} {kind}"
-    tell(f"{summary}, margin {estimator.margin_:.3g}, {learned['seconds']:.1f} s", quiet)
+        beside = {"rules": rules, "trees_beside": trees, "state_file": state_file}
+        return _learned(estimator, file, sentences, {name: path for name, path in beside.items() if path})
+
+    estimator = built(METHODS, chosen, {"start": start, "n_states": n_states, **given})
+    learn(estimator, chosen, work, output=output, threads=threads, seed=seed, as_json=as_json, quiet=quiet)
 
 
-def _require_fitting(method: str, on_trees: bool, rules: str | None, trees: str | None, file: str) -> None:
+def _require_data(on_trees: bool, hidden: bool, known: bool, grammar: bool) -> None:
     """Tell before the work what cannot be."""
-    if not on_trees and rules is None and trees is None:
-        raise click.UsageError("strings do not tell the rules: give --rules FILE, or --hmm N")
-    if not on_trees and method in ("mle", "map"):
-        raise click.UsageError(f"--method {method} needs trees, {file} holds strings; use --method em")
-    if on_trees and method in ("em", "viterbi"):
-        raise click.UsageError(f"--method {method} learns from strings, {file} holds trees; use --method erm")
+    if hidden and (on_trees or grammar):
+        raise click.UsageError("--states and --state-file learn from strings, without rules and trees")
+    if not (hidden or on_trees or known):
+        raise click.UsageError("strings do not tell the rules: give --rules FILE, or --states N")
 
 
-def _require_hidden_markov(method: str, on_trees: bool, grammar: bool, supervised: bool) -> None:
-    if on_trees or grammar:
-        raise click.UsageError("--hmm and --states learn from strings, without rules and trees")
-    fitting = SUPERVISED if supervised else ("em", "erm", "viterbi")
-    if method not in fitting:
-        which = "with" if supervised else "without"
-        raise click.UsageError(
-            f"--method {method} is not for a hidden Markov model {which} --states; use {', '.join(fitting)}"
-        )
+def _require_method(method: str, counted: bool, on_trees: bool, states: bool, hidden: bool) -> None:
+    fitting = COUNTED if counted else CLIMBED
+    if method in fitting:
+        return
+    if hidden:
+        which = "with" if states else "without"
+        what = f"is not for a hidden Markov model {which} --state-file"
+    else:
+        what = "learns from strings, not from trees" if on_trees else "needs trees, not strings"
+    raise click.UsageError(f"--method {method} {what}; use {', '.join(fitting)}")
 
 
-def _learned(
-    estimator: ERMGrammar, file: str, sentences: Sequence[Any], on_trees: bool, seed: int, seconds: float
-) -> dict[str, Any]:
-    objectives = vars(estimator).get("objectives_")
-    data: dict[str, Any] = {**described_file(file), "n_sentences": len(sentences), "trees": on_trees}
-    if isinstance(estimator.model_, HiddenMarkovModel):  # as models of strings say it
-        data |= {"files": [{"name": data["name"]}], "n_strings": len(sentences)}
-        data["n_symbols"] = sum(map(len, sentences))
-    learned = {
-        "method": estimator.method,
+def _require_options(given: Mapping[str, Any], counted: bool, beside: bool) -> None:
+    flags = {"n_seeds": "--seeds", "max_iter": "--iterations", "string_weight": "--string-weight"}
+    for name, flag in flags.items():
+        if given[name] is not None and counted:
+            raise click.UsageError(f"{flag} is for strings whose derivations are hidden")
+    if given["string_weight"] is not None and not beside:
+        raise click.UsageError("--string-weight is for strings with --trees beside them")
+
+
+def _learned(estimator: ERMGrammar, file: str, sentences: Sentences, beside: Mapping[str, str]) -> Learned:
+    on_trees = isinstance(sentences[0], Tree)
+    data = {
+        **described_file(file),
+        "n_sentences": len(sentences),
+        "trees": on_trees,
+        **{name: described_file(path) for name, path in beside.items()},
+    }
+    if not on_trees:  # as models of strings say it
+        data |= {"n_strings": len(sentences), "n_symbols": sum(map(len, sentences))}
+    fitted = vars(estimator)
+    found = {
         "s": float(estimator.s),
-        "alpha": float(estimator.alpha),
         "margin": estimator.margin_,
         "n_samples": estimator.n_samples_,
-        "seed": seed,
-        "data": data,
         "assumptions": estimator.assumptions_.to_dict(),
-        "sigmastar": __version__,
-        "seconds": round(seconds, 3),
     }
-    if states := vars(estimator).get("states_"):
-        learned["states"] = list(states)
-    return learned if objectives is None else {**learned, "log_likelihoods": list(objectives)}
+    if "states_" in fitted:
+        found["states"] = list(estimator.states_)
+    if "objectives_" in fitted:
+        found["log_likelihoods"] = list(estimator.objectives_)
+    events = "events" if isinstance(estimator.model_, HiddenMarkovModel) else "rules"
+    kind = "trees" if on_trees else "strings"
+    summary = f"{estimator.model_.events.n_events} {events}, {len(sentences)} {kind}"
+    return Learned(data, f"{summary}, margin {estimator.margin_:.3g}", found=found)

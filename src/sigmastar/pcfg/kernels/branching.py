@@ -35,7 +35,7 @@ def _drawn(k: int, draws: Any, rng: np.random.Generator) -> int:
     """An event of multinomial k."""
     first = draws.offsets[k]
     row = draws.cumulative[first : draws.offsets[k + 1]]
-    return first + min(np.searchsorted(row, rng.random() * row[-1], side="right"), len(row) - 1)
+    return int(first) + min(np.searchsorted(row, rng.random() * row[-1], side="right"), len(row) - 1)
 
 
 @kernel

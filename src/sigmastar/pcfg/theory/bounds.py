@@ -225,16 +225,15 @@ def automaton_samples(
     return constant * n_states * n_symbols**2 * length**4 / (epsilon**2 * conditioning**4)
 
 
-def describe(bound: SampleBound, measured: float | None = None) -> dict[str, Any]:
-    """A bound as figures, the measured deviation beside it where there is one."""
-    figures: dict[str, Any] = {
+def describe(bound: SampleBound) -> dict[str, Any]:
+    """A bound as figures."""
+    return {
         "samples": bound.samples,
         "log10_samples": bound.log_samples / math.log(10),
         "epsilon": bound.epsilon,
         "delta": bound.delta,
         "level": bound.level,
     }
-    return figures if measured is None else {**figures, "measured_deviation": measured}
 
 
 def _log(value: float) -> float:
