@@ -12,10 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target, timed
+from sigmastar import ERMGrammar
 from sigmastar.automata.data.strings import Strings
-from sigmastar.pcfg.data.rules import Grammar
-from sigmastar.pcfg.learn import learn_supervised, margin_of, truncated
-from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 
@@ -50,17 +48,15 @@ def units(settings: Settings) -> list[str]:
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
     found = (plain(tree) for tree in read_brackets(treebank(settings)))
     trees = [Tree("TOP", (tree,)) for tree in found if tree is not None]
-    blank = ProbabilisticCFG.of_weights(Grammar.of_trees(trees, "TOP"))
-    margin = margin_of(len(trees), 1.5)
-    model = learn_supervised(blank, blank.derivations(trees), truncated(margin))
+    model = ERMGrammar().fit(trees).model_
     sentences = [words for words in (list(tree.words()) for tree in trees) if len(words) <= LONGEST]
-    strings = Strings.of(sentences, alphabet=blank.alphabet)
+    strings = Strings.of(sentences, alphabet=model.alphabet)
     if settings.quick:
         strings = strings.select(np.arange(N_QUICK))
     model.expected_counts(strings.select([0]))  # compiles the kernels
     (logs, _), timing = timed(lambda: model.expected_counts(strings))
     yield {
-        "rules": blank.events.n_events,
+        "rules": model.events.n_events,
         "sentences": len(strings),
         "sentences a second": len(strings) / timing.seconds,
         "sentences a cpu second": len(strings) / timing.cpu_seconds,

@@ -1,16 +1,20 @@
 """Learn a grammar's probabilities from trees, from strings, and from both; ask what the theory promises.
 
-The truth is known here, so the excess risk (the divergence from it, in nats a derivation) can be told.
+The truth is known here, so the excess risk (the divergence from it, in nats per derivation) can be told.
 """
 
 import numpy as np
 
 from sigmastar import ERMGrammar
-from sigmastar.pcfg.data.formulas import Formula
-from sigmastar.pcfg.data.rules import parse_rules
-from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
-from sigmastar.pcfg.model.probabilistic_grammar import divergence, sample_derivations
-from sigmastar.pcfg.theory.hardness import best_likelihood, reduce_formula
+from sigmastar.pcfg import (
+    Formula,
+    ProbabilisticCFG,
+    best_likelihood,
+    divergence,
+    parse_rules,
+    reduce_formula,
+    sample_derivations,
+)
 
 RULES = """S -> NP VP 1
 NP -> the N 0.6
@@ -41,8 +45,8 @@ for n in (10, 30, 100, 1000):
 
 few = truth.trees(sample_derivations(truth, 20, rng))
 strings = [string for string in truth.sample(300, rng) if len(string) < 25]
-alone = ERMGrammar(RULES, "em", n_seeds=3, n_iterations=20).fit(strings)
-both = ERMGrammar(RULES, "em", n_iterations=20).fit(strings, trees=few)
+alone = ERMGrammar(RULES, "em", n_seeds=3, max_iter=20).fit(strings)
+both = ERMGrammar(RULES, "em", max_iter=20).fit(strings, trees=few)
 print(f"excess risk, {len(strings)} strings: {divergence(truth, alone.model_):.3f}")
 print(f"excess risk, with 20 trees beside them: {divergence(truth, both.model_):.3f}")
 print("the best tree:", both.predict([["the", "dog", "saw", "the", "park", "with", "the", "dog"]])[0])

@@ -9,7 +9,9 @@ import pytest
 
 from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.binary_form import BinaryForm
+from sigmastar.pcfg.laws import GrammarLaws
 from sigmastar.pcfg.learn import learn_supervised, margin_of, truncated
+from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.probabilistic_grammar import (
     derivation_entropy,
     divergence,
@@ -107,7 +109,13 @@ def test_measured_deviations_are_below_certified_ones(make, seed):
     assert family.bound(measured, 0.05).samples > n
 
 
-@pytest.mark.parametrize("make", [random_hmm, random_pcfg])
+def even_hmm(rng: np.random.Generator) -> HiddenMarkovModel:
+    """No event is rare: then the asymptotics begin early."""
+    model = random_hmm(rng)
+    return model.with_parameters(model.events.normalized(0.5 + rng.random(model.events.n_events)))
+
+
+@pytest.mark.parametrize("make", [even_hmm, GrammarLaws().truth])
 def test_the_excess_risk_is_half_a_parameter_per_sample(make):
     """The classical asymptotics: an excess risk of (number of free parameters) / (2 n), in the mean."""
     rng = np.random.default_rng(0)
@@ -115,7 +123,7 @@ def test_the_excess_risk_is_half_a_parameter_per_sample(make):
     estimate = truncated(margin_of(n, 1.5))
     samples = [sample_derivations(truth, n, rng) for _ in range(100)]
     risks = [divergence(truth, learn_supervised(truth, sample, estimate)) for sample in samples]
-    assert 2 * n * np.mean(risks) == pytest.approx(truth.events.n_parameters, rel=0.15)
+    assert 2 * n * np.mean(risks) == pytest.approx(truth.events.n_parameters, rel=0.12)
 
 
 @pytest.mark.parametrize("make", [random_hmm, random_pcfg])

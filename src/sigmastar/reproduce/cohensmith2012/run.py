@@ -21,6 +21,7 @@ from sigmastar.core.text_files import open_text
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.pcfg.learn import (
+    Ascent,
     Estimate,
     dirichlet_map,
     learn_em,
@@ -41,8 +42,7 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     sample_derivations,
 )
 from sigmastar.pcfg.theory.assumptions import estimate_assumptions
-from sigmastar.pcfg.theory.bounds import Complexity
-from sigmastar.pcfg.theory.bounds import automaton_samples, latent_pcfg_samples
+from sigmastar.pcfg.theory.bounds import Complexity, automaton_samples, latent_pcfg_samples
 from sigmastar.pcfg.theory.tails import fit_tail, frequencies
 from sigmastar.reproduce.cohensmith2012.report import Findings, Looseness, Risk, Tail, reproduction
 from sigmastar.reproduce.result import Reproduction
@@ -203,5 +203,6 @@ def _ascent(truth: ProbabilisticGrammar, rng: np.random.Generator) -> tuple[floa
     """Log-likelihood a string of EM in the truncated space, from a random start."""
     assert isinstance(truth, HiddenMarkovModel)
     strings = truth.sample(500, rng)
-    fit = learn_em(random_start(truth, rng), strings, margin_of(500, 1.5), n_iterations=40, tolerance=-1)
+    ascent = Ascent(max_iter=40, tolerance=-1)
+    fit = learn_em([random_start(truth, rng)], strings, margin_of(500, 1.5), ascent=ascent)
     return tuple(value / len(strings) for value in fit.objectives)
