@@ -15,7 +15,7 @@ import numpy as np
 
 from sigmastar.automata.data.lines import write_lines
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics.prediction import next_symbol_error
+from sigmastar.automata.metrics import next_symbol_error
 from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot

@@ -33,9 +33,9 @@ class Draws(NamedTuple):
 @part
 def _drawn(k: int, draws: Any, rng: np.random.Generator) -> int:
     """An event of multinomial k."""
-    first = draws.offsets[k]
+    first = int(draws.offsets[k])
     row = draws.cumulative[first : draws.offsets[k + 1]]
-    return int(first) + min(np.searchsorted(row, rng.random() * row[-1], side="right"), len(row) - 1)
+    return first + min(int(np.searchsorted(row, rng.random() * row[-1], side="right")), len(row) - 1)
 
 
 @kernel
