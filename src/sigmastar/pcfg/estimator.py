@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,8 @@ from sigmastar.core.estimator import Estimator, RandomState, as_generator, posit
 from sigmastar.core.progress import silent
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations
-from sigmastar.pcfg.data.rules import Grammar, parse_rules
+from sigmastar.pcfg.data.rules import Grammar, as_grammar
+from sigmastar.pcfg.data.sentences import as_trees
 from sigmastar.pcfg.learn import (
     Ascent,
     Labelled,
@@ -33,32 +34,23 @@ from sigmastar.pcfg.learn import (
     random_start,
     truncated,
 )
-from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
-from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
-from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar, log_probability_of
+from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel, state_names
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG, score_data
+from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar
 from sigmastar.pcfg.theory.assumptions import Assumptions, estimate_assumptions
 from sigmastar.pcfg.theory.bounds import Complexity, SampleBound
-from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
 Rules = Grammar | str | Iterable[str] | None
 States = Iterable[Iterable[Hashable]]
 Data = Strings | Sequence[Tree] | Sequence[str] | Sequence[Sequence[str]]
 
+Found = dict[str, Any]
+"""Attributes that a fit sets, by name."""
+
 COUNTED = ("erm", "mle", "map")
 CLIMBED = ("em", "erm", "viterbi")
 METHODS = (*COUNTED, "em", "viterbi")
-
-
-class Fitted(NamedTuple):
-    """What a fit found; the names are those of the estimator's attributes, without the last `_`."""
-
-    model: ProbabilisticGrammar
-    margin: float
-    n_samples: int
-    assumptions: Assumptions
-    objectives: tuple[float, ...] | None = None
-    states: tuple[Hashable, ...] | None = None
 
 
 class SampleBounds(Estimator):
@@ -73,13 +65,7 @@ class SampleBounds(Estimator):
     s: float
 
     def complexity(self, supervised: bool = True) -> Complexity:
-        """What the bounds depend on: events in binary normal form, s, and the constants of the data.
-
-        Parameters
-        ----------
-        supervised : bool
-            Whether derivations are seen, or strings alone.
-        """
+        """What the bounds depend on: events in binary normal form, s, and the constants of the data."""
         n_events = BinaryForm(self.model_.events).binary.n_events
         return Complexity(n_events, self.s, self.assumptions_, supervised)
 
@@ -103,17 +89,7 @@ class SampleBounds(Estimator):
         return self.complexity(supervised).bound(epsilon, delta)
 
     def guarantee(self, n: float, delta: float, supervised: bool = True) -> float:
-        """The epsilon that n samples certify; infinite where they certify nothing.
-
-        Parameters
-        ----------
-        n : float
-            The number of samples.
-        delta : float
-            The probability of failure.
-        supervised : bool
-            Whether derivations are seen, or strings alone.
-        """
+        """The epsilon that `n` samples certify, as of `bound`; infinite where they certify nothing."""
         return self.complexity(supervised).guarantee(n, delta)
 
 
@@ -171,8 +147,6 @@ class ERMGrammar(SampleBounds):
     >>> model = ERMGrammar(method="mle").fit(["(S (N dogs) (V bark))", "(S (N cats) (V bark))"])
     >>> model.predict([["dogs", "bark"]])
     [Tree('S', (Tree('N', ('dogs',)), Tree('V', ('bark',))))]
-    >>> round(float(np.exp(model.score([["dogs", "bark"]]))), 3)
-    0.5
     """
 
     rules: Rules = None
@@ -192,7 +166,7 @@ class ERMGrammar(SampleBounds):
         Parameters
         ----------
         X : sequence of Tree, of str or of sequences
-            Trees (`Tree`, or text in brackets), or strings.
+            Trees, also as text in brackets, or strings.
         y : iterable of iterables, or None
             The state of each symbol of each string: then a hidden Markov model is learned.
         trees : sequence of Tree or of str
@@ -213,7 +187,7 @@ class ERMGrammar(SampleBounds):
                 found = _from_states(self, as_strings(X), [list(row) for row in y])
             else:
                 found = _from_strings(self, X, more)
-        self._replace_fitted(**{f"{name}_": value for name, value in found._asdict().items()})
+        self._replace_fitted(**found)
         return self
 
     def score_samples(self, X: Data, y: object = None) -> Floats:
@@ -222,9 +196,7 @@ class ERMGrammar(SampleBounds):
         Parameters
         ----------
         X : sequence of Tree, of str or of sequences
-            Trees or strings.
-        y : object
-            Not used.
+            Trees or strings; `y` is not used.
 
         Returns
         -------
@@ -234,15 +206,7 @@ class ERMGrammar(SampleBounds):
         return score_data(self.model_, X)
 
     def score(self, X: Data, y: object = None) -> float:
-        """The mean log-probability: minus the log-loss, larger is better.
-
-        Parameters
-        ----------
-        X : sequence of Tree, of str or of sequences
-            Trees or strings.
-        y : object
-            Not used.
-        """
+        """The mean log-probability, as of `score_samples`: minus the log-loss, larger is better."""
         return float(self.score_samples(X).mean())
 
     def predict(self, X: Data) -> list[Any]:
@@ -260,7 +224,7 @@ class ERMGrammar(SampleBounds):
         """
         strings = as_strings(X, alphabet=self.model_.alphabet, unknown="zero")
         if isinstance(self.model_, HiddenMarkovModel):
-            return named_paths(self.model_, strings, vars(self).get("states_", ()))
+            return self.model_.best_paths(strings, vars(self).get("states_", ()))
         assert isinstance(self.model_, ProbabilisticCFG)
         return list(self.model_.best_trees(strings))
 
@@ -273,27 +237,22 @@ class ERMGrammar(SampleBounds):
             The number of strings.
         random_state : int, Generator or None
             Seed, or source, of all random choices; None: that of the estimator.
-
-        Returns
-        -------
-        Strings
-            The strings, coded.
         """
         rng = as_generator(self.random_state if random_state is None else random_state)
         return self.model_.sample(n_samples, rng)
 
 
-def _from_trees(settings: ERMGrammar, trees: list[Tree]) -> Fitted:
+def _from_trees(settings: ERMGrammar, trees: list[Tree]) -> Found:
     """A grammar from its derivations."""
     if settings.method not in COUNTED:
         raise ValueError(f"method={settings.method!r} learns from strings; on trees use {', '.join(COUNTED)}")
     if not trees:
         raise InputError("there are no trees to learn from")
-    blank = ProbabilisticCFG.of_weights(_grammar(settings, trees))
+    blank = ProbabilisticCFG.of_weights(as_grammar(settings.rules, settings.start, trees))
     return _counted(settings, blank, blank.derivations(trees))
 
 
-def _from_states(settings: ERMGrammar, strings: Strings, states: list[list[Hashable]]) -> Fitted:
+def _from_states(settings: ERMGrammar, strings: Strings, states: list[list[Hashable]]) -> Found:
     """A hidden Markov model whose states are known."""
     if settings.method not in COUNTED:
         raise ValueError(
@@ -301,22 +260,23 @@ def _from_states(settings: ERMGrammar, strings: Strings, states: list[list[Hasha
         )
     if settings.rules is not None:
         raise ValueError("y are the states of a hidden Markov model, which has no rules; leave one out")
-    names = _state_names(strings, states)
+    names = state_names(strings, states)
     codes = {name: code for code, name in enumerate(names)}
     n_states = max(len(names), settings.n_states or 0)
     blank = HiddenMarkovModel.random(strings.alphabet, n_states, np.random.default_rng(0))
     derivations = blank.derivations([[codes[name] for name in row] for row in states], strings)
-    return _counted(settings, blank, derivations)._replace(states=names)
+    return {**_counted(settings, blank, derivations), "states_": names}
 
 
-def _counted(settings: ERMGrammar, blank: ProbabilisticGrammar, derivations: Derivations) -> Fitted:
+def _counted(settings: ERMGrammar, blank: ProbabilisticGrammar, derivations: Derivations) -> Found:
     margin = margin_of(len(derivations), settings.s)
     estimates = {"erm": truncated(margin), "mle": maximum_likelihood, "map": dirichlet_map(settings.alpha)}
     model = learn_supervised(blank, derivations, estimates[settings.method])
-    return Fitted(model, margin, len(derivations), estimate_assumptions(model, derivations))
+    assumptions = estimate_assumptions(model, derivations)
+    return {"model_": model, "margin_": margin, "n_samples_": len(derivations), "assumptions_": assumptions}
 
 
-def _from_strings(settings: ERMGrammar, data: Any, trees: list[Tree]) -> Fitted:
+def _from_strings(settings: ERMGrammar, data: Any, trees: list[Tree]) -> Found:
     """A grammar, or a hidden Markov model, whose derivations are hidden; some may be known."""
     if settings.method not in CLIMBED:
         raise ValueError(f"method={settings.method!r} needs trees; on strings use 'em', 'erm' or 'viterbi'")
@@ -331,7 +291,8 @@ def _from_strings(settings: ERMGrammar, data: Any, trees: list[Tree]) -> Fitted:
     ascent = Ascent(settings.method == "viterbi", settings.max_iter, settings.tolerance)
     fit = learn_em(starts, strings, margin, labelled, ascent, settings.progress or silent)
     assumptions = estimate_assumptions(fit.model, fit.model.best_derivations(strings))
-    return Fitted(fit.model, margin, n_samples, assumptions, fit.objectives)
+    found: Found = {"model_": fit.model, "margin_": margin, "n_samples_": n_samples}
+    return {**found, "assumptions_": assumptions, "objectives_": fit.objectives}
 
 
 def _blank(
@@ -344,65 +305,6 @@ def _blank(
             raise ValueError("strings alone do not tell the rules; give rules, or n_states for an HMM")
         n_states = positive(settings.n_states, "n_states")
         return HiddenMarkovModel.random(strings.alphabet, n_states, rng), strings
-    model = ProbabilisticCFG.of_weights(_grammar(settings, trees))
+    model = ProbabilisticCFG.of_weights(as_grammar(settings.rules, settings.start, trees))
     remedy = "leave such strings out, or add rules for it"
     return model, as_strings(data, alphabet=model.alphabet, remedy=remedy)
-
-
-def _grammar(settings: ERMGrammar, trees: list[Tree]) -> Grammar:
-    if settings.rules is None:
-        return Grammar.of_trees(trees, settings.start)
-    if isinstance(settings.rules, Grammar):
-        return settings.rules
-    lines = settings.rules.splitlines() if isinstance(settings.rules, str) else settings.rules
-    return parse_rules(lines, settings.start).grammar
-
-
-def _state_names(strings: Strings, states: list[list[Hashable]]) -> tuple[Hashable, ...]:
-    """The states, in the order in which they come, after a look whether they fit the strings."""
-    if not len(strings):
-        raise InputError("there are no strings to learn from")
-    if len(states) != len(strings):
-        raise InputError(f"there are {len(strings)} strings, but states for {len(states)}")
-    for number, (length, row) in enumerate(zip(strings.lengths.tolist(), states, strict=True), 1):
-        if length != len(row) or not row:
-            raise InputError(
-                f"string {number} has {length} symbols and {len(row)} states; it takes one for each, and "
-                "at least one"
-            )
-    return tuple(dict.fromkeys(name for row in states for name in row))
-
-
-def as_trees(data: Any) -> list[Tree] | None:
-    """Trees, or texts in brackets, as trees; None for strings."""
-    if isinstance(data, Strings):
-        return None
-    rows = list(data)
-    if rows and all(isinstance(row, Tree) for row in rows):
-        return rows
-    if rows and all(isinstance(row, str) and row.lstrip().startswith("(") for row in rows):
-        return [tree for row in rows for tree in parse_brackets(row)]
-    return None
-
-
-def named_paths(
-    model: HiddenMarkovModel, strings: Strings, names: Sequence[Hashable]
-) -> list[list[Hashable]]:
-    """The best states of each string by name; those that have none by number."""
-    known = dict(enumerate(names))
-    return [[known.get(state, state) for state in path] for path in model.best_paths(strings)]
-
-
-def score_data(model: ProbabilisticGrammar, data: Any) -> Floats:
-    """Log-probabilities of trees or strings; a tree with rules that the grammar lacks has none."""
-    trees = as_trees(data)
-    if trees is None or not isinstance(model, ProbabilisticCFG):
-        return model.log_probability(as_strings(data, alphabet=model.alphabet, unknown="zero"))
-    return np.array([_tree_score(model, tree) for tree in trees])
-
-
-def _tree_score(model: ProbabilisticCFG, tree: Tree) -> float:
-    try:
-        return float(log_probability_of(model, model.derivations([tree]))[0])
-    except InputError:
-        return -np.inf

@@ -12,9 +12,9 @@ from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress import watching
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, read_header
-from sigmastar.pcfg.cli.models import read_sentences
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations
+from sigmastar.pcfg.data.sentences import read_sentences
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import (

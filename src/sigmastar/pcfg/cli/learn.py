@@ -11,8 +11,8 @@ from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_opt
 from sigmastar.core.cli.paths import described_file, require_folder
 from sigmastar.core.cli.progress import Say
 from sigmastar.core.errors import InputError
-from sigmastar.pcfg.cli.models import Sentences, read_sentences
 from sigmastar.pcfg.data.rules import read_rules
+from sigmastar.pcfg.data.sentences import Sentences, read_sentences
 from sigmastar.pcfg.estimator import CLIMBED, COUNTED, ERMGrammar
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.trees.data.brackets import read_brackets
@@ -74,19 +74,7 @@ _ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
 )
 @learn_options
 def command(
-    file: str,
-    method: str | None,
-    rules: str | None,
-    trees: str | None,
-    state_file: str | None,
-    start: str | None,
-    n_states: int | None,
-    output: str,
-    threads: int | None,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
-    **given: Any,
+    file: str, method: str | None, rules: str | None, trees: str | None, state_file: str | None, **given: Any
 ) -> None:
     """Learn the probabilities of a grammar's rules from trees in brackets, or from strings, one per line.
 
@@ -95,22 +83,23 @@ def command(
     best derivations. With --states N a hidden Markov model is learned from strings, with --state-file from
     strings and their states.
     """
-    require_folder(output)
+    options = {name: given.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
+    require_folder(options["output"])
     sentences = read_sentences(file)
     if not sentences:
         raise InputError("holds no trees or strings to learn from", file=file)
     on_trees = isinstance(sentences[0], Tree)
     counted = on_trees or state_file is not None
     chosen = method or ("erm" if counted else "em")
-    hidden = n_states is not None or state_file is not None
-    _require_data(on_trees, hidden, bool(rules or trees), bool(rules or trees or start))
+    hidden = given["n_states"] is not None or state_file is not None
+    _require_data(on_trees, hidden, bool(rules or trees), bool(rules or trees or given["start"]))
     _require_method(chosen, counted, on_trees, state_file is not None, hidden)
     _require_options(given, counted, trees is not None)
 
     def work(estimator: Any, say: Say) -> Learned:
         say("learning")
         if rules is not None:
-            estimator.set_params(rules=read_rules(rules, start).grammar)
+            estimator.set_params(rules=read_rules(rules, given["start"]).grammar)
         try:
             states = read_sentences(state_file) if state_file else None
             estimator.fit(sentences, states, read_brackets(trees) if trees else ())
@@ -119,8 +108,7 @@ def command(
         beside = {"rules": rules, "trees_beside": trees, "state_file": state_file}
         return _learned(estimator, file, sentences, {name: path for name, path in beside.items() if path})
 
-    estimator = built(METHODS, chosen, {"start": start, "n_states": n_states, **given})
-    learn(estimator, chosen, work, output=output, threads=threads, seed=seed, as_json=as_json, quiet=quiet)
+    learn(built(METHODS, chosen, given), chosen, work, **options)
 
 
 def _require_data(on_trees: bool, hidden: bool, known: bool, grammar: bool) -> None:

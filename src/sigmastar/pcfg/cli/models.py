@@ -33,17 +33,15 @@ from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress import watching
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
-from sigmastar.core.text_files import display_name, open_text
+from sigmastar.core.text_files import display_name
 from sigmastar.pcfg.data.rules import Grammar, write_rules
-from sigmastar.pcfg.estimator import named_paths, score_data
+from sigmastar.pcfg.data.sentences import Sentences, read_sentences, words_of
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
-from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG, score_data
 from sigmastar.pcfg.model.probabilistic_grammar import derivation_entropy
-from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
 Model = ProbabilisticCFG | HiddenMarkovModel
-Sentences = list[Tree] | list[list[str]]
 
 _SHOWN = 20  # rules
 _EMITTED = 5  # symbols of a state
@@ -51,35 +49,22 @@ _EMITTED = 5  # symbols of a state
 file_argument = click.argument("file", metavar="FILE")
 
 
-def read_sentences(path: str) -> Sentences:
-    """Trees, if the first line begins with a bracket, else the words of each line."""
-    lines = list(open_text(path))
-    first = next((line for line in lines if line.strip()), "")
-    if first.lstrip().startswith("("):
-        return parse_brackets("\n".join(lines), display_name(path))
-    return [line.split() for line in lines]
-
-
 def known_sentences(model: Model, path: str, unknown: str) -> Sentences:
     """Sentences of which every word is the grammar's, unless unknown ones may have no probability."""
     sentences = read_sentences(path)
     if unknown == "error":
-        for number, words in enumerate(map(_words, sentences), 1):
+        for number, words in enumerate(map(words_of, sentences), 1):
             if strange := [word for word in words if word not in model.alphabet]:
                 raise UnknownSymbolError(
                     f"sentence {number}: {strange[0]!r} is not a word of the grammar; leave such sentences "
                     "out, or use --unknown zero to give them no probability",
                     file=display_name(path),
                 )
-    return sentences if isinstance(model, ProbabilisticCFG) else [_words(each) for each in sentences]
-
-
-def _words(sentence: Tree | list[str]) -> list[str]:
-    return list(sentence.words()) if isinstance(sentence, Tree) else sentence
+    return sentences if isinstance(model, ProbabilisticCFG) else [words_of(each) for each in sentences]
 
 
 def _coded(model: Model, sentences: Sentences) -> Strings:
-    return Strings.of([_words(each) for each in sentences], alphabet=model.alphabet, allow_unknown=True)
+    return Strings.of([words_of(each) for each in sentences], alphabet=model.alphabet, allow_unknown=True)
 
 
 @click.command()
@@ -154,7 +139,7 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
         if isinstance(grammar, ProbabilisticCFG):
             lines = ["" if tree is None else str(tree) for tree in grammar.best_trees(strings)]
         else:
-            paths = named_paths(grammar, strings, _state_names(model))
+            paths = grammar.best_paths(strings, _state_names(model))
             lines = [" ".join(map(str, path)) for path in paths]
     with atomic_write(output) as stream:
         stream.writelines(f"{line}\n" for line in lines)

@@ -187,6 +187,17 @@ def parse_rules(
     return WeightedRules(grammar, None if found[0].weight is None else np.array(values, dtype=float))
 
 
+def as_grammar(
+    rules: Grammar | str | Iterable[str] | None, start: str | None = None, trees: Iterable[Tree] = ()
+) -> Grammar:
+    """A grammar, or its text; without either the rules of trees."""
+    if rules is None:
+        return Grammar.of_trees(trees, start)
+    if isinstance(rules, Grammar):
+        return rules
+    return parse_rules(rules.splitlines() if isinstance(rules, str) else rules, start).grammar
+
+
 def _is_empty(line: str) -> bool:
     fields = line.split(None, 2)
     return not fields or (fields[0].startswith("#") and fields[1:2] != ["->"])

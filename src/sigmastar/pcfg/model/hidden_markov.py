@@ -9,7 +9,7 @@ Inference runs on the automaton `A_x[i, j] = emission(i, x) move(i, j)`, whose l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -21,9 +21,10 @@ from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.expectations import expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Array, Floats
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.errors import InputError
+from sigmastar.core.jit import kernel
 from sigmastar.pcfg.data.events import Derivations, EventSystem
-from sigmastar.pcfg.kernels.state_paths import best_path
 from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
 
 
@@ -123,14 +124,16 @@ class HiddenMarkovModel:
         rows = moved[:, : self.n_states]
         return logs, np.concatenate([starts[:-1], rows.sum(axis=0).ravel(), rows.sum(axis=2).T.ravel()])
 
-    def best_paths(self, strings: Strings) -> list[list[int]]:
-        """The most probable states of each string, empty where it has none."""
+    def best_paths(self, strings: Strings, names: Sequence[Hashable] = ()) -> list[list[Any]]:
+        """The most probable states of each string, none where it has none; by name where there are names."""
         coded = strings.recoded(self.alphabet, allow_unknown=True)
         with np.errstate(divide="ignore"):
             initial, moves, emissions = np.log(self.initial), np.log(self.moves), np.log(self.emissions)
         inner, stops = np.ascontiguousarray(moves[:, :-1]), np.ascontiguousarray(moves[:, -1])
         rows = [coded.codes[b:e] for b, e in zip(coded.offsets[:-1], coded.offsets[1:], strict=True)]
-        return [best_path(row, initial, inner, stops, emissions).tolist() for row in rows]
+        paths = (_best_path(row, initial, inner, stops, emissions).tolist() for row in rows)
+        known = dict(enumerate(names))
+        return [[known.get(state, state) for state in path] for path in paths]
 
     def best_derivations(self, strings: Strings) -> Derivations:
         """The most probable derivation of each string, empty where it has none."""
@@ -173,3 +176,48 @@ class HiddenMarkovModel:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> HiddenMarkovModel:
         return cls(header["alphabet"], arrays["initial"], arrays["moves"], arrays["emissions"])
+
+
+def state_names(strings: Strings, states: list[list[Hashable]]) -> tuple[Hashable, ...]:
+    """The states, in the order in which they come, after a look whether they fit the strings."""
+    if not len(strings):
+        raise InputError("there are no strings to learn from")
+    if len(states) != len(strings):
+        raise InputError(f"there are {len(strings)} strings, but states for {len(states)}")
+    for number, (length, row) in enumerate(zip(strings.lengths.tolist(), states, strict=True), 1):
+        if length != len(row) or not row:
+            raise InputError(
+                f"string {number} has {length} symbols and {len(row)} states; it takes one for each, and "
+                "at least one"
+            )
+    return tuple(dict.fromkeys(name for row in states for name in row))
+
+
+@kernel
+def _best_path(codes: Int32s, initial: Floats, moves: Floats, stops: Floats, emissions: Floats) -> Int64s:
+    """States of the best path: a maximum in place of every sum; empty where the string has none.
+
+    Arguments but the codes are logarithms.
+    """
+    length, n_states = len(codes), len(initial)
+    if length == 0 or codes.min() < 0:
+        return np.empty(0, np.int64)
+    scores = initial + emissions[:, codes[0]]
+    back = np.zeros((length, n_states), np.int64)
+    for t in range(1, length):
+        following = np.full(n_states, -np.inf)
+        for state in range(n_states):
+            for before in range(n_states):
+                score = scores[before] + moves[before, state]
+                if score > following[state]:
+                    following[state] = score
+                    back[t, state] = before
+        scores = following + emissions[:, codes[t]]
+    scores = scores + stops
+    path = np.empty(length, np.int64)
+    path[-1] = np.argmax(scores)
+    if scores[path[-1]] == -np.inf:
+        return path[:0]
+    for t in range(length - 1, 0, -1):
+        path[t - 1] = back[t, path[t]]
+    return path

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sigmastar.automata.data.inputs import as_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
@@ -16,9 +17,15 @@ from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of
-from sigmastar.pcfg.kernels.chart import add_chart_counts, best_events, inside_chart, log_insides, log_total
+from sigmastar.pcfg.data.sentences import as_trees
+from sigmastar.pcfg.kernels.chart import inside_chart, log_insides, log_total
+from sigmastar.pcfg.kernels.chart_derivations import add_chart_counts, best_events
 from sigmastar.pcfg.kernels.parse_forest import forest_events
-from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
+from sigmastar.pcfg.model.probabilistic_grammar import (
+    ProbabilisticGrammar,
+    log_probability_of,
+    sample_strings,
+)
 from sigmastar.trees.data.tree import Tree
 
 
@@ -165,3 +172,18 @@ def _tree(grammar: Grammar, events: list[int]) -> Tree:
         children = [part.text if isinstance(part, Word) else done.pop() for part in rule.right]
         done.append(Tree(rule.left, tuple(children)))
     return done[0]
+
+
+def score_data(model: ProbabilisticGrammar, data: Any) -> Floats:
+    """Log-probabilities of trees or strings; a tree with rules that the grammar lacks has none."""
+    trees = as_trees(data)
+    if trees is None or not isinstance(model, ProbabilisticCFG):
+        return model.log_probability(as_strings(data, alphabet=model.alphabet, unknown="zero"))
+    return np.array([_tree_score(model, tree) for tree in trees])
+
+
+def _tree_score(model: ProbabilisticCFG, tree: Tree) -> float:
+    try:
+        return float(log_probability_of(model, model.derivations([tree]))[0])
+    except InputError:
+        return -np.inf
