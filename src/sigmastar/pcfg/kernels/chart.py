@@ -6,8 +6,8 @@ Right sides are read from left to right along a trie (`pcfg.data.rule_trie`). Fo
     inside(i, j, A)   = sum over rules A -> u of p(A -> u) prefix(i, j, u)  + unary and lexical rules
 
 Values of a span are kept times 2 ** -exponent, the largest in [1, 2), so that strings of any length stay
-finite. With `best` sums become maxima. Only nodes and symbols that occur in a span are visited, and only nodes
-that the next word can continue are kept for longer spans.
+finite. With `best` sums become maxima. Only nodes and symbols that occur in a span are visited, and only
+nodes that the next word can continue are kept for longer spans.
 """
 
 from __future__ import annotations
