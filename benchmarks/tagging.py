@@ -22,14 +22,9 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar import EMTagger, NgramTagger, SpectralTagger, TaggedSentences
 from sigmastar.core.intervals import mcnemar
-from sigmastar.taggers.data.columns import TaggedLayout
-from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.data.word_features import shape
-from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
-from sigmastar.taggers.metrics import chunk_counts, tagging_scores
-from sigmastar.taggers.model.tagger import Tagger
-from sigmastar.taggers.model.weighted_tagger import WeightedTagger
+from sigmastar.taggers import TaggedLayout, chunk_counts, n_nonpositive, tagging_scores, word_shape
 
 UNITS = {"ewt": "ud", "pos": "conll2000", "chunk": "conll2000", "words": "conll2000"}
 LAYOUTS = {
@@ -39,20 +34,17 @@ LAYOUTS = {
     "words": TaggedLayout("columns", "3", ()),
 }
 CRF = "crfsuite"
-SIZE = 16  # states of a tag where starts are compared
-START = TaggerSettings(n_states=SIZE, n_iterations=7, n_members=1, features=False)
-SINGLE = TaggerSettings(n_members=1, features=False)
-LEARNERS: dict[str, tuple[str, TaggerSettings]] = {
-    "bigram": ("bigram", TaggerSettings()),
-    "trigram": ("trigram", TaggerSettings()),
-    "spectral": ("spectral", TaggerSettings()),
-    "conditional": ("spectral", TaggerSettings(conditional=True)),
-    "single": ("refined", SINGLE),
-    "start": ("refined", START),
-    "em": ("em", TaggerSettings(n_states=SIZE, n_iterations=40)),
-    "em-7": ("em", TaggerSettings(n_states=SIZE, n_iterations=7)),
-    "max-margin": ("max-margin", TaggerSettings()),
-    "refined": ("refined", TaggerSettings()),
+LEARNERS: dict[str, Callable[[], SpectralTagger | EMTagger | NgramTagger]] = {
+    "bigram": NgramTagger,
+    "trigram": lambda: NgramTagger(3),
+    "spectral": lambda: SpectralTagger("spectral"),
+    "conditional": lambda: SpectralTagger("spectral", conditional=True),
+    "single": lambda: SpectralTagger(n_members=1, features=False),
+    "start": lambda: SpectralTagger(n_states=16, n_members=1, features=False),  # the size of `em`
+    "em": EMTagger,
+    "em-7": lambda: EMTagger(max_iter=7),
+    "max-margin": lambda: SpectralTagger("max-margin"),
+    "refined": SpectralTagger,
 }
 METHODS = (*LEARNERS, CRF)
 N_SEEDS = {"start": 4, "em": 4, "em-7": 4}
@@ -102,25 +94,19 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
 def _ours(
     method: str, train: TaggedSentences, test: TaggedSentences, settings: Settings, number: int
 ) -> tuple[list[str], Row]:
-    name, chosen = LEARNERS[method]
-
-    def learn(sentences: TaggedSentences) -> Callable[[], Tagger]:
-        return lambda: learn_tagger(sentences, name, chosen, settings.rng(number))
-
-    warm = learn(train.select(np.arange(N_WARM)))()  # compiles
-    warm.predict(test.select(np.arange(N_WARM)), 1)
-    tagger, training = timed(learn(train))
-    found, tagging = timed(lambda: tagger.predict(test, 1))
+    tagger = LEARNERS[method]().set_params(random_state=settings.seed + number, n_jobs=1)
+    tagger.fit(train.select(np.arange(N_WARM))).predict(test.select(np.arange(N_WARM)))  # compiles
+    _, training = timed(lambda: tagger.fit(train))
+    tags, tagging = timed(lambda: tagger.predict(test))
+    found = [tag for row in tags for tag in row]
     row: Row = {
         "seconds": training.seconds,
         "cpu_seconds": training.cpu_seconds,
         "tokens/s": test.n_words / tagging.cpu_seconds,
     }
-    signed = [member for member in tagger.members if isinstance(member, WeightedTagger)]
-    if signed:
-        lattice = tagger.lexicon.lattice(test)
-        logs = signed[0].raw_marginals(tagger.lexicon, test, lattice).logs
-        row["non-positive"] = float(np.isnan(logs).mean())
+    bad = n_nonpositive(tagger.model_, test)
+    if bad is not None:
+        row["non-positive"] = bad / len(test)
     return found, row
 
 
@@ -173,7 +159,7 @@ def crf_observed(given: list[str]) -> list[list[str]]:
 def crf_features(words: list[str]) -> list[list[str]]:
     """Word, affixes, shape; two words to each side, shapes and endings of the next ones, pairs of words."""
     small = ["<>", "<>", *(word.lower() for word in words), "<>", "<>"]
-    shapes = ["<>", *map(shape, words), "<>"]
+    shapes = ["<>", *map(word_shape, words), "<>"]
     rows = []
     for i, word in enumerate(words):
         w = small[i + 2]

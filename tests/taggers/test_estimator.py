@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar import EMTagger, SpectralTagger, TaggedSentences
+from sigmastar import EMTagger, NgramTagger, SpectralTagger, TaggedSentences
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.taggers.data.generators import make_tagged
 
@@ -14,8 +14,9 @@ X, Y = WHOLE.cut(WHOLE.words), WHOLE.cut(WHOLE.tags or [])
 MAKERS = {
     "refined": lambda **more: SpectralTagger(n_states=3, n_members=1, **more),
     "spectral": lambda **more: SpectralTagger("spectral", n_states=12, **more),
-    "max-margin": lambda **more: SpectralTagger("max-margin", n_iterations=2, **more),
-    "em": lambda **more: EMTagger(n_states=3, n_iterations=4, **more),
+    "max-margin": lambda **more: SpectralTagger("max-margin", max_iter=2, **more),
+    "trigram": lambda **more: NgramTagger(3, **more),
+    "em": lambda **more: EMTagger(n_states=3, max_iter=4, **more),
 }
 
 
@@ -51,6 +52,22 @@ def test_same_seed_same_tags() -> None:
         np.testing.assert_array_equal(first, second)
 
 
+def test_pairs_of_word_and_tag_need_no_y() -> None:
+    pairs = [list(zip(*row, strict=True)) for row in zip(X, Y, strict=True)]
+    tagger, other = MAKERS["em"]().fit(pairs), MAKERS["em"]().fit(X, Y)
+    np.testing.assert_array_equal(tagger.score_samples(pairs), other.score_samples(X, Y))
+    assert tagger.score(pairs) == other.score(X, Y)
+    triples = [[(word, "seen", tag) for word, tag in row] for row in pairs]
+    seen = [[(word, "seen") for word, _ in row] for row in pairs]
+    assert MAKERS["em"]().fit(triples).predict(seen[:5]) == MAKERS["em"]().fit(seen, Y).predict(seen[:5])
+
+
+def test_scikit_learn_sees_several_outputs_of_several_classes() -> None:
+    tags = pytest.importorskip("sklearn.utils").get_tags(SpectralTagger())
+    assert tags.target_tags.multi_output
+    assert tags.classifier_tags.multi_class
+
+
 def test_tagged_sentences_are_taken_as_they_are() -> None:
     tagger = MAKERS["em"]().fit(WHOLE)
     assert tagger.score(WHOLE) == tagger.score(X, Y)
@@ -62,17 +79,19 @@ def test_tagged_sentences_are_taken_as_they_are() -> None:
     [
         (SpectralTagger("magic"), "method='magic'"),
         (SpectralTagger(n_states=0), "n_states=0"),
-        (EMTagger(n_iterations=-1), "n_iterations=-1"),
+        (SpectralTagger("bigram"), "NgramTagger"),
+        (NgramTagger(4), "order=4 must be 2"),
+        (EMTagger(max_iter=-1), "max_iter=-1"),
         (SpectralTagger(decoding="x"), "decoding='x'"),
     ],
 )
-def test_bad_parameters(tagger: SpectralTagger | EMTagger, problem: str) -> None:
+def test_bad_parameters(tagger: SpectralTagger | EMTagger | NgramTagger, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         tagger.fit(X, Y)
 
 
 def test_bad_input() -> None:
-    tagger = SpectralTagger("max-margin", n_iterations=1).fit(X[:50], Y[:50])
+    tagger = SpectralTagger("max-margin", max_iter=1).fit(X[:50], Y[:50])
     with pytest.raises(InputError, match="2 sentences, but tags of 1"):
         tagger.fit(X[:2], Y[:1])
     with pytest.raises(InputError, match="no tags"):

@@ -1,4 +1,4 @@
-"""Tagged sentences, chunks, and what words look like."""
+"""Tagged sentences and chunks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from oracles_tagging import chunk_set
 from sigmastar.core.errors import InputError
 from sigmastar.taggers.data.chunks import chunk_spans, is_chunk_tagging, kind_codes
+from sigmastar.taggers.data.features import word_classes, word_features, word_of
 from sigmastar.taggers.data.sentences import TaggedSentences, require_tagged
-from sigmastar.taggers.data.word_features import shape, word_classes, word_features, word_of
 
 
 def test_types_and_selection() -> None:
@@ -31,6 +31,19 @@ def test_a_word_and_what_is_observed_make_a_symbol() -> None:
     assert tagged.select([1]).observed == (["N", "D"],)
     assert {"1=D", "small=a"} <= set(word_features(tagged.types[0]))
     assert word_classes(tagged.types[0])[-2:] == ("D", "")
+
+
+def test_tuples_may_end_in_the_tag() -> None:
+    tagged = TaggedSentences.of_pairs([[("a", "x", "D"), ("b", "y", "N")], [("a", "x", "N")]])
+    assert (tagged.words, tagged.tags, tagged.observed) == (
+        ["a", "b", "a"],
+        ["D", "N", "N"],
+        (["x", "y", "x"],),
+    )
+    assert tagged.offsets.tolist() == [0, 2, 3]
+    assert TaggedSentences.of_pairs([]).tags is None
+    with pytest.raises(InputError, match="sentence 2: expected tuples"):
+        TaggedSentences.of_pairs([[("a", "D")], [("a",)]])
 
 
 @pytest.mark.parametrize(
@@ -76,12 +89,3 @@ def test_what_is_a_chunk_tagging() -> None:
     assert is_chunk_tagging(["O", "I-NP"])
     assert not is_chunk_tagging(["O"])
     assert not is_chunk_tagging(["O", "NOUN"])
-
-
-def test_shapes_know_any_script() -> None:
-    assert shape("Ωμέγα-3") == "Xx-9"
-    assert shape("東京") == "o"
-    assert shape("iPhone4S") == "xXx9X"
-    assert "-жду" in set(word_features("Между"))
-    assert word_classes("Dogs")[-1] == ""
-    assert len(set(word_classes("Dogs"))) > 2

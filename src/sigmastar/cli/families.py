@@ -16,7 +16,6 @@ from sigmastar.core.model_files import read_header
 HANDLERS: Mapping[str, str] = MappingProxyType(
     {
         "dependency": "sigmastar.dependency.cli.use",
-        "tagger": "sigmastar.taggers.cli.use",
         "grammar": "sigmastar.grammars.cli.use",
         "bilexical": "sigmastar.bilexical.cli.bilexical",
         "attachment": "sigmastar.bilexical.cli.attachment",

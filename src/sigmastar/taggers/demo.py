@@ -14,19 +14,19 @@ from sigmastar.core.provenance import hash_arrays
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.draw import plot_tags
-from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
+from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
 from sigmastar.taggers.model.tagger import Tagger
 
 FAMILY = "tagger"
 BEST = "refined, product of 4 seeds"
-LEARNERS: dict[str, tuple[str, TaggerSettings]] = {
-    "bigram HMM": ("bigram", TaggerSettings()),
-    "trigram HMM": ("trigram", TaggerSettings()),
-    "operators A_x^y": ("spectral", TaggerSettings()),
-    "EM, random start, 40 iterations": ("em", TaggerSettings(n_states=6)),
-    "refined, 15 iterations": ("refined", TaggerSettings(6, 15, 1, features=False)),
-    BEST: ("refined", TaggerSettings(6, 15, 4, features=False)),
-    "max-margin": ("max-margin", TaggerSettings()),
+LEARNERS: dict[str, TaggerEstimator] = {
+    "bigram HMM": NgramTagger(2),
+    "trigram HMM": NgramTagger(3),
+    "operators A_x^y": SpectralTagger("spectral"),
+    "EM, random start, 40 iterations": EMTagger(n_states=6),
+    "refined, 15 iterations": SpectralTagger(n_states=6, max_iter=15, n_members=1, features=False),
+    BEST: SpectralTagger(n_states=6, max_iter=15, n_members=4, features=False),
+    "max-margin": SpectralTagger("max-margin"),
 }
 _WARM = 60
 
@@ -45,25 +45,23 @@ class TaggerFamily:
         train = whole.select(np.arange(self.n_train))
         fresh = whole.select(np.arange(self.n_train, len(whole)))
         rows, taggers = [], dict[str, Tagger]()
-        for number, (label, (method, settings)) in enumerate(LEARNERS.items()):
+        for number, (label, learner) in enumerate(LEARNERS.items()):
             progress(f"tagger: {label}", number / len(LEARNERS))
-            learn_tagger(train.select(np.arange(min(_WARM, len(train)))), method, settings)  # compiles
+            tagger = type(learner)(**learner.get_params() | {"random_state": seed})
+            tagger.fit(train.select(np.arange(min(_WARM, len(train)))))  # compiles
             begin = time.perf_counter()
-            taggers[label] = learn_tagger(train, method, settings, np.random.default_rng(seed))
+            tagger.fit(train)
             seconds = time.perf_counter() - begin
-            rows.append(DemoRow(FAMILY, label, {"accuracy": _accuracy(taggers[label], fresh)}, seconds))
+            rows.append(DemoRow(FAMILY, label, {"accuracy": tagger.score(fresh)}, seconds))
+            taggers[label] = tagger.model_
         section = Section("Taggers", [*_told(rows), *_posterior(taggers[BEST], fresh)])
         data_hash = hash_arrays(whole.type_codes, whole.tag_codes(taggers[BEST].tags))
         return DemoResult(tuple(rows), section, data_hash)
 
 
-def _accuracy(tagger: Tagger, fresh: TaggedSentences) -> float:
-    return float(np.mean([a == b for a, b in zip(tagger.predict(fresh), fresh.tags or [], strict=True)]))
-
-
 def _told(rows: list[DemoRow]) -> list[Part]:
     about = (
-        "A chain of hidden states, three to a tag, draws sentences; most words belong to two tags, so that "
+        "A chain of hidden states, three per tag, draws sentences; most words belong to two tags, so that "
         "their neighbours must tell. Accuracy is the share of fresh words with the right tag. Refined tags "
         "are clusters of tokens in a spectral space, followed by EM iterations."
     )

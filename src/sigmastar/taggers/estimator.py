@@ -1,104 +1,236 @@
 """Taggers: X holds sentences, each a sequence of words, y their tags; or X is tagged itself.
 
 A word may be a tuple: the word, and what is observed with it, as its part of speech where chunks are asked.
+Where there is no y, the last of each tuple is the tag.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
-from sigmastar.core.parallel import limited_threads
-from sigmastar.taggers.data.sentences import TaggedSentences, Token
-from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
-from sigmastar.taggers.model.tagger import Tagger
+from sigmastar.core.estimator import Estimator, as_generator, positive, positive_or_auto
+from sigmastar.core.progress import silent, stage
+from sigmastar.taggers.data.chunks import is_chunk_tagging
+from sigmastar.taggers.data.sentences import TaggedSentences, Token, require_tagged
+from sigmastar.taggers.learn.lexicon import TaggedCorpus
+from sigmastar.taggers.learn.methods import METHODS, TaggerSettings, Task
+from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
 Sentences = Sequence[Sequence[Token]] | TaggedSentences
 Tags = Sequence[Sequence[str]]
-Array = NDArray[np.float64]
 
 SPECTRAL_METHODS = ("refined", "spectral", "max-margin")
+ORDERS = {2: "bigram", 3: "trigram"}
 
 
 def as_sentences(X: Sentences, y: Tags | None = None) -> TaggedSentences:
-    """Sentences, with tags where there are any."""
+    """Sentences, with tags where y gives any."""
     if isinstance(X, TaggedSentences):
         return X if y is None else replace(TaggedSentences.of(X.cut(X.words), y), observed=X.observed)
     return TaggedSentences.of(X, y)
 
 
-class TaggerEstimator(Estimator, ABC):
-    """What all taggers share: `tagger_` holds what `fit` found."""
+def as_tagged(X: Sentences, y: Tags | None = None) -> TaggedSentences:
+    """Sentences with tags: those of y, those that X has, or else the last of each tuple."""
+    if y is not None or isinstance(X, TaggedSentences):
+        return as_sentences(X, y)
+    first = next((token for sentence in X for token in sentence), "")
+    return TaggedSentences.of_pairs(X) if isinstance(first, tuple) else TaggedSentences.of(X)  # type: ignore[arg-type]
 
-    tagger_: Tagger
+
+class TaggerEstimator(Estimator, ABC):
+    """What all taggers share: `model_` is the tagger that `fit` found, `classes_` are its tags."""
+
+    model_: Tagger
+    classes_: Array
     decoding: str | None
-    random_state: RandomState
-    n_threads: int | None
 
     @abstractmethod
     def _method(self) -> tuple[str, TaggerSettings]:
         """How to learn."""
 
-    def fit(self, X: Sentences, y: Tags | None = None) -> TaggerEstimator:
-        """Learn from sentences X and their tags y."""
+    def fit(self, X: Sentences, y: Tags | None = None) -> Self:
+        """Learn from tagged sentences.
+
+        Parameters
+        ----------
+        X : sequence of sequences of words, or TaggedSentences
+            Sentences; words may be tuples of a word and what is observed with it. Without `y`, tuples end in
+            the tag.
+        y : sequence of sequences of str, optional
+            The tag of every word.
+
+        Returns
+        -------
+        Self
+            This estimator.
+        """
         method, settings = self._method()
-        sentences = as_sentences(X, y)
-        with limited_threads(self.n_threads):
-            tagger = learn_tagger(sentences, method, settings, as_generator(self.random_state))
-        self._replace_fitted(tagger_=tagger, classes_=np.array(tagger.tags))
+        if self.decoding not in (None, *DECODINGS):
+            raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
+        sentences, progress = require_tagged(as_tagged(X, y)), self.progress or silent
+        with self._working():
+            progress("counting words", 0.0)
+            corpus = TaggedCorpus.of(sentences)
+            task = Task(corpus, settings, as_generator(self.random_state), stage(progress, 0.05, 1.0))
+            models, weights = zip(*METHODS[method](task), strict=True)
+        tags = corpus.lexicon.tags
+        decoding = self.decoding or ("viterbi" if is_chunk_tagging(tags) else "marginals")
+        self._replace_fitted(
+            model_=Tagger(corpus.lexicon, models, weights, decoding), classes_=np.array(tags)
+        )
         return self
 
     def predict(self, X: Sentences) -> list[list[str]]:
-        """The tags of every sentence."""
-        sentences = as_sentences(X)
-        return sentences.cut(self.tagger_.predict(sentences, self.n_threads))
+        """Tag sentences.
 
-    def predict_proba(self, X: Sentences) -> list[Array]:
-        """Of every sentence the probability of each tag (columns, as in `classes_`) at each word (rows)."""
-        sentences = as_sentences(X)
-        table = self.tagger_.predict_proba(sentences, self.n_threads)
+        Parameters
+        ----------
+        X : sequence of sequences of words, or TaggedSentences
+            Sentences; words are tuples where the tagger was taught with tuples.
+
+        Returns
+        -------
+        list of lists of str
+            One tag per word.
+        """
+        model, sentences = self.model_, as_sentences(X)
+        with self._working():
+            return sentences.cut(model.predict(sentences))
+
+    def predict_proba(self, X: Sentences) -> list[Floats]:
+        """The probability of each tag at each word.
+
+        Parameters
+        ----------
+        X : sequence of sequences of words, or TaggedSentences
+            Sentences.
+
+        Returns
+        -------
+        list of arrays
+            One table per sentence, words x tags in the order of `classes_`.
+        """
+        model, sentences = self.model_, as_sentences(X)
+        with self._working():
+            table = model.predict_proba(sentences)
         return np.split(table, sentences.offsets[1:-1]) if len(sentences) else []
 
     def predict_nbest(self, X: Sentences, n_best: int = 5) -> list[list[tuple[list[str], float]]]:
-        """Of every sentence the best taggings by their pair marginals, with the sum of these."""
-        return self.tagger_.predict_nbest(as_sentences(X), positive(n_best, "n_best"), self.n_threads)
+        """The best taggings of each sentence by their pair marginals.
+
+        Parameters
+        ----------
+        X : sequence of sequences of words, or TaggedSentences
+            Sentences.
+        n_best : int
+            At most so many taggings per sentence.
+
+        Returns
+        -------
+        list of lists of pairs
+            For each sentence taggings, best first, with the sums of their pair marginals.
+        """
+        model, sentences, n_best = self.model_, as_sentences(X), positive(n_best, "n_best")
+        with self._working():
+            return model.predict_nbest(sentences, n_best)
 
     def score(self, X: Sentences, y: Tags | None = None) -> float:
-        """The share of words with the right tag."""
-        sentences = as_sentences(X, y)
+        """The share of words with the right tag.
+
+        Parameters
+        ----------
+        X, y
+            Tagged sentences, as of `fit`.
+
+        Returns
+        -------
+        float
+            The accuracy.
+        """
+        model, sentences = self.model_, as_tagged(X, y)
         if sentences.tags is None or not sentences.n_words:
             raise InputError("score needs words and their true tags y")
-        found = self.tagger_.predict(sentences, self.n_threads)
+        with self._working():
+            found = model.predict(sentences)
         return float(np.mean([a == b for a, b in zip(found, sentences.tags, strict=True)]))
 
-    def score_samples(self, X: Sentences, y: Tags | None = None) -> Array:
-        """log P(tags | words) of every sentence."""
-        sentences = as_sentences(X, y)
+    def score_samples(self, X: Sentences, y: Tags | None = None) -> Floats:
+        """log P(tags | words), by the chain that marginals of pairs of tags imply.
+
+        Parameters
+        ----------
+        X, y
+            Tagged sentences, as of `fit`.
+
+        Returns
+        -------
+        array
+            One number per sentence; -inf where a tag is no candidate of its word.
+        """
+        model, sentences = self.model_, as_tagged(X, y)
         if sentences.tags is None:
             raise InputError("score_samples needs the tags y")
-        return self.tagger_.log_probability(sentences, self.n_threads)
+        with self._working():
+            return model.log_probability(sentences)
+
+    def __sklearn_tags__(self) -> Any:
+        """A target of several outputs; no `classifier`, whose targets scikit-learn wants as flat arrays."""
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags = ClassifierTags(multi_class=True)
+        tags.target_tags.multi_output = True
+        return tags
 
 
+@dataclass(eq=False, repr=False)
 class SpectralTagger(TaggerEstimator):
     """Taggers that start from a spectral decomposition.
 
-    method        "refined": tags refined into states by spectral clusters and a few EM iterations;
-                  "spectral": a weighted finite tagger with operators; "max-margin": features and a
-                  low-rank Hankel block
-    n_states      of a tag at most, or of the operators; "auto": 32, or 80
-    n_iterations  of EM, or passes over the sentences; "auto": 7, or 5
-    n_members     refinements from several seeds, whose distributions are multiplied
-    features      with "refined": multiply the max-margin tagger in
-    decoding      "marginals" of single tags, or "viterbi": the sequence of largest pair marginals; None: the
-                  second for chunks (B-X, I-X, O), else the first
-    conditional   with "spectral": operators of P(tags | words), not of P(words, tags)
+    Parameters
+    ----------
+    method : {"refined", "spectral", "max-margin"}
+        "refined": states from two views, that is tags refined into states by spectral clusters and a few
+        iterations of EM; "spectral": operators by `recover`, a weighted finite tagger; "max-margin": a chain
+        of features and a low-rank Hankel block.
+    n_states : int or "auto"
+        Number of states per tag at most (auto: 32), or of the operators (auto: up to 80).
+    max_iter : int or "auto"
+        Number of iterations of EM (auto: 7), or of passes of "max-margin" over the sentences (auto: 5).
+    n_members : int or "auto"
+        Number of refinements, from several seeds, whose distributions are multiplied (auto: 2, or 4 without
+        features).
+    features : bool
+        With "refined": multiply the max-margin tagger in.
+    decoding : {"marginals", "viterbi"} or None
+        By the marginals of single tags, or the sequence of largest pair marginals; None: the second for
+        chunks (B-X, I-X, O), else the first.
+    conditional : bool
+        With "spectral": operators of P(tags | words), not of P(words, tags).
+    random_state : int, Generator or None
+        Seed, or source, of all random choices.
+    n_jobs : int or None
+        Number of threads; -1: one per core, None: one. It changes no result.
+    progress : callable or None
+        Called with what is being done, and the share that is done where it is known.
 
+    Attributes
+    ----------
+    model_ : Tagger
+        The lexicon and the models of tags.
+    classes_ : array of str
+        The tags, in the order of the columns of `predict_proba`.
+
+    Examples
+    --------
     >>> sentences = [["the", "dog", "runs"], ["a", "cat", "sleeps"], ["the", "cat", "runs"]] * 5
     >>> tags = [["D", "N", "V"]] * 15
     >>> SpectralTagger().fit(sentences, tags).predict([["a", "dog", "sleeps"]])
@@ -109,66 +241,117 @@ class SpectralTagger(TaggerEstimator):
     [['B-NP', 'I-NP', 'B-VP']]
     """
 
-    def __init__(
-        self,
-        method: str = "refined",
-        n_states: int | str = "auto",
-        n_iterations: int | str = "auto",
-        n_members: int | str = "auto",
-        features: bool = True,
-        decoding: str | None = None,
-        conditional: bool = False,
-        random_state: RandomState = 0,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.method = method
-        self.n_states = n_states
-        self.n_iterations = n_iterations
-        self.n_members = n_members
-        self.features = features
-        self.decoding = decoding
-        self.conditional = conditional
-        self.random_state = random_state
-        self.n_threads = n_threads
+    method: str = "refined"
+    n_states: int | str = "auto"
+    max_iter: int | str = "auto"
+    n_members: int | str = "auto"
+    features: bool = True
+    decoding: str | None = None
+    conditional: bool = False
 
     def _method(self) -> tuple[str, TaggerSettings]:
         if self.method not in SPECTRAL_METHODS:
             raise ValueError(
-                f"method={self.method!r} must be one of {', '.join(map(repr, SPECTRAL_METHODS))}"
+                f"method={self.method!r} must be one of {', '.join(map(repr, SPECTRAL_METHODS))}; "
+                "EMTagger and NgramTagger are the others"
             )
+        if self.conditional and self.method != "spectral":
+            raise ValueError(f"conditional=True is for method='spectral', not method={self.method!r}")
         return self.method, TaggerSettings(
             positive_or_auto(self.n_states, "n_states"),
-            positive_or_auto(self.n_iterations, "n_iterations"),
+            positive_or_auto(self.max_iter, "max_iter"),
             positive_or_auto(self.n_members, "n_members"),
             self.features,
-            self.decoding,
             self.conditional,
         )
 
 
+@dataclass(eq=False, repr=False)
 class EMTagger(TaggerEstimator):
-    """Refined tags by expectation-maximisation from a random start; parameters as for the spectral one."""
+    """Refined tags by expectation-maximization from a random start.
 
-    def __init__(
-        self,
-        n_states: int = 16,
-        n_iterations: int = 40,
-        n_members: int = 1,
-        decoding: str | None = None,
-        random_state: RandomState = 0,
-        n_threads: int | None = 1,
-    ) -> None:
-        self.n_states = n_states
-        self.n_iterations = n_iterations
-        self.n_members = n_members
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_threads = n_threads
+    Parameters
+    ----------
+    n_states : int
+        Number of states per tag at most.
+    max_iter : int
+        Number of iterations.
+    n_members : int
+        Number of refinements, from several seeds, whose distributions are multiplied.
+    decoding : {"marginals", "viterbi"} or None
+        By the marginals of single tags, or the sequence of largest pair marginals; None: the second for
+        chunks, else the first.
+    random_state : int, Generator or None
+        Seed, or source, of all random choices.
+    n_jobs : int or None
+        Number of threads; -1: one per core, None: one. It changes no result.
+    progress : callable or None
+        Called with what is being done, and the share that is done where it is known.
+
+    Attributes
+    ----------
+    model_ : Tagger
+        The lexicon and the models of tags.
+    classes_ : array of str
+        The tags, in the order of the columns of `predict_proba`.
+
+    Examples
+    --------
+    >>> pairs = [[("the", "D"), ("dog", "N")], [("a", "D"), ("cat", "N")]] * 5
+    >>> EMTagger(n_states=2, max_iter=5).fit(pairs).predict([["a", "dog"]])
+    [['D', 'N']]
+    """
+
+    n_states: int = 16
+    max_iter: int = 40
+    n_members: int = 1
+    decoding: str | None = None
 
     def _method(self) -> tuple[str, TaggerSettings]:
         return "em", TaggerSettings(
             positive(self.n_states, "n_states"),
-            positive(self.n_iterations, "n_iterations"),
+            positive(self.max_iter, "max_iter"),
             positive(self.n_members, "n_members"),
-            decoding=self.decoding,
+            features=False,
         )
+
+
+@dataclass(eq=False, repr=False)
+class NgramTagger(TaggerEstimator):
+    """Hidden Markov models of tags by counting.
+
+    Parameters
+    ----------
+    order : {2, 3}
+        2: a bigram tagger, one state per tag; 3: a trigram tagger, one state per pair of neighbours.
+    decoding : {"marginals", "viterbi"} or None
+        By the marginals of single tags, or the sequence of largest pair marginals; None: the second for
+        chunks, else the first.
+    random_state : int, Generator or None
+        Nothing is left to chance.
+    n_jobs : int or None
+        Number of threads; -1: one per core, None: one. It changes no result.
+    progress : callable or None
+        Called with what is being done, and the share that is done where it is known.
+
+    Attributes
+    ----------
+    model_ : Tagger
+        The lexicon and the model of tags.
+    classes_ : array of str
+        The tags, in the order of the columns of `predict_proba`.
+
+    Examples
+    --------
+    >>> pairs = [[("the", "D"), ("dog", "N")], [("a", "D"), ("cat", "N")]] * 5
+    >>> NgramTagger(order=3).fit(pairs).predict([["a", "dog"]])
+    [['D', 'N']]
+    """
+
+    order: int = 2
+    decoding: str | None = None
+
+    def _method(self) -> tuple[str, TaggerSettings]:
+        if self.order not in ORDERS:
+            raise ValueError(f"order={self.order!r} must be 2 (bigrams) or 3 (trigrams)")
+        return ORDERS[self.order], TaggerSettings()

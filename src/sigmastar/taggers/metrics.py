@@ -12,14 +12,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.intervals import Estimate
 from sigmastar.taggers.data.chunks import chunk_spans, is_chunk_tagging
+from sigmastar.taggers.data.features import word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.data.word_features import word_of
-
-Array = NDArray[np.float64]
+from sigmastar.taggers.model.tagger import Tagger
+from sigmastar.taggers.model.weighted_tagger import WeightedTagger
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,17 @@ def tagging_scores(
     )
 
 
-def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Array, Array]:
+def n_nonpositive(tagger: Tagger, sentences: TaggedSentences) -> int | None:
+    """Sentences whose normalizer is not positive, of taggers with signed operators; None for others."""
+    signed = [member for member in tagger.members if isinstance(member, WeightedTagger)]
+    if not signed:
+        return None
+    lattice = tagger.lexicon.lattice(sentences)
+    logs = [member.raw_marginals(tagger.lexicon, sentences, lattice).logs for member in signed]
+    return int(np.isnan(logs).any(axis=0).sum())
+
+
+def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Floats, Floats]:
     """Of each sentence twice the right chunks, and true + found chunks; F1 is the ratio of the sums."""
     true, guessed = (chunk_spans(tags, gold.offsets) for tags in (gold.tags or [], found))
     names = {(int(a), int(b), gold.tags[int(a)][2:]) for a, b, _ in true} if gold.tags else set()
@@ -66,12 +76,12 @@ def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Array, Ar
     ).astype(float)
 
 
-def _by_sentence(values: Array, gold: TaggedSentences) -> Array:
+def _by_sentence(values: Floats, gold: TaggedSentences) -> Floats:
     sentence_of = np.repeat(np.arange(len(gold)), gold.lengths)
     return np.bincount(sentence_of, values, len(gold)).astype(float)
 
 
-def _ratio(tops: Array, bottoms: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
+def _ratio(tops: Floats, bottoms: Floats, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
     """The ratio of two sums over sentences, with its bootstrap interval."""
     drawn = rng.multinomial(len(tops), np.full(len(tops), 1 / len(tops)), n_resamples)
     totals = drawn @ bottoms

@@ -20,13 +20,11 @@ from sigmastar.reproduce.result import Claim, Reproduction
 from sigmastar.reproduce.trials import timed
 from sigmastar.taggers.data.columns import read_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.learn.lexicon import learn_lexicon
-from sigmastar.taggers.learn.methods import TaggerSettings, learn_tagger
+from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
+from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.learn.operators import RAW, Taming, learn_operators
-from sigmastar.taggers.learn.refinement import TaggedCorpus
-from sigmastar.taggers.metrics import tagging_scores
+from sigmastar.taggers.metrics import n_nonpositive, tagging_scores
 from sigmastar.taggers.model.tagger import Tagger
-from sigmastar.taggers.model.weighted_tagger import WeightedTagger
 
 PARTS = tuple(f"ptb_sample/wsj-{part}.dp" for part in ("train", "test"))
 N_STATES = 40
@@ -79,14 +77,14 @@ def tagging(
 
 
 def _learners(train: TaggedSentences, quick: bool, seed: int) -> dict[str, Callable[[], Tagger]]:
-    def method(name: str, settings: TaggerSettings | None = None) -> Callable[[], Tagger]:
-        return lambda: learn_tagger(train, name, settings or TaggerSettings(), np.random.default_rng(seed))
+    def method(learner: TaggerEstimator) -> Callable[[], Tagger]:
+        return lambda: learner.set_params(random_state=seed).fit(train).model_
 
-    def operators(lexicalised: bool, taming: Taming, conditional: bool = False) -> Callable[[], Tagger]:
-        return lambda: _operators(train, lexicalised, taming, conditional)
+    def operators(lexicalized: bool, taming: Taming, conditional: bool = False) -> Callable[[], Tagger]:
+        return lambda: _operators(train, lexicalized, taming, conditional)
 
     few = {
-        BIGRAM: method("bigram"),
+        BIGRAM: method(NgramTagger(2)),
         RECOVERED: operators(True, RAW),
         TAG_OPERATORS: operators(False, Taming()),
         TAMED: operators(True, Taming()),
@@ -96,28 +94,25 @@ def _learners(train: TaggedSentences, quick: bool, seed: int) -> dict[str, Calla
         return few
     return {
         **few,
-        "trigram HMM": method("trigram"),
-        "EM, random start, 40 iterations": method("em"),
-        "refined, one seed": method("refined", TaggerSettings(n_members=1, features=False)),
-        "max-margin": method("max-margin"),
-        "refined, times max-margin": method("refined"),
+        "trigram HMM": method(NgramTagger(3)),
+        "EM, random start, 40 iterations": method(EMTagger()),
+        "refined, one seed": method(SpectralTagger(n_members=1, features=False)),
+        "max-margin": method(SpectralTagger("max-margin")),
+        "refined, times max-margin": method(SpectralTagger()),
     }
 
 
-def _operators(train: TaggedSentences, lexicalised: bool, taming: Taming, conditional: bool) -> Tagger:
-    corpus = TaggedCorpus(learn_lexicon(train), train)
-    member = learn_operators(corpus, N_STATES, lexicalised, taming, conditional=conditional)
+def _operators(train: TaggedSentences, lexicalized: bool, taming: Taming, conditional: bool) -> Tagger:
+    corpus = TaggedCorpus.of(train)
+    member = learn_operators(corpus, N_STATES, lexicalized, taming, conditional=conditional)
     return Tagger(corpus.lexicon, (member,), (1.0,))
 
 
 def _judged(name: str, tagger: Tagger, test: TaggedSentences, seconds: float, seed: int) -> Tagged:
     found = tagger.predict(test)
     scores = tagging_scores(test, found, tagger.lexicon.word_codes, np.random.default_rng(seed))
-    bad = None
-    for member in tagger.members:
-        if isinstance(member, WeightedTagger):
-            lattice = tagger.lexicon.lattice(test)
-            bad = float(np.isnan(member.raw_marginals(tagger.lexicon, test, lattice).logs).mean())
+    count = n_nonpositive(tagger, test)
+    bad = None if count is None else count / len(test)
     right = np.array([a == b for a, b in zip(found, test.tags or [], strict=True)])
     unknown = scores.unknown_accuracy.value if scores.unknown_accuracy else float("nan")
     return Tagged(name, scores.accuracy, unknown, bad, seconds, right)
@@ -129,7 +124,7 @@ def _about(train: TaggedSentences, test: TaggedSentences) -> str:
         f"same sample and tag {len(test):,} others. All share one lexicon. Operators of {N_STATES} states "
         "come from blocks on classes of bistrings; tamed ones are pulled towards the operators of their "
         "tags, restart from the mean state of a symbol and have a background, all of it linear. A sentence "
-        "whose normaliser is not positive is tagged by its words alone."
+        "whose normalizer is not positive is tagged by its words alone."
     )
 
 
@@ -157,7 +152,7 @@ def _claims(found: list[Tagged]) -> list[Claim]:
     return [
         Claim(
             "Spectral methods apply naturally to tagging: the mechanics of automata over pairs",
-            f"operators A_x^y as recovered reach {_percent(raw.accuracy.value)}, with no positive normaliser "
+            f"operators A_x^y as recovered reach {_percent(raw.accuracy.value)}, with no positive normalizer "
             f"for {_percent(raw.nonpositive or 0)} of the sentences; tamed {_percent(tamed.accuracy.value)} "
             f"and {_percent(tamed.nonpositive or 0)}, a bigram HMM {_percent(bigram.accuracy.value)} "
             f"(p = {test.p_value:.2g})",

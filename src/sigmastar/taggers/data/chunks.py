@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Spans = NDArray[np.int64]
+from sigmastar.core.arrays import Int64s
 
 
 def is_chunk_tagging(tags: Sequence[str]) -> bool:
@@ -23,7 +22,7 @@ def is_chunk_tagging(tags: Sequence[str]) -> bool:
     return any(tag != "O" for tag in tags) and all(tag == "O" or tag[:2] in ("B-", "I-") for tag in tags)
 
 
-def chunk_spans(tags: Sequence[str], offsets: NDArray[np.int64]) -> Spans:
+def chunk_spans(tags: Sequence[str], offsets: Int64s) -> Int64s:
     """Chunks as sorted rows (first word, word after the last, code of the kind); kinds coded by `kind_codes`.
 
     >>> chunk_spans(["B-NP", "I-NP", "O", "I-VP"], np.array([0, 4])).tolist()

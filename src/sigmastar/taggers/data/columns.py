@@ -1,4 +1,4 @@
-"""Tagged text: one token a line, columns between tabs or blanks, an empty line between sentences.
+"""Tagged text: one token per line, columns between tabs or blanks, an empty line between sentences.
 
     columns   `word tag chunk`, as in the shared tasks of CoNLL: the word is the first column, the label the
               last one or any other, by its number from 1
@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 from sigmastar.dependency.data.conllu import format_conllu, read_conllu
@@ -151,7 +151,7 @@ def _observed_columns(named: tuple[str, ...] | None, width: int, label: int | No
     return found
 
 
-def _rows_of(path: TextPath) -> tuple[list[int], list[list[str]], NDArray[np.int64]]:
+def _rows_of(path: TextPath) -> tuple[list[int], list[list[str]], Int64s]:
     """The cells of every line with a word, the numbers of those lines, and where sentences end."""
     lines = list(open_text(path))
     numbers = [number for number, line in enumerate(lines, 1) if line.strip()]

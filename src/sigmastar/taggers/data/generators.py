@@ -7,11 +7,9 @@ their tag has it, but a share of them have no ending and belong to two tags: con
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.taggers.data.sentences import TaggedSentences
-
-Array = NDArray[np.float64]
 
 TAGS = ("ADJ", "ADP", "DET", "NOUN", "VERB")
 ENDINGS = ("ish", "o", "e", "er", "ing")
@@ -25,7 +23,7 @@ def make_tagged(
     n_words: int = 40,
     ambiguous: float = 0.9,
 ) -> TaggedSentences:
-    """Sentences drawn from a chain of `n_states` states a tag, with about `n_words` words a tag."""
+    """Sentences drawn from a chain of `n_states` states per tag, with about `n_words` words per tag."""
     words = _vocabulary(rng, n_words, ambiguous)
     n = len(TAGS) * n_states
     moves = rng.dirichlet(np.full(n, 0.15), size=n + 1)
@@ -42,7 +40,7 @@ def make_tagged(
     return TaggedSentences.of(sentences, tags)
 
 
-def _path(rng: np.random.Generator, moves: Array, start: int, length: int) -> list[int]:
+def _path(rng: np.random.Generator, moves: Floats, start: int, length: int) -> list[int]:
     path, at = [], start
     for chance in rng.random(length).tolist():
         at = min(int(np.searchsorted(np.cumsum(moves[at]), chance)), moves.shape[1] - 1)

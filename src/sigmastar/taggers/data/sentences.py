@@ -3,7 +3,7 @@
 Columns are flat over all sentences; sentence i is `offsets[i]:offsets[i + 1]` of each. Beside the words other
 columns may be given (the part of speech of a word whose chunk is asked); a word and what is observed with it
 make a symbol. Symbols are coded by their place among the distinct ones of the corpus (its types), so that
-whatever depends on a symbol alone is done once a type and not once a token.
+whatever depends on a symbol alone is done once per type and not once per token.
 """
 
 from __future__ import annotations
@@ -14,31 +14,43 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.taggers.data.word_features import SEPARATOR
+from sigmastar.taggers.data.features import SEPARATOR
 
-Codes = NDArray[np.int32]
-Offsets = NDArray[np.int64]
 Token = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class TaggedSentences:
-    """Words in a row, with their tags where these are known, and other columns that are given."""
+    """Words in a row, with their tags where these are known, and other columns that are given.
+
+    Parameters
+    ----------
+    words : list of str
+        The words of all sentences, one after the other.
+    tags : list of str or None
+        Their tags.
+    offsets : array
+        Where sentences begin: sentence i is `words[offsets[i]:offsets[i + 1]]`.
+    observed : tuple of lists
+        Columns that are given beside the words, such as parts of speech where chunks are asked.
+    """
 
     words: list[str]
     tags: list[str] | None
-    offsets: Offsets
+    offsets: Int64s
     observed: tuple[list[str], ...] = ()
 
     @classmethod
     def of(
         cls, sentences: Iterable[Sequence[Token]], tags: Iterable[Sequence[str]] | None = None
     ) -> TaggedSentences:
-        """From one sequence a sentence, of words or of tuples: the word, and what is observed with it.
+        """From one sequence per sentence, of words or of tuples: the word, and what is observed with it.
 
+        Examples
+        --------
         >>> TaggedSentences.of([["a", "dog"], ["runs"]], [["D", "N"], ["V"]]).tags
         ['D', 'N', 'V']
         >>> TaggedSentences.of([[("a", "D"), ("dog", "N")]]).observed
@@ -54,6 +66,20 @@ class TaggedSentences:
             flat_tags = [tag for row in tag_rows for tag in row]
         return cls([word for row in rows for word in row], flat_tags, offsets, observed)
 
+    @classmethod
+    def of_pairs(cls, sentences: Iterable[Sequence[tuple[str, ...]]]) -> TaggedSentences:
+        """From tuples of a word and its tag; what stands between them is observed.
+
+        Examples
+        --------
+        >>> TaggedSentences.of_pairs([[("a", "D"), ("dog", "N")], [("runs", "V")]]).tags
+        ['D', 'N', 'V']
+        """
+        words, others = _split(sentences)
+        offsets = np.append(0, np.cumsum([len(row) for row in words])).astype(np.int64)
+        flat = [word for row in words for word in row]
+        return cls(flat, others[-1] if others else None, offsets, others[:-1])
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -62,7 +88,7 @@ class TaggedSentences:
         return int(self.offsets[-1])
 
     @property
-    def lengths(self) -> Offsets:
+    def lengths(self) -> Int64s:
         return np.diff(self.offsets)
 
     @cached_property
@@ -78,17 +104,17 @@ class TaggedSentences:
         return list(dict.fromkeys(self.symbols))
 
     @cached_property
-    def type_codes(self) -> Codes:
+    def type_codes(self) -> Int32s:
         """Of each symbol, its place in `types`."""
         places = {word: code for code, word in enumerate(self.types)}
         return np.fromiter(map(places.__getitem__, self.symbols), np.int32, count=len(self.words))
 
-    def tag_codes(self, tags: Sequence[str]) -> Codes:
+    def tag_codes(self, tags: Sequence[str]) -> Int32s:
         """Of each word, the place of its tag among `tags`; -1 for tags that are not there."""
         places = {tag: code for code, tag in enumerate(tags)}
         return np.fromiter((places.get(tag, -1) for tag in self.tags or ()), np.int32)
 
-    def select(self, sentences: Sequence[int] | NDArray[np.intp]) -> TaggedSentences:
+    def select(self, sentences: Sequence[int] | Array) -> TaggedSentences:
         """The sentences at these places, in that order."""
         chosen = np.asarray(sentences, dtype=np.int64)
         lengths = self.lengths[chosen]
@@ -100,7 +126,7 @@ class TaggedSentences:
         return TaggedSentences([self.words[i] for i in at], tags, offsets, observed)
 
     def cut(self, column: Sequence[str]) -> list[list[str]]:
-        """A flat column as one list a sentence."""
+        """A flat column as one list per sentence."""
         ends = self.offsets.tolist()
         return [list(column[low:high]) for low, high in pairwise(ends)]
 
@@ -115,7 +141,7 @@ def require_tagged(sentences: TaggedSentences) -> TaggedSentences:
 
 
 def _split(sentences: Iterable[Sequence[Token]]) -> tuple[list[list[str]], tuple[list[str], ...]]:
-    """Words, a list a sentence, and what is observed, a flat list a column."""
+    """Words, one list per sentence, and what is observed, one flat list per column."""
     given = [sentence if isinstance(sentence, str) else list(sentence) for sentence in sentences]
     first = next((token for sentence in given for token in sentence), "")
     if not isinstance(first, tuple):

@@ -3,45 +3,39 @@
     alpha_i = alpha_{i-1} sum_b A_{x_i}^b,   mu(i, a) prop. to alpha_{i-1} A_{x_i}^a beta_i
     mu(i, a, b) prop. to alpha_{i-2} A_{x_{i-1}}^a A_{x_i}^b beta_i
 
-Balle, Carreras and Quattoni (2014), "Prediction with WFTaggers". Tables are flat, as in `refined_tags`.
+Balle, Carreras and Quattoni (2014), "Prediction with WFTaggers". Tables are flat, as in `chains`.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import largest_size
+from sigmastar.taggers.kernels.chains import Lattice, Marginals
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
+
+class Operators(NamedTuple):
+    """A weighted finite tagger; candidate c of a type acts as weights[c] x operators[operator_of[c]]."""
+
+    initial: Floats
+    operators: Floats
+    final: Floats
+    weights: Floats
+    operator_of: Int32s
 
 
 @kernel
-def signed_marginals(
-    offsets: Longs,
-    low: int,
-    high: int,
-    types: Codes,
-    starts: Longs,
-    token_starts: Longs,
-    block_starts: Longs,
-    weights: Array,
-    operator_of: Codes,
-    initial: Array,
-    operators: Array,
-    final: Array,
-    unigrams: Array,
-    bigrams: Array,
-    logs: Array,
-) -> None:
-    """The same for signed operators: candidate c of a type acts as weights[c] x operators[operator_of[c]].
+def signed_marginals(lattice: Lattice, low: int, high: int, model: Operators, found: Marginals) -> None:
+    """Raw marginals of sentences low..high: they sum to one over the candidates but can be negative.
 
-    `logs` gets log |normaliser|, NaN where the normaliser is not positive. Marginals are raw: they sum to 1
-    over the candidates but can be negative.
+    Logs get log |normalizer|, NaN where the normalizer is not positive.
     """
-    n, longest, widest = len(initial), 1, 1
+    offsets, types, starts = lattice.offsets, lattice.types, lattice.starts
+    n, longest, widest = len(model.initial), 1, 1
     for s in range(low, high):
         longest = max(longest, offsets[s + 1] - offsets[s])
     for x in range(len(starts) - 1):
@@ -52,60 +46,46 @@ def signed_marginals(
         first, last = offsets[s], offsets[s + 1]
         if first == last:
             continue
-        for k in range(n):
-            alpha[0, k] = initial[k]
         total = 0.0
+        alpha[0] = model.initial
         for i in range(first, last):
-            total += _forward(types[i], starts, weights, operator_of, operators, alpha, i - first)
-        whole = _dot(alpha[last - first], final)
-        logs[s] = total + np.log(whole) if whole > 0.0 else np.nan
-        beta = final.copy()
+            total += _forward(starts[types[i]], starts[types[i] + 1], model, alpha[i - first : i - first + 2])
+        whole = alpha[last - first] @ model.final
+        found.logs[s] = total + np.log(whole) if whole > 0.0 else np.nan
+        beta, n_later = model.final.copy(), 0
         for i in range(last - 1, first - 1, -1):
-            x, before = types[i], alpha[i - first]
-            here = unigrams[token_starts[i] : token_starts[i] + starts[x + 1] - starts[x]]
-            sums = _unigrams(x, starts, weights, operator_of, operators, before, beta, rights, here)
+            c0, before = starts[types[i]], alpha[i - first]
+            here = found.unigrams[lattice.token_starts[i] : lattice.token_starts[i + 1]]
+            sums = _unigrams(c0, model, before, beta, rights, here)
             if i + 1 < last:
-                y = types[i + 1]
-                n_later = starts[y + 1] - starts[y]
-                low_block = block_starts[i + 1]
-                pairs = bigrams[low_block : low_block + len(here) * n_later]
-                _pairs(x, starts, weights, operator_of, operators, before, later[:n_later], pairs)
-            scale = _largest(sums)
-            divisor = scale if scale > 0.0 else 1.0
-            for j in range(n):
-                beta[j] = sums[j] / divisor
-                for k in range(len(here)):
-                    later[k, j] = rights[k, j] / divisor
-
-
-@kernel
-def _largest(vector: Array) -> float:
-    largest = 0.0
-    for value in vector:
-        largest = max(largest, abs(value))
-    return largest
-
-
-@kernel
-def _dot(a: Array, b: Array) -> float:
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
+                block = lattice.block_starts[i + 1]
+                pairs = found.bigrams[block : block + len(here) * n_later]
+                _pairs(c0, model, before, later[:n_later], pairs)
+            n_later = len(here)
+            _rescale_back(sums, rights[:n_later], beta, later)
 
 
 @part
-def _forward(
-    x: int, starts: Longs, weights: Array, operator_of: Codes, operators: Array, alpha: Array, i: int
-) -> float:
+def _rescale_back(sums: Floats, rights: Floats, beta: Floats, later: Floats) -> None:
+    """The backward vector of the token before, and its parts by candidates, to a largest entry of one."""
+    scale = largest_size(sums)
+    divisor = scale if scale > 0.0 else 1.0
+    for j in range(len(beta)):
+        beta[j] = sums[j] / divisor
+        for k in range(len(rights)):
+            later[k, j] = rights[k, j] / divisor
+
+
+@part
+def _forward(low: int, high: int, model: Operators, alpha: Floats) -> float:
     """The next forward vector, scaled to a largest entry of one; the logarithm of the scale."""
-    row = alpha[i + 1]
+    row = alpha[1]
     row[:] = 0.0
-    for c in range(starts[x], starts[x + 1]):
-        moved = alpha[i] @ operators[operator_of[c]]
+    for c in range(low, high):
+        moved = alpha[0] @ model.operators[model.operator_of[c]]
         for j in range(len(row)):
-            row[j] += weights[c] * moved[j]
-    scale = _largest(row)
+            row[j] += model.weights[c] * moved[j]
+    scale = largest_size(row)
     if scale == 0.0:
         return 0.0
     for j in range(len(row)):
@@ -115,25 +95,16 @@ def _forward(
 
 @part
 def _unigrams(
-    x: int,
-    starts: Longs,
-    weights: Array,
-    operator_of: Codes,
-    operators: Array,
-    before: Array,
-    beta: Array,
-    rights: Array,
-    found: Array,
-) -> Array:
+    c0: int, model: Operators, before: Floats, beta: Floats, rights: Floats, found: Floats
+) -> Floats:
     """Marginals of the candidates of a token; `rights` gets their backward vectors, the sum is returned."""
     sums, mass = np.zeros(len(beta)), 0.0
     for k in range(len(found)):
-        c = starts[x] + k
-        right = operators[operator_of[c]] @ beta
+        right = model.operators[model.operator_of[c0 + k]] @ beta
         for j in range(len(beta)):
-            rights[k, j] = weights[c] * right[j]
+            rights[k, j] = model.weights[c0 + k] * right[j]
             sums[j] += rights[k, j]
-        found[k] = _dot(before, rights[k])
+        found[k] = before @ rights[k]
         mass += found[k]
     norm = mass if mass != 0.0 else 1.0
     for k in range(len(found)):
@@ -142,24 +113,15 @@ def _unigrams(
 
 
 @part
-def _pairs(
-    x: int,
-    starts: Longs,
-    weights: Array,
-    operator_of: Codes,
-    operators: Array,
-    before: Array,
-    later: Array,
-    found: Array,
-) -> None:
+def _pairs(c0: int, model: Operators, before: Floats, later: Floats, found: Floats) -> None:
     """Marginals of pairs of candidates, of a token and of the next one with backward vectors `later`."""
     mass, place = 0.0, 0
-    for c in range(starts[x], starts[x + 1]):
-        left = before @ operators[operator_of[c]]
+    for c in range(c0, c0 + len(found) // len(later)):
+        left = before @ model.operators[model.operator_of[c]]
         for j in range(len(left)):
-            left[j] *= weights[c]
+            left[j] *= model.weights[c]
         for d in range(len(later)):
-            found[place] = _dot(left, later[d])
+            found[place] = left @ later[d]
             mass += found[place]
             place += 1
     norm = mass if mass != 0.0 else 1.0

@@ -1,62 +1,64 @@
-"""Marginals of refined tags: every token has a few candidate tags, every tag its states.
-
-Candidates hang on the type of a word: those of type x are `starts[x]:starts[x + 1]` of `tags`. Tables over
-the candidates of tokens, and over pairs of candidates of neighbours, are flat: the candidates of token i
-stand from `token_starts[i]` on, the pairs (a before, b at i) from `block_starts[i]` on, row by row.
+"""Refined tags: marginals where the tags are sought, expected counts where they are given.
 
     alpha_i = (alpha_{i-1} P) o e(x_i),         beta_{i-1} = P (e(x_i) o beta_i)
     mu(i, a) = sum_{z in a} alpha beta,         mu(i, a, b) = sum_{z in a, z' in b} alpha P e beta
 
-What candidate c says of its states stands in row `rows[c]` of `emissions`. Vectors are rescaled at every
-token and the scales carried as logarithms.
+What candidate c says of its states stands in row `rows[c]` of the emissions. Where token i has the tag t_i,
+forward and backward run over the states of t_i alone, and
+
+    E[z -> z'] = sum_i alpha_{i-1}[z] P[z, z'] r_i[z'] beta_i[z']
+
+Vectors are rescaled at every token and the scales carried as logarithms.
 Tutorial of Balle, Carreras and Quattoni (2014), "Prediction with WFTaggers".
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.jit import fast_kernel, part
+from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.jit import fast_kernel, kernel, part
+from sigmastar.taggers.kernels.chains import Lattice, Marginals
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
+
+class Moves(NamedTuple):
+    """A refined tagger; states whose share of alpha is at most `least` lead nowhere."""
+
+    states: Int64s
+    initial: Floats
+    transitions: Floats
+    backwards: Floats  # the transposed transitions
+    final: Floats
+    least: float
+
+
+class Emissions(NamedTuple):
+    """What words say of states; candidate c has row `rows[c]`."""
+
+    values: Floats
+    rows: Int64s
+
+
+class _Room(NamedTuple):
+    beta: Floats
+    weighted: Floats
+    part: Floats
 
 
 @fast_kernel
 def refined_marginals(
-    offsets: Longs,
-    low: int,
-    high: int,
-    types: Codes,
-    starts: Longs,
-    tags: Codes,
-    token_starts: Longs,
-    block_starts: Longs,
-    emissions: Array,
-    rows: Longs,
-    states: Longs,
-    initial: Array,
-    transitions: Array,
-    backwards: Array,
-    final: Array,
-    unigrams: Array,
-    bigrams: Array,
-    logs: Array,
-    least: float = 0.0,
+    lattice: Lattice, low: int, high: int, moves: Moves, emissions: Emissions, found: Marginals
 ) -> None:
-    """Fill the marginals of sentences low..high; `logs` gets the logarithm of each normaliser.
-
-    States whose share of alpha is at most `least` lead nowhere: most are far below any other.
-    """
+    """Fill the marginals of sentences low..high; logs get the logarithm of each normalizer."""
+    offsets, types = lattice.offsets, lattice.types
     widest, longest = 1, 1
     for s in range(low, high):
         longest = max(longest, offsets[s + 1] - offsets[s])
         for i in range(offsets[s], offsets[s + 1]):
-            widest = max(widest, _n_states(types[i], starts, tags, states))
-    alpha = np.zeros((longest, widest))
-    beta, weighted, part = np.zeros(widest), np.zeros(widest), np.zeros(widest)
+            widest = max(widest, _n_states(types[i], lattice, moves.states))
+    alpha, room = np.zeros((longest, widest)), _Room(np.zeros(widest), np.zeros(widest), np.zeros(widest))
     for s in range(low, high):
         first, last = offsets[s], offsets[s + 1]
         if first == last:
@@ -65,59 +67,45 @@ def refined_marginals(
         for i in range(first, last):
             row, x = alpha[i - first], types[i]
             if i == first:
-                _begin(row, x, starts, tags, states, initial)
+                _begin(row, x, lattice, moves.states, moves.initial)
             else:
-                y = types[i - 1]
-                _move(alpha[i - 1 - first], row, y, x, starts, tags, states, transitions, least)
-            total += np.log(_meet(row, x, starts, tags, states, emissions, rows))
-        _begin(beta, types[last - 1], starts, tags, states, final)
+                _move(alpha[i - 1 - first], row, types[i - 1], x, lattice, moves)
+            total += np.log(_meet(row, x, lattice, moves.states, emissions))
+        _begin(room.beta, types[last - 1], lattice, moves.states, moves.final)
         for i in range(last - 1, first - 1, -1):
-            row, x, u = alpha[i - first], types[i], token_starts[i]
-            mass = _unigrams(row, beta, weighted, x, starts, tags, states, emissions, rows, unigrams[u:])
+            row, x, here = alpha[i - first], types[i], found.unigrams[lattice.token_starts[i] :]
+            mass = _unigrams(row, room, x, lattice, moves.states, emissions, here)
             if i == last - 1:
                 total += np.log(mass)
             if i > first:
-                y, before = types[i - 1], alpha[i - 1 - first]
-                _move_back(
-                    before, row, weighted, beta, part, y, x, starts, tags, states, backwards, least,
-                    bigrams[block_starts[i] :],
-                )  # fmt: skip
-        logs[s] = total
+                pairs = found.bigrams[lattice.block_starts[i] :]
+                _move_back(alpha[i - 1 - first], row, room, types[i - 1], x, lattice, moves, pairs)
+        found.logs[s] = total
 
 
 @part
-def _n_states(x: int, starts: Longs, tags: Codes, states: Longs) -> int:
+def _n_states(x: int, lattice: Lattice, states: Int64s) -> int:
     """Of all candidates of a type."""
     count = 0
-    for c in range(starts[x], starts[x + 1]):
-        count += states[tags[c] + 1] - states[tags[c]]
+    for c in range(lattice.starts[x], lattice.starts[x + 1]):
+        count += states[lattice.tags[c] + 1] - states[lattice.tags[c]]
     return count
 
 
-@fast_kernel
-def _begin(row: Array, x: int, starts: Longs, tags: Codes, states: Longs, edge: Array) -> None:
+@part
+def _begin(row: Floats, x: int, lattice: Lattice, states: Int64s, edge: Floats) -> None:
     """What the edge of a sentence says of the states of a type."""
     at = 0
-    for c in range(starts[x], starts[x + 1]):
-        for z in range(states[tags[c]], states[tags[c] + 1]):
+    for c in range(lattice.starts[x], lattice.starts[x + 1]):
+        for z in range(states[lattice.tags[c]], states[lattice.tags[c] + 1]):
             row[at] = edge[z]
             at += 1
 
 
 @part
-def _move(
-    before: Array,
-    row: Array,
-    y: int,
-    x: int,
-    starts: Longs,
-    tags: Codes,
-    states: Longs,
-    transitions: Array,
-    least: float,
-) -> None:
+def _move(before: Floats, row: Floats, y: int, x: int, lattice: Lattice, moves: Moves) -> None:
     """row = before P, from the states of type y to those of type x."""
-    at = 0
+    starts, tags, states, at = lattice.starts, lattice.tags, moves.states, 0
     for c in range(starts[x], starts[x + 1]):
         z0, width = states[tags[c]], states[tags[c] + 1] - states[tags[c]]
         here = row[at : at + width]
@@ -127,21 +115,20 @@ def _move(
             for w in range(states[tags[d]], states[tags[d] + 1]):
                 value = before[k]
                 k += 1
-                if value > least:
-                    arrow = transitions[w, z0 : z0 + width]
+                if value > moves.least:
+                    arrow = moves.transitions[w, z0 : z0 + width]
                     for j in range(width):
                         here[j] += value * arrow[j]
         at += width
 
 
 @part
-def _meet(
-    row: Array, x: int, starts: Longs, tags: Codes, states: Longs, emissions: Array, rows: Longs
-) -> float:
+def _meet(row: Floats, x: int, lattice: Lattice, states: Int64s, emissions: Emissions) -> float:
     """row o e(x), rescaled to sum to one; the sum it had."""
+    starts, tags, values, rows = lattice.starts, lattice.tags, emissions.values, emissions.rows
     mass, at = 0.0, 0
     for c in range(starts[x], starts[x + 1]):
-        width, says = states[tags[c] + 1] - states[tags[c]], emissions[rows[c]]
+        width, says = states[tags[c] + 1] - states[tags[c]], values[rows[c]]
         for j in range(width):
             row[at + j] *= says[j]
             mass += row[at + j]
@@ -150,7 +137,7 @@ def _meet(
         at = 0
         for c in range(starts[x], starts[x + 1]):
             for j in range(states[tags[c] + 1] - states[tags[c]]):
-                row[at] = emissions[rows[c], j] + 1e-300
+                row[at] = values[rows[c], j] + 1e-300
                 mass += row[at]
                 at += 1
     for j in range(at):
@@ -160,25 +147,17 @@ def _meet(
 
 @part
 def _unigrams(
-    row: Array,
-    beta: Array,
-    weighted: Array,
-    x: int,
-    starts: Longs,
-    tags: Codes,
-    states: Longs,
-    emissions: Array,
-    rows: Longs,
-    found: Array,
+    row: Floats, room: _Room, x: int, lattice: Lattice, states: Int64s, emissions: Emissions, found: Floats
 ) -> float:
-    """mu(i, a) of each candidate; `weighted` gets e(x) o beta. The mass of all is returned."""
+    """mu(i, a) of each candidate; `room.weighted` gets e(x) o beta. The mass of all is returned."""
+    starts, tags, beta = lattice.starts, lattice.tags, room.beta
     mass, at = 0.0, 0
     for c in range(starts[x], starts[x + 1]):
-        width, says = states[tags[c] + 1] - states[tags[c]], emissions[rows[c]]
+        width, says = states[tags[c] + 1] - states[tags[c]], emissions.values[emissions.rows[c]]
         mu = 0.0
         for j in range(width):
             mu += row[at + j] * beta[at + j]
-            weighted[at + j] = says[j] * beta[at + j]
+            room.weighted[at + j] = says[j] * beta[at + j]
         found[c - starts[x]] = mu
         mass += mu
         at += width
@@ -190,48 +169,176 @@ def _unigrams(
 
 @part
 def _move_back(
-    before: Array,
-    row: Array,
-    weighted: Array,
-    beta: Array,
-    part: Array,
+    before: Floats,
+    row: Floats,
+    room: _Room,
     y: int,
     x: int,
-    starts: Longs,
-    tags: Codes,
-    states: Longs,
-    backwards: Array,
-    least: float,
-    found: Array,
+    lattice: Lattice,
+    moves: Moves,
+    found: Floats,
 ) -> None:
     """mu(i, a, b) of each pair of candidates; beta = P weighted, from type x to type y, its largest one."""
+    starts, tags, states, beta, some = lattice.starts, lattice.tags, moves.states, room.beta, room.part
     top, pairs, k, pair = 0.0, 0.0, 0, 0
     for d in range(starts[y], starts[y + 1]):
         w0, wide = states[tags[d]], states[tags[d] + 1] - states[tags[d]]
         sums, at = beta[k : k + wide], 0
         sums[:] = 0.0
         for c in range(starts[x], starts[x + 1]):
-            part[:wide] = 0.0
+            some[:wide] = 0.0
             for z in range(states[tags[c]], states[tags[c] + 1]):
-                if row[at] > least:
-                    value, arrow = weighted[at], backwards[z, w0 : w0 + wide]
+                if row[at] > moves.least:
+                    value, arrow = room.weighted[at], moves.backwards[z, w0 : w0 + wide]
                     for h in range(wide):
-                        part[h] += value * arrow[h]
+                        some[h] += value * arrow[h]
                 at += 1
             mu = 0.0
             for h in range(wide):
-                mu += before[k + h] * part[h]
-                sums[h] += part[h]
+                mu += before[k + h] * some[h]
+                sums[h] += some[h]
             found[pair] = mu
             pairs += mu
             pair += 1
         for h in range(wide):
             top = max(top, sums[h])
         k += wide
-    for p in range(pair):
+    _scale_back(beta[:k], top, found[:pair], pairs)
+
+
+@part
+def _scale_back(beta: Floats, top: float, found: Floats, pairs: float) -> None:
+    """Pairs to sum to one, the largest entry of beta to one; ones where all are zero."""
+    for p in range(len(found)):
         found[p] /= max(pairs, 1e-300)
     if top <= 0.0:
-        beta[:k] = 1.0
+        beta[:] = 1.0
         top = 1.0
-    for h in range(k):
+    for h in range(len(beta)):
         beta[h] /= top
+
+
+class Tokens(NamedTuple):
+    """Sentences of tokens with their tags, and their pairs of word and tag."""
+
+    offsets: Int64s
+    tags: Int32s
+    pairs: Int32s
+
+
+class GivenTags(NamedTuple):
+    """A refined tagger where tags are given: moves with the edge last, and r of pairs x states."""
+
+    states: Int64s
+    moves: Floats
+    ratios: Floats
+
+
+@kernel
+def refined_expectations(
+    tokens: Tokens, low: int, high: int, model: GivenTags, expected: Floats, memberships: Floats
+) -> float:
+    """Add the counts of sentences low..high to `expected` (moves) and `memberships` (pairs x states)."""
+    offsets, tags, pairs, ratios = tokens.offsets, tokens.tags, tokens.pairs, model.ratios
+    edge, width = model.moves.shape[0] - 1, ratios.shape[1]
+    longest = 1
+    for s in range(low, high):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    alpha, beta, later, total = np.zeros((longest, width)), np.zeros(width), np.zeros(width), 0.0
+    for s in range(low, high):
+        first, last = offsets[s], offsets[s + 1]
+        if first == last:
+            continue
+        for i in range(first, last):
+            tag_before = -1 if i == first else tags[i - 1]
+            before = alpha[max(i - 1 - first, 0)]
+            total += _forward(tag_before, tags[i], model, ratios[pairs[i]], before, alpha[i - first])
+        total += _finish(tags[last - 1], model, alpha[last - 1 - first], beta, expected)
+        for i in range(last - 1, first, -1):
+            _remember(beta, alpha[i - first], memberships[pairs[i]])
+            before = alpha[i - 1 - first]
+            _backward(tags[i - 1], tags[i], model, ratios[pairs[i]], before, beta, later, expected)
+        _remember(beta, alpha[0], memberships[pairs[first]])
+        z0 = model.states[tags[first]]
+        for j in range(model.states[tags[first] + 1] - z0):
+            expected[edge, z0 + j] += alpha[0, j] * beta[j]
+    return total
+
+
+@part
+def _forward(
+    tag_before: int, tag: int, model: GivenTags, ratio: Floats, before: Floats, row: Floats
+) -> float:
+    """The next forward vector, summing to one; the logarithm of its mass. -1 is the edge."""
+    states, moves = model.states, model.moves
+    z0, n = states[tag], states[tag + 1] - states[tag]
+    row[:] = 0.0
+    if tag_before < 0:
+        for j in range(n):
+            row[j] = moves[moves.shape[0] - 1, z0 + j]
+    else:
+        w0 = states[tag_before]
+        for h in range(states[tag_before + 1] - w0):
+            value, arrow = before[h], moves[w0 + h, z0 : z0 + n]
+            for j in range(n):
+                row[j] += value * arrow[j]
+    mass = 0.0
+    for j in range(n):
+        row[j] *= ratio[j]
+        mass += row[j]
+    for j in range(n):
+        row[j] /= mass
+    return float(np.log(mass))
+
+
+@part
+def _finish(tag: int, model: GivenTags, row: Floats, beta: Floats, expected: Floats) -> float:
+    """The backward vector at the last token, and the end counted; the logarithm of its mass."""
+    edge, z0, mass = model.moves.shape[0] - 1, model.states[tag], 0.0
+    n = model.states[tag + 1] - z0
+    beta[:] = 0.0
+    for j in range(n):
+        beta[j] = model.moves[z0 + j, edge]
+        mass += row[j] * beta[j]
+    for j in range(n):
+        beta[j] /= mass
+        expected[z0 + j, edge] += row[j] * beta[j]
+    return float(np.log(mass))
+
+
+@kernel
+def _remember(beta: Floats, row: Floats, belief: Floats) -> None:
+    """Add the posterior of a token to what is believed of its word and tag; beyond the states all is zero."""
+    for j in range(len(beta)):
+        belief[j] += row[j] * beta[j]
+
+
+@part
+def _backward(
+    tag_before: int,
+    tag: int,
+    model: GivenTags,
+    ratio: Floats,
+    before: Floats,
+    beta: Floats,
+    later: Floats,
+    expected: Floats,
+) -> None:
+    """The backward vector of the token before, in place, with the moves between both counted."""
+    moves, z0, w0, mass = model.moves, model.states[tag], model.states[tag_before], 0.0
+    n, m = model.states[tag + 1] - z0, model.states[tag_before + 1] - w0
+    for j in range(n):
+        later[j] = ratio[j] * beta[j]
+    beta[:] = 0.0
+    for h in range(m):
+        value, arrow = 0.0, moves[w0 + h, z0 : z0 + n]
+        for j in range(n):
+            value += arrow[j] * later[j]
+        beta[h] = value
+        mass += before[h] * value
+    for h in range(m):
+        value = before[h] / mass
+        arrow, counted = moves[w0 + h, z0 : z0 + n], expected[w0 + h, z0 : z0 + n]
+        for j in range(n):
+            counted[j] += value * arrow[j] * later[j]
+        beta[h] /= mass

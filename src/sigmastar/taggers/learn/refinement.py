@@ -1,30 +1,46 @@
-"""Refine tags into states: counts with shrinkage, and EM with the tags given.
+"""Refined tags, states from two views: every tag is split into states.
 
-    moves    state -> state shrinks to tag -> state, and this to p(t' | t) p(z' | t')
-    words    p(z | x, t) shrinks to p(z | class(x), t), and this to p(z | t)
+    views      the class of the past and the class of the future of every gap (`taggers.counts`)
+    correlate  their counts scaled to correlations; a token lies at the places of the past before it and of
+               the future after it, and at the mean place of all tokens of its word and tag
+    cluster    k-means inside each tag
+    count      moves: state -> state shrinks to tag -> state, and this to p(t' | t) p(z' | t')
+               words: p(z | x, t) shrinks to p(z | class(x), t), and this to p(z | t)
+    climb      a few iterations of EM with the tags given
 
-Accuracy peaks after a few iterations, while the likelihood still rises: EM is stopped early.
+EM moves slowly away from states that are certain, so it begins from counts that are spread in part over all
+states of the tag (`softened`), and takes steps longer than its own. Accuracy peaks after a few iterations,
+while the likelihood still rises: EM is stopped early. `em` is the same from states by chance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import sparse
 
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.clusters import k_means, rows_by_group
+from sigmastar.core.em import NEVER, Climb, Problem, Step, extrapolation, hastened, plain
 from sigmastar.core.parallel import thread_map
-from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.kernels.expectations import refined_expectations
-from sigmastar.taggers.model.lexicon import TagLexicon
+from sigmastar.core.progress import Progress, silent
+from sigmastar.core.shrinkage import Level, chain, normalized, rows, towards
+from sigmastar.core.views import correlate
+from sigmastar.taggers.counts import LEAST_WORD, TagContexts
+from sigmastar.taggers.kernels.refined import GivenTags, Tokens, refined_expectations
+from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.model.refined import Ratios, RefinedTags
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
+TOKENS_PER_STATE = 50
+DIMENSIONS = 20
+TOKENS_PER_CLUSTER = 100  # drawn for k-means
+CERTAINTY = 0.35  # the share of the counts of clusters that EM starts from
+PACE = 2.1  # EM diverges at 3
+OWN = 0.45  # the scale of a token's own context beside the mean one of its word and tag
+PULL = 50.0  # tokens that the mean context of a class counts for
+_UNSEEN = 1e-3  # added to counts that others are shrunk towards
 _SHARDS = 2  # fixed: sums of floats are then the same on any number of threads
 
 
@@ -45,56 +61,28 @@ class Shrinkage:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class TaggedCorpus:
-    """Coded tokens: tags, words, and the distinct pairs of both."""
-
-    lexicon: TagLexicon
-    sentences: TaggedSentences
-
-    @cached_property
-    def tags(self) -> Codes:
-        return self.sentences.tag_codes(self.lexicon.tags)
-
-    @cached_property
-    def _distinct(self) -> tuple[Longs, Codes]:
-        words = self.lexicon.codes(self.sentences.types)[self.sentences.type_codes].astype(np.int64)
-        keys, places = np.unique(words * self.lexicon.n_tags + self.tags, return_inverse=True)
-        return keys, places.astype(np.int32)
-
-    @property
-    def pair_keys(self) -> Longs:
-        """Sorted word x n_tags + tag of the pairs."""
-        return self._distinct[0]
-
-    @property
-    def pairs(self) -> Codes:
-        """The pair of each token."""
-        return self._distinct[1]
-
-    @cached_property
-    def class_keys(self) -> Longs:
-        """class x n_tags + tag of each pair."""
-        words, tags = np.divmod(self.pair_keys, self.lexicon.n_tags)
-        return (
-            self.lexicon.class_codes(self.lexicon.words)[words].astype(np.int64) * self.lexicon.n_tags + tags
-        )
-
-    @property
-    def pair_tags(self) -> Longs:
-        return self.pair_keys % self.lexicon.n_tags
+USUAL = Shrinkage()
 
 
 @dataclass(frozen=True, eq=False)
 class RefinedCounts:
     """Counts of moves, (Z + 1) x (Z + 1) with the edge last, and of states by pairs of word and tag."""
 
-    states: Longs
-    moves: Array
-    memberships: Array
+    states: Int64s
+    moves: Floats
+    memberships: Floats
+
+    @property
+    def tag_of(self) -> Int64s:
+        """The tag of each state; the edge, the last one, is a tag of its own."""
+        return np.repeat(np.arange(len(self.states)), np.append(np.diff(self.states), 1))
+
+    def by_tag(self, table: Floats, axis: int) -> Floats:
+        """Sums over the states of each tag."""
+        return np.asarray(np.add.reduceat(table, self.states, axis=axis))
 
 
-def count_states(corpus: TaggedCorpus, states: Longs, state_of: Longs) -> RefinedCounts:
+def count_states(corpus: TaggedCorpus, states: Int64s, state_of: Int64s) -> RefinedCounts:
     """Counts when every token has a state, told by its place among the states of its tag."""
     z, edge = states[corpus.tags] + state_of, int(states[-1])
     firsts, lasts = corpus.sentences.offsets[:-1], corpus.sentences.offsets[1:] - 1
@@ -103,56 +91,47 @@ def count_states(corpus: TaggedCorpus, states: Longs, state_of: Longs) -> Refine
     keys = np.append(before * (edge + 1) + z, z[lasts] * (edge + 1) + edge)
     shape = (len(corpus.pair_keys), int(np.diff(states).max()))
     moves = np.bincount(keys, minlength=(edge + 1) ** 2).reshape(edge + 1, edge + 1).astype(float)
-    rows = corpus.pairs.astype(np.int64) * shape[1] + state_of
-    memberships = np.bincount(rows, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+    places = corpus.pairs.astype(np.int64) * shape[1] + state_of
+    memberships = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
     return RefinedCounts(states, moves, memberships)
 
 
-def estimate(corpus: TaggedCorpus, counts: RefinedCounts, shrinkage: Shrinkage) -> RefinedTags:
+def estimate(corpus: TaggedCorpus, counts: RefinedCounts, shrinkage: Shrinkage = USUAL) -> RefinedTags:
     """The M-step: shrunk relative frequencies."""
-    edge = int(counts.states[-1])
-    moves = shrunk_moves(counts.moves, counts.states, shrinkage)
-    words, classes = shrunk_ratios(corpus, counts.memberships, counts.states, shrinkage)
+    edge, moves = int(counts.states[-1]), shrunk_moves(counts, shrinkage)
+    words, classes = shrunk_ratios(corpus, counts, shrinkage)
+    transitions = np.ascontiguousarray(moves[:edge, :edge])
     return RefinedTags(
-        counts.states,
-        moves[edge, :edge].copy(),
-        np.ascontiguousarray(moves[:edge, :edge]),
-        moves[:edge, edge].copy(),
-        words,
-        classes,
+        counts.states, moves[edge, :edge].copy(), transitions, moves[:edge, edge].copy(), words, classes
     )
 
 
-def shrunk_moves(moves: Array, states: Longs, shrinkage: Shrinkage) -> Array:
+def shrunk_moves(counts: RefinedCounts, shrinkage: Shrinkage) -> Floats:
     """p(z' | z), with the edge as a tag of one state."""
-    starts = np.append(states[:-1], states[-1])
-    tag_of = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(moves))))
-    by_tag = np.add.reduceat(moves, starts, axis=0)
-    bigrams = np.add.reduceat(by_tag, starts, axis=1)
-    arrivals = bigrams.sum(axis=0) + 1e-3
-    bigrams = _mixed(bigrams, arrivals / arrivals.sum(), shrinkage.bigram)
-    within = moves.sum(axis=0) + 1e-3
-    within /= np.bincount(tag_of, within)[tag_of]
-    coarse = _mixed(by_tag, bigrams[:, tag_of] * within, shrinkage.tag)
-    fine = _mixed(moves, coarse[tag_of], shrinkage.state)
-    return np.asarray(fine)
+    moves, tag_of = counts.moves, counts.tag_of
+    from_tags = counts.by_tag(moves, 0)
+    bigrams = counts.by_tag(from_tags, 1)
+    arrivals, sizes = normalized(bigrams.sum(axis=0) + _UNSEEN), moves.sum(axis=0) + _UNSEEN
+    within = sizes / np.bincount(tag_of, sizes)[tag_of]
+    levels = [
+        Level(bigrams, shrinkage.bigram),
+        Level(from_tags, shrinkage.tag, lambda tags: tags[:, tag_of] * within),
+        Level(moves, shrinkage.state, rows(tag_of)),
+    ]
+    return chain(arrivals, levels)[-1]
 
 
-def shrunk_ratios(
-    corpus: TaggedCorpus, memberships: Array, states: Longs, shrinkage: Shrinkage
-) -> tuple[Ratios, Ratios]:
+def shrunk_ratios(corpus: TaggedCorpus, counts: RefinedCounts, shrinkage: Shrinkage) -> tuple[Ratios, Ratios]:
     """p(z | x, t) / p(z | t) of words, and the same of classes of words."""
-    tags = corpus.pair_tags
-    real = np.arange(memberships.shape[1]) < np.diff(states)[:, None]
-    by_tag = np.zeros(real.shape)
-    np.add.at(by_tag, tags, memberships)
-    by_tag = (by_tag + 1e-3) * real
-    by_tag /= by_tag.sum(axis=1, keepdims=True)
+    memberships, tags = counts.memberships, corpus.pair_tags
+    real = np.arange(memberships.shape[1]) < np.diff(counts.states)[:, None]
     keys, places = np.unique(corpus.class_keys, return_inverse=True)
-    by_class = np.zeros((len(keys), memberships.shape[1]))
-    np.add.at(by_class, places, memberships)
-    by_class = _mixed(by_class, by_tag[keys % len(real)], shrinkage.word_class)
-    by_word = _mixed(memberships, by_class[places], shrinkage.word)
+    by_tag = normalized((_summed(memberships, tags, len(real)) + _UNSEEN) * real)
+    levels = [
+        Level(_summed(memberships, places, len(keys)), shrinkage.word_class, rows(keys % len(real))),
+        Level(memberships, shrinkage.word, rows(places)),
+    ]
+    by_class, by_word = chain(by_tag, levels)
     floor = np.where(real, by_tag, 1.0)
     return (
         Ratios(corpus.pair_keys, by_word / floor[tags]),
@@ -160,82 +139,192 @@ def shrunk_ratios(
     )
 
 
-def _mixed(counts: Array, coarse: Array, strength: float) -> Array:
-    totals: Array = counts.sum(axis=1, keepdims=True)
-    return (counts + strength * coarse) / (totals + strength)
+def _summed(table: Floats, groups: Int64s, n_groups: int) -> Floats:
+    """Sums of the rows of each group."""
+    shape = (n_groups, len(groups))
+    ones = sparse.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
+    return np.asarray(ones @ table)
 
 
 def expectations(corpus: TaggedCorpus, model: RefinedTags) -> tuple[RefinedCounts, float]:
     """The E-step: expected counts, and the log-likelihood of tags given words up to a constant."""
     edge = model.n_states
     moves = np.zeros((edge + 1, edge + 1))
-    moves[:edge, :edge], moves[edge, :edge], moves[:edge, edge] = (
-        model.transitions,
-        model.initial,
-        model.final,
-    )
-    offsets, ratios = corpus.sentences.offsets, model.by_word.values
-    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], _SHARDS + 1)[1:-1])
+    moves[:edge, :edge], moves[edge, :edge] = model.transitions, model.initial
+    moves[:edge, edge] = model.final
+    tokens = Tokens(corpus.sentences.offsets, corpus.tags, corpus.pairs)
+    given = GivenTags(model.states, moves, model.by_word.values)
+    cuts = np.searchsorted(tokens.offsets, np.linspace(0, tokens.offsets[-1], _SHARDS + 1)[1:-1])
     ends = np.concatenate([[0], cuts, [len(corpus.sentences)]])
 
-    def task(shard: int) -> tuple[Array, Array, float]:
-        expected, memberships = np.zeros_like(moves), np.zeros_like(ratios)
-        log = refined_expectations(
-            offsets, ends[shard], ends[shard + 1], corpus.tags, corpus.pairs,
-            model.states, moves, ratios, expected, memberships,
-        )  # fmt: skip
+    def task(shard: int) -> tuple[Floats, Floats, float]:
+        expected, memberships = np.zeros_like(moves), np.zeros_like(given.ratios)
+        log = refined_expectations(tokens, ends[shard], ends[shard + 1], given, expected, memberships)
         return expected, memberships, log
 
-    parts = thread_map(task, range(_SHARDS))
-    total = RefinedCounts(model.states, sum(p[0] for p in parts), sum(p[1] for p in parts))  # type: ignore[arg-type]
-    return total, float(sum(p[2] for p in parts))
+    first, *others = thread_map(task, range(_SHARDS))
+    for expected, memberships, _ in others:
+        first[0][:] += expected
+        first[1][:] += memberships
+    return RefinedCounts(model.states, *first[:2]), first[2] + sum(log for _, _, log in others)
 
 
-def refine(
-    corpus: TaggedCorpus,
-    start: RefinedCounts,
-    n_iterations: int,
-    shrinkage: Shrinkage,
-    pace: float = 1.0,
-    begin: Shrinkage | None = None,
-    watch: Callable[[RefinedTags, float], None] | None = None,
-) -> RefinedTags:
-    """EM from counts of states; `watch` sees each model with the likelihood of the one before.
-
-    `begin` shrinks the counts of the start, where that is not to be as later. At a `pace` above 1 all steps
-    but the last are over-relaxed.
-    """
-    model = estimate(corpus, start, begin or shrinkage)
-    for number in range(n_iterations):
-        counts, log = expectations(corpus, model)
-        found = estimate(corpus, counts, shrinkage)
-        model = overshot(found, model, pace) if pace != 1.0 and number + 1 < n_iterations else found
-        if watch is not None:
-            watch(model, log)
-    return model
-
-
-def overshot(found: RefinedTags, before: RefinedTags, pace: float) -> RefinedTags:
-    """Over-relaxed EM (Salakhutdinov and Roweis 2003): found^pace before^(1 - pace), normalised."""
-    final, transitions, initial = (
-        _beyond(new, old, pace)
-        for new, old in (
-            (found.final, before.final),
-            (found.transitions, before.transitions),
-            (found.initial, before.initial),
-        )
+def em_problem(corpus: TaggedCorpus, shrinkage: Shrinkage = USUAL) -> Problem[RefinedTags, RefinedCounts]:
+    """EM of states with the tags given."""
+    return Problem(
+        lambda model: expectations(corpus, model),
+        lambda counts: estimate(corpus, counts, shrinkage),
+        n_items=corpus.sentences.n_words,
+        name="refining tags",
     )
+
+
+def climb(
+    corpus: TaggedCorpus,
+    start: RefinedTags,
+    n_iterations: int,
+    step: Step[RefinedTags, RefinedCounts] = plain,
+    shrinkage: Shrinkage = USUAL,
+    progress: Progress = silent,
+) -> Climb[RefinedTags, RefinedCounts]:
+    """So many iterations of EM."""
+    begun = Climb.begin(em_problem(corpus, shrinkage), start, step)
+    return begun.run(n_iterations, NEVER, progress=progress)
+
+
+def over_relaxed(pace: float = PACE) -> Step[RefinedTags, RefinedCounts]:
+    """Steps that go further than their own; the last model of a climb is not extrapolated."""
+    return hastened(extrapolation(_probabilities, _rebuilt, np.inf), pace)
+
+
+def _probabilities(model: RefinedTags) -> list[Floats]:
+    return [model.initial, model.transitions, model.final, model.by_word.values]
+
+
+def _rebuilt(model: RefinedTags, arrays: Sequence[Floats]) -> RefinedTags:
+    initial, transitions, final, ratios = arrays
     mass = transitions.sum(axis=1) + final
-    words = _beyond(found.by_word.values, before.by_word.values, pace)
     return replace(
-        found,
+        model,
         initial=initial / initial.sum(),
         transitions=transitions / mass[:, None],
         final=final / mass,
-        by_word=Ratios(found.by_word.keys, words),
+        by_word=Ratios(model.by_word.keys, ratios),
     )
 
 
-def _beyond(found: Array, before: Array, pace: float) -> Array:
-    ratio = np.divide(found, before, out=np.ones_like(found), where=before > 0)
-    return np.asarray(found * ratio ** (pace - 1.0))
+def spectral_refinement(
+    corpus: TaggedCorpus,
+    n_states: int,
+    n_iterations: int,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> RefinedTags:
+    """Clusters, and a few over-relaxed iterations of EM from them."""
+    counts = spectral_start(corpus, n_states, rng)
+    start = estimate(corpus, softened(corpus, counts, CERTAINTY) if n_iterations else counts)
+    return climb(corpus, start, n_iterations, over_relaxed(), progress=progress).latest
+
+
+def random_refinement(
+    corpus: TaggedCorpus,
+    n_states: int,
+    n_iterations: int,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+) -> RefinedTags:
+    """States by chance, and many iterations of EM."""
+    start = estimate(corpus, random_start(corpus, n_states, rng), USUAL.softer())
+    return climb(corpus, start, n_iterations, progress=progress).latest
+
+
+def state_starts(corpus: TaggedCorpus, n_states: int, tokens_per_state: int = TOKENS_PER_STATE) -> Int64s:
+    """How many states each tag may have: at most `n_states`, and one for so many tokens."""
+    counts = np.bincount(corpus.tags, minlength=corpus.lexicon.n_tags)
+    sizes = np.clip(counts // tokens_per_state, 1, n_states)
+    return np.append(0, np.cumsum(sizes)).astype(np.int64)
+
+
+def random_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
+    """Every token in a state of its tag by chance."""
+    states = state_starts(corpus, n_states)
+    sizes = np.diff(states)[corpus.tags]
+    return count_states(corpus, states, (rng.random(len(sizes)) * sizes).astype(np.int64))
+
+
+def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
+    """States are clusters of tokens in the spectral space, tag by tag."""
+    space = TokenSpace.of(corpus)
+    limits = np.diff(state_starts(corpus, n_states))
+    state_of, sizes = np.zeros(len(corpus.tags), dtype=np.int64), np.ones(len(limits), dtype=np.int64)
+    for tag, tokens in enumerate(rows_by_group(corpus.tags, len(limits))):
+        if limits[tag] > 1:
+            state_of[tokens] = sampled_clusters(space, tokens, int(limits[tag]), rng)
+            sizes[tag] = state_of[tokens].max() + 1
+    return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of)
+
+
+def sampled_clusters(space: TokenSpace, tokens: Int64s, n: int, rng: np.random.Generator) -> Int64s:
+    """k-means on a sample of the tokens, and the nearest centre for every token."""
+    drawn = tokens[rng.permutation(len(tokens))[: TOKENS_PER_CLUSTER * n]]
+    centres = k_means(space.points(drawn), n, rng).centres
+    return np.unique(space.nearest(tokens, centres), return_inverse=True)[1]
+
+
+@dataclass(frozen=True, eq=False)
+class TokenSpace:
+    """Where tokens stand: one row of each table side by side, `rows` says which."""
+
+    tables: tuple[Floats, ...]  # of pairs of word and tag, of classes of pasts, of classes of futures
+    rows: tuple[Int64s, ...]
+
+    @classmethod
+    def of(cls, corpus: TaggedCorpus) -> TokenSpace:
+        words = corpus.words_or_classes(LEAST_WORD)
+        contexts = TagContexts.of(words, corpus.tags, corpus.sentences.offsets)
+        found = correlate(contexts.matrix, DIMENSIONS).without_constant()
+        pasts, futures = found.left(1.0), found.right(1.0)
+        gaps, pairs = contexts.token_gaps, corpus.pairs.astype(np.int64)
+        before, after = contexts.past[gaps], contexts.future[gaps + 1]
+        met = (_mean_places(corpus, before, pasts), _mean_places(corpus, after, futures))
+        return cls((np.hstack(met), OWN * pasts, OWN * futures), (pairs, before, after))
+
+    def points(self, tokens: Int64s) -> Floats:
+        return np.hstack([table[at[tokens]] for table, at in zip(self.tables, self.rows, strict=True)])
+
+    def nearest(self, tokens: Int64s, centres: Floats) -> Int64s:
+        """The nearest centre of each token; distances are sums over the tables, and tables are short."""
+        ends = np.cumsum([table.shape[1] for table in self.tables])[:-1]
+        pieces = np.split(centres, ends, axis=1)
+        scores = -0.5 * (centres**2).sum(axis=1) + sum(
+            (table @ piece.T)[at[tokens]]
+            for table, piece, at in zip(self.tables, pieces, self.rows, strict=True)
+        )
+        return np.asarray(np.argmax(scores, axis=1))
+
+
+def _mean_places(corpus: TaggedCorpus, classes: Int64s, table: Floats) -> Floats:
+    """The mean row of each pair of word and tag, shrunk towards that of its class of words and tag."""
+    n_pairs, entries = len(corpus.pair_keys), (np.ones(len(classes)), (corpus.pairs, classes))
+    sums = np.asarray(sparse.csr_array(entries, shape=(n_pairs, len(table))) @ table)
+    totals = np.bincount(corpus.pairs, minlength=n_pairs).astype(float)
+    keys, class_of = np.unique(corpus.class_keys, return_inverse=True)
+    means = _summed(sums, class_of, len(keys)) / np.bincount(class_of, totals)[:, None]
+    return towards(sums, means[class_of], PULL, totals=totals[:, None])
+
+
+def softened(corpus: TaggedCorpus, counts: RefinedCounts, certainty: float) -> RefinedCounts:
+    """A share of the counts stays; the rest is spread over the states of each tag by their size."""
+    states, tag_of = counts.states, counts.tag_of
+    bigrams = counts.by_tag(counts.by_tag(counts.moves, 0), 1)
+    sizes = counts.moves.sum(axis=0)
+    within = sizes / np.bincount(tag_of, sizes)[tag_of]
+    moves = bigrams[np.ix_(tag_of, tag_of)] * within[:, None] * within
+    by_tag = np.zeros((corpus.lexicon.n_tags, counts.memberships.shape[1]))
+    by_tag[tag_of[:-1], np.arange(len(within) - 1) - states[tag_of[:-1]]] = within[:-1]
+    spread = counts.memberships.sum(axis=1, keepdims=True) * by_tag[corpus.pair_tags]
+    return RefinedCounts(
+        states,
+        certainty * counts.moves + (1 - certainty) * moves,
+        certainty * counts.memberships + (1 - certainty) * spread,
+    )

@@ -11,47 +11,43 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.parallel import thread_map
-from sigmastar.taggers.kernels.chains import chain_marginals, pairs_within
+from sigmastar.taggers.kernels.chains import Chain, Lattice, Marginals, chain_marginals, pairs_within
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
-_TOKENS_A_SHARD = 4096
+_TOKENS_PER_SHARD = 4096
 
 
 @dataclass(frozen=True, eq=False)
 class TagLattice:
     """Sentences over types of words; candidates of type x are `starts[x]:starts[x + 1]` of `tags`."""
 
-    offsets: Longs
-    types: Codes
-    starts: Longs
-    tags: Codes
-    chances: Array  # of each candidate, the probability that the word alone gives it
+    offsets: Int64s
+    types: Int32s
+    starts: Int64s
+    tags: Int32s
+    chances: Floats  # of each candidate, the probability that the word alone gives it
 
     @cached_property
-    def n_candidates(self) -> Longs:
+    def n_candidates(self) -> Int64s:
         """Of every token."""
         return np.diff(self.starts)[self.types]
 
     @cached_property
-    def token_starts(self) -> Longs:
+    def token_starts(self) -> Int64s:
         return np.append(0, np.cumsum(self.n_candidates))
 
     @cached_property
-    def block_starts(self) -> Longs:
+    def block_starts(self) -> Int64s:
         """Where the pairs of candidates (of the token before, of this one) begin; first tokens have none."""
         counts = self.n_candidates
         sizes = np.append(0, counts[:-1]) * counts
-        sizes[self.offsets[:-1][np.diff(self.offsets) > 0]] = 0
+        sizes[self.is_first] = 0
         return np.append(0, np.cumsum(sizes))
 
     @cached_property
-    def candidate_of(self) -> Longs:
+    def candidate_of(self) -> Int64s:
         """Of every token and candidate, the number of the candidate among those of its type."""
         n = self.n_candidates
         return np.arange(self.token_starts[-1]) + np.repeat(
@@ -59,7 +55,7 @@ class TagLattice:
         )
 
     @cached_property
-    def likeliest(self) -> Codes:
+    def likeliest(self) -> Int32s:
         """Of each type the candidate of largest chance."""
         if len(self.starts) == 1:
             return np.zeros(0, dtype=np.int32)
@@ -69,9 +65,21 @@ class TagLattice:
         return self.tags[hits[np.unique(types, return_index=True)[1]]]
 
     @property
-    def token_of(self) -> Longs:
+    def token_of(self) -> Int64s:
         """Of every token and candidate, the token."""
         return np.repeat(np.arange(len(self.types)), self.n_candidates)
+
+    @cached_property
+    def is_first(self) -> Flags:
+        """Of every token, whether it begins a sentence."""
+        found = np.zeros(len(self.types), dtype=bool)
+        found[self.offsets[:-1][np.diff(self.offsets) > 0]] = True
+        return found
+
+    @cached_property
+    def arrays(self) -> Lattice:
+        """What kernels take."""
+        return Lattice(self.offsets, self.types, self.starts, self.tags, self.token_starts, self.block_starts)
 
     @property
     def n_sentences(self) -> int:
@@ -79,7 +87,7 @@ class TagLattice:
 
     def shards(self) -> list[tuple[int, int]]:
         """Runs of sentences of a few thousand tokens."""
-        cuts = np.searchsorted(self.offsets, np.arange(0, int(self.offsets[-1]), _TOKENS_A_SHARD))
+        cuts = np.searchsorted(self.offsets, np.arange(0, int(self.offsets[-1]), _TOKENS_PER_SHARD))
         ends = np.unique(np.append(cuts, self.n_sentences))
         return list(zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True))
 
@@ -91,30 +99,28 @@ class TagLattice:
         """Run a kernel that writes into shared tables on every shard, on all threads allowed."""
         thread_map(lambda shard: task(*shard), self.shards())
 
-    def chain(self, firsts: Array, arrows: Array) -> TagMarginals:
+    def chain(self, firsts: Floats, arrows: Floats) -> TagMarginals:
         """Marginals of the chain whose log-weights are `firsts` at candidates and `arrows` between them."""
-        found = self.empty()
-
-        def task(low: int, high: int) -> None:
-            chain_marginals(
-                self.offsets, low, high, self.token_starts, self.block_starts,
-                firsts, arrows, found.unigrams, found.bigrams, found.logs,
-            )  # fmt: skip
-
-        self.each_shard(task)
+        found, chain = self.empty(), Chain(firsts, arrows)
+        self.each_shard(lambda low, high: chain_marginals(self.arrays, low, high, chain, found.arrays))
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class TagMarginals:
-    """mu(i, a) and mu(i, a, b) on a lattice, flat, and the logarithm of each sentence's normaliser."""
+    """mu(i, a) and mu(i, a, b) on a lattice, flat, and the logarithm of each sentence's normalizer."""
 
     lattice: TagLattice
-    unigrams: Array
-    bigrams: Array
-    logs: Array
+    unigrams: Floats
+    bigrams: Floats
+    logs: Floats
 
-    def dense(self, n_tags: int) -> Array:
+    @property
+    def arrays(self) -> Marginals:
+        """What kernels fill."""
+        return Marginals(self.unigrams, self.bigrams, self.logs)
+
+    def dense(self, n_tags: int) -> Floats:
         """Unigram marginals as a table, tokens x tags."""
         lattice = self.lattice
         table = np.zeros((len(lattice.types), n_tags))
@@ -127,9 +133,9 @@ class GuidedLattice:
     """The candidates to which a guide gives at least some mass."""
 
     whole: TagMarginals  # of the guide
-    kept: Longs  # flat over tokens and candidates, those that are left
+    kept: Int64s  # flat over tokens and candidates, those that are left
     narrow: TagLattice  # of these alone; every token is its own type
-    rows: Longs  # of each of them, the candidate of its type
+    rows: Int64s  # of each of them, the candidate of its type
 
     @classmethod
     def of(cls, guide: TagMarginals, least: float) -> GuidedLattice:
@@ -142,7 +148,7 @@ class GuidedLattice:
         return cls(guide, kept, narrow, rows)
 
     @cached_property
-    def pairs(self) -> Longs:
+    def pairs(self) -> Int64s:
         """Flat over pairs of candidates of neighbours, those with both ends left."""
         lattice = self.whole.lattice
         is_kept = np.zeros(len(self.whole.unigrams), dtype=bool)

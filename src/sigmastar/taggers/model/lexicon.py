@@ -16,17 +16,13 @@ from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.data.word_features import SEPARATOR, word_classes, word_features
 from sigmastar.taggers.model.lattice import TagLattice
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +33,10 @@ class TagLexicon:
     words: tuple[str, ...]  # symbols, where other columns are observed
     counts: sparse.csr_array  # words x tags
     features: tuple[str, ...]
-    weights: Array  # features + 1 (the constant) x tags
+    weights: Floats  # features + 1 (the constant) x tags
     classes: tuple[str, ...]
-    guessed: Array  # what looks say of each known word, words x tags
-    class_of: Codes  # of each known word
+    guessed: Floats  # what looks say of each known word, words x tags
+    class_of: Int32s  # of each known word
     shrinkage: float
     least: float  # candidates below this probability are dropped
 
@@ -55,13 +51,13 @@ class TagLexicon:
 
     @cached_property
     def parts(self) -> tuple[dict[str, int], ...]:
-        """Codes of the words alone, and of what stands in each observed column."""
+        """Int32s of the words alone, and of what stands in each observed column."""
         if not self.n_observed:
             return (self.word_codes,)
         columns = zip(*(symbol.split(SEPARATOR) for symbol in self.words), strict=True)
         return tuple(places_of(list(dict.fromkeys(column))) for column in columns)
 
-    def part_codes(self, types: Sequence[str], number: int) -> Longs:
+    def part_codes(self, types: Sequence[str], number: int) -> Int64s:
         """Of each symbol the code of its word (0) or of an observed column (from 1), -1 if it is unknown."""
         if not self.n_observed:
             return self.codes(types).astype(np.int64)
@@ -77,16 +73,16 @@ class TagLexicon:
         return places_of(self.features)
 
     @cached_property
-    def prior(self) -> Array:
+    def prior(self) -> Floats:
         """p(t) on the words learned from."""
         total = np.asarray(self.counts.sum(axis=0), dtype=np.float64).ravel()
         return total / float(total.sum())
 
-    def codes(self, types: Sequence[str]) -> Codes:
+    def codes(self, types: Sequence[str]) -> Int32s:
         """The code of each word, -1 if it is unknown."""
         return np.fromiter(map(self.word_codes.get, types, repeat(-1)), np.int32, count=len(types))
 
-    def class_codes(self, types: Sequence[str]) -> Codes:
+    def class_codes(self, types: Sequence[str]) -> Int32s:
         """The narrowest class of each word."""
         codes = self.codes(types)
         found = self.class_of[np.maximum(codes, 0)].copy()
@@ -94,7 +90,7 @@ class TagLexicon:
         found[strange] = narrowest_classes([types[i] for i in strange.tolist()], self.classes)
         return found
 
-    def guesses(self, types: Sequence[str]) -> Array:
+    def guesses(self, types: Sequence[str]) -> Floats:
         """p'(t | x) from what each word looks like."""
         codes = self.codes(types)
         found = self.guessed[np.maximum(codes, 0)]
@@ -102,11 +98,11 @@ class TagLexicon:
         found[strange] = guess([types[i] for i in strange.tolist()], self.feature_codes, self.weights)
         return found
 
-    def distributions(self, types: Sequence[str]) -> Array:
+    def distributions(self, types: Sequence[str]) -> Floats:
         """p(t | x) of each word."""
         codes, guessed = self.codes(types), self.guesses(types)
         counts = self.counts[np.maximum(codes, 0)].toarray() * (codes >= 0)[:, None]
-        totals: Array = counts.sum(axis=1, keepdims=True)
+        totals: Floats = counts.sum(axis=1, keepdims=True)
         return (counts + self.shrinkage * guessed) / (totals + self.shrinkage)
 
     def lattice(self, sentences: TaggedSentences, with_gold: bool = False) -> TagLattice:
@@ -127,8 +123,8 @@ class TagLexicon:
             sentences.offsets, sentences.type_codes, starts, tags.astype(np.int32), chances[rows, tags]
         )
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays: dict[str, NDArray[Any]] = {
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        arrays: dict[str, Array] = {
             "lexicon.data": self.counts.data.astype(np.float32),
             "lexicon.indices": self.counts.indices.astype(np.int32),
             "lexicon.indptr": self.counts.indptr.astype(np.int64),
@@ -146,44 +142,68 @@ class TagLexicon:
         }
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> TagLexicon:
-        shape = (len(header["words"]), len(header["tags"]))
-        counts = sparse.csr_array(
-            (
-                arrays["lexicon.data"].astype(float),
-                arrays["lexicon.indices"],
-                arrays["lexicon.indptr"].astype(np.int32),
-            ),
-            shape=shape,
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TagLexicon:
+        names = {name: tuple(header[name]) for name in ("tags", "words", "features", "classes")}
+        tags, words, features, classes = names.values()
+        if not all(isinstance(name, str) for row in names.values() for name in row):
+            raise ValueError("tags, words, features and classes of the lexicon must be strings")
+        if not tags or not words or "" not in classes:
+            raise ValueError("the lexicon lacks tags, words, or the class of all words")
+        shape = (len(words), len(tags))
+        data, guessed, weights = (
+            arrays[f"lexicon.{name}"].astype(np.float64) for name in ("data", "guessed", "weights")
         )
-        weights = arrays["lexicon.weights"].astype(float)
-        if weights.shape != (len(header["features"]) + 1, shape[1]):
+        starts, indices = (arrays[f"lexicon.{name}"].astype(np.int64) for name in ("indptr", "indices"))
+        class_of = arrays["lexicon.class_of"].astype(np.int32)
+        require_rows(starts, indices, shape, "counts of the lexicon")
+        if (
+            len(data) != len(indices)
+            or guessed.shape != shape
+            or data.min(initial=0.0) < 0
+            or not data.sum() > 0
+        ):
+            raise ValueError("the counts of the lexicon do not fit its words and tags")
+        if weights.shape != (len(features) + 1, shape[1]):
             raise ValueError("the weights of the lexicon do not fit its features")
-        return cls(
-            tuple(header["tags"]),
-            tuple(header["words"]),
-            counts,
-            tuple(header["features"]),
-            weights,
-            tuple(header["classes"]),
-            arrays["lexicon.guessed"].astype(float),
-            arrays["lexicon.class_of"],
-            float(header["shrinkage"]),
-            float(header["least"]),
-        )
+        require_within(class_of, len(classes), "classes of words")
+        if class_of.shape != shape[:1]:
+            raise ValueError("the classes of words do not fit the words")
+        counts = sparse.csr_array((data, indices.astype(np.int32), starts.astype(np.int32)), shape=shape)
+        numbers = float(header["shrinkage"]), float(header["least"])
+        return cls(tags, words, counts, features, weights, classes, guessed, class_of, *numbers)
 
 
-def guess(types: Sequence[str], places: Mapping[str, int], weights: Array) -> Array:
+def require_within(codes: Array, size: int, what: str) -> None:
+    """Refuse numbers from a model file that lead out of a table."""
+    if codes.ndim != 1 or codes.min(initial=0) < 0 or codes.max(initial=-1) >= size:
+        raise ValueError(f"{what}: numbers must be from 0 to {size - 1}")
+
+
+def require_starts(starts: Array, n_rows: int, what: str) -> None:
+    """Refuse places of rows that do not begin at 0, are too few or too many, or go backwards."""
+    if starts.shape != (n_rows + 1,) or starts[0] != 0 or (np.diff(starts) < 0).any():
+        raise ValueError(f"{what}: {n_rows} rows must begin one after the other, the first at 0")
+
+
+def require_rows(starts: Array, indices: Array, shape: tuple[int, int], what: str) -> None:
+    """Refuse a sparse matrix from a model file that leads out of its arrays."""
+    require_starts(starts, shape[0], what)
+    require_within(indices, shape[1], what)
+    if starts[-1] != len(indices):
+        raise ValueError(f"{what}: the rows end at {starts[-1]}, but there are {len(indices)} entries")
+
+
+def guess(types: Sequence[str], places: Mapping[str, int], weights: Floats) -> Floats:
     """Softmax of the weights of what words look like; the last row of weights is the constant."""
     return softmax_of(feature_matrix(map(word_features, types), places), weights)
 
 
-def softmax_of(features: sparse.csr_array, weights: Array) -> Array:
+def softmax_of(features: sparse.csr_array, weights: Floats) -> Floats:
     scores = np.asarray(features @ weights[:-1]) + weights[-1]
     return np.asarray(special.softmax(scores, axis=1)) if len(scores) else scores
 
 
-def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Codes:
+def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Int32s:
     """The place among `classes` of the narrowest class of each word."""
     places = places_of(classes)
     found = (next(places[name] for name in word_classes(word) if name in places) for word in types)

@@ -8,26 +8,23 @@ together, and the same behind the gap. Quattoni, Balle, Carreras and Globerson (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.taggers.counts.features import TemplateFeatures, TokenViews, View, joined
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
+from sigmastar.taggers.data.features import TemplateFeatures, TokenViews, View, joined, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.data.word_features import word_features
-from sigmastar.taggers.kernels.scores import margin_scores
+from sigmastar.taggers.kernels.chains import Chain
+from sigmastar.taggers.kernels.margin import MarginWeights, TokenFeatures, margin_scores
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
-from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of
+from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of, require_rows
 from sigmastar.taggers.model.refined import Ratios
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
 KIND = "max-margin"
 
 
@@ -38,46 +35,31 @@ class MarginTags:
     templates: TemplateFeatures
     names: tuple[str, ...]
     looks: sparse.csr_array  # known words x names
-    weights: NDArray[np.float32]
-    arrows: Array
-    classes: Longs  # sorted word x n_tags + tag of the frequent pairs; their rows of L, R follow the tags'
-    left: Array
-    right: Array
+    weights: Singles
+    arrows: Floats
+    classes: Int64s  # sorted word x n_tags + tag of the frequent pairs; their rows of L, R follow the tags'
+    left: Floats
+    right: Floats
 
     @cached_property
     def name_codes(self) -> dict[str, int]:
         return places_of(self.names)
 
-    def candidate_classes(self, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Codes:
-        """The row of L and of R of every candidate of every type."""
-        return hankel_classes(self.classes, lexicon, types, lattice)
-
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
-        return lattice.chain(*self.potentials(lexicon, sentences, lattice))
-
-    def potentials(
-        self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice
-    ) -> tuple[Array, Array]:
-        """Scores of candidates and of pairs of them, flat."""
-        codes = self.templates.codes(token_views(lexicon, sentences, lattice).templates())
-        starts, features = with_looks(codes, self.looks, self.name_codes, lexicon, sentences)
-        first_look = self.templates.n_features
-        classes = self.candidate_classes(lexicon, sentences.types, lattice)
-        firsts, arrows = np.zeros(int(lattice.token_starts[-1])), np.zeros(int(lattice.block_starts[-1]))
+        columns = token_views(lexicon, sentences, lattice).templates()
+        features = token_features(self.templates, columns, self.looks, self.name_codes, lexicon, sentences)
+        classes = hankel_classes(self.classes, lexicon, sentences.types, lattice)
+        scores = Chain(np.zeros(int(lattice.token_starts[-1])), np.zeros(int(lattice.block_starts[-1])))
+        weights = MarginWeights(self.weights, self.arrows, self.left, self.right)
 
         def task(low: int, high: int) -> None:
-            margin_scores(
-                lattice.offsets, low, high, lattice.types, lattice.starts, lattice.tags,
-                lattice.token_starts, lattice.block_starts, starts, features, codes.shape[1],
-                first_look, self.weights, self.arrows,
-                classes, self.left, self.right, firsts, arrows,
-            )  # fmt: skip
+            margin_scores(lattice.arrays, low, high, features, classes, weights, scores)
 
         lattice.each_shard(task)
-        return firsts, arrows
+        return lattice.chain(*scores)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays: dict[str, NDArray[Any]] = {
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        arrays: dict[str, Array] = {
             "weights": self.weights,
             "looks": self.looks.indices.astype(np.int32),
             "look_starts": self.looks.indptr.astype(np.int64),
@@ -91,20 +73,26 @@ class MarginTags:
         return arrays, {"kind": KIND, "names": list(self.names)}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> MarginTags:
-        keys = np.split(arrays["keys"], np.cumsum(arrays["key_counts"])[:-1])
-        templates, names = TemplateFeatures(tuple(keys)), tuple(header["names"])
-        if len(arrays["weights"]) != templates.n_features + len(names):
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon) -> MarginTags:
+        sizes, names = arrays["key_counts"].astype(np.int64), tuple(header["names"])
+        if (sizes < 0).any() or sizes.sum() != len(arrays["keys"]):
+            raise ValueError("the features of a tagger do not fit its templates")
+        templates = TemplateFeatures(tuple(np.split(arrays["keys"].astype(np.int64), np.cumsum(sizes)[:-1])))
+        starts, looks = arrays["look_starts"].astype(np.int64), arrays["looks"].astype(np.int32)
+        require_rows(starts, looks, (len(lexicon.words), len(names)), "looks")
+        matrix = sparse.csr_array(
+            (np.ones(len(looks)), looks, starts.astype(np.int32)), shape=(len(lexicon.words), len(names))
+        )
+        weights, n = arrays["weights"].astype(np.float32), lexicon.n_tags
+        arrows, left, right = (arrays[name].astype(np.float64) for name in ("arrows", "left", "right"))
+        classes = arrays["classes"].astype(np.int64)
+        if weights.shape != (templates.n_features + len(names), n):
             raise ValueError("the weights of a tagger do not fit its features")
-        looks = looks_of(arrays["look_starts"], arrays["looks"], len(names))
-        parts = (arrays[name] for name in ("weights", "arrows", "classes", "left", "right"))
-        return cls(templates, names, looks, *parts)
-
-
-def looks_of(starts: Longs, indices: Codes, n_names: int) -> sparse.csr_array:
-    """Which of the names each known word has."""
-    shape = (len(starts) - 1, n_names)
-    return sparse.csr_array((np.ones(len(indices)), indices, starts.astype(np.int32)), shape=shape)
+        if arrows.shape != (n + 1, n + 1) or left.ndim != 2 or left.shape != right.shape:
+            raise ValueError("the moves and the Hankel block of a tagger do not fit its tags")
+        if classes.ndim != 1 or len(left) != n + len(classes):
+            raise ValueError("the Hankel block of a tagger does not fit its classes")
+        return cls(templates, names, matrix, weights, arrows, classes, left, right)
 
 
 def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TokenViews:
@@ -112,7 +100,7 @@ def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLat
     types = sentences.types
     parts = [lexicon.part_codes(types, k) for k in range(1 + lexicon.n_observed)]
 
-    def view(of_types: NDArray[Any], size: int) -> View:
+    def view(of_types: Array, size: int) -> View:
         return View.of(of_types.astype(np.int64)[sentences.type_codes], size, sentences.offsets)
 
     words, *observed = (view(codes, len(names)) for codes, names in zip(parts, lexicon.parts, strict=True))
@@ -120,25 +108,29 @@ def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLat
     return TokenViews(words, classes, view(lattice.likeliest, lexicon.n_tags), tuple(observed))
 
 
-def with_looks(
-    codes: Codes,
+def token_features(
+    templates: TemplateFeatures,
+    columns: Sequence[Int64s],
     looks: sparse.csr_array,
     places: Mapping[str, int],
     lexicon: TagLexicon,
     sentences: TaggedSentences,
-) -> tuple[Longs, Codes]:
-    """Features of tokens by templates, and by the looks of their words: kept ones of words that are known."""
+) -> TokenFeatures:
+    """Features of tokens by templates, and by the looks of their words: kept ones of words that are known.
+
+    Looks are numbered after the features of templates.
+    """
     known = lexicon.codes(sentences.types)
     strange = np.flatnonzero(known < 0)
     found = feature_matrix((word_features(sentences.types[i]) for i in strange.tolist()), places)
     rows = known.copy()
     rows[strange] = looks.shape[0] + np.arange(len(strange))
-    indices = np.concatenate([looks.indices, found.indices])
+    indices = np.concatenate([looks.indices, found.indices]) + np.int32(templates.n_features)
     starts = np.append(looks.indptr, looks.indptr[-1] + found.indptr[1:])
-    return joined(codes, rows[sentences.type_codes], starts, indices)
+    return TokenFeatures(*joined(templates.codes(columns), rows[sentences.type_codes], starts, indices))
 
 
-def hankel_classes(classes: Longs, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Codes:
+def hankel_classes(classes: Int64s, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Int32s:
     """Of every candidate: its tag, or n_tags + the place of (word, tag) among the frequent pairs."""
     words = np.repeat(lexicon.codes(types).astype(np.int64), np.diff(lattice.starts))
     at, known = Ratios(classes, np.zeros((0, 0))).find(

@@ -3,7 +3,7 @@
     p(x, z) = p(z_1) prod p(z_i | z_{i-1}) p(x_i | z_i) p(end | z_L)
     p(x | z) prop. to p(t | x) / p(t) r(x, z)
 
-with t the tag of z and r(x, z) = p(z | x, t) / p(z | t). One state a tag is a bigram tagger; with the tag
+with t the tag of z and r(x, z) = p(z | x, t) / p(z | t). One state per tag is a bigram tagger; with the tag
 before as the state it is a trigram tagger. What words say of states goes by word and tag, where both were
 met together, else by the class of the word and the tag, else nothing (r = 1).
 """
@@ -14,26 +14,38 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Flags, Floats, Int64s
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.kernels.refined import refined_marginals
+from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
 from sigmastar.taggers.model.lattice import GuidedLattice, TagLattice, TagMarginals
-from sigmastar.taggers.model.lexicon import TagLexicon
+from sigmastar.taggers.model.lexicon import TagLexicon, require_starts
 
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 KIND = "refined"
+LEAST = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
 class Ratios:
-    """r by keys (row of the word or class) x n_tags + tag, sorted; a row of states each."""
+    """r by keys (row of the word or class) x n_tags + tag, sorted; one row of states per key."""
 
-    keys: Longs
-    values: Array
+    keys: Int64s
+    values: Floats
 
-    def find(self, keys: Longs) -> tuple[Longs, NDArray[np.bool_]]:
+    @classmethod
+    def from_parts(cls, arrays: dict[str, Array], kind: str, width: int) -> Ratios:
+        """The ratios of a model file, of words or of classes."""
+        keys, values = (arrays[f"{kind}_{name}"] for name in ("keys", "ratios"))
+        if (
+            keys.ndim != 1
+            or values.ndim != 2
+            or len(values) != len(keys)
+            or (len(keys) and values.shape[1] != width)
+        ):
+            raise ValueError(f"the ratios by {kind} of a refined tagger do not fit its states")
+        return cls(keys.astype(np.int64), values.astype(np.float64))
+
+    def find(self, keys: Int64s) -> tuple[Int64s, Flags]:
         """The place of each key, and whether it is there."""
         at = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
         return at, self.keys[at] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
@@ -43,19 +55,19 @@ class Ratios:
 class RefinedTags:
     """Moves between states; states of tag t are `states[t]:states[t + 1]`."""
 
-    states: Longs
-    initial: Array
-    transitions: Array
-    final: Array
+    states: Int64s
+    initial: Floats
+    transitions: Floats
+    final: Floats
     by_word: Ratios
     by_class: Ratios
-    least: float = 1e-4  # states below this share of the belief lead nowhere; 0 is exact, and slower
+    least: float = LEAST  # states below this share of the belief lead nowhere; 0 is exact, and slower
 
     @property
     def n_states(self) -> int:
         return int(self.states[-1])
 
-    def emissions(self, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Array:
+    def emissions(self, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Floats:
         """p(t | x) / p(t) r(x, z) of every candidate of every type, candidates x states of its tag."""
         width, n_tags = int(np.diff(self.states).max()), lexicon.n_tags
         type_of = np.repeat(np.arange(len(types)), np.diff(lattice.starts))
@@ -83,23 +95,19 @@ class RefinedTags:
         emissions = self.emissions(lexicon, sentences.types, guide.whole.lattice)
         return guide.filled(self._marginals(guide.narrow, emissions, guide.rows))
 
-    def _marginals(self, lattice: TagLattice, emissions: Array, rows: Longs) -> TagMarginals:
-        found = lattice.empty()
+    def _marginals(self, lattice: TagLattice, emissions: Floats, rows: Int64s) -> TagMarginals:
+        found, words = lattice.empty(), Emissions(emissions, rows)
         backwards = np.ascontiguousarray(self.transitions.T)
+        moves = Moves(self.states, self.initial, self.transitions, backwards, self.final, self.least)
 
         def task(low: int, high: int) -> None:
-            refined_marginals(
-                lattice.offsets, low, high, lattice.types, lattice.starts, lattice.tags,
-                lattice.token_starts, lattice.block_starts, emissions, rows, self.states,
-                self.initial, self.transitions, backwards, self.final,
-                found.unigrams, found.bigrams, found.logs, self.least,
-            )  # fmt: skip
+            refined_marginals(lattice.arrays, low, high, moves, words, found.arrays)
 
         lattice.each_shard(task)
         return found
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays: dict[str, NDArray[Any]] = {
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        arrays: dict[str, Array] = {
             "states": self.states,
             "initial": self.initial,
             "transitions": self.transitions.astype(np.float32),
@@ -109,18 +117,16 @@ class RefinedTags:
             "class_keys": self.by_class.keys,
             "class_ratios": self.by_class.values.astype(np.float32),
         }
-        return arrays, {"kind": KIND}
+        return arrays, {"kind": KIND, "least": self.least}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> RefinedTags:
-        transitions = arrays["transitions"].astype(float)
-        if transitions.shape != (int(arrays["states"][-1]),) * 2:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon) -> RefinedTags:
+        states = arrays["states"].astype(np.int64)
+        require_starts(states, lexicon.n_tags, "states")
+        edges = tuple(arrays[name].astype(np.float64) for name in ("initial", "transitions", "final"))
+        z, width = int(states[-1]), int(np.diff(states).max())
+        if np.diff(states).min() < 1 or [edge.shape for edge in edges] != [(z,), (z, z), (z,)]:
             raise ValueError("the moves of a refined tagger do not fit its states")
-        return cls(
-            arrays["states"],
-            arrays["initial"],
-            transitions,
-            arrays["final"],
-            Ratios(arrays["word_keys"], arrays["word_ratios"].astype(float)),
-            Ratios(arrays["class_keys"], arrays["class_ratios"].astype(float)),
-        )
+        initial, transitions, final = edges
+        words, classes = (Ratios.from_parts(arrays, kind, width) for kind in ("word", "class"))
+        return cls(states, initial, transitions, final, words, classes, float(header.get("least", LEAST)))

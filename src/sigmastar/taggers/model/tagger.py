@@ -15,20 +15,18 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.kernels.chains import best_sequences
+from sigmastar.taggers.kernels.chains import Chain, best_sequences
 from sigmastar.taggers.model import margin as margin_tags
 from sigmastar.taggers.model import refined as refined_tags
 from sigmastar.taggers.model import weighted_tagger
 from sigmastar.taggers.model.lattice import GuidedLattice, TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon
 
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
 DECODINGS = ("marginals", "viterbi")
+LEAST = 1e-2
 _FLOOR = 1e-12
 _SENTENCES_AT_ONCE = 4096
 
@@ -40,7 +38,7 @@ class TagModel(Protocol):
         self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice
     ) -> TagMarginals: ...
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]: ...
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]: ...
 
 
 KINDS: dict[str, Any] = {
@@ -58,18 +56,16 @@ class Tagger:
     members: tuple[TagModel, ...]
     weights: tuple[float, ...]
     decoding: str = "marginals"
-    least: float = 1e-2  # refinements pass over tags with less by the features, p^w; 0 is exact, and slower
+    least: float = LEAST  # refinements pass over tags with less by the features, p^w; 0 is exact, and slower
 
     @property
     def tags(self) -> tuple[str, ...]:
         return self.lexicon.tags
 
-    def marginals(self, sentences: TaggedSentences, n_threads: int | None = None) -> TagMarginals:
+    def marginals(self, sentences: TaggedSentences) -> TagMarginals:
         """Marginals of tags and of pairs of neighbouring tags on the candidates of every word."""
-        with limited_threads(n_threads):
-            lattice = self.lexicon.lattice(sentences)
-            found = self._members_marginals(sentences, lattice)
-            return found[0] if len(found) == 1 and self.weights == (1.0,) else product(found, self.weights)
+        found = self._members_marginals(sentences, self.lexicon.lattice(sentences))
+        return found[0] if self.weights == (1.0,) else product(found, self.weights)
 
     def _members_marginals(self, sentences: TaggedSentences, lattice: TagLattice) -> list[TagMarginals]:
         """Of every member; the first one of features guides refinements."""
@@ -94,24 +90,22 @@ class Tagger:
             return []
         return [k for k, member in enumerate(self.members) if isinstance(member, margin_tags.MarginTags)]
 
-    def predict_proba(self, sentences: TaggedSentences, n_threads: int | None = None) -> Array:
+    def predict_proba(self, sentences: TaggedSentences) -> Floats:
         """mu(i, a) as a table, words x tags."""
-        return self.marginals(sentences, n_threads).dense(len(self.tags))
+        return self.marginals(sentences).dense(len(self.tags))
 
-    def predict(self, sentences: TaggedSentences, n_threads: int | None = None) -> list[str]:
+    def predict(self, sentences: TaggedSentences) -> list[str]:
         """The tags of all words, one flat list."""
         names: list[str] = []
         for piece in _pieces(sentences):
-            found = self.marginals(piece, n_threads)
+            found = self.marginals(piece)
             codes = by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]
             names += [self.tags[code] for code in codes.tolist()]
         return names
 
-    def predict_nbest(
-        self, sentences: TaggedSentences, n_best: int, n_threads: int | None = None
-    ) -> list[list[tuple[list[str], float]]]:
+    def predict_nbest(self, sentences: TaggedSentences, n_best: int) -> list[list[tuple[list[str], float]]]:
         """Of each sentence the best taggings by the sum of pair marginals, with that sum."""
-        codes, values = by_sequence(self.marginals(sentences, n_threads), n_best)
+        codes, values = by_sequence(self.marginals(sentences), n_best)
         ends, tags = sentences.offsets.tolist(), self.tags
         ranked = []
         for s in range(len(sentences)):
@@ -121,12 +115,12 @@ class Tagger:
             ranked.append([([tags[code] for code in row], float(values[k, s])) for k, row in enumerate(rows)])
         return ranked
 
-    def log_probability(self, sentences: TaggedSentences, n_threads: int | None = None) -> Array:
-        """log p(y | x) of the tags given, a sentence each; -inf where a tag is no candidate of its word."""
-        found = self.marginals(sentences, n_threads)
+    def log_probability(self, sentences: TaggedSentences) -> Floats:
+        """log p(y | x) of the tags given, by sentence; -inf where a tag is no candidate of its word."""
+        found = self.marginals(sentences)
         return gold_log_probability(found, sentences.tag_codes(self.tags))
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays, lexicon = self.lexicon.to_parts()
         headers = []
         for number, member in enumerate(self.members):
@@ -138,49 +132,48 @@ class Tagger:
             "members": headers,
             "weights": list(self.weights),
             "decoding": self.decoding,
+            "least": self.least,
         }
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Tagger:
-        members = []
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Tagger:
+        lexicon, members = TagLexicon.from_parts(arrays, header["lexicon"]), []
         for number, said in enumerate(header["members"]):
             prefix = f"{number}."
             own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            members.append(KINDS[said["kind"]].from_parts(own, said))
-        if not members or len(members) != len(header["weights"]) or header["decoding"] not in DECODINGS:
+            members.append(KINDS[said["kind"]].from_parts(own, said, lexicon))
+        weights, decoding = tuple(map(float, header["weights"])), header["decoding"]
+        if not members or len(members) != len(weights) or decoding not in DECODINGS:
             raise ValueError("members and weights of the tagger do not fit each other")
-        lexicon = TagLexicon.from_parts(arrays, header["lexicon"])
-        return cls(lexicon, tuple(members), tuple(header["weights"]), header["decoding"])
+        return cls(lexicon, tuple(members), weights, decoding, float(header.get("least", LEAST)))
 
 
 def product(members: Sequence[TagMarginals], weights: Sequence[float]) -> TagMarginals:
     """The marginals of the weighted product of the chains that the members' marginals imply."""
     lattice = members[0].lattice
     firsts, arrows = np.zeros(len(members[0].unigrams)), np.zeros(len(members[0].bigrams))
-    is_first = np.zeros(len(lattice.types), dtype=bool)
-    is_first[lattice.offsets[:-1][np.diff(lattice.offsets) > 0]] = True
-    at_first = is_first[lattice.token_of]
+    at_first = lattice.is_first[lattice.token_of]
     for member, weight in zip(members, weights, strict=True):
         firsts += weight * np.where(at_first, np.log(np.maximum(member.unigrams, _FLOOR)), 0.0)
         arrows += weight * _log_conditionals(member)
     return lattice.chain(firsts, arrows)
 
 
-def _log_conditionals(member: TagMarginals) -> Array:
+def _log_conditionals(member: TagMarginals) -> Floats:
     """log p(b | a) at every pair of candidates: rows of each block over their sums."""
     lattice = member.lattice
     sizes, counts = np.diff(lattice.block_starts), lattice.n_candidates
     n_rows = np.where(counts > 0, sizes // np.maximum(counts, 1), 0)
     widths = np.repeat(counts, n_rows)  # of every row of every block
-    pairs: Array = np.maximum(member.bigrams, _FLOOR)
+    pairs: Floats = np.maximum(member.bigrams, _FLOOR)
     if not len(pairs):
         return pairs
     sums = np.add.reduceat(pairs, np.cumsum(widths) - widths)
-    logs: Array = np.log(pairs / np.repeat(sums, widths))
+    logs: Floats = np.log(pairs / np.repeat(sums, widths))
     return logs
 
 
-def by_marginals(found: TagMarginals) -> Codes:
+def by_marginals(found: TagMarginals) -> Int32s:
     """The tag of largest marginal at every word."""
     lattice = found.lattice
     if not len(lattice.types):
@@ -191,7 +184,7 @@ def by_marginals(found: TagMarginals) -> Codes:
     return lattice.tags[lattice.candidate_of[hits[first]]]
 
 
-def by_sequence(found: TagMarginals, n_best: int = 1) -> tuple[Codes, Array]:
+def by_sequence(found: TagMarginals, n_best: int = 1) -> tuple[Int32s, Floats]:
     """The sequences of largest sum of pair marginals, best first; -1 where there is none.
 
     Sentences of one word have no pair: their unigram marginals count.
@@ -202,27 +195,19 @@ def by_sequence(found: TagMarginals, n_best: int = 1) -> tuple[Codes, Array]:
     firsts = np.where(alone, found.unigrams, 0.0)
     codes = np.full((n_best, len(lattice.types)), -1, dtype=np.int32)
     values = np.full((n_best, lattice.n_sentences), -np.inf)
-
-    def task(low: int, high: int) -> None:
-        best_sequences(
-            lattice.offsets, low, high, lattice.token_starts, lattice.block_starts,
-            firsts, found.bigrams, n_best, codes, values,
-        )  # fmt: skip
-
-    lattice.each_shard(task)
+    chain = Chain(firsts, found.bigrams)
+    lattice.each_shard(lambda low, high: best_sequences(lattice.arrays, low, high, chain, codes, values))
     places = lattice.starts[lattice.types] + codes
     return np.where(codes >= 0, lattice.tags[np.maximum(places, 0)], -1).astype(np.int32), values
 
 
-def gold_log_probability(found: TagMarginals, gold: Codes) -> Array:
+def gold_log_probability(found: TagMarginals, gold: Int32s) -> Floats:
     """log p(y_1) + sum log p(y_i | y_{i-1}) from marginals of tags and of pairs."""
     lattice = found.lattice
     hits = np.flatnonzero(lattice.tags[lattice.candidate_of] == gold[lattice.token_of])
     place = np.full(len(gold), -1, dtype=np.int64)
     place[lattice.token_of[hits]] = hits - lattice.token_starts[lattice.token_of[hits]]
-    is_first = np.zeros(len(gold), dtype=bool)
-    is_first[lattice.offsets[:-1][np.diff(lattice.offsets) > 0]] = True
-    before = np.append(-1, place[:-1])
+    is_first, before = lattice.is_first, np.append(-1, place[:-1])
     known = (place >= 0) & (is_first | (before >= 0))
     logs = np.full(len(gold), -np.inf)
     with np.errstate(divide="ignore"):

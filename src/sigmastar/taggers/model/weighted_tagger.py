@@ -2,7 +2,7 @@
 
 Operators hang on tags, A_x^y = p(x | y) A^y, or on pairs, for words that are frequent with the tag; the
 rest of the words shares the operator of the tag. Signed operators leave the hull of what was observed: the
-normaliser of a sentence may be zero or negative. Then the tags that words alone give stand in, and the
+normalizer of a sentence may be zero or negative. Then the tags that words alone give stand in, and the
 sentence is counted: `TagMarginals.logs` is NaN there.
 """
 
@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.kernels.operators import signed_marginals
+from sigmastar.taggers.kernels.operators import Operators, signed_marginals
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon
 from sigmastar.taggers.model.margin import hankel_classes
 
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 KIND = "operators"
 
 _FLOOR = 1e-9
@@ -31,11 +29,11 @@ _FLOOR = 1e-9
 class WeightedTagger:
     """Operators of tags, then of frequent pairs: `pairs` holds word x n_tags + tag, sorted."""
 
-    initial: Array
-    operators: Array
-    final: Array
-    pairs: Longs
-    shares: Array  # of the tokens of each tag, those whose word has no operator of its own
+    initial: Floats
+    operators: Floats
+    final: Floats
+    pairs: Int64s
+    shares: Floats  # of the tokens of each tag, those whose word has no operator of its own
 
     @property
     def n_states(self) -> int:
@@ -51,20 +49,17 @@ class WeightedTagger:
         weights = np.where(which < lexicon.n_tags, ratios / self.shares[lattice.tags], 1.0)
         mass = self._word_mass(lexicon, sentences, lattice, which)
         weights = np.where(which < lexicon.n_tags, weights * mass, 1.0)
+        model = Operators(self.initial, self.operators, self.final, weights, which)
 
         def task(low: int, high: int) -> None:
-            signed_marginals(
-                lattice.offsets, low, high, lattice.types, lattice.starts, lattice.token_starts,
-                lattice.block_starts, weights, which, self.initial, self.operators, self.final,
-                found.unigrams, found.bigrams, found.logs,
-            )  # fmt: skip
+            signed_marginals(lattice.arrays, low, high, model, found.arrays)
 
         lattice.each_shard(task)
         return found
 
     def _word_mass(
-        self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice, which: NDArray[np.int32]
-    ) -> Array:
+        self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice, which: Int32s
+    ) -> Floats:
         """p(x), so that candidates of one word with and without an operator of their own are alike."""
         totals = np.asarray(lexicon.counts.sum(axis=1)).ravel()
         codes = lexicon.codes(sentences.types)
@@ -72,7 +67,7 @@ class WeightedTagger:
         return np.repeat(mass, np.diff(lattice.starts))
 
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
-        """Clipped marginals; where the normaliser is not positive, what words alone say."""
+        """Clipped marginals; where the normalizer is not positive, what words alone say."""
         raw = self.raw_marginals(lexicon, sentences, lattice)
         bad = np.isnan(raw.logs)
         sentence_of = np.repeat(np.arange(len(bad)), np.diff(lattice.offsets))
@@ -85,8 +80,8 @@ class WeightedTagger:
         bigrams = np.where(pairs, 1.0, _clipped(raw.bigrams, lattice.block_starts))
         return TagMarginals(lattice, unigrams, bigrams, raw.logs)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays: dict[str, NDArray[Any]] = {
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        arrays: dict[str, Array] = {
             "initial": self.initial,
             "operators": self.operators,
             "final": self.final,
@@ -96,18 +91,24 @@ class WeightedTagger:
         return arrays, {"kind": KIND}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> WeightedTagger:
-        parts = [arrays[name] for name in ("initial", "operators", "final", "pairs", "shares")]
-        n = len(parts[0])
-        if parts[1].shape != (len(parts[4]) + len(parts[3]), n, n) or parts[2].shape != (n,):
+    def from_parts(
+        cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon
+    ) -> WeightedTagger:
+        initial, operators, final, shares = (
+            arrays[name].astype(np.float64) for name in ("initial", "operators", "final", "shares")
+        )
+        pairs, n, n_tags = arrays["pairs"].astype(np.int64), len(initial), lexicon.n_tags
+        if pairs.ndim != 1 or shares.shape != (n_tags,):
+            raise ValueError("the operators of a tagger do not fit its tags")
+        if operators.shape != (n_tags + len(pairs), n, n) or not initial.shape == final.shape == (n,):
             raise ValueError("the operators of a tagger do not fit each other")
-        return cls(*parts)
+        return cls(initial, operators, final, pairs, shares)
 
 
-def _clipped(values: Array, starts: Longs) -> Array:
+def _clipped(values: Floats, starts: Int64s) -> Floats:
     """Negative entries to nothing, each run to sum one."""
-    positive: Array = np.maximum(values, _FLOOR)
+    positive: Floats = np.maximum(values, _FLOOR)
     sums = np.add.reduceat(np.append(positive, 0.0), starts[:-1]) if len(starts) > 1 else np.zeros(0)
     sizes = np.diff(starts)
-    divisors: Array = np.repeat(np.where(sizes > 0, sums, 1.0), sizes)
+    divisors: Floats = np.repeat(np.where(sizes > 0, sums, 1.0), sizes)
     return positive / divisors

@@ -92,13 +92,27 @@ def test_show(folder: Path) -> None:
     said = succeed("show", folder / "m")
     assert "refined tags of" in said
     assert "ADJ ADP DET NOUN VERB" in said
-    assert figures("show", folder / "m")["learned"]["settings"]["states"] == 4
-    assert "--html" in invoke("show", folder / "m", "--html").output
+    assert figures("show", folder / "m")["learned"]["settings"]["n_states"] == 4
+    facts = figures("show", folder / "m")
+    assert facts["tags"] == ["ADJ", "ADP", "DET", "NOUN", "VERB"]
+    assert [member["kind"] for member in facts["members"]] == ["refined", "refined", "max-margin"]
+    assert facts["members"][0]["weight"] == 0.5
+    assert facts["n_words"] > 100
+    assert "seconds" not in facts["learned"]
 
 
-@pytest.mark.parametrize("method", ["spectral", "em", "trigram", "max-margin"])
-def test_methods(folder: Path, method: str) -> None:
-    options = ("--method", method, "--iterations", "3", "--label", "3", "--format", "columns", "-q")
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("spectral", ()),
+        ("em", ("--iterations", "3")),
+        ("bigram", ()),
+        ("trigram", ()),
+        ("max-margin", ("--iterations", "3")),
+    ],
+)
+def test_methods(folder: Path, method: str, more: tuple[str, ...]) -> None:
+    options = ("--method", method, *more, "--label", "3", "--format", "columns", "-q")
     succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / method)
     assert figures("evaluate", folder / method, folder / "new.txt", "-q")["accuracy"] > 0.6
 
@@ -108,7 +122,7 @@ def test_operators_tell_their_bad_sentences(folder: Path) -> None:
     succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "signed")
     result = invoke("evaluate", folder / "signed", folder / "new.txt", "--json")
     n_bad = json.loads(result.stdout)["n_nonpositive"]
-    assert ("non-positive normaliser" in result.stderr) == (n_bad > 0)
+    assert ("non-positive normalizer" in result.stderr) == (n_bad > 0)
 
 
 def test_chunks_and_conllu(folder: Path) -> None:
@@ -149,4 +163,54 @@ def test_conditional_operators(folder: Path) -> None:
     assert figures("evaluate", folder / "conditional", folder / "new.txt")["accuracy"] > 0.6
     assert figures("show", folder / "conditional")["learned"]["settings"]["conditional"] is True
     said = fail("learn", "tagger", folder / "train.txt", "--conditional", "-o", folder / "x", status=2)
-    assert "--conditional goes with --method spectral" in said
+    assert "--conditional is for --method spectral, not refined" in said
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "problem"),
+    [
+        ("trigram", ("--states", "3"), "--states is for --method refined or spectral or em, not trigram"),
+        ("spectral", ("--iterations", "3"), "--iterations is for --method refined or em or max-margin"),
+        ("em", ("--no-features",), "--features is for --method refined, not em"),
+        ("refined", ("--order", "3"), "No such option"),
+    ],
+)
+def test_options_of_other_methods_are_refused(
+    folder: Path, method: str, options: tuple[str, ...], problem: str
+) -> None:
+    words = ("learn", "tagger", folder / "train.txt", "--method", method, *options, "-o", folder / "x")
+    assert problem in fail(*words, status=2)
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("predict", "--inverse"),
+        ("evaluate", "--max-length=3"),
+        ("score", "--unknown=zero"),
+        ("show", "--dot"),
+    ],
+)
+def test_options_of_other_families_are_refused(folder: Path, command: str, option: str) -> None:
+    files = (folder / "m",) if command == "show" else (folder / "m", folder / "new.txt")
+    assert "No such option" in fail(command, *files, option, status=2)
+
+
+def test_two_equal_calls_write_equal_files(folder: Path) -> None:
+    for name in ("first", "second"):
+        options = ("--states", "2", "--iterations", "2", "-q")
+        succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / name)
+    assert (folder / "first").read_bytes() == (folder / "second").read_bytes()
+
+
+def test_a_tagger_of_columns_does_not_take_conllu_for_columns(folder: Path) -> None:
+    row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\t_\n"
+    (folder / "x.conllu").write_text(row.format(1, "bakalu", "NOUN") + row.format(2, "kamie", "DET") + "\n")
+    options = ("--method", "bigram", "--observed", "none", "-q")
+    succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "columns")
+    for command in ("predict", "evaluate", "score"):
+        said = fail(command, folder / "columns", folder / "x.conllu", status=2)
+        assert "looks like CoNLL-U, the model reads columns" in said
+    found = succeed("predict", folder / "columns", folder / "x.conllu", "--format", "conllu").splitlines()
+    assert [line.split("\t")[1] for line in found[:2]] == ["bakalu", "kamie"]
+    assert {line.split("\t")[3] for line in found[:2]} <= {"ADJ", "ADP", "DET", "NOUN", "VERB"}

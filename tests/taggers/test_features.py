@@ -1,4 +1,4 @@
-"""Classes of gaps, blocks on them, and features of tokens."""
+"""What words look like, and what templates see of tokens."""
 
 from __future__ import annotations
 
@@ -7,40 +7,24 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from sigmastar.core.alphabet import Alphabet
-from sigmastar.taggers.counts.contexts import TagContexts
-from sigmastar.taggers.counts.features import TemplateFeatures, TokenViews, View, joined
+from sigmastar.taggers.data.features import (
+    TemplateFeatures,
+    TokenViews,
+    View,
+    joined,
+    word_classes,
+    word_features,
+    word_shape,
+)
 
 
-def test_classes_refine_tags_by_words_then_by_tags_beyond() -> None:
-    words, tags = np.array([0, 1, 0, 1, 2, 1], np.int32), np.array([0, 1, 0, 1, 0, 1], np.int32)
-    offsets = np.array([0, 2, 4, 6])
-    coarse = TagContexts.of(words, tags, offsets, least_word=99, least_class=99)
-    assert coarse.shape == (3, 3)  # a start or an end, and the two tags
-    fine = TagContexts.of(words, tags, offsets, least_word=2, least_class=99)
-    assert fine.past[fine.token_gaps[0] + 1] == fine.past[fine.token_gaps[2] + 1]
-    assert fine.past[fine.token_gaps[0] + 1] != fine.past[fine.token_gaps[4] + 1]  # a rare word
-    assert int(fine.matrix.sum()) == len(words) + len(offsets) - 1
-
-
-def test_blocks_are_counts() -> None:
-    rng = np.random.default_rng(3)
-    lengths = rng.integers(1, 5, 30)
-    offsets = np.append(0, np.cumsum(lengths))
-    words, tags = (rng.integers(0, 3, offsets[-1]).astype(np.int32) for _ in range(2))
-    contexts = TagContexts.of(words, tags, offsets, 3, 3)
-    blocks = contexts.blocks(tags, Alphabet(range(3)))
-    stop, symbol = blocks.signature.operations
-    slices = blocks.slices[symbol].toarray()
-    wanted = np.zeros_like(slices)
-    ends = np.zeros(contexts.shape[0])
-    for s, (low, high) in enumerate(pairwise(offsets)):
-        for i in range(low, high):
-            wanted[tags[i], contexts.past[i + s], contexts.future[i + s + 1]] += 1
-        ends[contexts.past[high + s]] += 1
-    np.testing.assert_array_equal(slices, wanted)
-    np.testing.assert_array_equal(np.asarray(blocks.slices[stop])[0], ends)
-    assert blocks.roots["string"].sum() == 1.0
+def test_shapes_know_any_script() -> None:
+    assert word_shape("Ωμέγα-3") == "Xx-9"
+    assert word_shape("東京") == "o"
+    assert word_shape("iPhone4S") == "xXx9X"
+    assert "-жду" in set(word_features("Между"))
+    assert word_classes("Dogs")[-1] == ""
+    assert len(set(word_classes("Dogs"))) > 2
 
 
 def views_of(codes: list[int], ends: list[int], size: int) -> TokenViews:

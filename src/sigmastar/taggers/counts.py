@@ -1,4 +1,4 @@
-"""Statistics of tagged sentences on disjoint classes of gaps, refined from tags to words.
+"""Counts of tagged sentences on disjoint classes of gaps, refined from tags to words.
 
 A gap lies between two tokens. The class of its past starts from the tag before it, is refined by the word of
 that tag where both are frequent together, then by the tag before that; the class of its future likewise,
@@ -8,51 +8,101 @@ forwards. A refinement that is too rare is skipped. The edge of a sentence is a 
     H_a[r, c] = #{tokens with symbol a, r the class before it, c the class after it}
 
 Symbols are tags, or (word, tag) pairs: these are the blocks of a weighted finite tagger.
+
+A conditional tagger is a function f(x, y) = P(y | x). Counts are of the joint one, P(x) P(y | x). With q the
+frequencies of single inputs, and each event weighed by
+
+    w = q(u) q(v) / P(u, v)              for a gap between inputs u and v
+    w = q(u) q(x) q(v) / P(u, x, v)      for a token x between u and v
+
+counts are of q(x) P(y | x) instead, which has the operators q(x) A_x^y: the assumption of Balle, Quattoni
+and Carreras (2011) on the distribution of inputs is made true. P is mixed with the product of the q, or
+events that were met by chance would count for too much. Weights of `whole` sentences, by the frequencies of
+their inputs, are exact, and of use where few inputs are possible.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.automata.data.contexts import with_edges
-from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.blocks import Blocks, SparseTensor
 from sigmastar.core.integer_counts import tally
 from sigmastar.core.signature import string_signature
-from sigmastar.taggers.counts.input_weights import InputWeights
-
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
-Codes = NDArray[np.int32]
 
 LEAST_WORD, LEAST_CLASS = 50, 20
+SMOOTHING = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class InputWeights:
+    """One weight per token, and one per gap, in corpus order."""
+
+    tokens: Floats
+    gaps: Floats
+
+    @classmethod
+    def local(cls, inputs: Int32s, offsets: Int64s, smoothing: float = SMOOTHING) -> InputWeights:
+        """By the inputs next to a gap, or by a token's own and those next to it; edges are inputs."""
+        edged, at = _edged(inputs, offsets)
+        gaps = _independence(np.stack([edged[:-1], edged[1:]]), edged, smoothing)
+        around = np.stack([edged[at - 1], edged[at], edged[at + 1]])
+        return cls(_independence(around, edged, smoothing), gaps)
+
+    @classmethod
+    def whole(cls, inputs: Int32s, offsets: Int64s) -> InputWeights:
+        """By the inputs of the whole sentence: q of all of them and of an end, over their frequency."""
+        lengths, n = np.diff(offsets), len(offsets) - 1
+        chances = np.append(np.bincount(inputs), n) / (len(inputs) + n)
+        rows = [inputs[low:high] for low, high in pairwise(offsets)]
+        counts = Counter(row.tobytes() for row in rows)
+        weights = np.array([chances[row].prod() * chances[-1] * n / counts[row.tobytes()] for row in rows])
+        return cls(np.repeat(weights, lengths), np.repeat(weights, lengths + 1))
+
+
+def _edged(inputs: Int32s, offsets: Int64s) -> tuple[Int64s, Int64s]:
+    """Inputs with an edge before each sentence and at the end, and where the tokens are now."""
+    lengths = np.diff(offsets)
+    at = np.arange(len(inputs)) + np.repeat(np.arange(len(lengths)), lengths) + 1
+    edged = np.full(len(inputs) + len(offsets), int(inputs.max(initial=-1)) + 1, dtype=np.int64)
+    edged[at] = inputs
+    return edged, at
+
+
+def _independence(events: Int64s, edged: Int64s, smoothing: float) -> Floats:
+    """The product of the q of each event's inputs over its smoothed frequency."""
+    _, codes, counts = np.unique(events, axis=1, return_inverse=True, return_counts=True)
+    alone = (np.bincount(edged) / len(edged))[events].prod(axis=0)
+    together = counts[codes.ravel()] / events.shape[1]
+    return np.asarray((1 + smoothing) * alone / (together + smoothing * alone))
 
 
 @dataclass(frozen=True, eq=False)
 class TagContexts:
     """The classes of all gaps, in corpus order: gap g of sentence s is token g - s, or its end."""
 
-    offsets: Longs
-    past: Longs
-    future: Longs
+    offsets: Int64s
+    past: Int64s
+    future: Int64s
 
     @classmethod
     def of(
         cls,
-        words: Codes,
-        tags: Codes,
-        offsets: Longs,
+        words: Int32s,
+        tags: Int32s,
+        offsets: Int64s,
         least_word: int = LEAST_WORD,
         least_class: int = LEAST_CLASS,
     ) -> TagContexts:
         """Classify the gaps of sentences of coded words and tags."""
-        tag, word = (_edged(codes, offsets) for codes in (tags, words))
+        tag, word = (_edged(codes, offsets)[0] for codes in (tags, words))
         n = len(tag) - 1
         far_left = np.append(tag.max() + 1, tag)[:n]  # the tag two before gap g, where there is one
         far_right = np.append(tag, tag.max() + 1)[2 : n + 2]
@@ -75,12 +125,12 @@ class TagContexts:
         return sparse.csr_array((counts, np.divmod(keys, self.shape[1])), shape=self.shape)
 
     @cached_property
-    def token_gaps(self) -> Longs:
+    def token_gaps(self) -> Int64s:
         """The gap before each token; the gap after it is the next one."""
         lengths = np.diff(self.offsets)
         return np.arange(self.offsets[-1]) + np.repeat(np.arange(len(lengths)), lengths)
 
-    def blocks(self, symbols: Codes, alphabet: Alphabet, weights: InputWeights | None = None) -> Blocks:
+    def blocks(self, symbols: Int32s, alphabet: Alphabet, weights: InputWeights | None = None) -> Blocks:
         """Blocks of strings over any symbols of the tokens; events may have weights."""
         signature = string_signature(alphabet)
         stop, symbol = signature.operations
@@ -101,7 +151,7 @@ class TagContexts:
         )
 
 
-def _totals(keys: Longs, weights: Array | None) -> tuple[Longs, Array]:
+def _totals(keys: Int64s, weights: Floats | None) -> tuple[Int64s, Floats]:
     """Distinct keys in order, with how often, or with what weight, each is there."""
     if weights is None:
         found, counts = tally(keys)
@@ -110,20 +160,14 @@ def _totals(keys: Longs, weights: Array | None) -> tuple[Longs, Array]:
     return found, np.bincount(places, weights).astype(float)
 
 
-def _edged(codes: Codes, offsets: Longs) -> Longs:
-    """Codes with an edge before each sentence and at the end."""
-    alphabet = Alphabet(range(int(codes.max(initial=0)) + 1))
-    return with_edges(Strings(alphabet, codes, offsets)).astype(np.int64)
-
-
-def _classes(near: Longs, word: Longs, far: Longs, edge: int, least_word: int, least_class: int) -> Longs:
+def _classes(near: Int64s, word: Int64s, far: Int64s, edge: int, least_word: int, least_class: int) -> Int64s:
     """Refine the near tag by its word, then by the tag beyond; nothing lies beyond the edge."""
     inner = near != edge
     classes = _refined(near, word, inner, least_word)
     return _refined(classes, far, inner, least_class)
 
 
-def _refined(classes: Longs, by: Longs, allowed: NDArray[np.bool_], least: int) -> Longs:
+def _refined(classes: Int64s, by: Int64s, allowed: Flags, least: int) -> Int64s:
     width = int(by.max()) + 2
     keys = classes * width + by + 1
     _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)

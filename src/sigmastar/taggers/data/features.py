@@ -1,4 +1,9 @@
-"""Features of tokens in their sentence, as codes: what the word looks like, and which words stand near it.
+"""Features of words, from their looks in any script, and of tokens, from what stands near them.
+
+Looks are affixes, shape and parts. Characters are told apart by their Unicode category alone: capitals, small
+letters, letters without case, digits; others stand for themselves. Runs are written once, so `McDonald-1984`
+has the shape `XxXx-9`. A symbol is a word, or a word with what is observed beside it (its part of speech),
+behind separators.
 
 A template gives a whole number to each token; a number that was met often enough is a feature. Templates see
 words by their codes (-1 for unknown ones), by their classes and by what is observed beside them, up to two
@@ -7,17 +12,93 @@ places to each side.
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Longs = NDArray[np.int64]
-Codes = NDArray[np.int32]
+from sigmastar.core.arrays import Int32s, Int64s
+from sigmastar.core.word_shapes import signatures
+
+_MARKS = {"Lu": "X", "Lt": "X", "Ll": "x", "Lm": "o", "Lo": "o"}
+_MARKS |= {"Nd": "9", "Nl": "9", "No": "9", "Mn": "", "Mc": ""}
+SEPARATOR = "\x1f"
+LONGEST_SUFFIX, LONGEST_PREFIX = 5, 4
+
+
+@lru_cache(maxsize=4096)
+def _mark(character: str) -> str:
+    return _MARKS.get(unicodedata.category(character), character)
+
+
+def word_shape(word: str) -> str:
+    """The classes of its characters, runs written once.
+
+    Examples
+    --------
+    >>> word_shape("U.S."), word_shape("1,000"), word_shape("Dogs")
+    ('X.X.', '9,9', 'Xx')
+    """
+    marks, last = [], ""
+    for mark in map(_mark, word):
+        if mark and mark != last:
+            marks.append(mark)
+            last = mark
+    return "".join(marks)
+
+
+def word_of(symbol: str) -> str:
+    """The word of a symbol."""
+    return symbol.partition(SEPARATOR)[0]
+
+
+@lru_cache(maxsize=8192)
+def word_features(symbol: str) -> tuple[str, ...]:
+    """Names of what a word has: its affixes, its shape, its parts, what is observed."""
+    word, _, observed = symbol.partition(SEPARATOR)
+    return (*_looks(word), *_beside(word, observed))
+
+
+def _beside(word: str, observed: str) -> Iterator[str]:
+    if observed:
+        small = word.lower()
+        yield f"observed={observed}"
+        yield f"observed={observed} {small}"
+        yield f"observed={observed} -{small[-3:]}"
+        for number, value in enumerate(observed.split(SEPARATOR), 1):
+            yield f"{number}={value}"
+
+
+def _looks(word: str) -> Iterator[str]:
+    small, look = word.lower(), word_shape(word)
+    yield f"shape={look}"
+    yield f"first={look[:2]}"
+    yield f"small={small}"
+    yield f"long={min(len(word), 8)}"
+    for length in range(1, min(LONGEST_SUFFIX, len(word)) + 1):
+        yield f"-{small[-length:]}"
+        if length == 3:
+            yield f"{look[:2]}-{small[-length:]}"
+    for length in range(1, min(LONGEST_PREFIX, len(word)) + 1):
+        yield f"{small[:length]}-"
+    for mark in sorted(set(look)):
+        yield f"has={mark}"
+    if "-" in small:
+        yield f"after={small.rpartition('-')[2]}"
+
+
+@lru_cache(maxsize=8192)
+def word_classes(symbol: str) -> tuple[str, ...]:
+    """Classes of words like this one, narrow ones first; the last one, without a name, holds all words."""
+    word, _, observed = symbol.partition(SEPARATOR)
+    if not observed:
+        return (*signatures(word), "")
+    return (*(f"{observed} {name}" for name in signatures(word)), observed, "")
+
 
 LEAST = 2
 LARGEST_TABLE = 1 << 21
@@ -25,23 +106,23 @@ LARGEST_TABLE = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Codes of tokens below `size`, -1 where they are unknown; and these up to two places away."""
+    """Int32s of tokens below `size`, -1 where they are unknown; and these up to two places away."""
 
     size: int
-    near: dict[int, Longs]
+    near: dict[int, Int64s]
 
     @classmethod
-    def of(cls, codes: Longs, size: int, offsets: Longs) -> View:
+    def of(cls, codes: Int64s, size: int, offsets: Int64s) -> View:
         return cls(size, {k: _shifted(codes, offsets, k) for k in (-2, -1, 0, 1, 2)})
 
-    def __getitem__(self, place: int) -> Longs:
+    def __getitem__(self, place: int) -> Int64s:
         return self.near[place]
 
-    def pair(self, place: int, other: View, there: int) -> Longs:
+    def pair(self, place: int, other: View, there: int) -> Int64s:
         """One number for what stands at both places; it hangs on sizes, not on the sentences at hand."""
         return self[place] * (other.size + 3) + other[there]
 
-    def triple(self, place: int) -> Longs:
+    def triple(self, place: int) -> Int64s:
         """One number for three neighbours, from `place` on."""
         return (self[place] * (self.size + 3) + self[place + 1]) * (self.size + 3) + self[place + 2]
 
@@ -55,8 +136,8 @@ class TokenViews:
     guesses: View
     observed: tuple[View, ...] = ()
 
-    def templates(self) -> list[Longs]:
-        """A column a template; numbers are not negative."""
+    def templates(self) -> list[Int64s]:
+        """One column per template; numbers are not negative."""
         word, kind, guess = self.words, self.classes, self.guesses
         return [
             word[0], word[-1], word[1], word[-2], word[2], word.pair(-1, word, 0), word.pair(0, word, 1),
@@ -67,7 +148,7 @@ class TokenViews:
             *(column for seen in self.observed for column in self._observed_templates(seen)),
         ]  # fmt: skip
 
-    def _observed_templates(self, seen: View) -> list[Longs]:
+    def _observed_templates(self, seen: View) -> list[Int64s]:
         """What is observed, alone, in pairs and triples of neighbours, and with words."""
         word, q = self.words, seen.size + 3
         return [
@@ -82,10 +163,10 @@ class TokenViews:
 class TemplateFeatures:
     """Sorted numbers of each template that are features; codes run on from template to template."""
 
-    keys: tuple[Longs, ...]
+    keys: tuple[Int64s, ...]
 
     @classmethod
-    def of(cls, columns: Sequence[Longs], least: int = LEAST) -> TemplateFeatures:
+    def of(cls, columns: Sequence[Int64s], least: int = LEAST) -> TemplateFeatures:
         kept = []
         for column in columns:
             keys, counts = np.unique(column, return_counts=True)
@@ -96,7 +177,7 @@ class TemplateFeatures:
     def n_features(self) -> int:
         return sum(len(keys) for keys in self.keys)
 
-    def codes(self, columns: Sequence[Longs]) -> Codes:
+    def codes(self, columns: Sequence[Int64s]) -> Int32s:
         """The feature of each token in each template, -1 where its number is none; tokens x templates."""
         found, first = [], 0
         for keys, table, column in zip(self.keys, self.tables, columns, strict=True):
@@ -107,9 +188,9 @@ class TemplateFeatures:
         return np.column_stack(found).astype(np.int32)
 
     @cached_property
-    def tables(self) -> list[Codes | None]:
+    def tables(self) -> list[Int32s | None]:
         """Of templates with small numbers, the place of every number, -1 where it is no feature."""
-        tables: list[Codes | None] = []
+        tables: list[Int32s | None] = []
         for keys in self.keys:
             small = len(keys) and keys[-1] < LARGEST_TABLE
             table = np.full(int(keys[-1]) + 2, -1, dtype=np.int32) if small else None
@@ -119,12 +200,12 @@ class TemplateFeatures:
         return tables
 
 
-def _looked_up(table: Codes, column: Longs, first: int) -> Codes:
+def _looked_up(table: Int32s, column: Int64s, first: int) -> Int32s:
     at = table[np.minimum(column, len(table) - 1)]
     return np.where(at >= 0, at + np.int32(first), np.int32(-1))
 
 
-def _sought(keys: Longs, column: Longs, first: int) -> Longs:
+def _sought(keys: Int64s, column: Int64s, first: int) -> Int64s:
     at = np.minimum(np.searchsorted(keys, column), max(len(keys) - 1, 0))
     known = keys[at] == column if len(keys) else np.zeros(len(column), dtype=bool)
     return np.where(known, at + first, -1)
@@ -136,7 +217,7 @@ def frequent_names(rows: Sequence[Sequence[str]], least: int = LEAST) -> tuple[s
     return tuple(sorted(name for name, count in met.items() if count >= least))
 
 
-def joined(codes: Codes, rows: Codes, row_starts: Longs, looks: Codes) -> tuple[Longs, Codes]:
+def joined(codes: Int32s, rows: Int32s, row_starts: Int64s, looks: Int32s) -> tuple[Int64s, Int32s]:
     """Features of tokens by templates, then the looks of their rows, as starts and codes."""
     sizes = np.diff(row_starts)[rows].astype(np.int64)
     width = codes.shape[1]
@@ -150,7 +231,7 @@ def joined(codes: Codes, rows: Codes, row_starts: Longs, looks: Codes) -> tuple[
     return starts, flat
 
 
-def _shifted(column: Longs, offsets: Longs, by: int) -> Longs:
+def _shifted(column: Int64s, offsets: Int64s, by: int) -> Int64s:
     """The number `by` places on in the same sentence, + 2; 0 beyond the edge, 1 for unknown words."""
     at = np.arange(len(column)) + by
     lengths = np.diff(offsets)

@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, product
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles_tagging import marginals_of, operator_value, refined_value, tag_sequences
-from sigmastar.taggers.kernels.chains import best_sequences, chain_marginals, pairs_within
-from sigmastar.taggers.kernels.margin_training import train_margin
-from sigmastar.taggers.kernels.operators import signed_marginals
-from sigmastar.taggers.kernels.refined import refined_marginals
-from sigmastar.taggers.kernels.scores import margin_scores
+from sigmastar.taggers.kernels.chains import Chain, best_sequences, chain_marginals, pairs_within
+from sigmastar.taggers.kernels.margin import (
+    MarginWeights,
+    Schedule,
+    TokenFeatures,
+    margin_scores,
+    train_margin,
+)
+from sigmastar.taggers.kernels.operators import Operators, signed_marginals
+from sigmastar.taggers.kernels.refined import (
+    Emissions,
+    GivenTags,
+    Moves,
+    Tokens,
+    refined_expectations,
+    refined_marginals,
+)
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 
 N_TAGS = 3
@@ -53,11 +67,9 @@ def test_refined_marginals(seed: int, lengths: list[int]) -> None:
     initial, final, transitions = rng.random(z), rng.random(z), rng.random((z, z))
     emissions = rng.random((len(lattice.tags), width))
     found = lattice.empty()
-    refined_marginals(
-        lattice.offsets, 0, len(lengths), lattice.types, lattice.starts, lattice.tags, lattice.token_starts,
-        lattice.block_starts, emissions, np.arange(len(emissions)), states, initial, transitions,
-        transitions.T.copy(), final, found.unigrams, found.bigrams, found.logs,
-    )  # fmt: skip
+    moves = Moves(states, initial, transitions, transitions.T.copy(), final, 0.0)
+    words = Emissions(emissions, np.arange(len(emissions)))
+    refined_marginals(lattice.arrays, 0, len(lengths), moves, words, found.arrays)
     for s in range(len(lengths)):
         tokens = range(lattice.offsets[s], lattice.offsets[s + 1])
         at = [
@@ -96,11 +108,8 @@ def test_signed_marginals(seed: int, lengths: list[int]) -> None:
     which = rng.integers(0, 5, len(lattice.tags)).astype(np.int32)
     initial, final = rng.standard_normal(n), rng.standard_normal(n)
     found = lattice.empty()
-    signed_marginals(
-        lattice.offsets, 0, len(lengths), lattice.types, lattice.starts, lattice.token_starts,
-        lattice.block_starts, weights, which, initial, operators, final,
-        found.unigrams, found.bigrams, found.logs,
-    )  # fmt: skip
+    model = Operators(initial, operators, final, weights, which)
+    signed_marginals(lattice.arrays, 0, len(lengths), model, found.arrays)
     for s in range(len(lengths)):
         at = [
             {
@@ -143,10 +152,7 @@ def test_chain_marginals(seed: int, lengths: list[int]) -> None:
     firsts = rng.standard_normal(lattice.token_starts[-1]) * 3
     arrows = rng.standard_normal(lattice.block_starts[-1]) * 3
     found = lattice.empty()
-    chain_marginals(
-        lattice.offsets, 0, len(lengths), lattice.token_starts, lattice.block_starts,
-        firsts, arrows, found.unigrams, found.bigrams, found.logs,
-    )  # fmt: skip
+    chain_marginals(lattice.arrays, 0, len(lengths), Chain(firsts, arrows), found.arrays)
     for s in range(len(lengths)):
         values = {y: np.exp(v) for y, v in chain_values(lattice, s, firsts, arrows).items()}
         check(lattice, found, s, values)
@@ -159,10 +165,7 @@ def test_best_sequences(seed: int, lengths: list[int]) -> None:
     firsts, arrows = rng.random(lattice.token_starts[-1]), rng.random(lattice.block_starts[-1])
     found = np.zeros((4, len(lattice.types)), np.int32)
     values = np.zeros((4, len(lengths)))
-    best_sequences(
-        lattice.offsets, 0, len(lengths), lattice.token_starts, lattice.block_starts,
-        firsts, arrows, 4, found, values,
-    )  # fmt: skip
+    best_sequences(lattice.arrays, 0, len(lengths), Chain(firsts, arrows), found, values)
     for s in range(len(lengths)):
         all_values = chain_values(lattice, s, firsts, arrows)
         ranked = sorted(all_values.values(), reverse=True)[:4]
@@ -180,11 +183,9 @@ def test_long_sentences_do_not_underflow(rng: np.random.Generator) -> None:
     states = np.arange(N_TAGS + 1, dtype=np.int64)
     found = lattice.empty()
     moves = np.full((N_TAGS, N_TAGS), 1e-3)
-    refined_marginals(
-        lattice.offsets, 0, 1, lattice.types, lattice.starts, lattice.tags, lattice.token_starts,
-        lattice.block_starts, np.full((len(lattice.tags), 1), 1e-3), np.arange(len(lattice.tags)), states,
-        np.ones(N_TAGS), moves, moves, np.ones(N_TAGS), found.unigrams, found.bigrams, found.logs,
-    )  # fmt: skip
+    words = Emissions(np.full((len(lattice.tags), 1), 1e-3), np.arange(len(lattice.tags)))
+    model = Moves(states, np.ones(N_TAGS), moves, moves, np.ones(N_TAGS), 0.0)
+    refined_marginals(lattice.arrays, 0, 1, model, words, found.arrays)
     sums = np.add.reduceat(found.unigrams, lattice.token_starts[:-1])
     np.testing.assert_allclose(sums, 1.0, atol=1e-9)
     assert found.logs[0] < -10_000
@@ -198,25 +199,24 @@ def _margin_case(rng: np.random.Generator, lengths: list[int]):
     )
     features = rng.integers(-1, 6, 3 * n).astype(np.int32)
     starts = np.arange(0, 3 * n + 1, 3, dtype=np.int64)
-    return lattice, gold.astype(np.int32), starts, features
+    return lattice, gold.astype(np.int32), TokenFeatures(starts, features)
 
 
 def test_a_step_of_training_follows_the_gradient(rng: np.random.Generator) -> None:
     """The loss told is that of the scores, and a tiny step lowers it by about rate x |gradient|^2."""
-    lattice, gold, starts, features = _margin_case(rng, [3, 4])
-    weights = rng.standard_normal((6, N_TAGS)).astype(np.float32)
-    arrows = rng.standard_normal((N_TAGS + 1, N_TAGS + 1))
+    lattice, gold, features = _margin_case(rng, [3, 4])
+    weights = MarginWeights(
+        rng.standard_normal((6, N_TAGS)).astype(np.float32),
+        rng.standard_normal((N_TAGS + 1, N_TAGS + 1)),
+        rng.standard_normal((N_TAGS, 2)),
+        rng.standard_normal((N_TAGS, 2)),
+    )
     classes = lattice.tags.copy()
-    left, right = rng.standard_normal((N_TAGS, 2)), rng.standard_normal((N_TAGS, 2))
 
     def loss() -> float:
         """log sum_y exp(score + cost) - score(gold) by the kernels of prediction, with the cost added."""
         firsts, pairs = np.zeros(lattice.token_starts[-1]), np.zeros(lattice.block_starts[-1])
-        margin_scores(
-            lattice.offsets, 0, 2, lattice.types, lattice.starts, lattice.tags, lattice.token_starts,
-            lattice.block_starts, starts, features, 3, 0, weights, arrows, classes, left, right,
-            firsts, pairs,
-        )  # fmt: skip
+        margin_scores(lattice.arrays, 0, 2, features, classes, weights, Chain(firsts, pairs))
         total = 0.0
         for s in range(2):
             values = chain_values(lattice, s, firsts, pairs)
@@ -226,23 +226,50 @@ def test_a_step_of_training_follows_the_gradient(rng: np.random.Generator) -> No
         return total
 
     before = loss()
-    steps = (np.full_like(weights, 1e12), np.full_like(arrows, 1e12), np.full((6, 2), 1e12))
-    dropped = np.zeros(len(features), dtype=bool)
+    squares = MarginWeights(*(np.full_like(array, 1e12) for array in weights))
 
     def step(rate: float) -> float:
-        return train_margin(
-            np.arange(2), lattice.offsets, lattice.types, lattice.starts, lattice.tags, gold, starts,
-            features, classes, classes, 1.0, rate, 0.0, dropped, weights, steps[0], arrows, steps[1],
-            left, right, steps[2],
-        )  # fmt: skip
+        schedule = Schedule(1.0, rate, 0.0)
+        return train_margin(np.arange(2), lattice.arrays, gold, features, classes, schedule, weights, squares)
 
     assert step(0.0) == pytest.approx(before, rel=1e-6)
     assert loss() == pytest.approx(before, rel=1e-12)
-    old = weights.copy(), arrows.copy(), left.copy(), right.copy()
+    old = [array.copy() for array in weights]
     rate = 1e-3 * 1e6  # steps are divided by the root of 1e12
     step(rate)
-    moved = sum(
-        float(((new - was) ** 2).sum()) for new, was in zip((weights, arrows, left, right), old, strict=True)
-    )
+    moved = sum(float(((new - was) ** 2).sum()) for new, was in zip(weights, old, strict=True))
     assert before - loss() == pytest.approx(moved / 1e-3, rel=0.1)
     assert before - loss() > 0
+
+
+@given(seed=st.integers(0, 10**6), lengths=st.lists(st.integers(1, 4), min_size=1, max_size=3))
+def test_refined_expectations(seed: int, lengths: list[int]) -> None:
+    rng = np.random.default_rng(seed)
+    states = np.array([0, 2, 3, 6])
+    edge = 6
+    moves, ratios = rng.random((7, 7)), rng.random((4, 3))
+    tags, pairs = rng.integers(0, 3, sum(lengths)), rng.integers(0, 4, sum(lengths))
+    offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
+    expected, memberships = np.zeros((7, 7)), np.zeros((4, 3))
+    tokens = Tokens(offsets, tags.astype(np.int32), pairs.astype(np.int32))
+    given_tags = GivenTags(states, moves, ratios)
+    log = refined_expectations(tokens, 0, len(lengths), given_tags, expected, memberships)
+    want, belong, total = np.zeros((7, 7)), np.zeros((4, 3)), 0.0
+    for low, high in pairwise(offsets):
+        values = {}
+        for path in product(*(range(states[t], states[t + 1]) for t in tags[low:high])):
+            whole = [edge, *path, edge]
+            value = np.prod([moves[a, b] for a, b in pairwise(whole)])
+            value *= np.prod([ratios[pairs[low + k], z - states[tags[low + k]]] for k, z in enumerate(path)])
+            values[path] = value
+        mass = sum(values.values())
+        total += np.log(mass)
+        for path, value in values.items():
+            whole = [edge, *path, edge]
+            for a, b in pairwise(whole):
+                want[a, b] += value / mass
+            for k, z in enumerate(path):
+                belong[pairs[low + k], z - states[tags[low + k]]] += value / mass
+    np.testing.assert_allclose(expected, want, atol=1e-10)
+    np.testing.assert_allclose(memberships, belong, atol=1e-10)
+    assert log == pytest.approx(total, abs=1e-9)

@@ -1,0 +1,349 @@
+"""Commands: tagged text in, taggers and tagged text out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import (
+    auto_or_number,
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+)
+from sigmastar.core.cli.paths import described_file
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.progress import Say, tell, watching
+from sigmastar.core.errors import InputError
+from sigmastar.core.model_files import load_model, read_header
+from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, conllu_label, format_of
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger
+from sigmastar.taggers.metrics import n_nonpositive, tagging_scores
+from sigmastar.taggers.model.margin import MarginTags
+from sigmastar.taggers.model.refined import RefinedTags
+from sigmastar.taggers.model.tagger import DECODINGS, Tagger, TagModel
+from sigmastar.taggers.model.weighted_tagger import WeightedTagger
+
+REFINED = Method(
+    SpectralTagger, ("n_states", "max_iter", "n_members", "features", "decoding"), {"method": "refined"}
+)
+SPECTRAL = Method(SpectralTagger, ("n_states", "decoding", "conditional"), {"method": "spectral"})
+MAX_MARGIN = Method(SpectralTagger, ("max_iter", "decoding"), {"method": "max-margin"})
+EM = Method(EMTagger, ("n_states", "max_iter", "n_members", "decoding"))
+METHODS = {
+    "refined": REFINED,
+    "spectral": SPECTRAL,
+    "em": EM,
+    "bigram": Method(NgramTagger, ("decoding",), {"order": 2}),
+    "trigram": Method(NgramTagger, ("decoding",), {"order": 3}),
+    "max-margin": MAX_MARGIN,
+}
+
+format_option = click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    help="Format of the data  [default: the model's, or by the name of the file]",
+)
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@format_option
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Column of the tags: a name of CoNLL-U, or a number from 1  [default: upos, or the last column]",
+)
+@click.option(
+    "--observed",
+    metavar="COLUMNS",
+    help="Columns given beside the word when tags are asked, numbers or names with commas between, or none  "
+    "[default: those between the word and the label; in CoNLL-U none]",
+)
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="refined", show_default=True, help="Way to learn."
+)
+@parameter(
+    "n_states",
+    "--states",
+    REFINED,
+    SPECTRAL,
+    EM,
+    type=auto_or_number,
+    metavar="N",
+    help="Largest number of states per tag, or number of states of the operators",
+)
+@parameter(
+    "max_iter",
+    "--iterations",
+    REFINED,
+    EM,
+    MAX_MARGIN,
+    type=auto_or_number,
+    metavar="N",
+    help="Number of iterations of EM, or of passes of max-margin",
+)
+@parameter(
+    "n_members",
+    "--members",
+    REFINED,
+    EM,
+    type=auto_or_number,
+    metavar="N",
+    help="Number of refinements that are multiplied",
+)
+@parameter(
+    "features", "--features/--no-features", REFINED, help="Product of refined tags with the max-margin chain"
+)
+@parameter(
+    "decoding",
+    "--decoding",
+    *METHODS.values(),
+    type=click.Choice(DECODINGS),
+    help="Choice of tags by marginals of single tags, or by the sequence of largest pair marginals",
+)
+@parameter(
+    "conditional",
+    "--conditional",
+    SPECTRAL,
+    is_flag=True,
+    help="Operators of P(tags | words), not of both together",
+)
+@learn_options
+def learn_tagger(
+    file: str,
+    file_format: str | None,
+    label: str | None,
+    observed: str | None,
+    method: str,
+    **options: Any,
+) -> None:
+    """Learn a tagger from FILE: one word per line with columns of labels, an empty line between sentences.
+
+    refined: tags refined into states by spectral clusters and a few EM iterations, times a max-margin chain;
+    the best. spectral: a weighted finite tagger, operators A_x^y. em: refined tags from a random start.
+    bigram, trigram: hidden Markov models of tags. max-margin: features and a low-rank Hankel block.
+    """
+    layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
+    if layout.format == "conllu":
+        _require_column(label)
+    given = {name: options.pop(name) for name in SpectralTagger.parameter_defaults() if name in options}
+    estimator = built(METHODS, method, given)
+
+    def work(estimator: Any, say: Say) -> Learned:
+        read = layout.read(file)
+        sentences, tagger = read.sentences, estimator.fit(read.sentences).model_
+        return Learned(
+            {"files": [described_file(file)], "n_sentences": len(sentences), "n_words": sentences.n_words},
+            f"from {len(sentences)} sentences over {len(tagger.tags)} tags",
+            layout={
+                "format": layout.format,
+                "label": layout.label,
+                "observed": list(read.layout.observed or ()),
+            },
+        )
+
+    learn(estimator, method, work, **options)
+
+
+def _names(observed: str | None) -> tuple[str, ...] | None:
+    if observed is None:
+        return None
+    return () if observed == "none" else tuple(name.strip() for name in observed.split(","))
+
+
+def _require_column(label: str | None) -> None:
+    """A wrong name is a wrong call, whatever is in the file."""
+    try:
+        conllu_label(label)
+    except InputError as problem:
+        raise click.UsageError(problem.problem) from None
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@format_option
+@json_option
+@quiet_option
+def evaluate(model: str, file: str, file_format: str | None, as_json: bool, quiet: bool) -> None:
+    """Accuracy of MODEL on the tagged FILE, on all words and on unknown ones, with 95% intervals.
+
+    Where tags are B-X, I-X and O, the F1 of chunks too.
+    """
+    tagger = _tagger(model)
+    with watching("tagging", quiet):
+        gold = _read(model, file, file_format, need_labels=True).sentences
+        found = tagger.predict(gold)
+        scores = tagging_scores(gold, found, tagger.lexicon.word_codes, np.random.default_rng(0))
+        bad = n_nonpositive(tagger, gold)
+    figures: dict[str, Any] = {
+        "n_sentences": len(gold),
+        "n_words": scores.n_words,
+        "n_unknown": scores.n_unknown,
+        **with_interval("accuracy", scores.accuracy),
+        **with_interval("unknown_accuracy", scores.unknown_accuracy),
+    }
+    if scores.chunk_f1 is not None:
+        figures |= with_interval("chunk_f1", scores.chunk_f1)
+    if bad is not None:
+        figures["n_nonpositive"] = bad
+        _warn(bad, len(gold), quiet)
+    print_figures(figures, as_json)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="Number of best sequences per sentence, with --json.",
+)
+@format_option
+@json_option
+@output_option
+@quiet_option
+def predict(
+    model: str, file: str, top: int, file_format: str | None, as_json: bool, output: str, quiet: bool
+) -> None:
+    """FILE with the tags that MODEL finds: in their column of CoNLL-U, or as one more column.
+
+    With --json one object per sentence, with the probabilities of tags and the best sequences.
+    """
+    tagger = _tagger(model)
+    with watching("tagging", quiet):
+        text = _read(model, file, file_format, need_labels=False)
+        lines = (
+            [to_json(row) for row in _in_json(tagger, text.sentences, top)]
+            if as_json
+            else list(text.lines(tagger.predict(text.sentences)))
+        )
+        bad = n_nonpositive(tagger, text.sentences)
+    with atomic_write(output) as stream:
+        stream.writelines(f"{line}\n" for line in lines)
+    _warn(bad or 0, len(text.sentences), quiet)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@format_option
+@output_option
+@quiet_option
+def score(model: str, file: str, file_format: str | None, output: str, quiet: bool) -> None:
+    """log P(tags | words) of each sentence of the tagged FILE, one per line."""
+    tagger = _tagger(model)
+    with watching("scoring", quiet):
+        logs = tagger.log_probability(_read(model, file, file_format, need_labels=True).sentences).tolist()
+    with atomic_write(output) as stream:
+        stream.writelines(f"{value!r}\n" for value in logs)
+
+
+@click.command()
+@model_argument
+@json_option
+@output_option
+def show(model: str, as_json: bool, output: str) -> None:
+    """What MODEL is, and how it was learned."""
+    tagger, learned = _tagger(model), read_header(model)["learned"]
+    members = [_described(*pair) for pair in zip(tagger.members, tagger.weights, strict=True)]
+    facts: dict[str, Any] = {
+        "file": model,
+        "family": "tagger",
+        "tags": list(tagger.tags),
+        "observed": list(learned.get("layout", {}).get("observed", ())),
+        "n_words": len(tagger.lexicon.words),
+        "n_classes": len(tagger.lexicon.classes),
+        "members": [facts for _, facts in members],
+        "decoding": tagger.decoding,
+    }
+    if as_json:
+        print_figures({**facts, "learned": learned}, as_json=True)
+        return
+    said = {
+        **{name: facts[name] for name in ("file", "family", "decoding")},
+        "tags": f"{len(tagger.tags)}: {' '.join(tagger.tags[:20])}{' ..' if len(tagger.tags) > 20 else ''}",
+        "observed": ", ".join(facts["observed"]),
+        "words": f"{facts['n_words']} known, in {facts['n_classes']} classes",
+        "members": ", ".join(text for text, _ in members),
+        "method": learned.get("method", ""),
+    }
+    with atomic_write(output) as stream:
+        stream.writelines(f"{name:<12}  {value}\n" for name, value in said.items() if value)
+
+
+def _described(member: TagModel, weight: float) -> tuple[str, dict[str, Any]]:
+    """A member in words, and in figures."""
+    if isinstance(member, WeightedTagger):
+        kind, figures = "operators", {"n_states": member.n_states, "n_pairs": len(member.pairs)}
+        text = f"operators of {member.n_states} states, {len(member.pairs)} of word and tag"
+    elif isinstance(member, RefinedTags):
+        kind, figures = "refined", {"n_states": member.n_states}
+        text = f"refined tags of {member.n_states} states"
+    else:
+        assert isinstance(member, MarginTags)
+        kind, figures = "max-margin", {"n_features": len(member.weights), "rank": member.left.shape[1]}
+        text = f"{len(member.weights)} features, Hankel block of rank {member.left.shape[1]}"
+    return f"{text} (weight {weight:g})", {"kind": kind, "weight": weight, **figures}
+
+
+def _warn(bad: int, n_sentences: int, quiet: bool) -> None:
+    if bad:
+        tell(
+            f"{bad} of {n_sentences} sentences have a non-positive normalizer: tags that words alone give "
+            "stand in; --method refined has none",
+            quiet,
+        )
+
+
+def _in_json(tagger: Tagger, sentences: TaggedSentences, n_best: int) -> list[dict[str, Any]]:
+    rows = zip(
+        sentences.cut(sentences.words),
+        sentences.cut(tagger.predict(sentences)),
+        np.split(tagger.predict_proba(sentences), sentences.offsets[1:-1]),
+        tagger.predict_nbest(sentences, n_best),
+        strict=True,
+    )
+    return [
+        {
+            "words": words,
+            "tags": found,
+            "probabilities": [
+                {tagger.tags[k]: round(float(row[k]), 6) for k in np.argsort(-row)[:3] if row[k] > 0}
+                for row in table
+            ],
+            "best": [{"tags": names, "value": value} for names, value in best],
+        }
+        for words, found, table, best in rows
+    ]
+
+
+def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> TaggedFile:
+    """The file, in the layout that the model was learned from unless another format is asked for."""
+    known = read_header(model)["learned"].get("layout", {})
+    own = known.get("format")
+    if file_format is None and own == "columns" and format_of(file) == "conllu":
+        raise click.UsageError(f"{file} looks like CoNLL-U, the model reads columns; say which with --format")
+    chosen = file_format or own or format_of(file)
+    layout = TaggedLayout(chosen, None, ())
+    if chosen == own:
+        layout = TaggedLayout(chosen, known.get("label"), tuple(known.get("observed", ())))
+    found = layout.read(file, need_labels)
+    if not found.sentences.n_words:
+        raise InputError("there are no words in the file", file=file)
+    return found
+
+
+def _tagger(model: str) -> Tagger:
+    tagger: Tagger = load_model(model, "tagger")
+    return tagger
