@@ -20,8 +20,8 @@ learners = {
     "trigram": NgramTagger(3),
     "operators": SpectralTagger("spectral"),
     "EM": EMTagger(n_states=6),
-    "refined": SpectralTagger(n_states=6, max_iter=15, n_members=1, features=False),
-    "product of four": SpectralTagger(n_states=6, max_iter=15, n_members=4, features=False),
+    "refined of 1": SpectralTagger(n_states=6, max_iter=15, n_members=1, features=False),
+    "refined of 4": SpectralTagger(n_states=6, max_iter=15, n_members=4, features=False),
 }
 for name, tagger in learners.items():
     begin = time.perf_counter()
@@ -29,11 +29,11 @@ for name, tagger in learners.items():
     seconds = time.perf_counter() - begin
     found = [tag for tags in tagger.predict(fresh) for tag in tags]
     scores = tagging_scores(fresh, found, train.types, rng)
-    print(f"{name:>15}: accuracy {scores.accuracy} in {seconds:.2f} s")
+    print(f"{name:>12}: accuracy {scores.accuracy} in {seconds:.2f} s")
 
 sentence = fresh.select([0])
 for word, row in zip(sentence.words, tagger.predict_proba(sentence)[0], strict=True):
     likely = ", ".join(f"{tagger.classes_[t]} {row[t]:.2f}" for t in np.argsort(-row)[:2] if row[t] > 0.005)
-    print(f"{word:>15}  {likely}")
+    print(f"{word:>12}  {likely}")
 for tags, value in tagger.predict_nbest(sentence, 2)[0]:
     print(f"{value:.3f}", " ".join(tags))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oracles_tagging import marginals_of, operator_value, refined_value, tag_sequences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences, chain_marginals, pairs_within
+from sigmastar.taggers.kernels.expectations import GivenTags, Tokens, refined_expectations
 from sigmastar.taggers.kernels.margin import (
     MarginWeights,
     Schedule,
@@ -19,14 +20,7 @@ from sigmastar.taggers.kernels.margin import (
     train_margin,
 )
 from sigmastar.taggers.kernels.operators import Operators, signed_marginals
-from sigmastar.taggers.kernels.refined import (
-    Emissions,
-    GivenTags,
-    Moves,
-    Tokens,
-    refined_expectations,
-    refined_marginals,
-)
+from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 
 N_TAGS = 3

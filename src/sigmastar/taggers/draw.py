@@ -24,7 +24,24 @@ def plot_tags(
     gold: Sequence[str] | None = None,
     title: str = "Tags of a sentence",
 ) -> Figure:
-    """Words x tags; a ring marks the true tag. Tags that no word is likely to have are left out."""
+    """A heat map of words x tags; tags that no word is likely to have are left out.
+
+    Parameters
+    ----------
+    words, tags : sequence of str
+        The words of a sentence, and the tags that they may have.
+    probabilities : array
+        Words x tags, as `predict_proba` gives them.
+    gold : sequence of str or None
+        The true tags, marked by rings.
+    title : str
+        Of the figure.
+
+    Returns
+    -------
+    Figure
+        Of matplotlib.
+    """
     table = np.asarray(probabilities, dtype=float)
     if table.shape != (len(words), len(tags)):
         raise ValueError(f"a table of shape {table.shape} for {len(words)} words and {len(tags)} tags")

@@ -1,14 +1,12 @@
 """Taggers: X holds sentences, each a sequence of words, y their tags; or X is tagged itself.
 
-A word may be a tuple: the word, and what is observed with it, as its part of speech where chunks are asked.
-Where there is no y, the last of each tuple is the tag.
+A word may be a tuple: the word, and what is observed with it. Without y the last of each tuple is the tag.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,31 +16,13 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent, stage
 from sigmastar.taggers.data.chunks import is_chunk_tagging
-from sigmastar.taggers.data.sentences import TaggedSentences, Token, require_tagged
+from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.learn.methods import METHODS, TaggerSettings, Task
 from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
-Sentences = Sequence[Sequence[Token]] | TaggedSentences
-Tags = Sequence[Sequence[str]]
-
 SPECTRAL_METHODS = ("refined", "spectral", "max-margin")
 ORDERS = {2: "bigram", 3: "trigram"}
-
-
-def as_sentences(X: Sentences, y: Tags | None = None) -> TaggedSentences:
-    """Sentences, with tags where y gives any."""
-    if isinstance(X, TaggedSentences):
-        return X if y is None else replace(TaggedSentences.of(X.cut(X.words), y), observed=X.observed)
-    return TaggedSentences.of(X, y)
-
-
-def as_tagged(X: Sentences, y: Tags | None = None) -> TaggedSentences:
-    """Sentences with tags: those of y, those that X has, or else the last of each tuple."""
-    if y is not None or isinstance(X, TaggedSentences):
-        return as_sentences(X, y)
-    first = next((token for sentence in X for token in sentence), "")
-    return TaggedSentences.of_pairs(X) if isinstance(first, tuple) else TaggedSentences.of(X)  # type: ignore[arg-type]
 
 
 class TaggerEstimator(Estimator, ABC):
@@ -81,11 +61,9 @@ class TaggerEstimator(Estimator, ABC):
             corpus = TaggedCorpus.of(sentences)
             task = Task(corpus, settings, as_generator(self.random_state), stage(progress, 0.05, 1.0))
             models, weights = zip(*METHODS[method](task), strict=True)
-        tags = corpus.lexicon.tags
-        decoding = self.decoding or ("viterbi" if is_chunk_tagging(tags) else "marginals")
-        self._replace_fitted(
-            model_=Tagger(corpus.lexicon, models, weights, decoding), classes_=np.array(tags)
-        )
+        decoding = self.decoding or ("viterbi" if is_chunk_tagging(corpus.lexicon.tags) else "marginals")
+        tagger = Tagger(corpus.lexicon, models, weights, decoding)
+        self._replace_fitted(model_=tagger, classes_=np.array(tagger.tags))
         return self
 
     def predict(self, X: Sentences) -> list[list[str]]:
@@ -215,12 +193,6 @@ class SpectralTagger(TaggerEstimator):
         chunks (B-X, I-X, O), else the first.
     conditional : bool
         With "spectral": operators of P(tags | words), not of P(words, tags).
-    random_state : int, Generator or None
-        Seed, or source, of all random choices.
-    n_jobs : int or None
-        Number of threads; -1: one per core, None: one. It changes no result.
-    progress : callable or None
-        Called with what is being done, and the share that is done where it is known.
 
     Attributes
     ----------
@@ -279,21 +251,12 @@ class EMTagger(TaggerEstimator):
     n_members : int
         Number of refinements, from several seeds, whose distributions are multiplied.
     decoding : {"marginals", "viterbi"} or None
-        By the marginals of single tags, or the sequence of largest pair marginals; None: the second for
-        chunks, else the first.
-    random_state : int, Generator or None
-        Seed, or source, of all random choices.
-    n_jobs : int or None
-        Number of threads; -1: one per core, None: one. It changes no result.
-    progress : callable or None
-        Called with what is being done, and the share that is done where it is known.
+        As of `SpectralTagger`.
 
     Attributes
     ----------
-    model_ : Tagger
-        The lexicon and the models of tags.
-    classes_ : array of str
-        The tags, in the order of the columns of `predict_proba`.
+    model_, classes_
+        As of `SpectralTagger`.
 
     Examples
     --------
@@ -325,21 +288,12 @@ class NgramTagger(TaggerEstimator):
     order : {2, 3}
         2: a bigram tagger, one state per tag; 3: a trigram tagger, one state per pair of neighbours.
     decoding : {"marginals", "viterbi"} or None
-        By the marginals of single tags, or the sequence of largest pair marginals; None: the second for
-        chunks, else the first.
-    random_state : int, Generator or None
-        Nothing is left to chance.
-    n_jobs : int or None
-        Number of threads; -1: one per core, None: one. It changes no result.
-    progress : callable or None
-        Called with what is being done, and the share that is done where it is known.
+        As of `SpectralTagger`.
 
     Attributes
     ----------
-    model_ : Tagger
-        The lexicon and the model of tags.
-    classes_ : array of str
-        The tags, in the order of the columns of `predict_proba`.
+    model_, classes_
+        As of `SpectralTagger`.
 
     Examples
     --------

@@ -11,10 +11,10 @@ FAMILY = Family(
         "tagger": Kind(
             "sigmastar.taggers.model.tagger:Tagger",
             {
-                "evaluate": "sigmastar.taggers.cli:evaluate",
-                "score": "sigmastar.taggers.cli:score",
-                "predict": "sigmastar.taggers.cli:predict",
-                "show": "sigmastar.taggers.cli:show",
+                "evaluate": "sigmastar.taggers.cli.use:evaluate",
+                "score": "sigmastar.taggers.cli.use:score",
+                "predict": "sigmastar.taggers.cli.use:predict",
+                "show": "sigmastar.taggers.cli.use:show",
             },
         ),
     },
@@ -39,7 +39,8 @@ FAMILY = Family(
     },
     learn={
         "tagger": Command(
-            "sigmastar.taggers.cli:learn_tagger", "A tagger of words, or of chunks, from tagged sentences."
+            "sigmastar.taggers.cli.learn:learn_tagger",
+            "A tagger of words or chunks from tagged sentences.",
         ),
     },
     formats={

@@ -36,7 +36,24 @@ class TaggingScores:
 def tagging_scores(
     gold: TaggedSentences, found: Sequence[str], known: Collection[str], rng: np.random.Generator
 ) -> TaggingScores:
-    """Compare found tags with true ones; `known` are the words that the tagger was taught."""
+    """Compare found tags with true ones.
+
+    Parameters
+    ----------
+    gold : TaggedSentences
+        Sentences with their true tags.
+    found : sequence of str
+        The tags of all words, one flat list.
+    known : collection of str
+        The words that the tagger was taught.
+    rng : Generator
+        The source of chance of the intervals.
+
+    Returns
+    -------
+    TaggingScores
+        Accuracy on all and on unknown words, and the F1 of chunks.
+    """
     right = np.array([a == b for a, b in zip(gold.tags or [], found, strict=True)], dtype=float)
     taught = set(map(word_of, known))
     strange = np.array([word_of(kind) not in taught for kind in gold.types], dtype=float)[gold.type_codes]
@@ -53,7 +70,20 @@ def tagging_scores(
 
 
 def n_nonpositive(tagger: Tagger, sentences: TaggedSentences) -> int | None:
-    """Sentences whose normalizer is not positive, of taggers with signed operators; None for others."""
+    """Sentences whose normalizer is not positive.
+
+    Parameters
+    ----------
+    tagger : Tagger
+        The model of a fitted estimator.
+    sentences : TaggedSentences
+        Sentences; tags are not looked at.
+
+    Returns
+    -------
+    int or None
+        How many there are; None for taggers without signed operators.
+    """
     signed = [member for member in tagger.members if isinstance(member, WeightedTagger)]
     if not signed:
         return None
@@ -63,7 +93,20 @@ def n_nonpositive(tagger: Tagger, sentences: TaggedSentences) -> int | None:
 
 
 def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Floats, Floats]:
-    """Of each sentence twice the right chunks, and true + found chunks; F1 is the ratio of the sums."""
+    """Right, true and found chunks by sentence.
+
+    Parameters
+    ----------
+    gold : TaggedSentences
+        Sentences with their true tags.
+    found : sequence of str
+        The tags of all words, one flat list.
+
+    Returns
+    -------
+    tuple of arrays
+        Of each sentence twice the right chunks, and true + found chunks; F1 is the ratio of the sums.
+    """
     true, guessed = (chunk_spans(tags, gold.offsets) for tags in (gold.tags or [], found))
     names = {(int(a), int(b), gold.tags[int(a)][2:]) for a, b, _ in true} if gold.tags else set()
     hits = np.array([(int(a), int(b), found[int(a)][2:]) in names for a, b, _ in guessed], dtype=float)

@@ -79,7 +79,24 @@ def read_tagged(
     label: str | None = None,
     observed: Sequence[str] | None = None,
 ) -> TaggedSentences:
-    """The tagged sentences of a file; without a format, by its name: `.conllu` files are CoNLL-U."""
+    """The tagged sentences of a file.
+
+    Parameters
+    ----------
+    path : str, path or file
+        Text, plain or compressed; "-" is standard input.
+    file_format : {"columns", "conllu"} or None
+        None: by the name of the file.
+    label : str or None
+        Column of the tags, by its number from 1 or its name in CoNLL-U; None: the last one, or upos.
+    observed : sequence of str or None
+        Columns that are given beside the words; None: those between the word and the label, in CoNLL-U none.
+
+    Returns
+    -------
+    TaggedSentences
+        Words, tags and observed columns.
+    """
     named = None if observed is None else tuple(observed)
     return TaggedLayout(file_format or format_of(path), label, named).read(path).sentences
 

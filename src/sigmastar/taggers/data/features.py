@@ -38,6 +38,16 @@ def _mark(character: str) -> str:
 def word_shape(word: str) -> str:
     """The classes of its characters, runs written once.
 
+    Parameters
+    ----------
+    word : str
+        In any script.
+
+    Returns
+    -------
+    str
+        X for capitals, x for small letters, o for letters without case, 9 for digits, others as they are.
+
     Examples
     --------
     >>> word_shape("U.S."), word_shape("1,000"), word_shape("Dogs")

@@ -23,7 +23,26 @@ def make_tagged(
     n_words: int = 40,
     ambiguous: float = 0.9,
 ) -> TaggedSentences:
-    """Sentences drawn from a chain of `n_states` states per tag, with about `n_words` words per tag."""
+    """Sentences drawn from a chain of hidden states.
+
+    Parameters
+    ----------
+    rng : Generator
+        The source of chance.
+    n_sentences : int
+        How many sentences.
+    n_states : int
+        States per tag.
+    n_words : int
+        Words per tag, about.
+    ambiguous : float
+        The share of words that belong to two tags.
+
+    Returns
+    -------
+    TaggedSentences
+        Sentences of 3 to 17 words.
+    """
     words = _vocabulary(rng, n_words, ambiguous)
     n = len(TAGS) * n_states
     moves = rng.dirichlet(np.full(n, 0.15), size=n + 1)

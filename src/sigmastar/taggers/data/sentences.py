@@ -9,7 +9,7 @@ whatever depends on a symbol alone is done once per type and not once per token.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -129,6 +129,25 @@ class TaggedSentences:
         """A flat column as one list per sentence."""
         ends = self.offsets.tolist()
         return [list(column[low:high]) for low, high in pairwise(ends)]
+
+
+Sentences = Sequence[Sequence[Token]] | TaggedSentences
+Tags = Sequence[Sequence[str]]
+
+
+def as_sentences(X: Sentences, y: Tags | None = None) -> TaggedSentences:
+    """Sentences, with tags where y gives any."""
+    if isinstance(X, TaggedSentences):
+        return X if y is None else replace(TaggedSentences.of(X.cut(X.words), y), observed=X.observed)
+    return TaggedSentences.of(X, y)
+
+
+def as_tagged(X: Sentences, y: Tags | None = None) -> TaggedSentences:
+    """Sentences with tags: those of y, those that X has, or else the last of each tuple."""
+    if y is not None or isinstance(X, TaggedSentences):
+        return as_sentences(X, y)
+    first = next((token for sentence in X for token in sentence), "")
+    return TaggedSentences.of_pairs(X) if isinstance(first, tuple) else TaggedSentences.of(X)  # type: ignore[arg-type]
 
 
 def require_tagged(sentences: TaggedSentences) -> TaggedSentences:

@@ -1,9 +1,6 @@
 """Refined tags, states from two views: every tag is split into states.
 
-    views      the class of the past and the class of the future of every gap (`taggers.counts`)
-    correlate  their counts scaled to correlations; a token lies at the places of the past before it and of
-               the future after it, and at the mean place of all tokens of its word and tag
-    cluster    k-means inside each tag
+    views, correlate, cluster    k-means of tokens by their pasts and futures (`clusters`)
     count      moves: state -> state shrinks to tag -> state, and this to p(t' | t) p(z' | t')
                words: p(z | x, t) shrinks to p(z | class(x), t), and this to p(z | t)
     climb      a few iterations of EM with the tags given
@@ -19,27 +16,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
 
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.clusters import k_means, rows_by_group
 from sigmastar.core.em import NEVER, Climb, Problem, Step, extrapolation, hastened, plain
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.shrinkage import Level, chain, normalized, rows, towards
-from sigmastar.core.views import correlate
-from sigmastar.taggers.counts import LEAST_WORD, TagContexts
-from sigmastar.taggers.kernels.refined import GivenTags, Tokens, refined_expectations
+from sigmastar.core.shrinkage import Level, chain, normalized, rows
+from sigmastar.taggers.kernels.expectations import GivenTags, Tokens, refined_expectations
+from sigmastar.taggers.learn.clusters import clustered_states, state_starts, summed
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.model.refined import Ratios, RefinedTags
 
-TOKENS_PER_STATE = 50
-DIMENSIONS = 20
-TOKENS_PER_CLUSTER = 100  # drawn for k-means
 CERTAINTY = 0.35  # the share of the counts of clusters that EM starts from
 PACE = 2.1  # EM diverges at 3
-OWN = 0.45  # the scale of a token's own context beside the mean one of its word and tag
-PULL = 50.0  # tokens that the mean context of a class counts for
 _UNSEEN = 1e-3  # added to counts that others are shrunk towards
 _SHARDS = 2  # fixed: sums of floats are then the same on any number of threads
 
@@ -126,9 +115,9 @@ def shrunk_ratios(corpus: TaggedCorpus, counts: RefinedCounts, shrinkage: Shrink
     memberships, tags = counts.memberships, corpus.pair_tags
     real = np.arange(memberships.shape[1]) < np.diff(counts.states)[:, None]
     keys, places = np.unique(corpus.class_keys, return_inverse=True)
-    by_tag = normalized((_summed(memberships, tags, len(real)) + _UNSEEN) * real)
+    by_tag = normalized((summed(memberships, tags, len(real)) + _UNSEEN) * real)
     levels = [
-        Level(_summed(memberships, places, len(keys)), shrinkage.word_class, rows(keys % len(real))),
+        Level(summed(memberships, places, len(keys)), shrinkage.word_class, rows(keys % len(real))),
         Level(memberships, shrinkage.word, rows(places)),
     ]
     by_class, by_word = chain(by_tag, levels)
@@ -137,13 +126,6 @@ def shrunk_ratios(corpus: TaggedCorpus, counts: RefinedCounts, shrinkage: Shrink
         Ratios(corpus.pair_keys, by_word / floor[tags]),
         Ratios(keys, by_class / floor[keys % len(real)]),
     )
-
-
-def _summed(table: Floats, groups: Int64s, n_groups: int) -> Floats:
-    """Sums of the rows of each group."""
-    shape = (n_groups, len(groups))
-    ones = sparse.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))), shape=shape)
-    return np.asarray(ones @ table)
 
 
 def expectations(corpus: TaggedCorpus, model: RefinedTags) -> tuple[RefinedCounts, float]:
@@ -238,11 +220,9 @@ def random_refinement(
     return climb(corpus, start, n_iterations, progress=progress).latest
 
 
-def state_starts(corpus: TaggedCorpus, n_states: int, tokens_per_state: int = TOKENS_PER_STATE) -> Int64s:
-    """How many states each tag may have: at most `n_states`, and one for so many tokens."""
-    counts = np.bincount(corpus.tags, minlength=corpus.lexicon.n_tags)
-    sizes = np.clip(counts // tokens_per_state, 1, n_states)
-    return np.append(0, np.cumsum(sizes)).astype(np.int64)
+def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
+    """Every token in the state of its cluster."""
+    return count_states(corpus, *clustered_states(corpus, n_states, rng))
 
 
 def random_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
@@ -250,67 +230,6 @@ def random_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) 
     states = state_starts(corpus, n_states)
     sizes = np.diff(states)[corpus.tags]
     return count_states(corpus, states, (rng.random(len(sizes)) * sizes).astype(np.int64))
-
-
-def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
-    """States are clusters of tokens in the spectral space, tag by tag."""
-    space = TokenSpace.of(corpus)
-    limits = np.diff(state_starts(corpus, n_states))
-    state_of, sizes = np.zeros(len(corpus.tags), dtype=np.int64), np.ones(len(limits), dtype=np.int64)
-    for tag, tokens in enumerate(rows_by_group(corpus.tags, len(limits))):
-        if limits[tag] > 1:
-            state_of[tokens] = sampled_clusters(space, tokens, int(limits[tag]), rng)
-            sizes[tag] = state_of[tokens].max() + 1
-    return count_states(corpus, np.append(0, np.cumsum(sizes)), state_of)
-
-
-def sampled_clusters(space: TokenSpace, tokens: Int64s, n: int, rng: np.random.Generator) -> Int64s:
-    """k-means on a sample of the tokens, and the nearest centre for every token."""
-    drawn = tokens[rng.permutation(len(tokens))[: TOKENS_PER_CLUSTER * n]]
-    centres = k_means(space.points(drawn), n, rng).centres
-    return np.unique(space.nearest(tokens, centres), return_inverse=True)[1]
-
-
-@dataclass(frozen=True, eq=False)
-class TokenSpace:
-    """Where tokens stand: one row of each table side by side, `rows` says which."""
-
-    tables: tuple[Floats, ...]  # of pairs of word and tag, of classes of pasts, of classes of futures
-    rows: tuple[Int64s, ...]
-
-    @classmethod
-    def of(cls, corpus: TaggedCorpus) -> TokenSpace:
-        words = corpus.words_or_classes(LEAST_WORD)
-        contexts = TagContexts.of(words, corpus.tags, corpus.sentences.offsets)
-        found = correlate(contexts.matrix, DIMENSIONS).without_constant()
-        pasts, futures = found.left(1.0), found.right(1.0)
-        gaps, pairs = contexts.token_gaps, corpus.pairs.astype(np.int64)
-        before, after = contexts.past[gaps], contexts.future[gaps + 1]
-        met = (_mean_places(corpus, before, pasts), _mean_places(corpus, after, futures))
-        return cls((np.hstack(met), OWN * pasts, OWN * futures), (pairs, before, after))
-
-    def points(self, tokens: Int64s) -> Floats:
-        return np.hstack([table[at[tokens]] for table, at in zip(self.tables, self.rows, strict=True)])
-
-    def nearest(self, tokens: Int64s, centres: Floats) -> Int64s:
-        """The nearest centre of each token; distances are sums over the tables, and tables are short."""
-        ends = np.cumsum([table.shape[1] for table in self.tables])[:-1]
-        pieces = np.split(centres, ends, axis=1)
-        scores = -0.5 * (centres**2).sum(axis=1) + sum(
-            (table @ piece.T)[at[tokens]]
-            for table, piece, at in zip(self.tables, pieces, self.rows, strict=True)
-        )
-        return np.asarray(np.argmax(scores, axis=1))
-
-
-def _mean_places(corpus: TaggedCorpus, classes: Int64s, table: Floats) -> Floats:
-    """The mean row of each pair of word and tag, shrunk towards that of its class of words and tag."""
-    n_pairs, entries = len(corpus.pair_keys), (np.ones(len(classes)), (corpus.pairs, classes))
-    sums = np.asarray(sparse.csr_array(entries, shape=(n_pairs, len(table))) @ table)
-    totals = np.bincount(corpus.pairs, minlength=n_pairs).astype(float)
-    keys, class_of = np.unique(corpus.class_keys, return_inverse=True)
-    means = _summed(sums, class_of, len(keys)) / np.bincount(class_of, totals)[:, None]
-    return towards(sums, means[class_of], PULL, totals=totals[:, None])
 
 
 def softened(corpus: TaggedCorpus, counts: RefinedCounts, certainty: float) -> RefinedCounts:

@@ -1,0 +1,1 @@
+"""Commands: tagged text in, taggers and tagged text out."""

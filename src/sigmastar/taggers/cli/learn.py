@@ -1,0 +1,152 @@
+"""`sigmastar learn tagger`: from tagged sentences to a tagger."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import (
+    auto_or_number,
+)
+from sigmastar.core.cli.paths import described_file
+from sigmastar.core.cli.progress import Say
+from sigmastar.core.errors import InputError
+from sigmastar.taggers.data.columns import FORMATS, TaggedLayout, conllu_label, format_of
+from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger
+from sigmastar.taggers.model.tagger import DECODINGS
+
+REFINED = Method(
+    SpectralTagger, ("n_states", "max_iter", "n_members", "features", "decoding"), {"method": "refined"}
+)
+SPECTRAL = Method(SpectralTagger, ("n_states", "decoding", "conditional"), {"method": "spectral"})
+MAX_MARGIN = Method(SpectralTagger, ("max_iter", "decoding"), {"method": "max-margin"})
+EM = Method(EMTagger, ("n_states", "max_iter", "n_members", "decoding"))
+METHODS = {
+    "refined": REFINED,
+    "spectral": SPECTRAL,
+    "em": EM,
+    "bigram": Method(NgramTagger, ("decoding",), {"order": 2}),
+    "trigram": Method(NgramTagger, ("decoding",), {"order": 3}),
+    "max-margin": MAX_MARGIN,
+}
+
+
+@click.command()
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(FORMATS),
+    help="Format of the data  [default: by the name of the file]",
+)
+@click.option(
+    "--label",
+    metavar="COLUMN",
+    help="Column of the tags: a name of CoNLL-U, or a number from 1  [default: upos, or the last column]",
+)
+@click.option(
+    "--observed",
+    metavar="COLUMNS",
+    help="Columns given beside the word when tags are asked, numbers or names with commas between, or none  "
+    "[default: those between the word and the label; in CoNLL-U none]",
+)
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="refined", show_default=True, help="Way to learn."
+)
+@parameter(
+    "n_states",
+    "--states",
+    REFINED,
+    SPECTRAL,
+    EM,
+    type=auto_or_number,
+    metavar="N",
+    help="Largest number of states per tag, or number of states of the operators",
+)
+@parameter(
+    "max_iter",
+    "--iterations",
+    REFINED,
+    EM,
+    MAX_MARGIN,
+    type=auto_or_number,
+    metavar="N",
+    help="Number of iterations of EM, or of passes of max-margin",
+)
+@parameter(
+    "n_members",
+    "--members",
+    REFINED,
+    EM,
+    type=auto_or_number,
+    metavar="N",
+    help="Number of refinements that are multiplied",
+)
+@parameter(
+    "features", "--features/--no-features", REFINED, help="Product of refined tags with the max-margin chain"
+)
+@parameter(
+    "decoding",
+    "--decoding",
+    *METHODS.values(),
+    type=click.Choice(DECODINGS),
+    help="Choice of tags by marginals of single tags, or by the sequence of largest pair marginals",
+)
+@parameter(
+    "conditional",
+    "--conditional",
+    SPECTRAL,
+    is_flag=True,
+    help="Operators of P(tags | words), not of both together",
+)
+@learn_options
+def learn_tagger(
+    file: str,
+    file_format: str | None,
+    label: str | None,
+    observed: str | None,
+    method: str,
+    **options: Any,
+) -> None:
+    """Learn a tagger from FILE: one word per line with columns of labels, an empty line between sentences.
+
+    refined: tags refined into states by spectral clusters and a few EM iterations, times a max-margin chain;
+    the best. spectral: a weighted finite tagger, operators A_x^y. em: refined tags from a random start.
+    bigram, trigram: hidden Markov models of tags. max-margin: features and a low-rank Hankel block.
+    """
+    layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
+    if layout.format == "conllu":
+        _require_column(label)
+    given = {name: options.pop(name) for name in SpectralTagger.parameter_defaults() if name in options}
+    estimator = built(METHODS, method, given)
+
+    def work(estimator: Any, say: Say) -> Learned:
+        read = layout.read(file)
+        sentences, tagger = read.sentences, estimator.fit(read.sentences).model_
+        return Learned(
+            {"files": [described_file(file)], "n_sentences": len(sentences), "n_words": sentences.n_words},
+            f"from {len(sentences)} sentences over {len(tagger.tags)} tags",
+            layout={
+                "format": layout.format,
+                "label": layout.label,
+                "observed": list(read.layout.observed or ()),
+            },
+        )
+
+    learn(estimator, method, work, **options)
+
+
+def _names(observed: str | None) -> tuple[str, ...] | None:
+    if observed is None:
+        return None
+    return () if observed == "none" else tuple(name.strip() for name in observed.split(","))
+
+
+def _require_column(label: str | None) -> None:
+    """A wrong name is a wrong call, whatever is in the file."""
+    try:
+        conllu_label(label)
+    except InputError as problem:
+        raise click.UsageError(problem.problem) from None
