@@ -164,8 +164,7 @@ class TaggerEstimator(Estimator, ABC):
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=True)
-        tags.target_tags.multi_output = True
+        tags.classifier_tags, tags.target_tags.multi_output = ClassifierTags(multi_class=True), True
         return tags
 
 
