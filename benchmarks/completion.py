@@ -18,24 +18,20 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar import SpectralAutomaton
+from sigmastar import CompletionGrammar, EMGrammar, SpectralAutomaton
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Alphabet
 from sigmastar.grammars.counts.bracketings import single_symbols
 from sigmastar.grammars.counts.closed_hankel import closed_hankel
 from sigmastar.grammars.data.substrings import distinct_strings
-from sigmastar.grammars.learn.completion import learn_completion
-from sigmastar.grammars.learn.em import learn_grammar_em
+from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
-from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.model.generators import dyck, random_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.grammars.model.mass import expected_length, normalised
-from sigmastar.grammars.model.rules import of_rules
+from sigmastar.grammars.model.mass import expected_length, grammar_values_up_to
 from sigmastar.optimise.completion import AffineEntries, CompletionSettings, largest_penalty, proximal
 from sigmastar.optimise.proximal import singular_value_threshold
 from sigmastar.optimise.solvers import accelerated
-from sigmastar.pcfg.data.rules import parse_rules
-from sigmastar.reproduce.bailly2013.projections import learn_by_projections
+from sigmastar.reproduce.bailly2013.short import learn_by_projections
 from sigmastar.reproduce.bailly2013.short_sentences import read_wsj, wsj_files
 
 PENALTY, N_STATES, LONGEST, N_TARGETS = 0.02, 8, 10, 20
@@ -43,7 +39,6 @@ FOR_EM, EM_TARGETS = 1.8, 10  # the longest expected length of a target whose st
 N_PARAMETERS = 9  # of 2 states and 2 symbols: 14 weights less 4 of the basis and 1 of the mass
 STRINGS = (40, 80, 160, 320, 480)  # of the sizes whose cost is compared
 FOR_DENSE, DENSE_STEPS = 150, 30  # strings: a matrix of 15 million entries, as 4,600 x 3,100 has
-DYCK = ("S -> S S 0.2", "S -> a S b 0.4", "S -> a b 0.4")
 
 
 def units(settings: Settings) -> list[str]:
@@ -129,7 +124,9 @@ def _size(corpus: tuple[Strings, np.ndarray]) -> Row:
 def _largest(settings: Settings) -> Row:
     strings, frequencies = _frequent(settings, STRINGS[-1])
     fit, timing = timed(
-        lambda: learn_completion(strings, N_STATES, weights=frequencies * 555, penalty=PENALTY)
+        lambda: learn_completion(
+            strings, N_STATES, CompletionPlan(penalty=PENALTY), weights=frequencies * 555
+        )
     )
     values = fit.grammar.value(strings)
     return {
@@ -147,16 +144,7 @@ def _largest(settings: Settings) -> Row:
 def random_target(rng: np.random.Generator, n_states: int = 2, n_symbols: int = 2) -> WeightedGrammar:
     """A PCFG by random weights; those with strings of more than ten symbols on average are left out."""
     while True:
-        pairs, words = rng.random((n_states, n_states, n_states)), rng.random((n_symbols, n_states))
-        totals, initial = pairs.sum(axis=(1, 2)) + words.sum(axis=0), rng.random(n_states)
-        found = normalised(
-            WeightedGrammar(
-                Alphabet("abcdef"[:n_symbols]),
-                initial / initial.sum(),
-                words / totals,
-                pairs / totals[:, None, None],
-            )
-        )
+        found = random_grammar(n_states, n_symbols, rng)
         if expected_length(found) < LONGEST:
             return found
 
@@ -174,14 +162,15 @@ def _figure(n_strings: int, settings: Settings) -> Iterator[Row]:
         truth = random_target(rng)
         sample = truth.sample_brackets(n_strings, rng)
         strings, counts = distinct_strings(sample.strings)
-        fit, timing = timed(lambda s=strings, c=counts: learn_completion(s, 2, weights=c))  # type: ignore[misc]
+        model = CompletionGrammar(n_states=2)
+        _, timing = timed(lambda m=model, s=strings, c=counts: m.fit(s, sample_weight=c))  # type: ignore[misc]
         short = sample.select(np.flatnonzero(sample.strings.lengths <= LONGEST))
         spectral = learn_spectral_grammar(short, 2, basis=single_symbols(truth.alphabet))
         row = {
             "strings": n_strings,
-            "past length 10": fit.cut_off,
-            "refined": divergence(truth, fit.grammar),
-            "nuclear norm": divergence(truth, fit.extracted),
+            "past length 10": model.cut_off_,
+            "refined": divergence(truth, model.model_),
+            "nuclear norm": divergence(truth, model.completion_.extracted),
             "projections": divergence(truth, learn_by_projections(strings, 2, counts)),
             "supervised": divergence(truth, spectral * (len(short) / n_strings)),
             "cpu seconds": timing.cpu_seconds,
@@ -192,28 +181,27 @@ def _figure(n_strings: int, settings: Settings) -> Iterator[Row]:
 
 def _em(truth: WeightedGrammar, strings: Strings, counts: np.ndarray, rng: np.random.Generator) -> Row:
     """The best of five random starts; long strings would take it hours."""
-    fit, timing = timed(
-        lambda: learn_grammar_em(strings, 2, rng, weights=counts, n_seeds=5, n_iterations=200, tolerance=1e-9)
-    )
-    return {"EM": divergence(truth, fit.grammar), "EM cpu seconds": timing.cpu_seconds}
+    model = EMGrammar(2, "random", max_iter=200, n_seeds=5, word_prior=0.0, pair_prior=0.0, random_state=rng)
+    _, timing = timed(lambda: model.fit(strings, sample_weight=counts))
+    return {"EM": divergence(truth, model.model_), "EM cpu seconds": timing.cpu_seconds}
 
 
 def _dyck(settings: Settings) -> Iterator[Row]:
-    rules = parse_rules(DYCK)
-    truth = of_rules(rules.grammar, rules.weights)
+    truth = dyck()
     every, p = grammar_values_up_to(truth, 7)
     for number in range(1 if settings.quick else 5):
         strings = truth.sample(4000, settings.rng(5, number))
         distinct, counts = distinct_strings(strings)
         seen = dict(zip(distinct, (counts / 4000).tolist(), strict=True))
-        fit, timing = timed(lambda s=strings: learn_completion(s, 4))  # type: ignore[misc]
+        model = CompletionGrammar(n_states=4)
+        _, timing = timed(lambda m=model, s=strings: m.fit(s))  # type: ignore[misc]
         automaton = (
             SpectralAutomaton(n_states=4, method="spectral", statistic="string").fit(strings).automaton_
         )
         yield {
             "strings": 4000,
-            "refined": float(np.abs(fit.grammar.value(every) - p).sum()),
-            "nuclear norm": float(np.abs(fit.extracted.value(every) - p).sum()),
+            "refined": float(np.abs(model.model_.value(every) - p).sum()),
+            "nuclear norm": float(np.abs(model.completion_.extracted.value(every) - p).sum()),
             "empirical": float(np.abs(np.array([seen.get(s, 0.0) for s in every]) - p).sum()),
             "WFA": float(np.abs(automaton.value(every) - p).sum()),
             "cpu seconds": timing.cpu_seconds,

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from grammars.random_grammars import random_hmm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from grammars.random_grammars import random_hmm
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.kernels.mixing_rates import climb_rate, climb_rates
@@ -40,9 +40,6 @@ from sigmastar.core.kmeans import cluster
 from sigmastar.dependency.data.sequences import WeightedSequences
 from sigmastar.dependency.learn import em as heads_em
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.grammars.learn import em as grammar_em
-from sigmastar.grammars.learn import em_steps as grammar_moves
-from sigmastar.grammars.learn import span_clusters
 from sigmastar.pcfg import learn as erm
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.learn import margin as tag_margin
@@ -166,34 +163,6 @@ def test_views_of_automata() -> None:
     np.testing.assert_allclose(found.values, old.singular_values, atol=1e-10)
 
 
-def span_views(rng: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    hidden = rng.integers(0, 4, 400)
-    inside = [hidden * 3 + rng.integers(0, 3, 400), rng.integers(-1, 5, 400)]
-    outside = [(hidden + rng.integers(0, 2, 400)) % 4, rng.integers(0, 30, 400)]
-    return inside, outside, rng.random(400) + 0.5
-
-
-@few
-@given(seeds, st.booleans())
-def test_views_of_spans(seed: int, by_direction: bool) -> None:
-    inside, outside, weights = span_views(np.random.default_rng(seed))
-    x, y = (span_clusters._indicators(columns, weights) for columns in (inside, outside))
-    factors = factorize_up_to(sparse.csr_array(x.T @ sparse.diags_array(weights) @ y), 5)
-    values = factors.singular_values / factors.singular_values[0]  # as in span_clusters.span_points
-    both = np.hstack([x @ (factors.left * values), y @ (factors.right * values)])
-    if by_direction:
-        both /= np.maximum(np.linalg.norm(both, axis=1, keepdims=True), 1e-300)
-    both /= np.sqrt(np.average(both**2, axis=0, weights=weights).mean())
-
-    scale = views.damped(least=span_clusters.FREQUENT if weights.sum() > span_clusters.FEW else 0.0)
-    first, second = (indicators.indicator_matrix(columns, weights, scale) for columns in (inside, outside))
-    shared = views.counts_together(first, second, weights)
-    found = views.correlate(shared, 5, views.as_given, total=1.0).relative()
-    points = np.hstack([first @ found.left(1.0), second @ found.right(1.0)])
-    points = views.directions(points) if by_direction else points
-    np.testing.assert_allclose(views.unit_size(points, weights), both, atol=1e-8)
-
-
 @few
 @given(seeds)
 def test_views_of_trees(seed: int) -> None:
@@ -233,7 +202,7 @@ def test_k_means_of_trees(seed: int, n: int) -> None:
 
 @few
 @given(seeds, st.integers(2, 6), st.sampled_from([8, 20]))
-def test_k_means_of_heads_tags_and_spans(seed: int, n: int, n_rounds: int) -> None:
+def test_k_means_of_heads_and_tags(seed: int, n: int, n_rounds: int) -> None:
     rng = np.random.default_rng(seed)
     points, weights = rng.standard_normal((200, 3)), rng.random(200) + 0.1
     old = heads_em.clustered(points, weights, n, np.random.default_rng(seed), n_rounds)
@@ -242,13 +211,6 @@ def test_k_means_of_heads_tags_and_spans(seed: int, n: int, n_rounds: int) -> No
         n_steps=n_rounds, little_change=0.0,
     )  # fmt: skip
     assert found.labels.tolist() == old.tolist()
-    soft = span_clusters.soft_labels(points, weights, n + 1, np.random.default_rng(seed), 2.0)
-    again = clusters.k_means(
-        points, n + 1, np.random.default_rng(seed), weights=weights, first=int(np.argmax(weights)),
-        n_steps=20, little_change=0.0,
-    )  # fmt: skip
-    shares = clusters.soft_labels(points, again, n + 1, weights=weights, sharpness=2.0)
-    np.testing.assert_allclose(shares, soft, atol=1e-9)
 
 
 @few
@@ -384,35 +346,6 @@ def test_climbs_of_automata() -> None:
     )
 
 
-def grammar_problem(
-    of: grammar_moves.GrammarCorpus, held: grammar_moves.GrammarCorpus | None
-) -> em.Problem[object, object]:
-    def expect(model: object) -> tuple[object, float]:
-        counts = of.expect(model)  # type: ignore[arg-type]
-        return counts, counts.log_likelihood
-
-    judge = None if held is None else lambda model: held.log_likelihood(model) / held.n_strings
-    prior = grammar_em.PLAIN
-    return em.Problem(
-        expect, lambda c: grammar_moves.maximize(of.alphabet, c, prior, of.unigram), of.n_strings, judge  # type: ignore[arg-type]
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize("is_held", [True, False])
-def test_climbs_of_grammars(is_held: bool) -> None:
-    strings = corpus(1, 60)
-    strings = strings.select(np.flatnonzero((strings.lengths > 0) & (strings.lengths < 12)))
-    whole = grammar_moves.GrammarCorpus.of(strings, np.ones(len(strings)))
-    held = grammar_moves.GrammarCorpus.of(strings.select(np.arange(8)), np.ones(8)) if is_held else None
-    start = grammar_moves.random_start(whole, 2, np.random.default_rng(0))
-    old = grammar_em._climb(whole, held, start, 12, 3, grammar_em.PLAIN, 1e-5, None, 0, 1)
-    stopping = em.Stopping(em.by_absolute(1e-5), every=1, patience=3)
-    found = em.Climb.begin(grammar_problem(whole, held), start).run(12, stopping)
-    assert list(found.log_likelihoods) == pytest.approx(old.log_likelihoods)
-    assert found.score == pytest.approx(old.held_out_score)
-    np.testing.assert_allclose(found.best.words, old.grammar.words, atol=1e-10)  # type: ignore[attr-defined]
-
-
 @pytest.mark.parametrize(("n_iterations", "tolerance"), [(3, 1e-9), (60, 1e-2)])
 def test_climbs_of_head_automata(n_iterations: int, tolerance: float) -> None:
     rng, alphabet = np.random.default_rng(0), Alphabet("ab")
@@ -493,38 +426,6 @@ def test_climbs_of_tags() -> None:
     np.testing.assert_allclose(found.by_word.values, old.by_word.values, rtol=1e-6, atol=1e-12)
 
 
-def test_races_of_starts() -> None:
-    strings = corpus(2, 40)
-    strings = strings.select(np.flatnonzero((strings.lengths > 0) & (strings.lengths < 10)))
-    of = grammar_moves.GrammarCorpus.of(strings, np.ones(len(strings)))
-    starts = [grammar_moves.random_start(of, 2, np.random.default_rng(seed)) for seed in range(3)]
-    old = span_clusters.most_promising(starts, of)
-
-    def expect(model: object) -> tuple[object, float]:
-        counts = of.expect(model)  # type: ignore[arg-type]
-        return counts, counts.log_likelihood
-
-    problem = em.Problem(
-        expect,
-        lambda c: grammar_moves.maximize(of.alphabet, c, span_clusters.RACE_PRIOR, of.unigram),  # type: ignore[arg-type]
-    )
-
-    @dataclass(frozen=True)
-    class Start:
-        climb: em.Climb[object, object]
-
-        @property
-        def score(self) -> float:
-            return self.climb.log_likelihoods[-1]
-
-        def run(self, n_iterations: int, /) -> Start:
-            return Start(self.climb.run(n_iterations, em.NEVER))
-
-    runners = [Start(em.Climb.begin(problem, start)) for start in starts]
-    ran = race.race(runners, [race.Leg(span_clusters.RACE + 1, race.leading(1))])
-    assert starts[int(np.argmax([runner.score for runner in ran]))] is old
-
-
 @few
 @given(seeds, st.integers(0, 90))
 def test_ladders(seed: int, expected: int) -> None:
@@ -560,12 +461,6 @@ def test_splits(seed: int, n: int) -> None:
     found = held_out.split(n, np.random.default_rng(seed))
     assert found is not None
     assert (found.kept.tolist(), found.held.tolist()) == (old[0].tolist(), old[1].tolist())
-    if n >= grammar_em.ENOUGH:
-        weights = np.arange(n, dtype=float)
-        (_, kept), _ = grammar_em._split(strings, weights, 0.2, np.random.default_rng(seed))
-        again = held_out.split(n, np.random.default_rng(seed), 0.2, None, grammar_em.ENOUGH)
-        assert again is not None
-        assert again.kept.tolist() == kept.astype(int).tolist()
 
 
 @few

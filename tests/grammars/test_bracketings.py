@@ -9,7 +9,6 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.grammars.data.bracketings import (
     Bracketings,
-    crossing,
     its_tag,
     left_branching,
     right_branching,
@@ -44,9 +43,7 @@ def test_binary_trees_are_known() -> None:
         found = Bracketings.of_spans(strings, [spans])
         assert found.is_binary
         assert sorted(found.binary().spans(0)) == spans
-        assert crossing(found) is None
     assert not Bracketings.of_spans(strings, [[(0, 4)]]).is_binary
-    assert crossing(Bracketings.of_spans(strings, [[(0, 2), (1, 3)]])) == 0
 
 
 def test_branching() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from cli.calls import fail, figures, invoke, succeed
 from sigmastar.core.model_files import load_model, save_model
-from sigmastar.grammars.demo import dyck
+from sigmastar.grammars.model.generators import dyck
 from sigmastar.grammars.model.grammar import WeightedGrammar
 
 
@@ -99,14 +100,56 @@ def test_rules_are_written_and_read_as_a_reference(place: Path) -> None:
     succeed("convert", place / "em.model", "--to", "rules", "-o", place / "em.rules")
     found = figures("evaluate", place / "em.model", "--reference", place / "em.rules", "--max-length", "5")
     assert found["l1"] < 1e-8
-    assert "--to rules" in fail("convert", place / "em.model", "--to", "att")
+    assert "'att' is not 'rules'" in fail("convert", place / "em.model", "--to", "att", status=2)
 
 
 def test_a_grammar_is_shown(place: Path) -> None:
     assert "probabilistic      True" in succeed("show", place / "em.model")
     assert figures("show", place / "completion.model")["learned"]["method"] == "completion"
     assert "<svg" in succeed("show", place / "em.model", "--html")
-    assert "--html" in fail("show", place / "em.model", "--dot")
+    shown = figures("show", place / "em.model")
+    assert shown["total_mass"] == pytest.approx(1.0, abs=1e-6)
+    assert len(shown["mass_by_length"]) == 10
+    assert shown["rules"][0]["weight"] >= shown["rules"][-1]["weight"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "em.model", "--dot"),
+        ("evaluate", "em.model", "d.txt", "--gold-tags"),
+        ("predict", "em.model", "d.txt", "--nbest", "3"),
+        ("score", "em.model", "d.txt", "--separator", ","),
+        ("sample", "em.model", "--format", "pautomac"),
+        ("evaluate", "em.model"),
+    ],
+)
+def test_options_of_other_families_are_refused(place: Path, words: tuple[str, ...]) -> None:
+    fail(words[0], place / words[1], *words[2:], status=2)
+
+
+def test_a_perplexity_is_of_proper_grammars(place: Path) -> None:
+    save_model(replace(dyck(), composition=3.0 * dyck().composition), place / "endless.model")
+    found = figures("evaluate", place / "endless.model", place / "d.txt")
+    assert found["perplexity"] is None
+    assert found["l1"] > 0
+
+
+def test_equal_runs_give_equal_files_and_fewer_states_are_told(place: Path) -> None:
+    words = (
+        "learn",
+        "grammar",
+        place / "d.txt",
+        "--method",
+        "completion",
+        "--max-length",
+        "2",
+        "--states",
+        60,
+    )
+    told = [invoke(*words, "-o", place / name).stderr for name in ("one.model", "two.model")]
+    assert all("states in place of 60" in message for message in told)
+    assert (place / "one.model").read_bytes() == (place / "two.model").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.demo import silent
 from sigmastar.core.page import Picture
-from sigmastar.grammars.demo import WeightedGrammarFamily, dyck, grammar_page
+from sigmastar.grammars.demo import GrammarDemo
+from sigmastar.grammars.draw import grammar_page
+from sigmastar.grammars.model.generators import dyck
 from sigmastar.grammars.model.grammar import WeightedGrammar
 
 
@@ -17,7 +19,7 @@ def test_the_target_is_the_dyck_language() -> None:
 
 
 def test_all_learners_are_shown_and_the_matrix_before_and_after() -> None:
-    result = WeightedGrammarFamily(n_strings=600, n_refinements=300).run(0, silent)
+    result = GrammarDemo(n_strings=600, n_refinement_steps=300).run(0, silent)
     errors = {row.learner: row.measures["L1"] for row in result.rows}
     assert set(errors) == {"spectral, from brackets", "completion, from strings", "EM, from strings"}
     assert all(0.0 < error < 0.5 for error in errors.values())

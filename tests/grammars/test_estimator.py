@@ -36,19 +36,19 @@ def test_from_brackets(truth: WeightedGrammar, sample: Bracketings) -> None:
 
 def test_from_bare_strings(truth: WeightedGrammar, sample: Bracketings) -> None:
     expected = truth.log_probability(sample.strings).mean()
-    completed = CompletionGrammar(n_states=2, max_length=6, n_iterations=30).fit(sample.strings)
+    completed = CompletionGrammar(n_states=2, max_length=6, max_iter=30).fit(sample.strings)
     assert 0.0 < completed.cut_off_ < 0.2
     gap = np.exp(completed.score_samples(["a", "ab"])) - truth.value(sample.strings.of(["a", "ab"]))
     assert np.abs(gap).max() < 0.03
     for model in (
-        CompletionGrammar(n_states=2, max_length=6, n_iterations=30, em=True),
-        EMGrammar(n_states=2, n_iterations=30),
-        EMGrammar(n_states=2, start="random", n_iterations=30),
-        EMGrammar(n_states=2, start="spectral", n_iterations=30),
+        CompletionGrammar(n_states=2, max_length=6, max_iter=30, em=True, pair_prior=5.0),
+        EMGrammar(n_states=2, max_iter=30, pair_prior=5.0),
+        EMGrammar(n_states=2, start="random", max_iter=30, pair_prior=5.0, held_out=0.1),
+        EMGrammar(n_states=2, start="spectral", max_iter=30, pair_prior=5.0),
     ):
         model.fit(sample)
         assert model.score(sample.strings) > expected - 0.05
-        assert model.grammar_.is_probabilistic()
+        assert model.model_.is_probabilistic()
         assert len(model.sample(5, 0)) == 5
 
 
@@ -56,14 +56,22 @@ def test_weights_stand_for_repetitions(sample: Bracketings) -> None:
     strings = ["ab", "b", "abb", "a"]
     counts = [3, 2, 1, 4]
     repeated = [s for s, n in zip(strings, counts, strict=True) for _ in range(n)]
-    plain = {"n_states": 2, "start": "random", "held_out": 0, "n_iterations": 5}
-    one = EMGrammar(**plain).fit(strings, weights=counts)
+    plain = {"n_states": 2, "start": "random", "max_iter": 5}
+    one = EMGrammar(**plain).fit(strings, sample_weight=counts)
     other = EMGrammar(**plain).fit(repeated)
     np.testing.assert_allclose(one.score_samples(strings), other.score_samples(strings), rtol=1e-9)
 
 
+def test_samples_repeat_unless_a_seed_is_given(sample: Bracketings) -> None:
+    model = EMGrammar(n_states=2, max_iter=3, random_state=5).fit(sample)
+    assert list(model.sample(20)) == list(model.sample(20))
+    assert list(model.sample(20)) != list(model.sample(20, random_state=6))
+    with pytest.raises(AttributeError, match="signed"):
+        SpectralGrammar(n_states=2).fit(sample).sample(1)
+
+
 def test_predictions_are_binary_trees(sample: Bracketings) -> None:
-    model = EMGrammar(n_states=2, n_iterations=5).fit(sample.strings)
+    model = EMGrammar(n_states=2, max_iter=5).fit(sample.strings)
     trees = model.predict(["abab", "b"])
     assert list(trees[0].words()) == list("abab")
     assert str(trees[1]) == "(X b)"
@@ -77,6 +85,7 @@ def test_the_contract(estimator: type[EMGrammar]) -> None:
     assert getattr(sigmastar, estimator.__name__) is estimator
     with pytest.raises(NotFittedError):
         model.predict(["ab"])
+    assert str(model) == f"{estimator.__name__}(n_states=3)"
     with pytest.raises(ValueError, match="n_states=0"):
         estimator(n_states=0).fit([Tree("X", ("a", "b"))])
 
@@ -84,8 +93,8 @@ def test_the_contract(estimator: type[EMGrammar]) -> None:
 @pytest.mark.parametrize("strings", [["a"], ["ab", "a"], ["ab"] * 3, ["abc", "cab", "bca"]])
 @pytest.mark.parametrize("start", ["random", "cca", "spectral"])
 def test_tiny_corpora_are_enough(strings: list[str], start: str) -> None:
-    model = EMGrammar(n_states=3, start=start, n_iterations=3).fit(strings)
-    assert model.grammar_.is_probabilistic()
+    model = EMGrammar(n_states=3, start=start, max_iter=3).fit(strings)
+    assert model.model_.is_probabilistic()
     assert np.isfinite(model.score(strings))
 
 

@@ -16,12 +16,12 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, save_model
-from sigmastar.grammars.model.enumeration import grammar_values_up_to
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import (
     expected_length,
+    grammar_values_up_to,
     length_masses,
-    normalised,
+    normalized,
     state_masses,
     total_mass,
 )
@@ -109,7 +109,7 @@ def test_enumeration_and_masses_agree(rng: np.random.Generator) -> None:
 def test_derivations_that_need_not_end_lose_mass() -> None:
     grammar = WeightedGrammar(Alphabet("a"), np.ones(1), np.array([[0.25]]), np.array([[[0.75]]]))
     assert state_masses(grammar)[0] == pytest.approx(1 / 3)
-    proper = normalised(grammar)
+    proper = normalized(grammar)
     assert proper.is_probabilistic()
     assert total_mass(proper) == pytest.approx(1.0)
     strings = Strings.of(["a", "aaa"])

@@ -9,19 +9,26 @@ from oracles_grammar import bracketings, random_pcfg, slow_value, spans_of_tree,
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.generators import make_dyck
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.em import Climb
 from sigmastar.core.errors import InputError
 from sigmastar.grammars.counts.bracketings import count_brackets, frequent_spans, single_symbols
 from sigmastar.grammars.data.bracketings import Bracketings
-from sigmastar.grammars.learn.completion import learn_completion
-from sigmastar.grammars.learn.em import learn_grammar_em
-from sigmastar.grammars.learn.em_steps import GrammarCorpus, RulePrior, em_steps, random_start
+from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
+from sigmastar.grammars.learn.em import (
+    EMSettings,
+    GrammarCorpus,
+    RuleCounts,
+    RulePrior,
+    from_chance,
+    learn_grammar_em,
+    maximize,
+)
 from sigmastar.grammars.learn.refinement import FrequencyObjective, refine_grammar
-from sigmastar.grammars.learn.span_clusters import cca_start
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
-from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.learn.starts import cca_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.grammars.model.mass import total_mass
-from sigmastar.reproduce.bailly2013.projections import learn_by_projections
+from sigmastar.grammars.model.mass import grammar_values_up_to, total_mass
+from sigmastar.reproduce.bailly2013.short import learn_by_projections
 from sigmastar.trees.data.tree import Tree
 
 
@@ -48,7 +55,7 @@ def test_counts_of_brackets_are_frequencies_of_cuts() -> None:
     assert matrix[0, insides.index("aba")] == 0.5
     assert matrix.sum() == 8 / 2  # each tree has its constituents, single symbols among them
     word, compose = blocks.signature.operations
-    assert blocks.slices[word][0, outsides.index(";ba")] == 0.5
+    assert blocks.slices[word].toarray()[0, outsides.index(";ba")] == 0.5
     cut = blocks.slices[compose].toarray()[0]
     assert cut[outsides.index("a;"), insides.index("b"), insides.index("a")] == 0.5
     assert cut.sum() == 3 / 2
@@ -78,7 +85,9 @@ def test_spectral_learning_from_brackets_comes_closer_with_more(truth: WeightedG
 
 def test_completion_of_exact_frequencies_gives_the_grammar_back(truth: WeightedGrammar) -> None:
     strings, values = grammar_values_up_to(truth, 7)
-    fit = learn_completion(strings, 2, weights=values * 1e12, n_strings=1e12, n_refinements=3000)
+    fit = learn_completion(
+        strings, 2, CompletionPlan(refinement_max_iter=3000, n_strings=1e12), weights=values * 1e12
+    )
     np.testing.assert_allclose(fit.grammar.value(strings), values, rtol=0, atol=1e-6)
     longer, expected = grammar_values_up_to(truth, 9)
     np.testing.assert_allclose(fit.grammar.value(longer), expected, rtol=0, atol=1e-6)
@@ -86,7 +95,7 @@ def test_completion_of_exact_frequencies_gives_the_grammar_back(truth: WeightedG
 
 def test_refinement_beats_projections(truth: WeightedGrammar) -> None:
     strings = truth.sample(50_000, np.random.default_rng(1))
-    fit = learn_completion(strings, 2, max_length=8)
+    fit = learn_completion(strings, 2, CompletionPlan(8))
     refined, paper = divergence(truth, fit.grammar), divergence(truth, learn_by_projections(strings, 2))
     assert refined < paper / 3
     assert refined < 3e-4
@@ -136,15 +145,11 @@ def test_expected_counts_are_those_of_trees_one_by_one(truth: WeightedGrammar) -
 
 
 def test_em_never_falls(truth: WeightedGrammar) -> None:
-    corpus = GrammarCorpus.of(truth.sample(500, np.random.default_rng(0)))
-    start = random_start(corpus, 3, np.random.default_rng(1))
-    logs = [log for _, log in zip_first(em_steps(corpus, start, RulePrior()), 30)]
+    strings = truth.sample(500, np.random.default_rng(0))
+    start = from_chance(strings, np.ones(len(strings)), 3, np.random.default_rng(1))
+    logs = Climb.begin(GrammarCorpus.of(strings).problem(RulePrior()), start).run(30).log_likelihoods
     assert (np.diff(logs) > -1e-9).all()
     assert logs[-1] > logs[0]
-
-
-def zip_first(steps, n: int) -> list[tuple[WeightedGrammar, float]]:  # type: ignore[no-untyped-def]
-    return [pair for pair, _ in zip(steps, range(n), strict=False)]
 
 
 @pytest.mark.parametrize("brackets", ["right", "uniform", "none", "best"])
@@ -161,18 +166,60 @@ def test_cca_starts_are_proper_and_better_than_chance(brackets: str) -> None:
     strings = grammar.sample(400, rng)
     start = cca_start(strings, np.ones(len(strings)), 5, rng, brackets)
     assert start.is_probabilistic()
-    chance = random_start(GrammarCorpus.of(strings), 5, rng)
+    chance = from_chance(strings, np.ones(len(strings)), 5, rng)
     assert start.log_probability(strings).mean() > chance.log_probability(strings).mean()
 
 
 def test_long_strings_are_seen_or_told(truth: WeightedGrammar) -> None:
     rng = np.random.default_rng(0)
     strings = truth.sample(400, rng)
-    whole = learn_grammar_em(strings, 2, rng, n_iterations=3)
-    cut = learn_grammar_em(strings, 2, rng, n_iterations=3, max_length=2)
+    whole = learn_grammar_em(strings, 2, rng, settings=EMSettings(3))
+    cut = learn_grammar_em(strings, 2, rng, settings=EMSettings(3, max_length=2))
     assert whole.cut_off == 0.0
     assert cut.cut_off == pytest.approx((strings.lengths > 2).mean())
     assert total_mass(whole.grammar) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("held_out", [0.0, 0.2])
+def test_the_best_of_several_starts_is_kept(truth: WeightedGrammar, held_out: float) -> None:
+    strings = truth.sample(300, np.random.default_rng(0))
+    told: list[float | None] = []
+    settings = EMSettings(5, 3, RulePrior(), held_out)
+    fit = learn_grammar_em(
+        strings,
+        2,
+        np.random.default_rng(1),
+        settings=settings,
+        progress=lambda message, done=None: told.append(done),
+    )
+    assert fit.n_iterations <= 15
+    assert told == sorted(told)
+    assert 0 < told[0] < told[-1] <= 1
+    if not held_out:
+        assert fit.score == pytest.approx(max(fit.log_likelihoods))
+    one = learn_grammar_em(
+        strings, 2, np.random.default_rng(1), settings=EMSettings(5, 1, RulePrior(), held_out)
+    )
+    assert fit.score >= one.score
+
+
+def test_a_prior_counts_for_as_many_uses_as_it_says() -> None:
+    counts = RuleCounts(np.ones(2), np.array([[6.0, 0.0], [2.0, 0.0]]), np.zeros((2, 2, 2)), 0.0)
+    counts.composition[0] = [[2.0, 0.0], [0.0, 2.0]]
+    found = maximize(Alphabet("ab"), counts, RulePrior(4.0, 8.0), np.array([0.5, 0.5]))
+    np.testing.assert_allclose(found.words[:, 0], np.array([8.0, 4.0]) / 24)
+    np.testing.assert_allclose(found.composition[0], np.array([[4.0, 2.0], [2.0, 4.0]]) / 24)
+    np.testing.assert_allclose(found.words[:, 1], [0.5, 0.5])  # never used: words as in the corpus
+    assert found.is_probabilistic()
+
+
+def test_fewer_states_than_asked_are_told() -> None:
+    told: list[str] = []
+    strings = Strings.of(["ab", "a", "b"] * 5)
+    plan = CompletionPlan(3, refinement_max_iter=0)
+    fit = learn_completion(strings, 40, plan, progress=lambda message, done=None: told.append(message))
+    assert fit.grammar.n_states < 40
+    assert f"{fit.grammar.n_states} states in place of 40" in told[-1]
 
 
 def test_bad_weights_are_refused() -> None:
@@ -183,7 +230,8 @@ def test_bad_weights_are_refused() -> None:
 def test_rules_that_die_out_leave_numbers_behind() -> None:
     strings = make_dyck(500, np.random.default_rng(0))
     strings = strings.select(np.flatnonzero((strings.lengths > 0) & (strings.lengths <= 10)))
-    fit = learn_grammar_em(strings, 4, np.random.default_rng(0), n_iterations=80, tolerance=0.0, patience=80)
+    settings = EMSettings(80, prior=RulePrior(), tolerance=0.0, patience=80)
+    fit = learn_grammar_em(strings, 4, np.random.default_rng(0), settings=settings)
     assert np.isfinite(fit.log_likelihoods).all()
     assert (np.diff(fit.log_likelihoods) > -1e-9).all()
 

@@ -10,7 +10,7 @@ from oracles_grammar import random_pcfg
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel, closed_hankel
-from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.model.mass import grammar_values_up_to
 from sigmastar.optimise.completion import (
     AffineEntries,
     Completion,

@@ -11,10 +11,9 @@ import pytest
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
-from sigmastar.grammars.demo import dyck
+from sigmastar.grammars.model.generators import dyck
 from sigmastar.reproduce.bailly2013 import run as bailly2013
-from sigmastar.reproduce.bailly2013.bases import basis_yields
-from sigmastar.reproduce.bailly2013.corpus import BASES
+from sigmastar.reproduce.bailly2013.corpus import BASES, basis_yields
 from sigmastar.reproduce.bailly2013.dyck import unsupervised
 from sigmastar.reproduce.bailly2013.short import ShortCounts, bracketed_matrix, grammar_of
 from sigmastar.reproduce.bailly2013.synthetic import (

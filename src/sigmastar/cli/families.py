@@ -16,7 +16,6 @@ from sigmastar.core.model_files import read_header
 HANDLERS: Mapping[str, str] = MappingProxyType(
     {
         "dependency": "sigmastar.dependency.cli.use",
-        "grammar": "sigmastar.grammars.cli.use",
         "bilexical": "sigmastar.bilexical.cli.bilexical",
         "attachment": "sigmastar.bilexical.cli.attachment",
         "transducer": "sigmastar.transducers.cli.use",

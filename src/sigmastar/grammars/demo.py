@@ -8,47 +8,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.demo import DemoResult, DemoRow, Progress
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.matrices import plot_matrices
-from sigmastar.core.page import Part, Picture, Section, Table, Text, render
+from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.provenance import hash_strings
-from sigmastar.grammars.counts.closed_hankel import ClosedHankel
 from sigmastar.grammars.data.bracketings import Bracketings
-from sigmastar.grammars.estimator import CompletionGrammar, EMGrammar, GrammarEstimator, SpectralGrammar
+from sigmastar.grammars.draw import completion_picture
+from sigmastar.grammars.estimator.base import GrammarEstimator
+from sigmastar.grammars.estimator.learners import CompletionGrammar, EMGrammar, SpectralGrammar
 from sigmastar.grammars.learn.completion import CompletionFit
-from sigmastar.grammars.metrics.brackets import bracket_score
-from sigmastar.grammars.metrics.distances import grammar_distances
+from sigmastar.grammars.metrics import bracket_score, grammar_distances
+from sigmastar.grammars.model.generators import DYCK, dyck
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.grammars.model.rules import of_rules
-from sigmastar.pcfg.data.rules import parse_rules
-
-Array = NDArray[np.float64]
 
 FAMILY = "grammar"
-DYCK = ("S -> S S 0.2", "S -> a S b 0.4", "S -> a b 0.4")
 LONGEST = 7
-_SHOWN = 60  # rows and columns of the picture
-
-
-def dyck() -> WeightedGrammar:
-    """The target in algebraic form."""
-    rules = parse_rules(DYCK)
-    return of_rules(rules.grammar, rules.weights)
 
 
 @dataclass(frozen=True)
-class WeightedGrammarFamily:
+class GrammarDemo:
     """Grammars from brackets, from strings by completion, and from strings by EM."""
 
     name: str = FAMILY
     n_strings: int = 4000
-    n_refinements: int = 2000
+    n_refinement_steps: int = 2000
 
     def run(self, seed: int, progress: Progress) -> DemoResult:
         truth, rng = dyck(), np.random.default_rng(seed)
@@ -56,10 +41,10 @@ class WeightedGrammarFamily:
         learners: Mapping[str, Callable[[], GrammarEstimator]] = {
             "spectral, from brackets": lambda: SpectralGrammar(4, 0.1),
             "completion, from strings": lambda: CompletionGrammar(
-                4, max_length=8, n_refinements=self.n_refinements
+                4, max_length=8, refinement_max_iter=self.n_refinement_steps
             ),
             "EM, from strings": lambda: EMGrammar(
-                4, "random", n_iterations=40, word_prior=0.01, pair_prior=0.01, held_out=0, max_length=16
+                4, "random", max_iter=40, word_prior=0.01, pair_prior=0.01, max_length=16
             ),
         }
         rows, fits = [], {}
@@ -93,55 +78,6 @@ def _row(
     label: str, estimator: GrammarEstimator, truth: WeightedGrammar, drawn: Bracketings, seconds: float
 ) -> DemoRow:
     part = drawn.select(np.flatnonzero(drawn.strings.lengths <= 12)[:500])
-    l1 = grammar_distances(estimator.grammar_, truth, LONGEST).l1
+    l1 = grammar_distances(estimator.model_, truth, LONGEST).l1
     f1 = bracket_score(estimator.brackets(part), part).f1
     return DemoRow(FAMILY, label, {"L1": l1, "bracket F1": f1}, seconds)
-
-
-def completion_picture(fit: CompletionFit, n_shown: int = _SHOWN) -> list[Part]:
-    """The heaviest corner of the Hankel matrix: what strings alone show of it, and completed."""
-    completed = fit.completed.triples
-    rows = np.sort(np.argsort(-np.linalg.norm(completed.left * completed.singular_values, axis=1))[:n_shown])
-    columns = np.sort(
-        np.argsort(-np.linalg.norm(completed.right * completed.singular_values, axis=1))[:n_shown]
-    )
-    after = (completed.left[rows] * completed.singular_values) @ completed.right[columns].T
-    matrices = {"seen in strings": observed_corner(fit.hankel, rows, columns), "completed": after}
-    try:
-        figure = plot_matrices(matrices)
-    except MissingMatplotlibError as problem:
-        return [Text(f"The picture is left out: {problem}.")]
-    caption = (
-        "The Hankel matrix before and after completion, its heaviest outsides and insides. Of a string only "
-        "the whole is seen (one row, nothing around it); how its weight falls to cuts is grey, and completed."
-    )
-    return [Picture(to_svg(figure), caption, caption)]
-
-
-def observed_corner(hankel: ClosedHankel, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Array:
-    """Frequencies of whole strings, in the row of the bare hole; NaN elsewhere."""
-    corner = np.full((len(rows), len(columns)), np.nan)
-    whole = np.full(hankel.n_insides, np.nan)
-    whole[hankel.table.string_node] = hankel.probabilities
-    if len(at := np.flatnonzero(rows == 0)):
-        inside = columns < hankel.n_insides
-        corner[at[0], inside] = whole[columns[inside]]
-    return corner
-
-
-def grammar_page(grammar: WeightedGrammar, facts: Mapping[str, Any], learned: Mapping[str, Any]) -> str:
-    """What a grammar is, as a page: its facts, its operators as pictures."""
-    table = Table("What it is", ("", ""), [(name, str(value)) for name, value in facts.items()])
-    history = [(name, str(value)) for name, value in learned.items()]
-    parts: list[Part] = [table, Table("How it was learned", ("", ""), history)]
-    try:
-        shown = {
-            "words": grammar.words,
-            "composition": grammar.composition.reshape(grammar.n_states, -1),
-        }
-        figure = plot_matrices(shown, "states, pairs of states", "symbols, states")
-        caption = "Word vectors, and the bilinear composition with pairs of states as columns."
-        parts.append(Picture(to_svg(figure), caption, caption))
-    except MissingMatplotlibError as problem:
-        parts.append(Text(f"The picture is left out: {problem}."))
-    return render("A weighted grammar", [Section("Model", parts)], {})

@@ -20,6 +20,9 @@ from sigmastar.core.arrays import Floats
 from sigmastar.optimise.proximal import Thresholded
 from sigmastar.optimise.solvers import Trace, Watch
 
+SCALE = 0.1
+"""Of random factors to begin from."""
+
 
 class FactoredLoss(Protocol):
     """A smooth function of L R^T that never needs the product."""
@@ -89,7 +92,6 @@ def factored(
     rng: np.random.Generator,
     n_iterations: int = 200,
     tolerance: float = 1e-6,
-    scale: float = 0.1,
     watch: Watch | None = None,
     start: tuple[Floats, Floats] | None = None,
 ) -> FactoredSolution:
@@ -97,7 +99,7 @@ def factored(
     rows, columns = loss.shape
     problem = _Problem(loss, weight, min(rank, rows, columns) if start is None else start[0].shape[1])
     if start is None:
-        flat = rng.standard_normal((rows + columns) * problem.rank) * scale / np.sqrt(problem.rank)
+        flat = rng.standard_normal((rows + columns) * problem.rank) * SCALE / np.sqrt(problem.rank)
     else:
         flat = np.concatenate([start[0].ravel(), start[1].ravel()])
     trace, at = Trace(watch, tolerance), [flat]

@@ -2,205 +2,172 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar import __version__
-from sigmastar.core.cli.options import json_option, quiet_option, seed_option
-from sigmastar.core.cli.paths import described_file, require_folder
-from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.arrays import Int64s
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.paths import described_file
+from sigmastar.core.cli.progress import Say, tell
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import save_model
-from sigmastar.grammars.cli.bracketed import LEAVES, Sentences, read_bracketed
 from sigmastar.grammars.counts.closed_hankel import LONGEST
-from sigmastar.grammars.estimator import CompletionGrammar, EMGrammar, GrammarEstimator, SpectralGrammar
+from sigmastar.grammars.data.bracketings import LEAVES, Sentences, read_sentences
+from sigmastar.grammars.estimator.base import GrammarEstimator
+from sigmastar.grammars.estimator.learners import CompletionGrammar, EMGrammar, SpectralGrammar
 from sigmastar.grammars.learn.starts import BRACKETS, STARTS
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import length_masses
 
-METHODS = ("spectral", "completion", "em", "completion+em")
 _FAR = 10  # lengths whose mass is looked at, if no string is longer
 _OFF = 0.1  # by which the mass of a length may differ from the data's
 
+_COMPLETION = ("n_states", "max_length", "penalty", "max_iter")
+SPECTRAL = Method(SpectralGrammar, ("n_states", "basis_factor"))
+COMPLETION = Method(CompletionGrammar, _COMPLETION)
+EM = Method(EMGrammar, ("n_states", "start", "bracket_prior", "max_length", "max_iter", "n_seeds"))
+BOTH = Method(CompletionGrammar, _COMPLETION, {"em": True})
+METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion+em": BOTH}
 
-@click.command(context_settings={"show_default": True})
+
+@click.command()
 @click.argument("file", metavar="TREES|STRINGS")
-@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
-@click.option("--method", type=click.Choice(METHODS), default="em", help="How to learn.")
-@click.option("--start", type=click.Choice(STARTS), help="Of em.  [default: cca]")
-@click.option("--states", type=click.IntRange(1), default=10, metavar="N", help="Of the grammar.")
-@click.option("--brackets", type=click.Choice(BRACKETS), help="Prior of the cca start.  [default: right]")
-@click.option("--leaves", type=click.Choice(list(LEAVES)), default="words", help="Of trees: the symbols.")
-@click.option(
+@click.option("--method", type=click.Choice(list(METHODS)), default="em", help="Way to learn  [default: em]")
+@parameter("n_states", "--states", *METHODS.values(), type=click.IntRange(1), help="Number of states.")
+@parameter("start", "--start", EM, type=click.Choice(STARTS), help="Start of em.")
+@parameter(
+    "bracket_prior", "--brackets", EM, type=click.Choice(BRACKETS), help="Prior on brackets of the cca start."
+)
+@parameter(
+    "basis_factor",
     "--basis-factor",
+    SPECTRAL,
     type=click.FloatRange(0, 1, min_open=True),
-    default=1.0,
-    help="Of spectral: the share of insides and outsides to count on.",
+    help="Share of insides and outsides that spectral counts on.",
 )
-@click.option(
+@parameter(
+    "max_length",
     "--max-length",
+    COMPLETION,
+    EM,
     type=click.IntRange(1),
-    help=f"Longer strings are left out.  [default: none for em, 10 for completion, at most {LONGEST}]",
+    help=f"Longest strings that are seen; completion: at most {LONGEST}.",
 )
+@parameter(
+    "penalty",
+    "--penalty",
+    COMPLETION,
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Weight of the nuclear norm in completion.",
+)
+@parameter(
+    "max_iter", "--iterations", COMPLETION, EM, type=click.IntRange(1), help="Number of iterations, at most."
+)
+@parameter("n_seeds", "--seeds", EM, type=click.IntRange(1), help="Number of starts of em; the best is kept.")
 @click.option(
-    "--penalty", type=click.FloatRange(0, 1, min_open=True), default=0.005, help="Of the nuclear norm."
+    "--leaves", type=click.Choice(list(LEAVES)), default="words", help="Symbols of trees  [default: words]"
 )
-@click.option("--iterations", type=click.IntRange(1), help="At most.  [default: 50 of em, 60 of completion]")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Starts of em; the best is kept.")
-@seed_option
-@json_option
-@quiet_option
-def command(
-    file: str,
-    output: str,
-    method: str,
-    start: str | None,
-    states: int,
-    brackets: str | None,
-    leaves: str,
-    basis_factor: float,
-    max_length: int | None,
-    penalty: float,
-    iterations: int | None,
-    seeds: int,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Learn a weighted grammar from trees in brackets, or from strings, one a line.
+@learn_options
+def command(file: str, method: str, leaves: str, **options: Any) -> None:
+    """Learn a weighted grammar from trees in brackets, or from strings, one per line.
 
     spectral: from the brackets of trees. completion: from strings alone, the Hankel matrix of smallest
     nuclear norm that agrees with them, then refined; fits frequencies. em: inside-outside on strings of all
     lengths from a random start, from clusters of spans (cca), or from those under given or completed
     brackets (spectral). completion+em: a proper grammar started from completed brackets.
     """
-    require_folder(output)
-    _require_fitting(method, start, brackets, max_length, basis_factor, seeds)
-    begin = time.perf_counter()
-    with watching("reading", quiet) as say:
-        data = read_bracketed(file, leaves)
+    shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
+    estimator = built(METHODS, method, options)
+    _require_fitting(method, options)
+    warnings: list[str] = []
+
+    def work(estimator: Any, say: Say) -> Learned:
+        data = read_sentences(file, leaves)
         if method == "spectral" and data.brackets is None:
-            raise InputError(
-                "holds strings; --method spectral needs trees in brackets: use --method em or completion",
-                file=file,
+            message = (
+                "holds strings; --method spectral needs trees in brackets: use --method em or completion"
             )
+            raise InputError(message, file=file)
         say("learning")
-        settings = {"n_states": states, "random_state": seed}
-        if method == "spectral":
-            estimator: GrammarEstimator = SpectralGrammar(basis_factor=basis_factor, **settings)
-        elif method == "em":
-            estimator = EMGrammar(start=start or "cca", bracket_prior=brackets or "right", n_seeds=seeds)
-            estimator.set_params(n_iterations=iterations or 50, max_length=max_length, **settings)
-        else:
-            estimator = CompletionGrammar(penalty=penalty, em=method == "completion+em", **settings)
-            estimator.set_params(max_length=max_length or 10, n_iterations=iterations or 60)
         try:
-            estimator.fit(data.strings if data.brackets is None else data.brackets, say=say)
+            estimator.fit(data.strings if data.brackets is None else data.brackets)
         except (InputError, ValueError) as problem:
             raise InputError(str(problem), file=file) from None
-    learned = _learned(estimator, method, file, data, leaves, seed, time.perf_counter() - begin)
-    save_model(estimator.grammar_, output, learned)
-    if as_json:
-        print_figures(learned, as_json=True)
-    kind = "strings" if data.brackets is None else "trees"
-    tell(f"{output}: {_summary(learned)}, {len(data)} {kind}, {learned['seconds']:.1f} s", quiet)
-    if warning := _explosion(estimator.grammar_, data.strings.lengths):
-        tell(warning, quiet)
+        warnings.extend(_warnings(estimator, data.strings.lengths))
+        return _learned(estimator, file, data, leaves)
+
+    learn(estimator, method, work, **shared)
+    for warning in warnings:
+        tell(warning, shared["quiet"])
 
 
-def _explosion(grammar: WeightedGrammar, lengths: NDArray[np.int64]) -> str | None:
+def _require_fitting(method: str, options: dict[str, Any]) -> None:
+    """Refuse before the work what has no meaning together."""
+    if options["bracket_prior"] is not None and options["start"] not in (None, "cca"):
+        raise click.UsageError(f"--brackets is for --start cca, not {options['start']}")
+    if method.startswith("completion") and (longest := options["max_length"] or 1) > LONGEST:
+        raise click.UsageError(f"--max-length {longest} is too long for completion; use {LONGEST} or less")
+
+
+def _warnings(estimator: GrammarEstimator, lengths: Int64s) -> list[str]:
+    found, asked = vars(estimator), vars(estimator)["n_states"]
+    told = []
+    if (given := found.get("n_states_", asked)) < asked:
+        told.append(
+            f"warning: {given} states in place of {asked}: the completed matrix has no higher rank; use a "
+            "smaller --penalty or more strings"
+        )
+    return told + _explosion(estimator.model_, lengths)
+
+
+def _explosion(grammar: WeightedGrammar, lengths: Int64s) -> list[str]:
     """Signed weights fit the strings that were seen; others may weigh anything."""
     observed = np.bincount(lengths, minlength=_FAR + 1)[1:] / len(lengths)
     masses = length_masses(grammar, len(observed))
     worst = int(np.argmax(np.abs(masses - observed)))
     if grammar.is_probabilistic() or abs(masses[worst] - observed[worst]) <= _OFF:
-        return None
-    return (
+        return []
+    return [
         f"warning: strings of length {worst + 1} weigh {masses[worst]:.3g} together where the data have "
         f"{observed[worst]:.3g}: values of strings that were not seen are no probabilities; --method "
         "completion+em or em gives a proper grammar"
-    )
+    ]
 
 
-def _require_fitting(
-    method: str,
-    start: str | None,
-    brackets: str | None,
-    max_length: int | None,
-    basis_factor: float,
-    seeds: int,
-) -> None:
-    """Tell before the work which options have no meaning together."""
-    if method != "em" and (start is not None or brackets is not None or seeds != 1):
-        raise click.UsageError(f"--start, --brackets and --seeds are for --method em, not {method}")
-    if brackets is not None and start not in (None, "cca"):
-        raise click.UsageError(f"--brackets is for --start cca, not {start}")
-    if method != "spectral" and basis_factor != 1.0:
-        raise click.UsageError(f"--basis-factor is for --method spectral, not {method}")
-    if method == "spectral" and max_length is not None:
-        raise click.UsageError("--max-length is for strings; --method spectral counts all trees")
-    if method.startswith("completion") and (max_length or 1) > LONGEST:
-        raise click.UsageError(f"--max-length {max_length} is too long for completion; use {LONGEST} or less")
-
-
-def _learned(
-    estimator: GrammarEstimator,
-    method: str,
-    file: str,
-    data: Sentences,
-    leaves: str,
-    seed: int,
-    seconds: float,
-) -> dict[str, Any]:
+def _learned(estimator: GrammarEstimator, file: str, data: Sentences, leaves: str) -> Learned:
     """What the model file says of how it came about."""
-    found, grammar = vars(estimator), estimator.grammar_
-    source: dict[str, Any] = {**described_file(file), "n_strings": len(data)}
-    source |= {"trees": data.brackets is not None, "n_empty": data.n_empty}
-    logs = grammar.log_probability(data.strings)
+    logs = estimator.model_.log_probability(data.strings)
     possible = logs[np.isfinite(logs)]
-    learned: dict[str, Any] = {
-        "method": method,
-        "n_states": grammar.n_states,
-        "leaves": leaves,
-        "seed": seed,
-        "data": source,
+    is_trees, fitted = data.brackets is not None, vars(estimator)
+    found: dict[str, Any] = {
+        "n_states": estimator.model_.n_states,
         "log_likelihood_possible": float(possible.mean()) if len(possible) else None,
         "n_impossible": int(len(logs) - len(possible)),
-        "sigmastar": __version__,
-        "seconds": round(seconds, 3),
     }
-    if "cut_off_" in found:
-        learned["cut_off"] = float(found["cut_off_"])
-    if method == "em":
-        learned["start"] = found["start"]
-    if "completion_" in found:
-        fit = found["completion_"]
-        learned |= {
-            "objective": fit.completed.objective,
-            "rank": fit.completed.rank,
-            "violation": fit.violation,
-        }
-        learned["matrix"] = list(found["completion_"].hankel.shape)
-    return learned
+    if "cut_off_" in fitted:
+        found["cut_off"] = float(fitted["cut_off_"])
+    if fit := fitted.get("completion_"):
+        completed = fit.completed
+        found |= {"objective": completed.objective, "rank": completed.rank, "violation": fit.violation}
+        found["matrix"] = list(fit.hankel.shape)
+    source = {**described_file(file), "n_strings": len(data), "trees": is_trees, "n_empty": data.n_empty}
+    kind = "trees" if is_trees else "strings"
+    return Learned(source, f"{_summary(found)}, {len(data)} {kind}", {"leaves": leaves}, found)
 
 
-def _summary(learned: dict[str, Any]) -> str:
-    parts = [f"{learned['method']}, {learned['n_states']} states"]
-    if "matrix" in learned:
-        rows, columns = learned["matrix"]
+def _summary(found: dict[str, Any]) -> str:
+    parts = [f"{found['n_states']} states"]
+    if "matrix" in found:
+        rows, columns = found["matrix"]
         parts.append(
-            f"matrix {rows} x {columns}, objective {learned['objective']:.4g}, rank {learned['rank']}, "
-            f"violation {learned['violation']:.2g}"
+            f"matrix {rows} x {columns}, objective {found['objective']:.4g}, rank {found['rank']}, "
+            f"violation {found['violation']:.2g}"
         )
-    if learned["log_likelihood_possible"] is not None:
-        parts.append(f"{learned['log_likelihood_possible']:.4f} nats a string")
-    if learned["n_impossible"]:
-        parts.append(f"strings without probability: {learned['n_impossible']}")
-    if learned.get("cut_off"):
-        parts.append(f"{100 * learned['cut_off']:.1f}% of the strings were too long")
+    if found["log_likelihood_possible"] is not None:
+        parts.append(f"{found['log_likelihood_possible']:.4f} nats per string")
+    if found["n_impossible"]:
+        parts.append(f"strings without probability: {found['n_impossible']}")
+    if found.get("cut_off"):
+        parts.append(f"{100 * found['cut_off']:.1f}% of the strings were too long")
     return ", ".join(parts)

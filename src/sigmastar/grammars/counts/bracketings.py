@@ -14,19 +14,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Int64s
 from sigmastar.core.blocks import Blocks, SparseTensor
 from sigmastar.core.errors import InputError
 from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +43,13 @@ class SpanBasis:
 class _Constituents:
     """Every constituent, single symbols too: its string, place, cut (0 where it has none) and numbers."""
 
-    string: Integers
-    begin: Integers
-    end: Integers
-    cut: Integers
-    inside: Integers
-    left: Integers  # the substring before it, -1 where it is empty
-    right: Integers
+    string: Int64s
+    begin: Int64s
+    end: Int64s
+    cut: Int64s
+    inside: Int64s
+    left: Int64s  # the substring before it, -1 where it is empty
+    right: Int64s
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +58,7 @@ class BracketCounts:
 
     basis: SpanBasis
     matrix: sparse.csr_array
-    words: Array  # symbols x outsides
+    words: sparse.csr_array  # symbols x outsides: dense it would not fit, with large vocabularies
     pairs: dict[tuple[int, int, int], float]
     n_strings: int
 
@@ -70,7 +67,7 @@ class BracketCounts:
         for key, count in other.pairs.items():
             pairs[key] = pairs.get(key, 0.0) + count
         matrix = sparse.csr_array(self.matrix + other.matrix)
-        words = self.words + other.words
+        words = sparse.csr_array(self.words + other.words)
         return BracketCounts(self.basis, matrix, words, pairs, self.n_strings + other.n_strings)
 
     def blocks(self) -> Blocks:
@@ -86,9 +83,15 @@ class BracketCounts:
         return Blocks(
             signature,
             {"span": matrix},
-            {word: self.words / total, compose: slices},
+            {word: _tensor(self.words, total), compose: slices},
             {"span": matrix[[0]].toarray()[0]},
         )
+
+
+def _tensor(counts: sparse.csr_array, total: float) -> SparseTensor:
+    counts.sort_indices()
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    return SparseTensor(counts.shape, np.stack([rows, counts.indices.astype(np.int64)]), counts.data / total)
 
 
 def frequent_spans(brackets: Bracketings, factor: float = 1.0) -> SpanBasis:
@@ -168,11 +171,11 @@ def _joined(parts: list[Strings]) -> Strings:
     return Strings(parts[0].alphabet, codes, np.append(0, np.cumsum(lengths)).astype(np.int64))
 
 
-def _pairs(lefts: Integers, rights: Integers, n_nodes: int) -> Integers:
+def _pairs(lefts: Int64s, rights: Int64s, n_nodes: int) -> Int64s:
     return (lefts + 1) * (n_nodes + 1) + rights + 1
 
 
-def _most_frequent(numbers: Integers, factor: float, always: Integers) -> Integers:
+def _most_frequent(numbers: Int64s, factor: float, always: Int64s) -> Int64s:
     """The share `factor` of the distinct numbers, most frequent first, after those that always stand."""
     values, counts = np.unique(numbers, return_counts=True)
     ordered = values[np.argsort(-counts, kind="stable")]
@@ -181,7 +184,7 @@ def _most_frequent(numbers: Integers, factor: float, always: Integers) -> Intege
     return np.concatenate([always, rest[:n_more]])
 
 
-def _strings(table: Substrings, nodes: Integers) -> Strings:
+def _strings(table: Substrings, nodes: Int64s) -> Strings:
     """Substrings by their numbers; -1 is the empty string."""
     lengths = np.where(nodes < 0, 0, np.append(table.lengths, 0)[nodes])
     offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
@@ -190,13 +193,13 @@ def _strings(table: Substrings, nodes: Integers) -> Strings:
     return Strings(table.strings.alphabet, table.strings.codes[places], offsets)
 
 
-def _lookup(nodes: Integers, n_nodes: int) -> Integers:
+def _lookup(nodes: Int64s, n_nodes: int) -> Int64s:
     places = np.full(n_nodes, -1, dtype=np.int64)
     places[nodes] = np.arange(len(nodes))
     return places
 
 
-def _node_or_none(table: Substrings, strings: Strings, first: int) -> Integers:
+def _node_or_none(table: Substrings, strings: Strings, first: int) -> Int64s:
     """The numbers of strings that were joined from `first` on, without the empty ones among them."""
     filled = strings.lengths > 0
     nodes = np.full(len(strings), -1, dtype=np.int64)
@@ -204,23 +207,22 @@ def _node_or_none(table: Substrings, strings: Strings, first: int) -> Integers:
     return nodes
 
 
-def _matrix(outside: Integers, inside: Integers, shape: tuple[int, int]) -> sparse.csr_array:
+def _matrix(outside: Int64s, inside: Int64s, shape: tuple[int, int]) -> sparse.csr_array:
     both = (outside >= 0) & (inside >= 0)
     return sparse.csr_array(
         sparse.coo_array((np.ones(int(both.sum())), (outside[both], inside[both])), shape)
     )
 
 
-def _words(outside: Integers, found: _Constituents, brackets: Bracketings, n_outsides: int) -> Array:
+def _words(outside: Int64s, found: _Constituents, brackets: Bracketings, n_outsides: int) -> sparse.csr_array:
     single = (outside >= 0) & (found.end - found.begin == 1)
     places = brackets.strings.offsets[found.string[single]] + found.begin[single]
-    words = np.zeros((len(brackets.strings.alphabet), n_outsides))
-    np.add.at(words, (brackets.strings.codes[places], outside[single]), 1.0)
-    return words
+    codes = brackets.strings.codes[places].astype(np.int64)
+    return _matrix(codes, outside[single], (len(brackets.strings.alphabet), n_outsides))
 
 
 def _cuts(
-    outside: Integers, inside_at: Integers, found: _Constituents, table: Substrings
+    outside: Int64s, inside_at: Int64s, found: _Constituents, table: Substrings
 ) -> dict[tuple[int, int, int], float]:
     wide = np.flatnonzero((found.cut > 0) & (outside >= 0))
     first = table.strings.offsets[found.string[wide]]

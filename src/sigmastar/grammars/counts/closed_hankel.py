@@ -19,14 +19,11 @@ from functools import cache
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.grammars.data.substrings import Substrings
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LONGEST = 12  # a dense projection of longer yields takes too much room
 
@@ -35,18 +32,18 @@ LONGEST = 12  # a dense projection of longer yields takes too much room
 class YieldEntries:
     """What the entries of any string of one length are: cuts, and the projection on their equations."""
 
-    spans: Integers  # C: i, j
-    triples: Integers  # D: i, k, j
-    quads: Integers  # E_R: i, k, l, j, and E_L: i, l, k, j
-    range_basis: Array  # orthonormal columns: what the equations forbid
-    null_basis: Array | None  # orthonormal columns: what they leave free, where that is smaller
-    particular: Array  # the smallest entries with C(0, m) = 1
+    spans: Int64s  # C: i, j
+    triples: Int64s  # D: i, k, j
+    quads: Int64s  # E_R: i, k, l, j, and E_L: i, l, k, j
+    range_basis: Floats  # orthonormal columns: what the equations forbid
+    null_basis: Floats | None  # orthonormal columns: what they leave free, where that is smaller
+    particular: Floats  # the smallest entries with C(0, m) = 1
 
     @property
     def size(self) -> int:
         return len(self.particular)
 
-    def residual(self, values: Array, probabilities: Array) -> Array:
+    def residual(self, values: Floats, probabilities: Floats) -> Floats:
         """How far entries (strings x entries) are from those that obey the equations."""
         gap = values - probabilities[:, None] * self.particular
         if self.null_basis is not None:
@@ -78,7 +75,7 @@ def yield_entries(length: int) -> YieldEntries:
 Cuts = list[tuple[int, ...]]
 
 
-def _equations(length: int, spans: Cuts, triples: Cuts, quads: Cuts) -> tuple[Array, Array]:
+def _equations(length: int, spans: Cuts, triples: Cuts, quads: Cuts) -> tuple[Floats, Floats]:
     """Rows of the linear constraints on the entries of a yield, and their right sides."""
     n_c, n_d, n_e = len(spans), len(triples), len(quads)
     c = {span: n for n, span in enumerate(spans)}
@@ -117,14 +114,14 @@ class ClosedHankel:
     """Which entries of the matrix belong to which yield. Outsides <x; z> and insides (y) come first."""
 
     table: Substrings
-    probabilities: Array  # of each string
+    probabilities: Floats  # of each string
     n_outsides: int  # with nothing open
     shape: tuple[int, int]
-    rows: Integers  # of every entry, by length of its yield, then by yield
-    columns: Integers
-    groups: tuple[tuple[int, Integers], ...]  # of each length: its strings
-    cut_left: Integers  # of the column of every composed inside: the column of its left part
-    cut_right: Integers
+    rows: Int64s  # of every entry, by length of its yield, then by yield
+    columns: Int64s
+    groups: tuple[tuple[int, Int64s], ...]  # of each length: its strings
+    cut_left: Int64s  # of the column of every composed inside: the column of its left part
+    cut_right: Int64s
 
     @property
     def n_insides(self) -> int:
@@ -135,7 +132,7 @@ class ClosedHankel:
         """Equations between entries, those that follow from others included."""
         return sum(len(s) * (yield_entries(m).range_basis.shape[1] - 1) for m, s in self.groups)
 
-    def residual(self, values: Array) -> Array:
+    def residual(self, values: Floats) -> Floats:
         """How far the entries of all yields are from those that obey the constraints."""
         result, first = np.empty_like(values), 0
         for length, strings in self.groups:
@@ -147,7 +144,7 @@ class ClosedHankel:
         return result
 
 
-def closed_hankel(strings: Strings, probabilities: Array) -> ClosedHankel:
+def closed_hankel(strings: Strings, probabilities: Floats) -> ClosedHankel:
     """Close distinct strings, each with its probability, under cutting."""
     table = Substrings.of(strings)
     if table.longest > LONGEST:
@@ -170,9 +167,7 @@ def closed_hankel(strings: Strings, probabilities: Array) -> ClosedHankel:
     return ClosedHankel(table, probabilities, n_outsides, shape, rows, columns, tuple(groups), lefts, rights)
 
 
-def _entries(
-    table: Substrings, firsts: Integers, length: int, cut_starts: Integers
-) -> tuple[Integers, Integers]:
+def _entries(table: Substrings, firsts: Int64s, length: int, cut_starts: Int64s) -> tuple[Int64s, Int64s]:
     """Keys of the rows and numbers of the columns of all entries, strings x entries."""
     size = table.n_nodes + 1
     of_length = yield_entries(length)
@@ -180,18 +175,18 @@ def _entries(
     nodes = np.full((len(firsts), length + 1, length + 1), -1, dtype=np.int64)
     nodes[:, i, j] = table.at(firsts[:, None] + i, (j - i)[None, :])
 
-    def context(before: Integers, after: Integers) -> Integers:
+    def context(before: Int64s, after: Int64s) -> Int64s:
         """The key of <w[:before]; w[after:]>."""
         return (nodes[:, 0, before] + 1) * size + nodes[:, after, length] + 1
 
-    def cut(a: Integers, k: Integers, b: Integers) -> Integers:
+    def cut(a: Int64s, k: Int64s, b: Int64s) -> Int64s:
         """The column of (w[a:k], w[k:b])."""
         return cut_starts[nodes[:, a, b]] + (k - a) - 1
 
-    def around_right(a: Integers, k: Integers, b: Integers) -> Integers:
+    def around_right(a: Int64s, k: Int64s, b: Int64s) -> Int64s:
         return context(a, b) + size**2 * (nodes[:, a, k] + 1)
 
-    def around_left(a: Integers, k: Integers, b: Integers) -> Integers:
+    def around_left(a: Int64s, k: Int64s, b: Int64s) -> Int64s:
         return context(a, b) + size**2 * (size + nodes[:, k, b] + 1)
 
     (a, b), (p, q, s) = of_length.spans.T, of_length.triples.T
@@ -208,7 +203,7 @@ def _entries(
     return np.concatenate(rows, axis=1), np.concatenate(columns, axis=1)
 
 
-def _parts(table: Substrings, lengths: Integers) -> tuple[Integers, Integers]:
+def _parts(table: Substrings, lengths: Int64s) -> tuple[Int64s, Int64s]:
     """The two parts of every cut of every substring, in the order of the columns of cuts."""
     counts = lengths - 1
     owner = np.repeat(np.arange(table.n_nodes), counts)

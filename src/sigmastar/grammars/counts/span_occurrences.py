@@ -17,13 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Flags, Floats, Int64s
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Tables = Callable[[int], Array] | Sequence[Array]
+Tables = Callable[[int], Floats] | Sequence[Floats]
 """t(i, j) for strings of a length, or one table a string."""
 
 _LEAST = 1e-4
@@ -33,23 +31,23 @@ _LEAST = 1e-4
 class SpanOccurrences:
     """Spans with weights, and the cuts (span, left part, right part) that tie them together."""
 
-    string: Integers
-    begin: Integers  # in the corpus
-    length: Integers
-    weight: Array
-    cuts: Integers  # n x 3 numbers of spans
-    cut_weight: Array
-    whole: Integers  # of each string the span that is all of it
+    string: Int64s
+    begin: Int64s  # in the corpus
+    length: Int64s
+    weight: Floats
+    cuts: Int64s  # n x 3 numbers of spans
+    cut_weight: Floats
+    whole: Int64s  # of each string the span that is all of it
 
 
-def right_table(length: int) -> Array:
+def right_table(length: int) -> Floats:
     table = np.zeros((length + 1, length + 1))
     table[:, length] = 1.0
     table[np.arange(length), np.arange(1, length + 1)] = 1.0
     return table
 
 
-def flat_table(length: int) -> Array:
+def flat_table(length: int) -> Floats:
     return np.ones((length + 1, length + 1))
 
 
@@ -57,7 +55,7 @@ PRIORS: dict[str, Tables] = {"none": flat_table, "uniform": flat_table, "right":
 
 
 def span_occurrences(
-    strings: Strings, weights: Array, tables: Tables, equal: bool = False
+    strings: Strings, weights: Floats, tables: Tables, equal: bool = False
 ) -> SpanOccurrences:
     """All spans and cuts of some weight; with `equal` every span has the weight of its string."""
     parts = list(_by_length(strings, weights, tables, equal))
@@ -71,7 +69,7 @@ def span_occurrences(
     return SpanOccurrences(cuts=cuts, whole=whole, **joined)
 
 
-def _by_length(strings: Strings, weights: Array, tables: Tables, equal: bool) -> Iterator[SpanOccurrences]:
+def _by_length(strings: Strings, weights: Floats, tables: Tables, equal: bool) -> Iterator[SpanOccurrences]:
     for length in np.unique(strings.lengths).tolist():
         chosen = np.flatnonzero(strings.lengths == length)
         if callable(tables):
@@ -82,7 +80,7 @@ def _by_length(strings: Strings, weights: Array, tables: Tables, equal: bool) ->
 
 
 def _one_length(
-    chosen: Integers, firsts: Integers, weights: Array, length: int, table: Array, equal: bool
+    chosen: Int64s, firsts: Int64s, weights: Floats, length: int, table: Floats, equal: bool
 ) -> SpanOccurrences:
     numbers = {span: n for n, span in enumerate(_spans(length))}
     shares = np.zeros((len(numbers), len(chosen)))
@@ -118,11 +116,11 @@ def _one_length(
 
 def _cuts(
     rows: list[tuple[int, int, int]],
-    values: list[Array],
+    values: list[Floats],
     n_spans: int,
-    kept: NDArray[np.bool_],
-    new: Integers,
-) -> tuple[Integers, Array]:
+    kept: Flags,
+    new: Int64s,
+) -> tuple[Int64s, Floats]:
     """The cuts between spans that were kept, by their new numbers."""
     if not rows:
         return np.empty((0, 3), dtype=np.int64), np.empty(0)

@@ -1,24 +1,25 @@
-"""Strings with brackets: constituents as spans `begin:end` of at least two symbols, without labels.
+"""Strings with brackets, and files of them: constituents are spans `begin:end` of at least two symbols.
 
 The spans of string s are `begins[span_offsets[s]:span_offsets[s + 1]]` and the same of `ends`, counted from
-the beginning of the string; each stands once. A binary tree over L symbols has L - 1 of them.
+the beginning of the string; each stands once. A binary tree over L symbols has L - 1 of them. A file holds
+trees in brackets, whose labels are dropped, or strings, one per line (`read_sentences`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.errors import InputError
+from sigmastar.core.arrays import Indices, Int64s
+from sigmastar.core.errors import InputError, UnknownSymbolError
+from sigmastar.core.text_files import display_name, open_text
+from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
-Integers = NDArray[np.int64]
 Span = tuple[int, int]
 Leaf = Callable[[str, str], str | None]
 """What a word below a label becomes; None leaves it out."""
@@ -34,17 +35,21 @@ def its_tag(label: str, word: str) -> str | None:
     return None if label == "-NONE-" else label
 
 
+LEAVES = {"words": its_word, "tags": its_tag}
+"""What the leaves of trees may stand for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Bracketings:
     """An immutable corpus of strings, each with a set of spans."""
 
     strings: Strings
-    begins: Integers
-    ends: Integers
-    span_offsets: Integers
+    begins: Int64s
+    ends: Int64s
+    span_offsets: Int64s
 
     @classmethod
-    def of_spans(cls, strings: Strings, spans: Sequence[NDArray[np.int64] | Sequence[Span]]) -> Bracketings:
+    def of_spans(cls, strings: Strings, spans: Sequence[Int64s | Sequence[Span]]) -> Bracketings:
         """One list of (begin, end) a string."""
         if len(spans) != len(strings):
             raise InputError(f"{len(strings)} strings, but spans of {len(spans)}")
@@ -78,7 +83,7 @@ class Bracketings:
     def __iter__(self) -> Iterator[list[Span]]:
         return (self.spans(index) for index in range(len(self)))
 
-    def select(self, indices: NDArray[np.intp] | Sequence[int]) -> Bracketings:
+    def select(self, indices: Indices | Sequence[int]) -> Bracketings:
         """The strings at `indices` with their spans."""
         chosen = np.asarray(indices, dtype=np.int64)
         counts = np.diff(self.span_offsets)[chosen]
@@ -168,10 +173,96 @@ def _tree(words: list[str], spans: Sequence[Span], label: str) -> Tree:
     return done[0, len(words)]
 
 
-def crossing(bracketings: Bracketings) -> int | None:
-    """The number (from 0) of a string two of whose spans cross, if there is one."""
-    for number, spans in enumerate(bracketings):
-        for (low, high), (begin, end) in pairwise(sorted(spans, key=lambda s: (s[0], -s[1]))):
-            if low < begin < high < end:
-                return number
-    return None
+@dataclass(frozen=True, eq=False)
+class Sentences:
+    """Strings, and their brackets if the file has them."""
+
+    strings: Strings
+    brackets: Bracketings | None = None
+    lines: tuple[int, ...] | None = None  # of strings: which lines hold them, if some are empty
+    n_lines: int = 0
+
+    @property
+    def n_empty(self) -> int:
+        """Lines without symbols: no grammar gives them weight."""
+        return 0 if self.lines is None else self.n_lines - len(self.lines)
+
+    def by_line(self, values: Sequence[str], empty: str) -> list[str]:
+        """One value per line of the file, with `empty` for lines without symbols."""
+        if self.lines is None:
+            return list(values)
+        result = [empty] * self.n_lines
+        for line, value in zip(self.lines, values, strict=True):
+            result[line] = value
+        return result
+
+    def up_to(self, longest: int | None) -> Sentences:
+        """Those of at most so many symbols."""
+        if longest is None:
+            return self
+        kept = np.flatnonzero(self.strings.lengths <= longest)
+        if not len(kept):
+            raise InputError(f"there are no strings of up to {longest} symbols; use a larger --max-length")
+        brackets = None if self.brackets is None else self.brackets.select(kept)
+        return Sentences(self.strings.select(kept), brackets)
+
+    def __len__(self) -> int:
+        return len(self.strings)
+
+
+def read_sentences(
+    path: str, leaves: str = "words", alphabet: Alphabet | None = None, unknown: str = "error"
+) -> Sentences:
+    """Trees if the first line begins with a bracket, else the symbols of each line.
+
+    Parameters
+    ----------
+    path
+        A file, or - for standard input.
+    leaves
+        The leaves of trees: "words" or "tags".
+    alphabet
+        The symbols of a model.
+    unknown
+        "error": symbols outside `alphabet` are refused; "zero": they are kept.
+
+    Returns
+    -------
+    Sentences
+        With brackets where the file holds trees.
+    """
+    name, lines = display_name(path), list(open_text(path))
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        raise InputError("holds no trees or strings", file=name)
+    found = _of_trees(lines, leaves, name) if first.lstrip().startswith("(") else _of_lines(lines)
+    if alphabet is not None and unknown == "error":
+        _require_known(found.strings, alphabet, name)
+    return found
+
+
+def _of_trees(lines: list[str], leaves: str, name: str) -> Sentences:
+    brackets = Bracketings.of_trees(parse_brackets("\n".join(lines), name), LEAVES[leaves])
+    if not len(brackets):
+        raise InputError("its trees have no words", file=name)
+    return Sentences(brackets.strings, brackets)
+
+
+def _of_lines(lines: list[str]) -> Sentences:
+    rows = [line.split() for line in lines]
+    filled = tuple(number for number, row in enumerate(rows) if row)
+    return Sentences(Strings.of([rows[number] for number in filled]), None, filled, len(rows))
+
+
+def _require_known(strings: Strings, alphabet: Alphabet, file: str) -> None:
+    """A symbol that the grammar does not know is an error that names its sentence."""
+    coded = strings.recoded(alphabet, allow_unknown=True).codes
+    if (coded < 0).any():
+        at = int(np.argmax(coded < 0))
+        number = int(np.searchsorted(strings.offsets, at, side="right"))
+        symbol = strings.alphabet.symbols[strings.codes[at]]
+        raise UnknownSymbolError(
+            f"sentence {number}: {symbol!r} is not a symbol of the grammar; leave such sentences out, or use "
+            "--unknown zero to give them no probability",
+            file=file,
+        )

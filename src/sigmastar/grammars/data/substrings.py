@@ -14,14 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Codes, Offsets, Strings
+from sigmastar.automata.data.strings import Codes, Offsets, Strings, require_strings
 from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
-
-Integers = NDArray[np.int64]
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +26,11 @@ class Substrings:
     """All non-empty substrings of `strings`."""
 
     strings: Strings
-    numbers: NDArray[np.int32]
-    rows: Integers  # where the substrings that begin at each position stand in `numbers`
-    first: Integers  # of each substring: a position where it occurs
-    level_starts: Integers  # of each length: its first substring; a last entry closes
-    string_node: Integers  # of each string: the substring that is all of it
+    numbers: Int32s
+    rows: Int64s  # where the substrings that begin at each position stand in `numbers`
+    first: Int64s  # of each substring: a position where it occurs
+    level_starts: Int64s  # of each length: its first substring; a last entry closes
+    string_node: Int64s  # of each string: the substring that is all of it
 
     @classmethod
     def of(cls, strings: Strings) -> Substrings:
@@ -52,7 +49,7 @@ class Substrings:
         return len(self.level_starts) - 1
 
     @property
-    def lengths(self) -> Integers:
+    def lengths(self) -> Int64s:
         return np.repeat(np.arange(1, self.longest + 1), np.diff(self.level_starts))
 
     @property
@@ -60,19 +57,17 @@ class Substrings:
         """The symbol of each substring of length one."""
         return self.strings.codes[self.first[: self.level_starts[1]]] if self.longest else self.strings.codes
 
-    def totals(self, weights: Array | None = None) -> Array:
+    def totals(self, weights: Floats | None = None) -> Floats:
         """How often each substring is a whole string, or the sum of the weights of these."""
         return np.bincount(self.string_node, weights, minlength=self.n_nodes).astype(np.float64)
 
-    def at(self, positions: Integers, lengths: Integers) -> Integers:
+    def at(self, positions: Int64s, lengths: Int64s) -> Int64s:
         """The substrings of given lengths that begin at positions of the corpus."""
-        found: Integers = self.numbers[self.rows[positions] + lengths - 1].astype(np.int64)
+        found: Int64s = self.numbers[self.rows[positions] + lengths - 1].astype(np.int64)
         return found
 
 
-def _number(
-    codes: Codes, offsets: Offsets, n_symbols: int
-) -> tuple[NDArray[np.int32], Integers, Integers, Integers, Integers]:
+def _number(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Int32s, Int64s, Int64s, Int64s, Int64s]:
     """Level by level: a substring is its own beginning, which has a number, and one symbol more."""
     lengths = np.diff(offsets)
     ends = np.repeat(offsets[1:], lengths)
@@ -93,8 +88,19 @@ def _number(
     return numbers, rows, np.concatenate(firsts), np.array(starts, dtype=np.int64), whole
 
 
-def distinct_strings(strings: Strings, weights: Array | None = None) -> tuple[Strings, Array]:
+def distinct_strings(strings: Strings, weights: Floats | None = None) -> tuple[Strings, Floats]:
     """Each string once, shorter ones first, with how often it occurs (or the sum of its weights)."""
     trie = PrefixTrie.of(strings)
     nodes, index = np.unique(trie.string_node, return_index=True)
     return strings.select(index), trie.end_counts(weights)[nodes]
+
+
+def within_length(
+    strings: Strings, weights: Floats | None, max_length: int | None
+) -> tuple[Strings, Floats, float]:
+    """Strings of 1 to `max_length` symbols, their weights, and the share of weight that is cut off."""
+    counts = np.ones(len(strings)) if weights is None else np.asarray(weights, dtype=float)
+    longest = np.inf if max_length is None else max_length
+    kept = np.flatnonzero((strings.lengths >= 1) & (strings.lengths <= longest))
+    lost = 1.0 - counts[kept].sum() / max(counts.sum(), 1e-300)
+    return require_strings(strings.select(kept)), counts[kept], float(max(lost, 0.0))

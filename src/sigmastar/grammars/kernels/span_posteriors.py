@@ -8,27 +8,16 @@ Weights may be negative, so posteriors need not lie between 0 and 1; the tree is
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-
-@part
-def _dot(first: Array, second: Array) -> float:
-    total = 0.0
-    for k in range(len(first)):
-        total += first[k] * second[k]
-    return total
+from sigmastar.core.scaling import LARGEST_POWER, power_of_two
+from sigmastar.grammars.kernels.span_vectors import Insides, Spans
 
 
 @part
-def _pull(above: Array, composition: Array, pulled: Array) -> bool:
+def _pull(above: Floats, composition: Floats, pulled: Floats) -> bool:
     """pulled[a, b] = sum over r of above[r] composition[r, a, b]; whether any of `above` is not zero."""
     n, some = len(above), False
     pulled[:] = 0.0
@@ -43,20 +32,14 @@ def _pull(above: Array, composition: Array, pulled: Array) -> bool:
 
 @kernel
 def span_posteriors(
-    low: int,
-    high: int,
-    numbers: NDArray[np.int32],
-    rows: Integers,
-    vectors: Array,
-    exponents: Integers,
-    initial: Array,
-    composition: Array,
-) -> Array:
+    low: int, high: int, spans: Spans, found: Insides, initial: Floats, composition: Floats
+) -> Floats:
     """Posteriors [begin, end] of the string at `low:high` of a table of substrings; all 0 where f is 0."""
+    numbers, rows, vectors, exponents = spans.numbers, spans.rows, found.vectors, found.exponents
     length, n = high - low, len(initial)
     shares = np.zeros((length + 1, length + 1))
     outside, pulled = np.zeros((length + 1, length + 1, n)), np.empty((n, n))
-    total = _dot(initial, vectors[numbers[rows[low] + length - 1]])
+    total = np.dot(initial, vectors[numbers[rows[low] + length - 1]])
     if total == 0.0:
         return shares
     for r in range(n):
@@ -66,15 +49,17 @@ def span_posteriors(
             j = i + width
             node = numbers[rows[low + i] + width - 1]
             above = outside[i, j]
-            shares[i, j] = _dot(above, vectors[node])
+            shares[i, j] = np.dot(above, vectors[node])
             if width == 1 or not _pull(above, composition, pulled):
                 continue
             for k in range(i + 1, j):
                 left, right = numbers[rows[low + i] + k - i - 1], numbers[rows[low + k] + j - k - 1]
                 shift = exponents[left] + exponents[right] - exponents[node]
-                if abs(shift) > 1000:  # next to nothing; or too much, where one of the vectors is zero
+                if (
+                    abs(shift) > LARGEST_POWER
+                ):  # next to nothing; or too much, where one of the vectors is zero
                     continue
-                scale = math.ldexp(1.0, int(shift))
+                scale = power_of_two(shift)
                 for a in range(n):
                     for b in range(n):
                         value = scale * pulled[a, b]
@@ -84,7 +69,7 @@ def span_posteriors(
 
 
 @kernel
-def best_spans(shares: Array) -> Integers:
+def best_spans(shares: Floats) -> Int64s:
     """The spans (begin, end) of the binary tree with the largest sum; it branches to the right in a tie."""
     length = shares.shape[0] - 1
     best, cut = np.zeros((length + 1, length + 1)), np.zeros((length + 1, length + 1), dtype=np.int64)

@@ -6,91 +6,84 @@
                A^T alpha(u) contracted with the other part                                          (11)
 
 (Bailly et al. 2013, equations 8-11.) A substring has one inside vector however often it occurs, so the
-matrices M and the products with A are one kernel and one GEMM a length. Row t of the insides stands for
+matrices M and the products with A are one kernel and one GEMM per length. Row t of the insides stands for
 `vectors[t] * 2 ** exponents[t]`; outsides are kept multiplied by the exponent of their substring, so that
 `outside . inside` needs no exponents and cannot overflow where the seeds are shares of whole values.
+
+The outside vector of one context (equations 10 and 11) is
+
+    alpha(x; z) = sum over x = x1 x2 of alpha(x1; z) A (beta(x2) (x) I)
+                + sum over z = z1 z2 of alpha(x; z2) A (I (x) beta(z1))
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from sigmastar.core.scaling import LARGEST_POWER, largest_size, normalize, power_of_two
 
 _CELLS = 4_000_000  # numbers in the matrices M that are held at a time
 
 
 class Spans(NamedTuple):
-    """The arrays of a table of substrings (`structures.substrings.Substrings`)."""
+    """The arrays of a table of substrings (`data.substrings.Substrings`)."""
 
-    numbers: NDArray[np.int32]
-    rows: Integers
-    first: Integers
-    level_starts: Integers
-    word_codes: NDArray[np.int32]
+    numbers: Int32s
+    rows: Int64s
+    first: Int64s
+    level_starts: Int64s
+    word_codes: Int32s
 
 
 class Insides(NamedTuple):
     """An inside vector for every substring: `vectors[t] * 2 ** exponents[t]`."""
 
-    vectors: Array
-    exponents: Integers
+    vectors: Floats
+    exponents: Int64s
 
 
 class Gradients(NamedTuple):
     """What seeds at substrings amount to at each word vector and at the composition."""
 
-    words: Array  # symbols x states
-    composition: Array  # states x states x states
+    words: Floats  # symbols x states
+    composition: Floats  # states x states x states
 
 
-def insides(spans: Spans, words: Array, composition: Array) -> Insides:
+def insides(spans: Spans, words: Floats, composition: Floats) -> Insides:
     """Inside vectors of all substrings; the vector of an unknown word (code -1) is zero."""
-    n = words.shape[1]
-    vectors = np.zeros((int(spans.level_starts[-1]), n))
-    exponents = np.zeros(len(vectors), dtype=np.int64)
+    n, n_nodes = words.shape[1], int(spans.level_starts[-1])
+    found = Insides(np.zeros((n_nodes, n)), np.zeros(n_nodes, dtype=np.int64))
     known = np.flatnonzero(spans.word_codes >= 0)
-    vectors[known] = words[spans.word_codes[known]]
-    _rescale(vectors, exponents, 0, len(spans.word_codes))
+    found.vectors[known] = words[spans.word_codes[known]]
+    _rescale(found, 0, len(spans.word_codes))
     operator = np.ascontiguousarray(composition.reshape(n, n * n).T)
     for length, low, high in _levels(spans, n):
         pairs = np.empty((high - low, n * n))
-        _pair_matrices(
-            low, high, length, spans.numbers, spans.rows, spans.first, vectors, exponents, pairs, True
-        )
-        vectors[low:high] = pairs @ operator
-        _rescale(vectors, exponents, low, high)
-    return Insides(vectors, exponents)
+        _pair_matrices(spans, found, low, length, pairs, True)
+        found.vectors[low:high] = pairs @ operator
+        _rescale(found, low, high)
+    return found
 
 
-def gradients(spans: Spans, found: Insides, seeds: Array, composition: Array, n_symbols: int) -> Gradients:
+def gradients(spans: Spans, found: Insides, seeds: Floats, composition: Floats, n_symbols: int) -> Gradients:
     """Pull `seeds` (substrings x states, in the scale of each substring) down to words and composition."""
     n = composition.shape[0]
-    vectors, exponents = found
     outside = seeds.copy()
     operator = composition.reshape(n, n * n)
     total = np.zeros((n, n * n))
     for length, low, high in reversed(list(_levels(spans, n))):
         pairs = np.empty((high - low, n * n))
-        _pair_matrices(
-            low, high, length, spans.numbers, spans.rows, spans.first, vectors, exponents, pairs, False
-        )
+        _pair_matrices(spans, found, low, length, pairs, False)
         total += outside[low:high].T @ pairs
-        pulled = outside[low:high] @ operator
-        _spread(
-            low, high, length, spans.numbers, spans.rows, spans.first, vectors, exponents, pulled, outside
-        )
+        _spread(spans, found, low, length, outside[low:high] @ operator, outside)
     words = np.zeros((n_symbols, n))
     known = np.flatnonzero(spans.word_codes >= 0)
-    scaled = outside[known] * np.exp2(-exponents[known].astype(float))[:, None]
+    scaled = outside[known] * np.exp2(-found.exponents[known].astype(float))[:, None]
     words[spans.word_codes[known]] = scaled
     return Gradients(words, total.reshape(n, n, n))
 
@@ -106,62 +99,44 @@ def _levels(spans: Spans, n_states: int) -> Iterator[tuple[int, int, int]]:
 
 
 @kernel
-def _rescale(vectors: Array, exponents: Integers, low: int, high: int) -> None:
+def _rescale(found: Insides, low: int, high: int) -> None:
     """Move powers of two from vectors into exponents, so that the largest number of each is near one."""
     for node in range(low, high):
-        largest = 0.0
-        for i in range(vectors.shape[1]):
-            largest = max(largest, abs(vectors[node, i]))
-        if largest > 0.0 and largest < np.inf:
-            _, shift = math.frexp(largest)
-            exponents[node] += shift
-            scale = math.ldexp(1.0, int(-shift))
-            for i in range(vectors.shape[1]):
-                vectors[node, i] *= scale
+        if largest_size(found.vectors[node]) < np.inf:
+            found.exponents[node] += normalize(found.vectors[node])
 
 
 @kernel
-def _top_exponent(
-    at: int, length: int, numbers: NDArray[np.int32], rows: Integers, vectors: Array, exponents: Integers
-) -> int:
+def _top_exponent(spans: Spans, found: Insides, at: int, length: int) -> int:
     """The largest exponent of a cut into two vectors that are not zero (of all cuts, if none is)."""
     top, any_top = -(1 << 60), -(1 << 60)
     for k in range(1, length):
-        left, right = numbers[rows[at] + k - 1], numbers[rows[at + k] + length - k - 1]
-        exponent = exponents[left] + exponents[right]
+        left = spans.numbers[spans.rows[at] + k - 1]
+        right = spans.numbers[spans.rows[at + k] + length - k - 1]
+        exponent = found.exponents[left] + found.exponents[right]
         any_top = max(any_top, exponent)
-        if exponent > top and np.any(vectors[left]) and np.any(vectors[right]):
+        if exponent > top and np.any(found.vectors[left]) and np.any(found.vectors[right]):
             top = exponent
     return top if top > -(1 << 60) else any_top
 
 
 @fast_kernel
-def _pair_matrices(
-    low: int,
-    high: int,
-    length: int,
-    numbers: NDArray[np.int32],
-    rows: Integers,
-    first: Integers,
-    vectors: Array,
-    exponents: Integers,
-    pairs: Array,
-    choose: bool,
-) -> None:
+def _pair_matrices(spans: Spans, found: Insides, low: int, length: int, pairs: Floats, choose: bool) -> None:
     """M of each substring, in units of 2 to its exponent; with `choose` that exponent is set first."""
+    numbers, rows, vectors, exponents = spans.numbers, spans.rows, found.vectors, found.exponents
     n = vectors.shape[1]
-    for node in range(low, high):
-        at = first[node]
+    for place in range(len(pairs)):
+        node, target = low + place, pairs[place]
+        at = spans.first[node]
         if choose:
-            exponents[node] = _top_exponent(at, length, numbers, rows, vectors, exponents)
-        target = pairs[node - low]
+            exponents[node] = _top_exponent(spans, found, at, length)
         target[:] = 0.0
         for k in range(1, length):
             left, right = numbers[rows[at] + k - 1], numbers[rows[at + k] + length - k - 1]
             shift = exponents[left] + exponents[right] - exponents[node]
-            if abs(shift) > 1000:  # next to nothing; or too much, where one of the vectors is zero
+            if abs(shift) > LARGEST_POWER:  # next to nothing; or too much, where one of the vectors is zero
                 continue
-            scale = math.ldexp(1.0, int(shift))
+            scale = power_of_two(shift)
             for i in range(n):
                 value = vectors[left, i] * scale
                 if value != 0.0:
@@ -170,29 +145,19 @@ def _pair_matrices(
 
 
 @fast_kernel
-def _spread(
-    low: int,
-    high: int,
-    length: int,
-    numbers: NDArray[np.int32],
-    rows: Integers,
-    first: Integers,
-    vectors: Array,
-    exponents: Integers,
-    pulled: Array,
-    outside: Array,
-) -> None:
+def _spread(spans: Spans, found: Insides, low: int, length: int, pulled: Floats, outside: Floats) -> None:
     """Hand what was pulled through the composition to both parts of every cut."""
+    numbers, rows, vectors, exponents = spans.numbers, spans.rows, found.vectors, found.exponents
     n = vectors.shape[1]
-    for node in range(low, high):
-        at = first[node]
-        source = pulled[node - low]
+    for place in range(len(pulled)):
+        node, source = low + place, pulled[place]
+        at = spans.first[node]
         for k in range(1, length):
             left, right = numbers[rows[at] + k - 1], numbers[rows[at + k] + length - k - 1]
             shift = exponents[left] + exponents[right] - exponents[node]
-            if abs(shift) > 1000:  # next to nothing; or too much, where one of the vectors is zero
+            if abs(shift) > LARGEST_POWER:  # next to nothing; or too much, where one of the vectors is zero
                 continue
-            scale = math.ldexp(1.0, int(shift))
+            scale = power_of_two(shift)
             for i in range(n):
                 weight = vectors[left, i] * scale
                 total = 0.0
@@ -201,3 +166,50 @@ def _spread(
                     total += value * vectors[right, j]
                     outside[right, j] += weight * value
                 outside[left, i] += scale * total
+
+
+@kernel
+def _chart_of(codes: Int64s, words: Floats, composition: Floats) -> Floats:
+    """beta of every span [begin, end] of one string."""
+    length, n = len(codes), words.shape[1]
+    chart = np.zeros((length + 1, length + 1, n))
+    for i in range(length):
+        if codes[i] >= 0:
+            chart[i, i + 1] = words[codes[i]]
+    for width in range(2, length + 1):
+        for i in range(length - width + 1):
+            for k in range(i + 1, i + width):
+                for r in range(n):
+                    for a in range(n):
+                        for b in range(n):
+                            chart[i, i + width, r] += (
+                                composition[r, a, b] * chart[i, k, a] * chart[k, i + width, b]
+                            )
+    return chart
+
+
+@kernel
+def outside_of_context(
+    left: Int64s, right: Int64s, initial: Floats, words: Floats, composition: Floats
+) -> Floats:
+    """alpha(left; right), unscaled: for contexts of moderate length."""
+    n, n_left, n_right = len(initial), len(left), len(right)
+    before, after = _chart_of(left, words, composition), _chart_of(right, words, composition)
+    chart = np.zeros((n_left + 1, n_right + 1, n))  # [p, q]: the context left[:p]; right[n_right - q:]
+    chart[0, 0] = initial
+    for p in range(n_left + 1):
+        for q in range(n_right + 1):
+            for k in range(p):
+                for r in range(n):
+                    for a in range(n):
+                        for b in range(n):
+                            chart[p, q, b] += chart[k, q, r] * composition[r, a, b] * before[k, p, a]
+            for k in range(q):
+                for r in range(n):
+                    for a in range(n):
+                        for b in range(n):
+                            chart[p, q, a] += (
+                                chart[p, k, r] * composition[r, a, b] * after[n_right - q, n_right - k, b]
+                            )
+    found: Floats = chart[n_left, n_right]
+    return found

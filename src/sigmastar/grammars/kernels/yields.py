@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import grown
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Drawn = tuple[NDArray[np.int32], Integers, Integers, Integers, Integers]
+Drawn = tuple[Int32s, Int64s, Int64s, Int64s, Int64s]
 
 _DEEPEST = 1_000_000  # states that wait to be rewritten
 
 
 def draw_yields(
     n_strings: int,
-    initial: Array,
-    rules: Array,
+    initial: Floats,
+    rules: Floats,
     n_symbols: int,
     rng: np.random.Generator,
     max_length: int,
@@ -38,31 +35,35 @@ def draw_yields(
     return drawn[:-1]
 
 
-@kernel
-def _grown(array: NDArray[Any]) -> NDArray[Any]:
-    larger = np.empty(2 * len(array), dtype=array.dtype)
-    for at in range(len(array)):
-        larger[at] = array[at]
-    return larger
-
-
 @part
-def _pick(cumulated: Array, rng: np.random.Generator) -> int:
+def _pick(cumulated: Floats, rng: np.random.Generator) -> int:
     return min(
         int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right")), len(cumulated) - 1
     )
 
 
+@part
+def _close(waiting: Int64s, ends: Int64s, length: int) -> bool:
+    """End the spans that are still open; whether no state was left to rewrite."""
+    finished = True
+    for entry in waiting:
+        if entry < 0:
+            ends[-1 - entry] = length
+        else:
+            finished = False
+    return finished
+
+
 @kernel
 def _draw(
     n_strings: int,
-    initial: Array,
-    rules: Array,
+    initial: Floats,
+    rules: Floats,
     n_symbols: int,
     rng: np.random.Generator,
     max_length: int,
     deepest: int,
-) -> tuple[NDArray[np.int32], Integers, Integers, Integers, Integers, bool]:
+) -> tuple[Int32s, Int64s, Int64s, Int64s, Int64s, bool]:
     n = len(initial)
     codes, begins, ends = np.empty(1024, np.int32), np.empty(1024, np.int64), np.empty(1024, np.int64)
     offsets, span_offsets = np.zeros(n_strings + 1, np.int64), np.zeros(n_strings + 1, np.int64)
@@ -78,30 +79,20 @@ def _draw(
                 continue
             rule = _pick(rules[top], rng)
             if rule < n_symbols:
-                if first + length == len(codes):
-                    codes = _grown(codes)
+                codes = grown(codes, first + length + 1)
                 codes[first + length] = rule
                 length += 1
                 continue
-            if n_spans == len(begins):
-                begins, ends = _grown(begins), _grown(ends)
-            if depth + 3 >= len(stack):
-                if len(stack) > deepest:
-                    return codes, offsets, begins, ends, span_offsets, False
-                stack = _grown(stack)
+            begins, ends = grown(begins, n_spans + 1), grown(ends, n_spans + 1)
+            if depth + 3 > deepest:
+                return codes, offsets, begins, ends, span_offsets, False
+            stack = grown(stack, depth + 3)
             begins[n_spans] = length
-            pair = rule - n_symbols
-            stack[depth], stack[depth + 1], stack[depth + 2] = -1 - n_spans, pair % n, pair // n
-            depth += 3
-            n_spans += 1
-        waiting = False
-        while depth:
-            depth -= 1
-            if stack[depth] < 0:
-                ends[-1 - stack[depth]] = length
-            else:
-                waiting = True
+            left, right = divmod(rule - n_symbols, n)
+            stack[depth], stack[depth + 1], stack[depth + 2] = -1 - n_spans, right, left
+            depth, n_spans = depth + 3, n_spans + 1
+        finished = _close(stack[:depth], ends, length)
         offsets[string + 1] = first + length
-        span_offsets[string + 1] = span_offsets[string] if waiting else n_spans
-    total, n_spans = offsets[n_strings], span_offsets[n_strings]
-    return codes[:total].copy(), offsets, begins[:n_spans].copy(), ends[:n_spans].copy(), span_offsets, True
+        span_offsets[string + 1] = n_spans if finished else span_offsets[string]
+    n_spans = span_offsets[-1]
+    return codes[: offsets[-1]], offsets, begins[:n_spans], ends[:n_spans], span_offsets, True

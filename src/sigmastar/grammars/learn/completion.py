@@ -1,22 +1,27 @@
 """Weighted grammars from bare strings: complete the Hankel matrix, extract a grammar, refine it.
 
 Bailly et al. (2013), section 4, with yields solved exactly and the matrix held as low rank: the programme
-that the paper could run on 20,000 x 8,500 entries takes seconds at ten times that size.
+that the paper could run on 20,000 x 8,500 entries takes seconds at ten times that size. A grammar is read off
+as `core.recover` does (Lemma 1), by least squares: with H ~ P S where nothing is open,
+
+    initial = h S^+,  words[a] = P^+ h_a,  A = argmin sum over cuts |P^+ h_(y,z) - A (s_y (x) s_z)|^2 + ridge
+
+A pair (y, z) has a column only where y z occurs, so A is a regression and not a product of inverses;
+columns keep their sizes (dividing by them lets rare strings, which are noise, decide).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy import linalg
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Floats
+from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel, closed_hankel
-from sigmastar.grammars.data.substrings import distinct_strings
-from sigmastar.grammars.learn.em import within_length
-from sigmastar.grammars.learn.extraction import extract
+from sigmastar.grammars.data.substrings import distinct_strings, within_length
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.optimise.completion import (
@@ -26,13 +31,43 @@ from sigmastar.optimise.completion import (
     largest_penalty,
     proximal,
 )
+from sigmastar.optimise.factored import triples_of_product
+from sigmastar.optimise.proximal import Thresholded
 from sigmastar.optimise.solvers import SolverStep
-
-Array = NDArray[np.float64]
-Say = Callable[..., None]
 
 TOLERANCE = 1e-5
 """Of the completion, relative to its objective."""
+SMALLER = (1.0, 0.3, 0.1, 0.03, 0.01)
+"""Factors of the penalty that are tried until the rank allows the states."""
+_CELLS = 4_000_000
+
+
+@dataclass(frozen=True)
+class CompletionPlan:
+    """How to complete and refine.
+
+    Parameters
+    ----------
+    max_length
+        Longer strings are left out.
+    penalty
+        The weight of the nuclear norm, relative to the one from which on the matrix is zero.
+    max_iter
+        Steps of the completion, at most.
+    refinement_max_iter
+        Steps of L-BFGS on the grammar, at most; 0: no refinement.
+    n_strings
+        The size of the corpus, where its long strings were left out before.
+    """
+
+    max_length: int = 10
+    penalty: float = 0.005
+    max_iter: int = 60
+    refinement_max_iter: int = 600
+    n_strings: float | None = None
+
+
+USUAL = CompletionPlan()
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,63 +89,68 @@ class CompletionFit:
 def learn_completion(
     strings: Strings,
     n_states: int,
+    plan: CompletionPlan = USUAL,
     *,
-    weights: Array | None = None,
-    max_length: int = 10,
-    penalty: float = 0.005,
-    n_iterations: int = 60,
-    n_refinements: int = 600,
-    n_strings: float | None = None,
-    say: Say | None = None,
+    weights: Floats | None = None,
+    progress: Progress = silent,
 ) -> CompletionFit:
-    """Complete, extract, and refine unless `n_refinements` is 0; `penalty` is relative to the largest one.
+    """Complete, extract and refine.
 
-    `n_strings` is the size of the corpus where its long strings were left out before.
+    Parameters
+    ----------
+    strings
+        Strings to learn from; empty ones are left out.
+    n_states
+        The number of states, at most: the rank of the completed matrix may allow fewer.
+    plan
+        How to complete and refine.
+    weights
+        How often each string was seen; None: once.
+    progress
+        Called after every step.
+
+    Returns
+    -------
+    CompletionFit
+        With a grammar of signed weights.
     """
-    seen, heavy, cut_off = within_length(strings, weights, max_length)
-    distinct, counts = distinct_strings(seen, heavy)
-    total = n_strings or counts.sum() / (1.0 - cut_off)
+    seen, counts, cut_off = within_length(strings, weights, plan.max_length)
+    distinct, counts = distinct_strings(seen, counts)
+    total = plan.n_strings or counts.sum() / (1.0 - cut_off)
     cut_off = 1.0 - counts.sum() / total
     frequencies = counts / total
     hankel = closed_hankel(distinct, frequencies)
-    completed = complete_hankel(hankel, n_states, penalty, n_iterations, say)
-    extracted = grammar = extract(hankel, completed.triples, min(n_states, completed.rank))
-    if n_refinements:
-        grammar = refine_grammar(
-            _scaled(extracted, distinct, frequencies),
-            distinct,
-            frequencies,
-            total,
-            n_refinements,
-            _teller(say),
-        )
+    completed = complete_hankel(hankel, n_states, plan.penalty, plan.max_iter, stage(progress, 0.0, 0.5))
+    rank = closed_triples(hankel, completed.triples).rank
+    if rank < n_states:
+        progress(f"{rank} states in place of {n_states}: the completed matrix has no higher rank")
+    extracted = grammar = extract(hankel, completed.triples, min(n_states, rank))
+    if n_steps := plan.refinement_max_iter:
+        rest = stage(progress, 0.5, 1.0)
+        grammar = refine_grammar(extracted, distinct, frequencies, total, n_steps, rest)
     return CompletionFit(grammar, extracted, hankel, completed, cut_off)
 
 
 def complete_hankel(
     hankel: ClosedHankel,
     n_states: int,
-    penalty: float = 0.005,
-    n_iterations: int = 60,
-    say: Say | None = None,
+    penalty: float = USUAL.penalty,
+    max_iter: int = USUAL.max_iter,
+    progress: Progress = silent,
 ) -> Completion:
     """Solve the nuclear-norm programme, with smaller penalties until the rank allows the states."""
     entries = _entries(hankel)
     largest = largest_penalty(entries)
 
     def watch(step: SolverStep) -> bool:
-        if say:
-            rank = step.weights[0].shape[1]
-            say(
-                f"completion, step {step.iteration}: objective {step.objective:.4g}, rank {rank}",
-                step.iteration / n_iterations,
-            )
+        rank = step.weights[0].shape[1]
+        message = f"completion, step {step.iteration}: objective {step.objective:.4g}, rank {rank}"
+        progress(message, min(step.iteration / max_iter, 1.0))
         return False
 
-    for factor in (1.0, 0.3, 0.1, 0.03, 0.01):
-        settings = CompletionSettings(
-            factor * penalty * largest, max(60, 2 * n_states), n_iterations, TOLERANCE, watch
-        )
+    for factor in SMALLER:
+        weight, most = factor * penalty * largest, max(60, 2 * n_states)
+        settings = CompletionSettings(weight, most, max_iter, TOLERANCE, watch)
         found = proximal(entries, settings, np.random.default_rng(0))
         if found.rank >= n_states:
             break
@@ -121,17 +161,47 @@ def _entries(hankel: ClosedHankel) -> AffineEntries:
     return AffineEntries(hankel.shape, hankel.rows, hankel.columns, hankel.residual)
 
 
-def _scaled(grammar: WeightedGrammar, strings: Strings, frequencies: Array) -> WeightedGrammar:
-    """Shrink the composition of a grammar whose values explode until they are of the right size."""
-    for _ in range(60):
-        values = grammar.value(strings)
-        if np.isfinite(values).all() and np.abs(values).sum() <= 4.0 * frequencies.sum():
-            break
-        grammar = WeightedGrammar(grammar.alphabet, grammar.initial, grammar.words, 0.8 * grammar.composition)
-    return grammar
+def closed_triples(hankel: ClosedHankel, matrix: Thresholded) -> Thresholded:
+    """The singular triples of the part of a completed matrix where nothing is open."""
+    if not matrix.rank:
+        raise ValueError("nothing could be completed: all strings are alike, or the penalty is too large")
+    outside = matrix.left[: hankel.n_outsides] * matrix.singular_values
+    return triples_of_product(outside, matrix.right[: hankel.n_insides], relative=1e-12)
 
 
-def _teller(say: Say | None) -> Callable[[int, float], None] | None:
-    if say is None:
-        return None
-    return lambda step, cost: say(f"refinement, step {step}: cost {cost:.4g}")
+def extract(hankel: ClosedHankel, matrix: Thresholded, n_states: int, ridge: float = 1e-6) -> WeightedGrammar:
+    """The grammar with `n_states` states whose Hankel matrix is closest to a completed one."""
+    closed = closed_triples(hankel, matrix)
+    if n_states > closed.rank:
+        raise ValueError(
+            f"n_states={n_states} exceeds the rank {closed.rank} of the completed matrix; "
+            f"use n_states<={closed.rank} or a smaller penalty"
+        )
+    left, values = closed.left[:, :n_states], closed.singular_values[:n_states]
+    right = closed.right[:, :n_states]
+    outside = matrix.left[: hankel.n_outsides] * matrix.singular_values
+    # P^+ of any column of the matrix is a linear map of that column's coordinates
+    to_states = (left / values).T @ outside
+    root = (outside[0] @ matrix.right[: hankel.n_insides].T) @ right
+    n_words = int(hankel.table.level_starts[1])
+    words = np.zeros((len(hankel.table.strings.alphabet), n_states))
+    words[hankel.table.word_codes] = right[:n_words]
+    cuts = matrix.right[hankel.n_insides :] @ to_states.T
+    return WeightedGrammar(
+        hankel.table.strings.alphabet, root, words, _composition(hankel, right, cuts, ridge)
+    )
+
+
+def _composition(hankel: ClosedHankel, insides: Floats, cuts: Floats, ridge: float) -> Floats:
+    n = insides.shape[1]
+    gram, target = np.zeros((n * n, n * n)), np.zeros((n * n, n))
+    room = max(1, _CELLS // n**2)
+    for low in range(0, len(cuts), room):
+        part = slice(low, low + room)
+        lefts, rights = insides[hankel.cut_left[part]], insides[hankel.cut_right[part]]
+        pairs = (lefts[:, :, None] * rights[:, None, :]).reshape(len(lefts), n * n)
+        gram += pairs.T @ pairs
+        target += pairs.T @ cuts[part]
+    gram += ridge * max(float(np.trace(gram)) / (n * n), 1e-300) * np.eye(n * n)
+    solved = linalg.solve(gram, target, assume_a="pos")
+    return solved.T.reshape(n, n, n)

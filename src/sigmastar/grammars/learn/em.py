@@ -1,134 +1,271 @@
-"""`em` for grammars: inside-outside from random, spectral or CCA starts, the best seed by held-out strings.
+"""EM for grammars (inside-outside; Lari and Young 1990): the climb that ends *states from two views*.
 
-All strings are seen, whatever their length, unless `max_length` is given; the fit says what share of them
-was cut off.
+    expected uses of i -> j k  =  A[i, j, k] dL / dA[i, j, k],     L = sum of log f(x)
+
+so one pull of the seeds `initial / f(x)` through the distinct substrings gives all counts. The M-step divides
+counts by their sums; with a prior (MAP) words get `words` more uses shared as in the corpus, and pairs get
+`pairs` more, shared as if the left and the right part were chosen apart from each other. The driver is
+`core.em`; where it begins is up to `starts`. All strings are seen, whatever their length, unless
+`max_length` is given; the fit says what share of them was cut off.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.grammars.learn.em_steps import GrammarCorpus, RulePrior, em_steps, random_start
-from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.automata.data.strings import Strings, require_known, require_strings
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_absolute, iterate
+from sigmastar.core.errors import InputError
+from sigmastar.core.held_out import split
+from sigmastar.core.progress import Progress, silent, stage
+from sigmastar.core.shrinkage import normalized, towards
+from sigmastar.grammars.data.substrings import Substrings, within_length
+from sigmastar.grammars.kernels.span_vectors import gradients
+from sigmastar.grammars.model.grammar import WeightedGrammar, spans_of
 
-Array = NDArray[np.float64]
-Say = Callable[..., None]
-Start = Callable[[Strings, Array, int, np.random.Generator], WeightedGrammar]
+Start = Callable[[Strings, Floats, int, np.random.Generator], WeightedGrammar]
+"""From strings, their weights, a number of states and the source of chance to a first grammar."""
 
-_LAST = 2
 ENOUGH = 10
-PLAIN = RulePrior()
+"""Fewer strings than this are too few to hold any out."""
+_LAST_LOOK = 2  # iterations on all strings after some were held out to choose by
+_LEAST = 1e-300
+_DEAD = 1e-60  # a rule less probable than this is dropped: smaller and smaller numbers would end in none
+
+
+@dataclass(frozen=True)
+class RulePrior:
+    """How many uses the words and the pairs of each state have beside those that are counted."""
+
+    words: float = 0.0
+    pairs: float = 0.0
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """How to climb.
+
+    Parameters
+    ----------
+    max_iter
+        Iterations per start, at most.
+    n_seeds
+        Starts, of which the best is kept.
+    prior
+        Uses of rules beside those that are counted.
+    held_out
+        The share of the strings that decides when to stop and which start is best; 0: all are learned from,
+        and their own likelihood decides.
+    tolerance, patience
+        A climb ends where so many iterations in a row gain less than so many nats per string.
+    max_length
+        Longer strings are left out; None: none are.
+    """
+
+    max_iter: int = 20
+    n_seeds: int = 1
+    prior: RulePrior = RulePrior(0.1, 20.0)
+    held_out: float = 0.0
+    tolerance: float = 1e-5
+    patience: int = 3
+    max_length: int | None = None
+
+
+USUAL = EMSettings()
 
 
 @dataclass(frozen=True, eq=False)
-class GrammarFit:
-    """The best grammar of all seeds, the log-likelihood a string along its way, and what was left out."""
+class EMFit:
+    """The best grammar of all starts, the log-likelihood per string along its way, and what was left out."""
 
     grammar: WeightedGrammar
-    log_likelihoods: list[float]
-    held_out_score: float
-    n_iterations: int
+    log_likelihoods: tuple[float, ...]
+    score: float  # per held-out string, or per string where none was held out
+    n_iterations: int  # of all starts together
     cut_off: float = 0.0  # the share of the strings that were too long to be seen
 
 
-def from_chance(strings: Strings, weights: Array, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
-    return random_start(GrammarCorpus.of(strings, weights), n_states, rng)
+@dataclass(frozen=True, eq=False)
+class RuleCounts:
+    """Uses of the starts, words and pairs, and the log-likelihood of what was counted."""
+
+    initial: Floats
+    words: Floats
+    composition: Floats
+    log_likelihood: float
 
 
-def within_length(
-    strings: Strings, weights: Array | None, max_length: int | None
-) -> tuple[Strings, Array, float]:
-    """Strings of 1 to `max_length` symbols, their weights, and the share of weight that is cut off."""
-    heavy = np.ones(len(strings)) if weights is None else np.asarray(weights, dtype=float)
-    longest = np.inf if max_length is None else max_length
-    kept = np.flatnonzero((strings.lengths >= 1) & (strings.lengths <= longest))
-    lost = 1.0 - heavy[kept].sum() / max(heavy.sum(), 1e-300)
-    return require_strings(strings.select(kept)), heavy[kept], float(max(lost, 0.0))
+@dataclass(frozen=True, eq=False)
+class GrammarCorpus:
+    """Distinct substrings, and how often each is a whole string."""
+
+    table: Substrings
+    totals: Floats
+
+    @classmethod
+    def of(cls, strings: Strings, weights: Floats | None = None) -> GrammarCorpus:
+        require_known(require_strings(strings))
+        if weights is not None and (len(weights) != len(strings) or not (np.asarray(weights) >= 0).all()):
+            raise InputError(f"weights must be {len(strings)} numbers, one per string, none of them negative")
+        table = Substrings.of(strings)
+        return cls(table, table.totals(weights))
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.table.strings.alphabet
+
+    @property
+    def n_strings(self) -> float:
+        return float(self.totals.sum())
+
+    @property
+    def unigram(self) -> Floats:
+        """The share of each symbol, none of them zero."""
+        nodes = self.table.string_node
+        per_copy = self.totals[nodes] / np.bincount(nodes)[nodes]
+        weights = np.repeat(per_copy, self.table.strings.lengths)
+        return normalized(np.bincount(self.table.strings.codes, weights, minlength=len(self.alphabet)) + 1e-6)
+
+    def mean_length(self) -> float:
+        nodes = np.flatnonzero(self.totals)
+        return float(self.totals[nodes] @ self.table.lengths[nodes] / self.n_strings)
+
+    def log_likelihood(self, grammar: WeightedGrammar) -> float:
+        """The sum of log f over all strings; -inf if one has no weight."""
+        nodes = np.flatnonzero(self.totals)
+        vectors, exponents = grammar.insides(self.table)
+        return self._log_likelihood(vectors[nodes] @ grammar.initial, exponents[nodes], self.totals[nodes])
+
+    @staticmethod
+    def _log_likelihood(values: Floats, exponents: Int64s, totals: Floats) -> float:
+        if (values <= 0.0).any():
+            return -np.inf
+        return float(totals @ (np.log(values) + exponents * np.log(2.0)))
+
+    def expect(self, grammar: WeightedGrammar) -> RuleCounts:
+        """Expected uses of all rules, given the strings; strings without weight count for nothing."""
+        spans, nodes = spans_of(self.table), np.flatnonzero(self.totals)
+        found = grammar.insides(self.table)
+        values = found.vectors[nodes] @ grammar.initial
+        shares = np.where(values > 0.0, self.totals[nodes] / np.maximum(values, _LEAST), 0.0)
+        seeds = np.zeros_like(found.vectors)
+        seeds[nodes] = shares[:, None] * grammar.initial
+        pulled = gradients(spans, found, seeds, grammar.composition, len(self.alphabet))
+        return RuleCounts(
+            grammar.initial * (shares @ found.vectors[nodes]),
+            grammar.words * pulled.words,
+            grammar.composition * pulled.composition,
+            self._log_likelihood(values, found.exponents[nodes], self.totals[nodes]),
+        )
+
+    def problem(
+        self, prior: RulePrior, held: GrammarCorpus | None = None, name: str = "EM"
+    ) -> Problem[WeightedGrammar, RuleCounts]:
+        """What the driver of EM asks for; `held` judges the grammars."""
+        unigram = self.unigram
+
+        def expect(grammar: WeightedGrammar) -> tuple[RuleCounts, float]:
+            counts = self.expect(grammar)
+            return counts, counts.log_likelihood
+
+        def maximized(counts: RuleCounts) -> WeightedGrammar:
+            return maximize(self.alphabet, counts, prior, unigram)
+
+        judge = None if held is None else lambda grammar: held.log_likelihood(grammar) / held.n_strings
+        return Problem(expect, maximized, self.n_strings, judge, name)
+
+
+def maximize(alphabet: Alphabet, counts: RuleCounts, prior: RulePrior, unigram: Floats) -> WeightedGrammar:
+    """The PCFG with the most probable weights; a state that is never used keeps to words as in the corpus."""
+    left, right = counts.composition.sum(axis=2), counts.composition.sum(axis=1)
+    uses = left.sum(axis=1)
+    divisor = np.maximum(uses, _LEAST)[:, None]
+    apart = (left / divisor)[:, :, None] * (right / divisor)[:, None, :]
+    total = counts.words.sum(axis=0) + uses
+    total = np.where(total > _LEAST, total, 0.0)
+    pairs = np.where(uses > _LEAST, prior.pairs, 0.0)
+    words = towards(counts.words, unigram[:, None], prior.words, totals=total + pairs)
+    composition = towards(
+        counts.composition, apart, pairs[:, None, None], totals=(total + prior.words)[:, None, None]
+    )
+    return WeightedGrammar(alphabet, normalized(counts.initial + 1e-12), _alive(words), _alive(composition))
+
+
+def _alive(weights: Floats) -> Floats:
+    return np.where(weights > _DEAD, weights, 0.0)
+
+
+def from_chance(
+    strings: Strings, weights: Floats, n_states: int, rng: np.random.Generator
+) -> WeightedGrammar:
+    """Dirichlet rows; words are as probable as the mean length of the strings asks for."""
+    corpus = GrammarCorpus.of(strings, weights)
+    length = max(corpus.mean_length(), 1.0 + 1e-3)
+    branching = (length - 1.0) / (2.0 * length - 1.0)
+    pairs = rng.dirichlet(np.ones(n_states**2), n_states).reshape(n_states, n_states, n_states)
+    words = rng.dirichlet(1.0 + corpus.unigram * len(corpus.alphabet), n_states)
+    return WeightedGrammar(
+        corpus.alphabet, rng.dirichlet(np.ones(n_states)), words.T * (1 - branching), pairs * branching
+    )
 
 
 def learn_grammar_em(
     strings: Strings,
     n_states: int,
     rng: np.random.Generator,
+    start: Start = from_chance,
+    settings: EMSettings = USUAL,
     *,
-    weights: Array | None = None,
-    start: Start | WeightedGrammar = from_chance,
-    n_seeds: int = 1,
-    n_iterations: int = 100,
-    held_out: float = 0.0,
-    patience: int = 3,
-    prior: RulePrior = PLAIN,
-    tolerance: float = 1e-5,
-    max_length: int | None = None,
-    say: Say | None = None,
-) -> GrammarFit:
-    """The best of `n_seeds` ascents by held-out likelihood (by training likelihood if `held_out` is 0)."""
+    weights: Floats | None = None,
+    progress: Progress = silent,
+) -> EMFit:
+    """The best of some climbs by held-out likelihood, or by training likelihood where nothing is held out.
+
+    Parameters
+    ----------
+    strings
+        Strings to learn from; empty ones are left out.
+    n_states
+        The number of states.
+    rng
+        The source of chance.
+    start
+        Where climbs begin; it is asked anew for each.
+    settings
+        How to climb.
+    weights
+        How often each string was seen; None: once.
+    progress
+        Called after every iteration.
+
+    Returns
+    -------
+    EMFit
+        With a proper grammar.
+    """
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: a grammar has at least one state")
-    seen, heavy, cut_off = within_length(strings, weights, max_length)
-    kept, held = _split(seen, heavy, held_out, rng)
-    corpus = GrammarCorpus.of(*kept)
-    fits = []
-    for seed in range(n_seeds):
-        begin = start if isinstance(start, WeightedGrammar) else start(*kept, n_states, rng)
-        fits.append(_climb(corpus, held, begin, n_iterations, patience, prior, tolerance, say, seed, n_seeds))
-    best = max(fits, key=lambda fit: fit.held_out_score)
-    grammar = best.grammar if held is None else _last_look(best.grammar, seen, heavy, prior)
-    return GrammarFit(
-        grammar, best.log_likelihoods, best.held_out_score, sum(f.n_iterations for f in fits), cut_off
-    )
+    seen, counts, cut_off = within_length(strings, weights, settings.max_length)
+    parts = split(len(seen), rng, settings.held_out, None, ENOUGH)
+    kept = (seen, counts) if parts is None else (seen.select(parts.kept), counts[parts.kept])
+    held = None if parts is None else GrammarCorpus.of(seen.select(parts.held), counts[parts.held])
+    corpus, n = GrammarCorpus.of(*kept), settings.n_seeds
+    stopping = Stopping(by_absolute(settings.tolerance), every=1, patience=settings.patience)
 
+    def climbs() -> Iterator[Climb[WeightedGrammar, RuleCounts]]:
+        for seed in range(n):
+            problem = corpus.problem(settings.prior, held, f"EM, start {seed + 1}" if n > 1 else "EM")
+            climb = Climb.begin(problem, start(*kept, n_states, rng))
+            share = stage(progress, seed / n, (seed + 1) / n)
+            yield climb.run(settings.max_iter, stopping, progress=share)
 
-def _split(
-    strings: Strings, weights: Array, held_out: float, rng: np.random.Generator
-) -> tuple[tuple[Strings, Array], GrammarCorpus | None]:
-    if not held_out or len(strings) < ENOUGH:  # too few to spare any
-        return (strings, weights), None
-    numbers = np.arange(len(strings))
-    order = rng.permutation(numbers)
-    size = min(max(round(held_out * len(strings)), 1), len(strings) - 1)
-    kept, held = np.sort(order[size:]), np.sort(order[:size])
-    return (strings.select(kept), weights[kept]), GrammarCorpus.of(strings.select(held), weights[held])
-
-
-def _climb(
-    corpus: GrammarCorpus,
-    held: GrammarCorpus | None,
-    start: WeightedGrammar,
-    n_iterations: int,
-    patience: int,
-    prior: RulePrior,
-    tolerance: float,
-    say: Say | None,
-    seed: int,
-    n_seeds: int,
-) -> GrammarFit:
-    """Iterate until nothing improves by `tolerance` nats a string for `patience` iterations."""
-    best, score, misses, logs = start, -np.inf, 0, []
-    for count, (grammar, log_likelihood) in enumerate(em_steps(corpus, start, prior), 1):
-        logs.append(log_likelihood / corpus.n_strings)
-        if say:
-            done = (seed + count / n_iterations) / n_seeds
-            say(f"EM, seed {seed + 1}, iteration {count}, log-likelihood {logs[-1]:.4f}", done)
-        reached = held.log_likelihood(grammar) / held.n_strings if held else logs[-1]
-        misses = 0 if reached > score + tolerance else misses + 1
-        if reached > score or held is None:
-            best, score = grammar, max(reached, score)
-        if misses >= patience or count >= n_iterations:
-            break
-    return GrammarFit(best, logs, score, len(logs))
-
-
-def _last_look(
-    grammar: WeightedGrammar, strings: Strings, weights: Array, prior: RulePrior
-) -> WeightedGrammar:
-    """A few iterations on all strings, after some were held out to choose by."""
-    steps = em_steps(GrammarCorpus.of(strings, weights), grammar, prior)
-    for _ in range(_LAST):
-        grammar, _ = next(steps)
-    return grammar
+    found = best_of(climbs())
+    best, grammar = found.best, found.best.best
+    if held is not None:
+        grammar = iterate(GrammarCorpus.of(seen, counts).problem(settings.prior), grammar, _LAST_LOOK)
+    return EMFit(grammar, best.log_likelihoods, best.score, found.n_iterations, cut_off)

@@ -1,4 +1,4 @@
-"""The grammar itself against the frequencies: L-BFGS, one inside vector a distinct substring.
+"""Refinement of a completed grammar: L-BFGS on its weights, one inside vector per distinct substring.
 
     min over (initial, words, A)   1/2 sum over x of w(x) (f(x) - p(x))^2
                                  + 1/2 sum over lengths l of w(l) (f(length l) - p(length l))^2
@@ -20,22 +20,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.distances import all_words
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.grammars.data.substrings import Substrings
 from sigmastar.grammars.kernels.span_vectors import Spans, gradients, insides
 from sigmastar.grammars.model.grammar import WeightedGrammar, spans_of
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
 TOO_LARGE = 1e100
 MOST_UNSEEN = 5000
-Loss = Callable[[Array], tuple[float, Array]]
+Loss = Callable[[Floats], tuple[float, Floats]]
 """Of the values of all targets: the cost, and its slope at each."""
 
 
@@ -43,10 +41,10 @@ Loss = Callable[[Array], tuple[float, Array]]
 class SquaredLoss:
     """1/2 sum of w (f - p)^2."""
 
-    targets: Array
-    weights: Array
+    targets: Floats
+    weights: Floats
 
-    def __call__(self, values: Array) -> tuple[float, Array]:
+    def __call__(self, values: Floats) -> tuple[float, Floats]:
         errors = values - self.targets
         slopes = self.weights * errors
         return 0.5 * float(slopes @ errors), slopes
@@ -59,11 +57,11 @@ class LikelihoodLoss:
     Values of strings that do not occur are paid for by the mass; they are pushed up where they are negative.
     """
 
-    probabilities: Array  # of the strings that occur, which come first
+    probabilities: Floats  # of the strings that occur, which come first
     n_lengths: int
     least: float
 
-    def __call__(self, values: Array) -> tuple[float, Array]:
+    def __call__(self, values: Floats) -> tuple[float, Floats]:
         n_seen = len(self.probabilities)
         logs, log_slopes = _logarithm(values[:n_seen], self.least)
         debts = np.minimum(values[n_seen + self.n_lengths :], 0.0) / self.least
@@ -72,7 +70,7 @@ class LikelihoodLoss:
         return cost, np.concatenate([-self.probabilities * log_slopes, np.ones(self.n_lengths), debts])
 
 
-def _logarithm(values: Array, least: float) -> tuple[Array, Array]:
+def _logarithm(values: Floats, least: float) -> tuple[Floats, Floats]:
     """log v with its slope, continued below `least` by its second-order expansion there."""
     above = np.maximum(values, least)
     ratio = np.minimum(values / least - 1.0, 0.0)
@@ -85,14 +83,14 @@ class FrequencyObjective:
 
     alphabet: Alphabet
     spans: Spans
-    nodes: Integers  # of each target: strings that occur, lengths, strings that do not
-    targets: Array
+    nodes: Int64s  # of each target: strings that occur, lengths, strings that do not
+    targets: Floats
     n_seen: int
     n_states: int
     loss: Loss
 
     @classmethod
-    def of(cls, strings: Strings, probabilities: Array, n_states: int) -> FrequencyObjective:
+    def of(cls, strings: Strings, probabilities: Floats, n_states: int) -> FrequencyObjective:
         """Distinct strings with their frequencies; all weights are one."""
         longest, n = int(strings.lengths.max()), len(strings.alphabet)
         wild = [np.full(length, n, dtype=np.int32) for length in range(1, longest + 1)]
@@ -110,11 +108,11 @@ class FrequencyObjective:
         nodes = table.string_node
         return cls(strings.alphabet, spans_of(table), nodes, targets, len(strings), n_states, loss)
 
-    def split(self, flat: Array) -> tuple[Array, Array, Array]:
+    def split(self, flat: Floats) -> tuple[Floats, Floats, Floats]:
         n, n_words = self.n_states, len(self.alphabet) * self.n_states
         return flat[:n], flat[n : n + n_words].reshape(-1, n), flat[n + n_words :].reshape(n, n, n)
 
-    def values(self, flat: Array) -> Array:
+    def values(self, flat: Floats) -> Floats:
         """What a grammar gives every target."""
         initial, words, composition = self.split(flat)
         found = insides(self.spans, np.vstack([words, words.sum(axis=0)]), composition)
@@ -130,7 +128,7 @@ class FrequencyObjective:
         n_lengths = len(self.spans.level_starts) - 1
         return replace(self, loss=LikelihoodLoss(self.targets[: self.n_seen], n_lengths, least))
 
-    def __call__(self, flat: Array) -> tuple[float, Array]:
+    def __call__(self, flat: Floats) -> tuple[float, Floats]:
         initial, words, composition = self.split(flat)
         extended = np.vstack([words, words.sum(axis=0)])
         with np.errstate(over="ignore", invalid="ignore"):
@@ -162,7 +160,7 @@ def unseen_strings(strings: Strings, most: int = MOST_UNSEEN) -> Strings:
     return every.select(np.setdiff1d(np.arange(len(every)), numbers))
 
 
-def _numbers(strings: Strings, longest: int) -> Integers:
+def _numbers(strings: Strings, longest: int) -> Int64s:
     """The places of strings among all of at most `longest` symbols, shorter ones first."""
     n, places = len(strings.alphabet), []
     for length in range(1, longest + 1):
@@ -176,37 +174,62 @@ def _numbers(strings: Strings, longest: int) -> Integers:
 def refine_grammar(
     grammar: WeightedGrammar,
     strings: Strings,
-    probabilities: Array,
+    probabilities: Floats,
     n_strings: float,
-    n_iterations: int = 300,
-    watch: Callable[[int, float], None] | None = None,
+    max_iter: int = 300,
+    progress: Progress = silent,
 ) -> WeightedGrammar:
-    """Follow the gradient from a grammar until it is flat or the steps are spent."""
+    """Follow the gradient from a grammar until it is flat or the steps are spent.
+
+    Parameters
+    ----------
+    grammar
+        Where to begin; if its values explode, its composition is scaled down first.
+    strings, probabilities
+        Distinct strings and their frequencies.
+    n_strings
+        The size of the sample that frequencies are from.
+    max_iter
+        Steps of all three stages together, at most.
+    progress
+        Called after every step.
+
+    Returns
+    -------
+    WeightedGrammar
+        With as many states.
+    """
+    begin = _within_reach(grammar, strings, probabilities)
     objective = FrequencyObjective.of(strings, probabilities, grammar.n_states)
-    flat = np.concatenate([grammar.initial, grammar.words.ravel(), grammar.composition.ravel()])
-    flat = _minimised(objective, flat, n_iterations // 3, watch)
-    flat = _minimised(objective.weighted(1.0 / n_strings), flat, n_iterations // 3, watch)
-    flat = _minimised(objective.likelihood(0.01 / n_strings), flat, n_iterations // 3, watch)
+    flat = np.concatenate([begin.initial, begin.words.ravel(), begin.composition.ravel()])
+    stages = (objective, objective.weighted(1.0 / n_strings), objective.likelihood(0.01 / n_strings))
+    for number, at in enumerate(stages):
+        flat = _minimized(at, flat, max_iter // 3, stage(progress, number / 3, (number + 1) / 3))
     return WeightedGrammar(grammar.alphabet, *objective.split(flat))
 
 
-def _minimised(
-    objective: FrequencyObjective,
-    start: Array,
-    n_iterations: int,
-    watch: Callable[[int, float], None] | None,
-) -> Array:
+def _within_reach(grammar: WeightedGrammar, strings: Strings, probabilities: Floats) -> WeightedGrammar:
+    """Shrink the composition of a grammar whose values explode until they are of the right size."""
+    for _ in range(60):
+        values = grammar.value(strings)
+        if np.isfinite(values).all() and np.abs(values).sum() <= 4.0 * probabilities.sum():
+            break
+        grammar = replace(grammar, composition=0.8 * grammar.composition)
+    return grammar
+
+
+def _minimized(objective: FrequencyObjective, start: Floats, max_iter: int, progress: Progress) -> Floats:
     """Where L-BFGS ends."""
     steps = [0]
 
     def note(intermediate_result: optimize.OptimizeResult) -> None:
         steps[0] += 1
-        if watch is not None:
-            watch(steps[0], float(intermediate_result.fun))
+        message = f"refinement, step {steps[0]}: cost {intermediate_result.fun:.4g}"
+        progress(message, min(steps[0] / max_iter, 1.0))
 
     options = {
-        "maxiter": n_iterations,
-        "maxfun": 2 * n_iterations,
+        "maxiter": max_iter,
+        "maxfun": 2 * max_iter,
         "maxcor": 30,
         "ftol": 1e-15,
         "gtol": 1e-13,

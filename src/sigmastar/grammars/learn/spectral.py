@@ -1,7 +1,11 @@
-"""Weighted grammars from bracketed strings by the spectral method (Bailly et al. 2013, section 3.2)."""
+"""Weighted grammars from bracketed strings by the spectral method: blocks, factorize, recover.
+
+Bailly et al. (2013), section 3.2; the one formula is that of `core.recover`.
+"""
 
 from __future__ import annotations
 
+from sigmastar.core.blocks import Blocks
 from sigmastar.core.recover import factorize_blocks, recover
 from sigmastar.grammars.counts.bracketings import SpanBasis, count_brackets, frequent_spans
 from sigmastar.grammars.data.bracketings import Bracketings
@@ -11,7 +15,29 @@ from sigmastar.grammars.model.grammar import WeightedGrammar
 def learn_spectral_grammar(
     brackets: Bracketings, n_states: int, basis_factor: float = 1.0, basis: SpanBasis | None = None
 ) -> WeightedGrammar:
-    """Count on the most frequent insides and outsides, factorise, recover; flat trees are made binary."""
+    """Count on the most frequent insides and outsides, factorize, recover.
+
+    Parameters
+    ----------
+    brackets
+        Strings with their brackets; flat trees are made binary.
+    n_states
+        The number of states, at most the rank of the block.
+    basis_factor
+        The share of the insides and outsides that occur to count on, the most frequent ones.
+    basis
+        Insides and outsides to count on in place of these.
+
+    Returns
+    -------
+    WeightedGrammar
+        With signed weights.
+    """
     trees = brackets if brackets.is_binary else brackets.binary()
-    blocks = count_brackets(trees, basis or frequent_spans(trees, basis_factor)).blocks()
+    counts = count_brackets(trees, basis or frequent_spans(trees, basis_factor))
+    return grammar_of_blocks(counts.blocks(), n_states)
+
+
+def grammar_of_blocks(blocks: Blocks, n_states: int) -> WeightedGrammar:
+    """The grammar that reproduces the statistics of brackets."""
     return WeightedGrammar.of_operators(recover(blocks, factorize_blocks(blocks, n_states)))

@@ -1,60 +1,223 @@
-"""Starts of EM for grammars by name, and the way from a completed matrix to a proper grammar."""
+"""Starts of EM for grammars: *states from two views* of every span, what is inside and what is around it.
+
+    views      inside: first and last symbols, length, itself if it is frequent; outside: one and two
+               neighbours on either side, the edges; spans are weighed by a prior on where constituents are
+    correlate  X^T w Y, indicators divided by the square roots of their weights (`core.views`)
+    cluster    weighted k-means of the points of spans, or of their directions: how far out a point lies tells
+               how rare its indicators are, not its kind; distances make soft labels (`core.clusters`)
+    count      starts, words and pairs of labelled spans, shrunk as in the M-step
+
+Seeds of k-means differ in what EM makes of them, and a few iterations tell: of some tries the start is
+returned from which the training strings become most probable (`core.race`). So may priors on brackets race
+(`best`). The prior may also be given brackets, or those that a completed grammar finds probable.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.grammars.counts.span_occurrences import Tables, flat_table
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.clusters import k_means, soft_labels
+from sigmastar.core.em import Climb
+from sigmastar.core.indicators import indicator_matrix
+from sigmastar.core.race import Leg, leading, race
+from sigmastar.core.shrinkage import normalized
+from sigmastar.core.views import as_given, correlate, counts_together, damped, directions, unit_size
+from sigmastar.grammars.counts.span_occurrences import (
+    PRIORS,
+    SpanOccurrences,
+    Tables,
+    flat_table,
+    span_occurrences,
+)
 from sigmastar.grammars.data.bracketings import Bracketings
-from sigmastar.grammars.learn.completion import learn_completion
-from sigmastar.grammars.learn.em import Start, from_chance, within_length
-from sigmastar.grammars.learn.span_clusters import cca_start
+from sigmastar.grammars.data.substrings import Substrings, distinct_strings, within_length
+from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
+from sigmastar.grammars.learn.em import GrammarCorpus, RuleCounts, RulePrior, Start, from_chance, maximize
 from sigmastar.grammars.model.grammar import WeightedGrammar
-
-Array = NDArray[np.float64]
 
 STARTS = ("random", "cca", "spectral")
 BRACKETS = ("right", "uniform", "none", "best")
-_LONGEST = 10
+
+RACE, RACE_PRIOR = 10, RulePrior(0.1, 5.0)  # iterations that tell which start is best
+COUNT_PRIOR = RulePrior(0.1, 1.0)
+LENGTH_BINS = np.array([1, 2, 3, 4, 6, 9])
+FREQUENT, FEW = 5.0, 200.0  # the least weight of an indicator; spans so few that every indicator counts
+_CELLS = 2_000_000
+_LONGEST = 10  # symbols of the strings that completed brackets are taken from
+_QUICK = CompletionPlan(max_iter=30, refinement_max_iter=100)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """How spans become states."""
+
+    least_dimensions: int  # of the space, however few states there are
+    sharpness: float  # of the labels
+    n_tries: int  # seeds of k-means that race
+    by_direction: bool  # of the points, not by where they lie
+
+
+FOR_LIKELIHOOD = Clustering(16, 2.0, 3, by_direction=True)
+FOR_BRACKETS = Clustering(8, 1.0, 1, by_direction=False)
+"""Where brackets are wanted, the likelihood is no guide: of more seeds it takes those that bracket worse."""
 
 
 def named_start(start: str, brackets: str | Bracketings = "right") -> Start:
-    """`random`; `cca` under a prior on brackets; `spectral`: CCA under given brackets or completed ones."""
+    """A start by its name.
+
+    Parameters
+    ----------
+    start
+        "random"; "cca", under a prior on brackets; "spectral", the same under given or completed brackets.
+    brackets
+        The prior of "cca", one of `BRACKETS`; or the brackets of the strings, for "spectral".
+
+    Returns
+    -------
+    Start
+        What `learn_grammar_em` takes.
+    """
     if start == "random":
         return from_chance
     if start == "cca" and isinstance(brackets, str):
-        return partial(_cca, brackets=brackets)
+        return partial(cca_start, brackets=brackets)
     return partial(_spectral, brackets=brackets if isinstance(brackets, Bracketings) else None)
 
 
-def _cca(
-    strings: Strings, weights: Array, n_states: int, rng: np.random.Generator, brackets: str
-) -> WeightedGrammar:
-    return cca_start(strings, weights, n_states, rng, brackets)
-
-
 def _spectral(
-    strings: Strings, weights: Array, n_states: int, rng: np.random.Generator, brackets: Bracketings | None
+    strings: Strings, weights: Floats, n_states: int, rng: np.random.Generator, brackets: Bracketings | None
 ) -> WeightedGrammar:
     if brackets is not None:
         strings, weights = brackets.strings, np.ones(len(brackets))
         return cca_start(strings, weights, n_states, rng, bracket_tables(brackets))
-    completed = learn_completion(
-        strings, min(n_states, 8), weights=weights, n_iterations=30, n_refinements=100
-    )
-    return completed_start(completed.grammar, strings, weights, n_states, rng)
+    completed = learn_completion(strings, min(n_states, 8), _QUICK, weights=weights)
+    return completed_start(strings, weights, n_states, rng, completed.grammar)
 
 
 def completed_start(
-    grammar: WeightedGrammar, strings: Strings, weights: Array, n_states: int, rng: np.random.Generator
+    strings: Strings,
+    weights: Floats,
+    n_states: int,
+    rng: np.random.Generator,
+    completed: WeightedGrammar,
 ) -> WeightedGrammar:
     """A proper grammar by CCA of spans, weighed by where a completed grammar has constituents."""
-    short, heavy, _ = within_length(strings, weights, _LONGEST)
-    return cca_start(short, heavy, n_states, rng, posterior_tables(grammar, short))
+    short, counts, _ = within_length(strings, weights, _LONGEST)
+    return cca_start(short, counts, n_states, rng, posterior_tables(completed, short))
+
+
+def cca_start(
+    strings: Strings,
+    weights: Floats,
+    n_states: int,
+    rng: np.random.Generator,
+    brackets: str | Tables = "right",
+    clustering: Clustering | None = None,
+) -> WeightedGrammar:
+    """A proper grammar whose states are clusters of span occurrences under a prior on brackets."""
+    if brackets == "best":
+        tried = [cca_start(strings, weights, n_states, rng, name, clustering) for name in PRIORS]
+        return most_promising(tried, GrammarCorpus.of(strings, weights))
+    how = clustering or (FOR_LIKELIHOOD if brackets in ("uniform", "none") else FOR_BRACKETS)
+    tables = PRIORS[brackets] if isinstance(brackets, str) else brackets
+    if isinstance(brackets, str):  # the same string has the same spans everywhere
+        strings, weights = distinct_strings(strings, weights)
+    spans = span_occurrences(strings, weights, tables, equal=isinstance(brackets, str) and brackets == "none")
+    points = span_points(strings, spans, max(how.least_dimensions, n_states), how.by_direction)
+    tried = []
+    for _ in range(how.n_tries):
+        labels = span_labels(points, spans.weight, n_states, rng, how.sharpness)
+        tried.append(label_grammar(strings, weights, spans, labels))
+    return most_promising(tried, GrammarCorpus.of(strings, weights))
+
+
+def most_promising(starts: Sequence[WeightedGrammar], corpus: GrammarCorpus) -> WeightedGrammar:
+    """The start from which a few iterations under a light prior lead to the highest likelihood."""
+    if len(starts) == 1:
+        return starts[0]
+    problem = corpus.problem(RACE_PRIOR)
+    ran = race([Climb.begin(problem, start) for start in starts], [Leg(RACE + 1, leading(1))])
+    return starts[int(np.argmax([climb.score for climb in ran]))]
+
+
+def span_points(
+    strings: Strings, spans: SpanOccurrences, n_dimensions: int, by_direction: bool = False
+) -> Floats:
+    """Coordinates of every span in the space that insides and outsides share."""
+    scale = damped(least=FREQUENT if spans.weight.sum() > FEW else 0.0)
+    inside = indicator_matrix(_inside_views(strings, spans), spans.weight, scale)
+    outside = indicator_matrix(_outside_views(strings, spans), spans.weight, scale)
+    together = counts_together(inside, outside, spans.weight)
+    found = correlate(together, n_dimensions + 1, as_given, total=1.0).relative()
+    points = np.hstack([inside @ found.left(1.0), outside @ found.right(1.0)])
+    return unit_size(directions(points) if by_direction else points, spans.weight)
+
+
+def _inside_views(strings: Strings, spans: SpanOccurrences) -> list[Int64s]:
+    table, n = Substrings.of(strings), len(strings.alphabet)
+    codes, last = strings.codes.astype(np.int64), spans.begin + spans.length - 1
+    long = spans.length > 1
+    first_two = np.where(long, codes[spans.begin] * n + codes[np.minimum(spans.begin + 1, last)], -1)
+    last_two = np.where(long, codes[np.maximum(last - 1, spans.begin)] * n + codes[last], -1)
+    ends = codes[spans.begin] * n + codes[last]
+    bins = np.searchsorted(LENGTH_BINS, spans.length)
+    return [
+        codes[spans.begin],
+        codes[last],
+        bins,
+        np.where(long, ends, -1),
+        first_two,
+        last_two,
+        table.at(spans.begin, spans.length),
+    ]
+
+
+def _outside_views(strings: Strings, spans: SpanOccurrences) -> list[Int64s]:
+    n = len(strings.alphabet) + 1
+    low, high = strings.offsets[spans.string], strings.offsets[spans.string + 1]
+    codes = np.append(strings.codes.astype(np.int64), -1) + 1  # an edge is 0
+    end = spans.begin + spans.length
+
+    def at(places: Int64s) -> Int64s:
+        return np.where((places >= low) & (places < high), codes[np.clip(places, 0, len(codes) - 1)], 0)
+
+    before, after = at(spans.begin - 1), at(end)
+    two_before, two_after = at(spans.begin - 2), at(end + 1)
+    return [before, after, before * n + after, before * n + two_before, after * n + two_after]
+
+
+def span_labels(
+    points: Floats, weights: Floats, n_states: int, rng: np.random.Generator, sharpness: float
+) -> Floats:
+    """Shares of each state in every span."""
+    heaviest = int(np.argmax(weights))
+    found = k_means(points, n_states, rng, weights=weights, first=heaviest, n_steps=20, little_change=0.0)
+    return soft_labels(points, found, n_states, weights=weights, sharpness=sharpness)
+
+
+def label_grammar(
+    strings: Strings, weights: Floats, spans: SpanOccurrences, labels: Floats
+) -> WeightedGrammar:
+    """Count rules between labelled spans, and divide."""
+    n = labels.shape[1]
+    single = spans.length == 1
+    words = np.zeros((len(strings.alphabet), n))
+    np.add.at(words, strings.codes[spans.begin[single]], labels[single] * spans.weight[single, None])
+    pairs = np.zeros((n, n * n))
+    for low in range(0, len(spans.cuts), max(1, _CELLS // n**2)):
+        part = slice(low, low + max(1, _CELLS // n**2))
+        tops, lefts, rights = (labels[spans.cuts[part, k]] for k in range(3))
+        both = (lefts[:, :, None] * rights[:, None, :]).reshape(len(lefts), n * n)
+        pairs += (tops * spans.cut_weight[part, None]).T @ both
+    unigram = np.bincount(strings.codes, np.repeat(weights, strings.lengths), len(strings.alphabet)) + 1e-6
+    counts = RuleCounts(weights @ labels[spans.whole], words, pairs.reshape(n, n, n), 0.0)
+    return maximize(strings.alphabet, counts, COUNT_PRIOR, normalized(unigram))
 
 
 def posterior_tables(grammar: WeightedGrammar, strings: Strings) -> Tables:

@@ -15,21 +15,19 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Codes, Strings
 from sigmastar.automata.model.automaton import SignedLog
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Indices, Int64s
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
-from sigmastar.grammars.kernels.context_outsides import outside_of_context
 from sigmastar.grammars.kernels.span_posteriors import best_spans, span_posteriors
-from sigmastar.grammars.kernels.span_vectors import Insides, Spans, insides
+from sigmastar.grammars.kernels.span_vectors import Insides, Spans, insides, outside_of_context
 from sigmastar.grammars.kernels.yields import draw_yields
 
-Array = NDArray[np.float64]
 Coded = Codes | Sequence[int]
 
 _PIECE = 2_000_000  # spans parsed at a time
@@ -40,9 +38,9 @@ class WeightedGrammar:
     """A function on non-empty strings by its initial vector, word vectors and bilinear composition."""
 
     alphabet: Alphabet
-    initial: Array  # states
-    words: Array  # symbols x states
-    composition: Array  # states x states x states: result, left, right
+    initial: Floats  # states
+    words: Floats  # symbols x states
+    composition: Floats  # states x states x states: result, left, right
 
     def __post_init__(self) -> None:
         for name in ("initial", "words", "composition"):
@@ -83,11 +81,11 @@ class WeightedGrammar:
             sign[piece] = np.sign(values)
         return SignedLog(sign, log)
 
-    def value(self, strings: Strings) -> Array:
+    def value(self, strings: Strings) -> Floats:
         sign, log = self.log_value(strings)
         return sign * np.exp(log)
 
-    def log_probability(self, strings: Strings) -> Array:
+    def log_probability(self, strings: Strings) -> Floats:
         """log f where f > 0, else -inf."""
         sign, log = self.log_value(strings)
         return np.where(sign > 0, log, -np.inf)
@@ -96,15 +94,15 @@ class WeightedGrammar:
         """The inside vector of every distinct substring of a corpus over this alphabet."""
         return insides(spans_of(table), self.words, self.composition)
 
-    def inside(self, codes: Coded) -> Array:
+    def inside(self, codes: Coded) -> Floats:
         """beta of one coded string; may underflow where `log_value` does not."""
         strings = Strings(self.alphabet, np.asarray(codes, dtype=np.int32), np.array([0, len(codes)]))
         table = Substrings.of(strings)
         mantissas, exponents = self.insides(table)
-        vector: Array = mantissas[table.string_node[0]] * np.exp2(float(exponents[table.string_node[0]]))
+        vector: Floats = mantissas[table.string_node[0]] * np.exp2(float(exponents[table.string_node[0]]))
         return vector
 
-    def outside(self, left: Coded, right: Coded) -> Array:
+    def outside(self, left: Coded, right: Coded) -> Floats:
         """alpha of the context <left; right> (equations 10 and 11)."""
         return outside_of_context(
             np.asarray(left, dtype=np.int64),
@@ -118,7 +116,7 @@ class WeightedGrammar:
         """The weight of `left middle right` with a cut around the middle (equation 12)."""
         return float(self.outside(left, right) @ self.inside(middle))
 
-    def span_posteriors(self, strings: Strings) -> list[Array]:
+    def span_posteriors(self, strings: Strings) -> list[Floats]:
         """Of every string a table [begin, end] of the share of its weight with a constituent there."""
         return list(self._posteriors(strings))
 
@@ -126,16 +124,14 @@ class WeightedGrammar:
         """Binary trees that hold the most expected constituents (MBR); right-branching where f is 0."""
         return Bracketings.of_spans(strings, [best_spans(table) for table in self._posteriors(strings)])
 
-    def _posteriors(self, strings: Strings) -> Iterator[Array]:
+    def _posteriors(self, strings: Strings) -> Iterator[Floats]:
         coded = strings.recoded(self.alphabet, allow_unknown=True)
         for piece in _pieces(np.arange(len(coded)), coded.lengths):
             part = coded.select(piece)
             table = Substrings.of(part)
-            vectors, exponents = self.insides(table)
+            spans, found = spans_of(table), self.insides(table)
             for low, high in pairwise(part.offsets.tolist()):
-                yield span_posteriors(
-                    low, high, table.numbers, table.rows, vectors, exponents, self.initial, self.composition
-                )
+                yield span_posteriors(low, high, spans, found, self.initial, self.composition)
 
     def is_probabilistic(self, tolerance: float = 1e-9) -> bool:
         """Whether this is a PCFG: weights >= 0, those of each left side and the starts sum to one."""
@@ -165,7 +161,7 @@ class WeightedGrammar:
         codes, offsets, begins, ends, span_offsets = drawn
         return Bracketings(Strings(self.alphabet, codes, offsets), begins, ends, span_offsets)
 
-    def change_basis(self, basis: Array) -> WeightedGrammar:
+    def change_basis(self, basis: Floats) -> WeightedGrammar:
         """The same function with states `Q^-1 v` in place of `v`, for an invertible `basis` Q."""
         turned = self.to_operators().change_basis({"span": np.asarray(basis, dtype=float)})
         return WeightedGrammar.of_operators(turned)
@@ -175,12 +171,12 @@ class WeightedGrammar:
 
     __rmul__ = __mul__
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {"initial": self.initial, "words": self.words, "composition": self.composition}
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> WeightedGrammar:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedGrammar:
         return cls(header["alphabet"], arrays["initial"], arrays["words"], arrays["composition"])
 
 
@@ -189,7 +185,7 @@ def spans_of(table: Substrings) -> Spans:
     return Spans(table.numbers, table.rows, table.first, table.level_starts, table.word_codes)
 
 
-def _pieces(chosen: NDArray[np.intp], lengths: NDArray[np.int64]) -> list[NDArray[np.intp]]:
+def _pieces(chosen: Indices, lengths: Int64s) -> list[Indices]:
     """Cut a choice of strings into runs of about `_PIECE` spans."""
     if not len(chosen):
         return []

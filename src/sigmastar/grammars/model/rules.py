@@ -14,13 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.pcfg.data.rules import Grammar, Part, Rule, Word
-
-Array = NDArray[np.float64]
 
 
 @dataclass
@@ -57,7 +55,7 @@ class _Tables:
         return number
 
 
-def of_rules(grammar: Grammar, weights: Array | None = None) -> WeightedGrammar:
+def of_rules(grammar: Grammar, weights: Floats | None = None) -> WeightedGrammar:
     """A grammar by rules, with weights in their order (without any: uniform for each left side)."""
     values = _uniform(grammar) if weights is None else np.asarray(weights, dtype=float)
     if values.shape != (len(grammar.rules),):
@@ -82,7 +80,7 @@ def of_rules(grammar: Grammar, weights: Array | None = None) -> WeightedGrammar:
     )
 
 
-def to_rules(grammar: WeightedGrammar, least: float = 0.0) -> tuple[Grammar, Array]:
+def to_rules(grammar: WeightedGrammar, least: float = 0.0) -> tuple[Grammar, Floats]:
     """The classic form: rules and weights, those of size `least` or less left out.
 
     >>> grammar = WeightedGrammar(Alphabet("a"), np.ones(1), np.array([[0.7]]), np.array([[[0.3]]]))
@@ -114,6 +112,6 @@ def _productive(rules: list[tuple[Rule, float]]) -> list[tuple[Rule, float]]:
         rules = kept
 
 
-def _uniform(grammar: Grammar) -> Array:
+def _uniform(grammar: Grammar) -> Floats:
     counts = np.diff(grammar.offsets)
     return np.repeat(1.0 / counts, counts)

@@ -2,6 +2,9 @@
 
 The paper has the WSJ10 corpus; here there are the short sentences of the WSJ sample, and a larger corpus
 drawn from a grammar learned on them. All rows are completed, where the paper stops after the sixth.
+
+A basis (section 5.3) has the most frequent contexts of a sample for outsides and its most frequent substrings
+for insides; a string is generated if it can be cut into such an outside around an inside, or around two.
 """
 
 from __future__ import annotations
@@ -13,25 +16,20 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.demo import Progress
 from sigmastar.grammars.counts.closed_hankel import closed_hankel
-from sigmastar.grammars.data.substrings import distinct_strings
-from sigmastar.grammars.learn.completion import _scaled, complete_hankel, learn_completion
-from sigmastar.grammars.learn.em import learn_grammar_em
-from sigmastar.grammars.learn.em_steps import RulePrior
-from sigmastar.grammars.learn.extraction import extract
+from sigmastar.grammars.data.substrings import Substrings, distinct_strings
+from sigmastar.grammars.learn.completion import CompletionPlan, complete_hankel, extract, learn_completion
+from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.learn.starts import named_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.reproduce.bailly2013.bases import basis_yields
 from sigmastar.reproduce.bailly2013.short_sentences import read_wsj
 from sigmastar.reproduce.trials import timed
 from sigmastar.reproduce.unfinished import Unfinished
-
-Array = NDArray[np.float64]
 
 BASES = (
     (1, 11), (6, 14), (12, 18), (18, 22), (24, 26), (30, 29),
@@ -48,7 +46,7 @@ class Corpus(NamedTuple):
     name: str
     n_strings: int
     strings: Strings
-    frequencies: Array
+    frequencies: Floats
 
     @classmethod
     def of(cls, name: str, strings: Strings) -> Corpus:
@@ -76,7 +74,8 @@ def corpora(folder: Path, quick: bool, seed: int) -> list[Corpus]:
     """The short sentences of the sample, and a corpus drawn from a grammar of them."""
     wsj = read_wsj(folder, ("train",)).strings
     rng = np.random.default_rng(seed)
-    fit = learn_grammar_em(wsj, 12, rng, start=named_start("cca"), n_iterations=15, prior=RulePrior(0.1, 5.0))
+    settings = EMSettings(15, prior=RulePrior(0.1, 5.0))
+    fit = learn_grammar_em(wsj, 12, rng, named_start("cca"), settings)
     drawn = fit.grammar.sample(60_000, rng, max_length=60)
     short = np.flatnonzero(drawn.lengths <= 10)[: N_SYNTHETIC // (8 if quick else 1)]
     return [Corpus.of("WSJ sample", wsj), Corpus.of("drawn", drawn.select(short))]
@@ -120,8 +119,7 @@ def _problem(corpus: Corpus, basis: tuple[int, int], refine: bool) -> Problem:
             continue
         errors[n_states] = _expected_l1(grammar, corpus)
         if refine:
-            start = _scaled(grammar, corpus.strings, corpus.frequencies)
-            better = refine_grammar(start, corpus.strings, corpus.frequencies, corpus.n_strings, 600)
+            better = refine_grammar(grammar, corpus.strings, corpus.frequencies, corpus.n_strings, 600)
             refined[n_states] = _expected_l1(better, corpus)
     return Problem(
         corpus.name,
@@ -159,17 +157,12 @@ class HeldOut(NamedTuple):
 def held_out(folder: Path, n_states: int, longest: int, seed: int) -> Iterator[HeldOut]:
     """Completion, which fits frequencies, and EM from a good start, on sentences not trained on."""
     train, test = read_wsj(folder, ("train",)).strings, read_wsj(folder, ("dev", "test")).strings
-    fit = learn_completion(train, n_states, max_length=longest, n_iterations=30, n_refinements=100)
+    plan = CompletionPlan(longest, max_iter=30, refinement_max_iter=100)
+    fit = learn_completion(train, n_states, plan)
     yield _judged("completion, refined", fit.grammar, train, test)
     for start in ("random", "cca"):
-        em = learn_grammar_em(
-            train,
-            n_states,
-            np.random.default_rng(seed),
-            start=named_start(start),
-            n_iterations=20,
-            prior=RulePrior(0.1, 5.0),
-        )
+        settings = EMSettings(20, prior=RulePrior(0.1, 5.0))
+        em = learn_grammar_em(train, n_states, np.random.default_rng(seed), named_start(start), settings)
         yield _judged(f"EM, {start} start, 20 iterations", em.grammar, train, test)
 
 
@@ -178,3 +171,46 @@ def _judged(learner: str, grammar: WeightedGrammar, train: Strings, test: String
     means = [float(part[np.isfinite(part)].mean()) for part in logs]
     lost = [int((~np.isfinite(part)).sum()) for part in logs]
     return HeldOut(learner, means[0], lost[0], means[1], lost[1], len(test))
+
+
+def basis_yields(strings: Strings, counts: Floats, n_outsides: int, n_insides: int) -> Int64s:
+    """The numbers of the distinct strings that the most frequent outsides and insides generate."""
+    table = Substrings.of(strings)
+    spans = [_spans(table, strings, length) for length in np.unique(strings.lengths).tolist()]
+    inside = np.concatenate([part[1].ravel() for part in spans])
+    outside = np.concatenate([part[2].ravel() for part in spans])
+    weights = np.concatenate([np.repeat(counts[part[0]], part[1].shape[1]) for part in spans])
+    good_inside = np.zeros(table.n_nodes, bool)
+    good_inside[_heaviest(inside, weights, n_insides, np.arange(table.level_starts[1]))] = True
+    outsides = np.sort(_heaviest(outside, weights, n_outsides, np.zeros(1, np.int64)))  # 0: the bare hole
+    kept = []
+    for chosen, _, contexts, whole in spans:
+        length = whole.shape[1] - 1
+        reached = good_inside[whole] & (whole >= 0)
+        cut = reached.copy()  # span (i, j) is an inside, or two of them
+        for i in range(length):
+            for j in range(i + 2, length + 1):
+                cut[:, i, j] |= (reached[:, i, i + 1 : j] & reached[:, i + 1 : j, j]).any(axis=1)
+        first, last = np.triu_indices(length + 1, 1)
+        known = np.isin(contexts, outsides)
+        kept.append(chosen[(known & cut[:, first, last]).any(axis=1)])
+    return np.sort(np.concatenate(kept))
+
+
+def _spans(table: Substrings, strings: Strings, length: int) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """Strings of a length; the insides and the keys of the outsides of their spans; insides by (i, j)."""
+    chosen = np.flatnonzero(strings.lengths == length)
+    i, j = np.triu_indices(length + 1, 1)
+    whole = np.full((len(chosen), length + 1, length + 1), -1, dtype=np.int64)
+    whole[:, i, j] = table.at(strings.offsets[chosen][:, None] + i, (j - i)[None, :])
+    size = table.n_nodes + 1
+    contexts = (whole[:, 0, i] + 1) * size + whole[:, j, length] + 1
+    return chosen, whole[:, i, j], contexts, whole
+
+
+def _heaviest(numbers: Int64s, weights: Floats, size: int, always: Int64s) -> Int64s:
+    """The `size` heaviest of the numbers, those that always stand among them."""
+    values, position = np.unique(numbers, return_inverse=True)
+    totals = np.bincount(position, weights)
+    totals[np.isin(values, always)] = np.inf
+    return values[np.argsort(-totals, kind="stable")[: max(size, len(always))]]

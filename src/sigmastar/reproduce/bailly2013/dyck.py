@@ -11,27 +11,25 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.counts.bases import most_frequent
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.spectral import learn_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
 from sigmastar.core.demo import Progress
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings, distinct_strings
-from sigmastar.grammars.demo import dyck
-from sigmastar.grammars.learn.completion import _scaled, learn_completion
+from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
-from sigmastar.grammars.metrics.distances import grammar_distances
-from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.metrics import grammar_distances
+from sigmastar.grammars.model.generators import dyck
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.reproduce.bailly2013.bases import basis_yields
+from sigmastar.grammars.model.mass import grammar_values_up_to
+from sigmastar.reproduce.bailly2013.corpus import basis_yields
 from sigmastar.reproduce.trials import timed
 from sigmastar.reproduce.unfinished import Unfinished
-
-Array = NDArray[np.float64]
 
 N_STRINGS, LONGEST, N_STATES = 4000, 7, 4
 N_REFINEMENTS = 4500
@@ -86,21 +84,15 @@ def unsupervised(strings: Strings, factor: float, refine: bool) -> WeightedGramm
     kept = basis_yields(
         distinct, counts, max(1, round(factor * n_outsides)), max(2, round(factor * n_insides))
     )
-    start = learn_completion(
-        distinct.select(kept),
-        N_STATES,
-        weights=counts[kept],
-        max_length=COMPLETED,
-        n_refinements=0,
-        n_strings=float(len(strings)),
-    ).grammar
+    plan = CompletionPlan(COMPLETED, refinement_max_iter=0, n_strings=float(len(strings)))
+    start = learn_completion(distinct.select(kept), N_STATES, plan, weights=counts[kept]).grammar
     if not refine:
         return start
     n = float(len(strings))
-    return refine_grammar(_scaled(start, distinct, counts / n), distinct, counts / n, n, N_REFINEMENTS)
+    return refine_grammar(start, distinct, counts / n, n, N_REFINEMENTS)
 
 
-def _frequencies(strings: Strings, longest: int) -> tuple[Strings, Array]:
+def _frequencies(strings: Strings, longest: int) -> tuple[Strings, Floats]:
     """All strings up to a length, zeros among their frequencies."""
     every, _ = grammar_values_up_to(dyck(), longest)
     place = {word: number for number, word in enumerate(every)}

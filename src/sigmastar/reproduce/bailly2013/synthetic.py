@@ -1,6 +1,6 @@
 """Figures 1 and 2 of Bailly et al. (2013): random grammars, the divergence against the number of strings.
 
-A target has weights drawn from [0, 1], normalised to a PCFG that ends. Samples are exact: all strings of up
+A target has weights drawn from [0, 1], normalized to a PCFG that ends. Samples are exact: all strings of up
 to `longest` symbols are enumerated with their probabilities, and counts drawn from the multinomial, so 10^9
 strings cost what 10^3 do; EM gets every string, those beyond too. Of strings of three symbols the multinomial
 runs over their two trees.
@@ -15,22 +15,23 @@ from itertools import chain, count
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats
 from sigmastar.core.parallel import thread_map
-from sigmastar.grammars.learn.completion import _scaled, learn_completion
-from sigmastar.grammars.learn.em import learn_grammar_em
+from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
+from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.refinement import refine_grammar
-from sigmastar.grammars.model.enumeration import grammar_values_up_to
+from sigmastar.grammars.model.generators import random_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.grammars.model.mass import normalised
-from sigmastar.reproduce.bailly2013.projections import learn_by_projections
-from sigmastar.reproduce.bailly2013.short import ShortCounts, bracketed_matrix, grammar_of
+from sigmastar.grammars.model.mass import grammar_values_up_to
+from sigmastar.reproduce.bailly2013.short import (
+    ShortCounts,
+    bracketed_matrix,
+    grammar_of,
+    learn_by_projections,
+)
 from sigmastar.reproduce.unfinished import Unfinished
-
-Array = NDArray[np.float64]
 
 N_REFINEMENTS = 900
 FLOOR = 1e-10
@@ -59,9 +60,9 @@ class Target:
 
     grammar: WeightedGrammar
     strings: Strings
-    probabilities: Array
-    right: Array  # of x (y z)
-    left: Array  # of (x y) z
+    probabilities: Floats
+    right: Floats  # of x (y z)
+    left: Floats  # of (x y) z
 
     def divergence(self, model: WeightedGrammar) -> float:
         """KL between the two on the strings that are enumerated, each made to sum to one there."""
@@ -76,7 +77,7 @@ class Sample(NamedTuple):
     """Counts of the strings that are enumerated, and frequencies of the short ones by tree."""
 
     n_strings: int
-    counts: Array
+    counts: Floats
     short: ShortCounts
 
 
@@ -92,19 +93,12 @@ class Point(NamedTuple):
 
 
 def make_target(shape: Shape, rng: np.random.Generator) -> Target:
-    n, m = shape.n_states, shape.n_symbols
-    initial, words, composition = rng.random(n), rng.random((m, n)), rng.random((n, n, n))
-    sums = words.sum(axis=0) + composition.sum(axis=(1, 2))
-    alphabet = Alphabet("abcdefghij"[:m])
-    drawn = WeightedGrammar(
-        alphabet, initial / initial.sum(), words / sums, composition / sums[:, None, None]
-    )
-    grammar = normalised(drawn)
+    grammar = random_grammar(shape.n_states, shape.n_symbols, rng)
     strings, probabilities = grammar_values_up_to(grammar, shape.longest)
     return Target(grammar, strings, probabilities, *_trees_of_three(grammar))
 
 
-def _trees_of_three(grammar: WeightedGrammar) -> tuple[Array, Array]:
+def _trees_of_three(grammar: WeightedGrammar) -> tuple[Floats, Floats]:
     pairs = np.einsum("ijk,yj,zk->yzi", grammar.composition, grammar.words, grammar.words)
     right = np.einsum("i,ijk,xj,yzk->xyz", grammar.initial, grammar.composition, grammar.words, pairs)
     left = np.einsum("i,ijk,xyj,zk->xyz", grammar.initial, grammar.composition, pairs, grammar.words)
@@ -142,14 +136,9 @@ def nuclear(target: Target, sample: Sample, n_states: int, rng: np.random.Genera
     """Completion on the closure of the short strings seen, without refinement."""
     longest = COMPLETED[len(target.grammar.alphabet)]
     seen = np.flatnonzero((sample.counts > 0) & (target.strings.lengths <= longest))
-    return learn_completion(
-        target.strings.select(seen),
-        n_states,
-        weights=sample.counts[seen],
-        max_length=longest,
-        n_refinements=0,
-        n_strings=float(sample.n_strings),
-    ).grammar
+    plan = CompletionPlan(longest, refinement_max_iter=0, n_strings=float(sample.n_strings))
+    strings = target.strings.select(seen)
+    return learn_completion(strings, n_states, plan, weights=sample.counts[seen]).grammar
 
 
 def refined(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
@@ -157,14 +146,14 @@ def refined(target: Target, sample: Sample, n_states: int, rng: np.random.Genera
     start = nuclear(target, sample, n_states, rng)
     n, seen = float(sample.n_strings), np.flatnonzero(sample.counts > 0)
     strings, frequencies = target.strings.select(seen), sample.counts[seen] / n
-    return refine_grammar(_scaled(start, strings, frequencies), strings, frequencies, n, N_REFINEMENTS)
+    return refine_grammar(start, strings, frequencies, n, N_REFINEMENTS)
 
 
 def em(target: Target, sample: Sample, n_states: int, rng: np.random.Generator) -> WeightedGrammar:
     """Inside-outside on a sample of all lengths (200 iterations, the best of five starts)."""
     strings = target.grammar.sample(sample.n_strings, rng, max_length=200)
-    fit = learn_grammar_em(strings, n_states, rng, n_seeds=5, n_iterations=200, tolerance=1e-7)
-    return fit.grammar
+    settings = EMSettings(200, 5, RulePrior(), tolerance=1e-7)
+    return learn_grammar_em(strings, n_states, rng, settings=settings).grammar
 
 
 LEARNERS: Mapping[str, Learner] = {

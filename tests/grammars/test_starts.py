@@ -7,7 +7,7 @@ import pytest
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.grammars.counts.span_occurrences import SpanOccurrences, flat_table, span_occurrences
-from sigmastar.grammars.learn.span_clusters import soft_labels, span_points
+from sigmastar.grammars.learn.starts import span_labels, span_points
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_sharper_labels_are_surer(strings: Strings) -> None:
     spans = occurrences(strings)
     points = span_points(strings, spans, 4, by_direction=True)
     soft, sharp = (
-        soft_labels(points, spans.weight, 3, np.random.default_rng(0), sharpness) for sharpness in (1.0, 4.0)
+        span_labels(points, spans.weight, 3, np.random.default_rng(0), sharpness) for sharpness in (1.0, 4.0)
     )
     assert soft.sum(axis=1) == pytest.approx(np.ones(len(soft)))
     assert (soft.argmax(axis=1) == sharp.argmax(axis=1)).all()

@@ -1,0 +1,1 @@
+"""Learners in the manner of scikit-learn."""
