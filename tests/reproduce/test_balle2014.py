@@ -20,10 +20,9 @@ from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
 from sigmastar.reproduce.balle2014 import run as balle2014
 from sigmastar.reproduce.balle2014.claims import claims
-from sigmastar.reproduce.balle2014.found import EM, FILTERED, STRING, SUBSTRING, Found
 from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags
+from sigmastar.reproduce.balle2014.trials import EM, FILTERED, STRING, SUBSTRING, Found, Sweep
 from sigmastar.reproduce.papers import PAPERS, paper
-from sigmastar.reproduce.sweeps import Sweep
 
 TAGS = {"NN": "NOUN", "NNS": "NOUN", "DT": "DET", "VBZ": "VERB", ".": ".", "FW": "X"}
 SMALL = balle2014.Scale((1, 2, 3), (10, 20), (2, 3), 2, True)

@@ -5,15 +5,16 @@ A paper joins by one line in `PAPERS`. Its module is imported when it is asked f
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
 from sigmastar.core.demo import Progress, silent
+from sigmastar.core.errors import InputError
 from sigmastar.reproduce.result import Reproduction
 
-__all__ = ["PAPERS", "Paper", "Progress", "paper", "silent"]
+__all__ = ["PAPERS", "Paper", "Progress", "paper", "require_files", "silent"]
 
 PAPERS: Mapping[str, str] = {
     "balle2014": "sigmastar.reproduce.balle2014.run",
@@ -40,3 +41,14 @@ def paper(name: str) -> Paper:
     if name not in PAPERS:
         raise ValueError(f"there is no paper {name!r} to reproduce; there are {', '.join(PAPERS)}")
     return cast(Paper, import_module(PAPERS[name]))
+
+
+def require_files(folder: Path, names: Sequence[str], paper: str) -> None:
+    """Refuse a data folder that lacks a file, and say what it should hold."""
+    missing = [name for name in names if not (folder / name).is_file()]
+    if missing:
+        raise InputError(
+            f"has no {' and no '.join(missing)}; to reproduce {paper}, let SIGMASTAR_DATA or --data name "
+            "the folder that does",
+            file=str(folder),
+        )

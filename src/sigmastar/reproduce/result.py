@@ -1,26 +1,34 @@
 """What a reproduction finds: tables and pictures, and the paper's claims beside ours.
 
 It is printed as text, and written as one page (`report.html`), the figures with their provenance
-(`figures.json`) and the pictures one by one (`NAME.svg`).
+(`figures.json`) and the pictures one by one (`NAME.svg`). The pages of all papers are made of the same
+pieces: `tabulated` makes a table of what was found by named columns, `drawn` leaves out pictures where they
+cannot be drawn, `curves` is a picture of learning curves.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, TypeVar
 
 from sigmastar.core.atomic import atomic_write
-from sigmastar.core.page import Picture, Section, Table, Text, format_cell, render
+from sigmastar.core.curves import Curve, plot_learning_curves
+from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.page import Cell, Picture, Section, Table, Text, format_cell, render
 from sigmastar.core.provenance import Provenance
 
 PAGE, FIGURES = "report.html", "figures.json"
 _WIDTH = 110
 _VERDICTS = {True: "yes", False: "no", None: "open"}
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,25 @@ class Reproduction:
         parts = [self.title, *(_table_text(table) for table in (*self.tables, claims_table(self.claims)))]
         return "\n\n".join(parts)
 
+    def extended(
+        self,
+        about: Sequence[str] = (),
+        tables: Sequence[Table] = (),
+        claims: Sequence[Claim] = (),
+        figures: Mapping[str, Any] | None = None,
+    ) -> Reproduction:
+        """The same with a further part."""
+        return replace(
+            self,
+            about=[*self.about, *about],
+            tables=[*self.tables, *tables],
+            claims=[*self.claims, *claims],
+            figures={**self.figures, **(figures or {})},
+        )
+
     def write(self, folder: Path) -> None:
-        """Write the page, the figures and the pictures into a folder that exists."""
+        """Write the page, the figures and the pictures into a folder, which is made if need be."""
+        folder.mkdir(parents=True, exist_ok=True)
         for name, picture in self.pictures.items():
             _write(folder / f"{name}.svg", picture.svg + "\n")
         _write(folder / FIGURES, json.dumps(plain(self._record()), indent=1, allow_nan=False) + "\n")
@@ -68,6 +93,39 @@ class Reproduction:
             Section("Figures", list(self.pictures.values())),
             Section("Tables", list(self.tables)),
         ]
+
+
+def tabulated(
+    caption: str, items: Iterable[Item], columns: Mapping[str, Callable[[Item], Cell]], note: str = ""
+) -> Table:
+    """One row per item; a column is a name and what it shows of an item."""
+    rows = [tuple(column(item) for column in columns.values()) for item in items]
+    return Table(caption, tuple(columns), rows, note=note)
+
+
+def drawn(pictures: Callable[[], Mapping[str, Picture]]) -> Mapping[str, Picture]:
+    """Pictures, or none where they cannot be drawn."""
+    try:
+        return pictures()
+    except MissingMatplotlibError:
+        return {}
+
+
+def curves(lines: Mapping[str, Curve], x: str, y: str, title: str, caption: str, **scales: bool) -> Picture:
+    """A picture of learning curves."""
+    return Picture(to_svg(plot_learning_curves(lines, x, y, title, **scales), caption), caption, caption)
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """A share as text."""
+    return f"{100 * share:.{digits}f}%"
+
+
+def timed(function: Callable[[], Result]) -> tuple[Result, float]:
+    """What a function gives, and the processor time that it took: other load does not count."""
+    start = time.process_time()
+    result = function()
+    return result, time.process_time() - start
 
 
 def claims_table(claims: Sequence[Claim]) -> Table:

@@ -28,7 +28,7 @@ from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.learn.starts import named_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.reproduce.bailly2013.short_sentences import read_wsj
-from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.result import timed
 from sigmastar.reproduce.unfinished import Unfinished
 
 BASES = (

@@ -15,7 +15,7 @@ from sigmastar.reproduce.bailly2013.dyck import dyck_points
 from sigmastar.reproduce.bailly2013.report import Findings, reproduction
 from sigmastar.reproduce.bailly2013.short_sentences import wsj_files
 from sigmastar.reproduce.bailly2013.synthetic import FIGURES, LEARNERS, Plan, Point, points
-from sigmastar.reproduce.balle2014.tagged import require_files
+from sigmastar.reproduce.papers import require_files
 from sigmastar.reproduce.result import Reproduction
 from sigmastar.reproduce.unfinished import Unfinished
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.intervals import PairedComparison
-from sigmastar.reproduce.balle2014.found import EM, STRING, SUBSTRING, Found
-from sigmastar.reproduce.result import Claim
-from sigmastar.reproduce.trials import Trial, best_on_dev
+from sigmastar.reproduce.balle2014.trials import EM, STRING, SUBSTRING, Found, Trial, best_on_dev
+from sigmastar.reproduce.result import Claim, percent
 
 FEW_STATES = 10
 
@@ -35,8 +34,8 @@ def _ignored(found: Found) -> Claim:
     return Claim(
         'String statistics: "if the sample contains strings with wide range of lengths, small basis will '
         'ignore most of the examples"',
-        f"with {setting}, the block of string statistics holds {_percent(shares[0])} of the positions of the "
-        f"sample, that of substring statistics {_percent(shares[1])}",
+        f"with {setting}, the block of string statistics holds {percent(shares[0])} of the positions of the "
+        f"sample, that of substring statistics {percent(shares[1])}",
         shares[0] < 0.5 < shares[1],
     )
 
@@ -68,7 +67,7 @@ def _few_states(found: Found) -> Claim:
     return Claim(
         "Substring against string statistics at few states (picture only)",
         f"with {setting}, substring statistics err less at {better} of {len(pairs)} sizes up to "
-        f"{FEW_STATES} states, {_percent(means[0])} against {_percent(means[1])} in the mean",
+        f"{FEW_STATES} states, {percent(means[0])} against {percent(means[1])} in the mean",
         means[0] < means[1],
     )
 
@@ -135,11 +134,7 @@ def _points(gap: PairedComparison) -> str:
 
 
 def _rate(trial: Trial) -> str:
-    return _percent(trial.test.rate)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%"
+    return percent(trial.test.rate)
 
 
 def _shape(shape: tuple[int, int]) -> str:

@@ -15,9 +15,18 @@ from sigmastar.core.figures import MissingMatplotlibError, label_series, to_svg
 from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.balle2014.claims import claims
-from sigmastar.reproduce.balle2014.found import BIGRAM, EM, STRING, SUBSTRING, UNIGRAM, Found
-from sigmastar.reproduce.result import Reproduction
-from sigmastar.reproduce.trials import Errors, Trial, best_on_dev
+from sigmastar.reproduce.balle2014.trials import (
+    BIGRAM,
+    EM,
+    STRING,
+    SUBSTRING,
+    UNIGRAM,
+    Errors,
+    Found,
+    Trial,
+    best_on_dev,
+)
+from sigmastar.reproduce.result import Reproduction, tabulated
 
 TITLE = "Next PoS tags: Balle, Quattoni and Carreras (2014)"
 HIGHEST = 0.90  # errors above are left out of the pictures: one-state string functions know no symbol
@@ -114,21 +123,18 @@ def _lowest(cells: Sequence[tuple[Cell, ...]], column: int) -> int:
 
 
 def _em_table(found: Found) -> Table:
-    rows = [
-        (
-            runs[0].n_states,
-            len(runs),
-            *(_spread([trial.test.rate * 100 for trial in runs])),
-            f"{np.mean([trial.seconds for trial in runs]):.2f}",
-        )
-        for runs in found.em_sizes()
-    ]
-    columns = ("states", "starts", "mean error %", "lowest", "highest", "seconds a start")
-    return Table("EM from random starts, test sentences", columns, rows)
+    def rates(runs: list[Trial]) -> list[float]:
+        return [100 * trial.test.rate for trial in runs]
 
-
-def _spread(rates: Sequence[float]) -> tuple[str, str, str]:
-    return f"{np.mean(rates):.1f}", f"{min(rates):.1f}", f"{max(rates):.1f}"
+    columns: dict[str, Callable[[list[Trial]], Cell]] = {
+        "states": lambda runs: runs[0].n_states,
+        "starts": len,
+        "mean error %": lambda runs: f"{np.mean(rates(runs)):.1f}",
+        "lowest": lambda runs: f"{min(rates(runs)):.1f}",
+        "highest": lambda runs: f"{max(rates(runs)):.1f}",
+        "seconds a start": lambda runs: f"{np.mean([trial.seconds for trial in runs]):.2f}",
+    }
+    return tabulated("EM from random starts, test sentences", found.em_sizes(), columns)
 
 
 def _pictures(found: Found) -> dict[str, Picture]:

@@ -24,10 +24,8 @@ from sigmastar.automata.counts.bases import (
     most_frequent,
 )
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.auto import learn_auto
-from sigmastar.automata.learn.convex import learn_convex
+from sigmastar.automata.estimator import SpectralAutomaton
 from sigmastar.automata.learn.em import learn_em
-from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import ORDERS, learn_ngram
 from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -35,16 +33,25 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.provenance import hash_strings, provenance
-from sigmastar.reproduce.balle2014.found import BIGRAM, EM, FILTERED, UNIGRAM, Found
-from sigmastar.reproduce.balle2014.found import STRING as FROM_STRINGS
-from sigmastar.reproduce.balle2014.found import SUBSTRING as FROM_SUBSTRINGS
 from sigmastar.reproduce.balle2014.report import reproduction
-from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags, require_files
+from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags
 from sigmastar.reproduce.balle2014.tagging import with_tagging
 from sigmastar.reproduce.balle2014.transduction import with_transduction
-from sigmastar.reproduce.result import Reproduction
-from sigmastar.reproduce.sweeps import Sweep
-from sigmastar.reproduce.trials import Split, Trial, best_on_dev, timed
+from sigmastar.reproduce.balle2014.trials import (
+    BIGRAM,
+    EM,
+    FILTERED,
+    UNIGRAM,
+    Found,
+    Split,
+    Sweep,
+    Trial,
+    best_on_dev,
+)
+from sigmastar.reproduce.balle2014.trials import STRING as FROM_STRINGS
+from sigmastar.reproduce.balle2014.trials import SUBSTRING as FROM_SUBSTRINGS
+from sigmastar.reproduce.papers import require_files
+from sigmastar.reproduce.result import Reproduction, timed
 
 NAME = "balle2014"
 MAP = "universal_tagset/en-ptb.map"
@@ -154,26 +161,17 @@ def _others(split: Split, spectral: Sequence[Trial], seed: int, progress: Progre
         yield split.judge(name, "own choice", n_states, seconds, model)
 
 
-def _fast(strings: Strings, seed: int) -> tuple[SequenceModel, int]:
-    fit = learn_fast(strings, np.random.default_rng(seed))
-    return fit.model, fit.model.automaton.n_states
+def _learner(method: str) -> Callable[[Strings, int], tuple[SequenceModel, int]]:
+    """What the estimator learns with defaults, and its number of states."""
+
+    def learn(strings: Strings, seed: int) -> tuple[SequenceModel, int]:
+        model = SpectralAutomaton(method, random_state=seed, n_jobs=1).fit(strings).model_
+        return model, getattr(model, "automaton", model).n_states
+
+    return learn
 
 
-def _convex(strings: Strings, seed: int) -> tuple[SequenceModel, int]:
-    fit = learn_convex(strings, np.random.default_rng(seed))
-    return fit.model, fit.model.automaton.n_states
-
-
-def _auto(strings: Strings, seed: int) -> tuple[SequenceModel, int]:
-    fit = learn_auto(strings, np.random.default_rng(seed))
-    return fit.automaton, fit.automaton.n_states
-
-
-LEARNERS: dict[str, Callable[[Strings, int], tuple[SequenceModel, int]]] = {
-    "fast": _fast,
-    "convex": _convex,
-    "auto": _auto,
-}
+LEARNERS = {method: _learner(method) for method in ("fast", "convex", "auto")}
 
 
 def _warm_up(strings: Strings) -> None:

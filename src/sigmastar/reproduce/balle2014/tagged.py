@@ -1,28 +1,17 @@
-"""Tagged sentences: one token a line, `word TAB tag TAB ..`, and an empty line after each sentence.
+"""Tagged sentences: one token per line, `word TAB tag TAB ..`, and an empty line after each sentence.
 
 A map of tags is a file of lines `tag TAB universal tag` (Petrov, Das and McDonald 2012).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import open_text
-
-
-def require_files(folder: Path, names: Sequence[str], paper: str) -> None:
-    """Refuse a data folder that lacks a file, and say what it should hold."""
-    missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
-        raise InputError(
-            f"has no {' and no '.join(missing)}; to reproduce {paper}, let SIGMASTAR_DATA or --data name "
-            "the folder that does",
-            file=str(folder),
-        )
 
 
 def read_tag_map(path: Path) -> dict[str, str]:

@@ -16,8 +16,7 @@ import numpy as np
 from sigmastar.core.demo import Progress
 from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.page import Cell, Table
-from sigmastar.reproduce.result import Claim, Reproduction
-from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.result import Claim, Reproduction, percent, tabulated, timed
 from sigmastar.taggers.data.columns import read_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
@@ -52,13 +51,8 @@ def with_tagging(
     """The same result with the tagging part added."""
     train, test = (read_tagged(folder / part, "columns", "2") for part in PARTS)
     found = tagging(train, test, quick, seed, progress)
-    return replace(
-        result,
-        about=[*result.about, _about(train, test)],
-        tables=[*result.tables, _table(found)],
-        claims=[*result.claims, *_claims(found)],
-        figures={**result.figures, "tagging": [_figures(row) for row in found]},
-    )
+    figures = {"tagging": [_figures(row) for row in found]}
+    return result.extended([_about(train, test)], [_table(found)], _claims(found), figures)
 
 
 def tagging(
@@ -129,19 +123,15 @@ def _about(train: TaggedSentences, test: TaggedSentences) -> str:
 
 
 def _table(found: list[Tagged]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (
-            row.learner,
-            100 * row.accuracy.value,
-            f"{100 * row.accuracy.low:.2f} .. {100 * row.accuracy.high:.2f}",
-            100 * row.unknown,
-            None if row.nonpositive is None else 100 * row.nonpositive,
-            row.seconds,
-        )
-        for row in found
-    ]
-    columns = ("tagger", "accuracy %", "95% interval", "unknown words %", "non-positive %", "seconds")
-    return Table("Taggers on the Penn Treebank sample", columns, rows)
+    columns: dict[str, Callable[[Tagged], Cell]] = {
+        "tagger": lambda row: row.learner,
+        "accuracy %": lambda row: 100 * row.accuracy.value,
+        "95% interval": lambda row: f"{100 * row.accuracy.low:.2f} .. {100 * row.accuracy.high:.2f}",
+        "unknown words %": lambda row: 100 * row.unknown,
+        "non-positive %": lambda row: None if row.nonpositive is None else 100 * row.nonpositive,
+        "seconds": lambda row: row.seconds,
+    }
+    return tabulated("Taggers on the Penn Treebank sample", found, columns)
 
 
 def _claims(found: list[Tagged]) -> list[Claim]:
@@ -152,22 +142,18 @@ def _claims(found: list[Tagged]) -> list[Claim]:
     return [
         Claim(
             "Spectral methods apply naturally to tagging: the mechanics of automata over pairs",
-            f"operators A_x^y as recovered reach {_percent(raw.accuracy.value)}, with no positive normalizer "
-            f"for {_percent(raw.nonpositive or 0)} of the sentences; tamed {_percent(tamed.accuracy.value)} "
-            f"and {_percent(tamed.nonpositive or 0)}, a bigram HMM {_percent(bigram.accuracy.value)} "
+            f"operators A_x^y as recovered reach {percent(raw.accuracy.value, 2)}, with no positive normaliser "
+            f"for {percent(raw.nonpositive or 0, 2)} of the sentences; tamed {percent(tamed.accuracy.value, 2)} "
+            f"and {percent(tamed.nonpositive or 0, 2)}, a bigram HMM {percent(bigram.accuracy.value, 2)} "
             f"(p = {test.p_value:.2g})",
             tamed.accuracy.value > bigram.accuracy.value,
         ),
         Claim(
             "The best sequence is intractable; minimum Bayes risk over pairs of tags stands in",
-            f"by pairs {_percent(pairs.accuracy.value)}, by single tags {_percent(tamed.accuracy.value)}",
+            f"by pairs {percent(pairs.accuracy.value, 2)}, by single tags {percent(tamed.accuracy.value, 2)}",
             None,
         ),
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.2f}%"
 
 
 def _figures(row: Tagged) -> dict[str, Any]:

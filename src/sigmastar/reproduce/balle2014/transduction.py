@@ -9,7 +9,7 @@ joint n-grams and their combination. The slides hold the method and no figures.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.demo import Progress
 from sigmastar.core.page import Cell, Table
-from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.reproduce.result import Claim, Reproduction, tabulated
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.tables import read_transductions
 from sigmastar.transducers.learn.combined import PANELS, learn_transducer
@@ -67,13 +67,7 @@ def with_transduction(
         about.append(_ABOUT_SOUNDS)
         words = {name: score.word_error_rate.value for name, score in scores.items()}
         figures["sounds"] = [{"learner": name, "word_error_rate": value} for name, value in words.items()]
-    return replace(
-        result,
-        about=[*result.about, *about],
-        tables=[*result.tables, *tables],
-        claims=[*result.claims, *claims],
-        figures={**result.figures, "transduction": figures},
-    )
+    return result.extended(about, tables, claims, {"transduction": figures})
 
 
 def unaligned(n_seeds: int, sizes: Sequence[int], seed: int) -> list[Distances]:
@@ -156,17 +150,22 @@ _ABOUT_SOUNDS = (
 
 
 def _distance_table(found: list[Distances]) -> Table:
-    rows: list[tuple[Cell, ...]] = [(row.n_pairs, row.completion, row.aligned, row.counted) for row in found]
-    columns = ("pairs", "completion, no aligner", "aligned by EM, then spectral", "counted pairs")
-    return Table("Distance of g from the truth on inputs of up to three symbols", columns, rows)
+    columns: dict[str, Callable[[Distances], Cell]] = {
+        "pairs": lambda row: row.n_pairs,
+        "completion, no aligner": lambda row: row.completion,
+        "aligned by EM, then spectral": lambda row: row.aligned,
+        "counted pairs": lambda row: row.counted,
+    }
+    return tabulated("Distance of g from the truth on inputs of up to three symbols", found, columns)
 
 
 def _sounds_table(scores: dict[str, TransductionScores]) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (name, 100 * score.word_error_rate.value, 100 * score.symbol_error_rate.value)
-        for name, score in scores.items()
-    ]
-    return Table("French words to sounds", ("learner", "word error, %", "symbol error, %"), rows)
+    columns: dict[str, Callable[[str], Cell]] = {
+        "learner": lambda name: name,
+        "word error, %": lambda name: 100 * scores[name].word_error_rate.value,
+        "symbol error, %": lambda name: 100 * scores[name].symbol_error_rate.value,
+    }
+    return tabulated("French words to sounds", scores, columns)
 
 
 def _completion_claim(found: list[Distances]) -> Claim:

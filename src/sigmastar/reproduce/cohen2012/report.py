@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.page import Picture, Table
+from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.cohen2012.recovery import ALL, NODES, ONE, UNIFORM, Recovery, mean_errors, slope
-from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
 
 TITLE = "Spectral learning of latent-variable PCFGs (Cohen et al. 2012)"
 
@@ -72,7 +70,14 @@ def reproduction(name: str, found: Results, origin: Provenance) -> Reproduction:
     }
     tables = [_recovery_table(found.recovery), _treebank_table(found)]
     return Reproduction(
-        name, TITLE, _about(found), tables, _claims(found), _pictures(found.recovery), figures, origin
+        name,
+        TITLE,
+        _about(found),
+        tables,
+        _claims(found),
+        drawn(lambda: _pictures(found.recovery)),
+        figures,
+        origin,
     )
 
 
@@ -104,19 +109,15 @@ def _recovery_table(found: Sequence[Recovery]) -> Table:
 
 
 def _treebank_table(found: Results) -> Table:
-    rows = [
-        (
-            one.name,
-            100 * one.dev_f1,
-            100 * one.test_f1,
-            found.log_likelihood(one),
-            one.seconds,
-            one.n_fallback,
-        )
-        for one in found.trained
-    ]
-    head = ("grammar", "dev F1", "test F1", "log p of a dev tree", "seconds", "fallbacks on dev")
-    return Table("WSJ sample", head, rows)
+    columns: dict[str, Callable[[Trained], Cell]] = {
+        "grammar": lambda one: one.name,
+        "dev F1": lambda one: 100 * one.dev_f1,
+        "test F1": lambda one: 100 * one.test_f1,
+        "log p of a dev tree": found.log_likelihood,
+        "seconds": lambda one: one.seconds,
+        "fallbacks on dev": lambda one: one.n_fallback,
+    }
+    return tabulated("WSJ sample", found.trained, columns)
 
 
 def _claims(found: Results) -> list[Claim]:
@@ -126,11 +127,11 @@ def _claims(found: Results) -> list[Claim]:
     return [
         Claim(
             "estimates converge to the true distribution at a rate of 1 / sqrt(M) (theorem 3)",
-            f"the error falls as M^{slopes[ONE]:.2f} with one node a tree, M^{slopes[ALL]:.2f} with all",
+            f"the error falls as M^{slopes[ONE]:.2f} with one node per tree, M^{slopes[ALL]:.2f} with all",
             slopes[ONE] < -0.3 and slopes[ALL] < -0.3,
         ),
         Claim(
-            "all nodes of all trees would be better than one node a tree",
+            "all nodes of all trees would be better than one node per tree",
             f"errors {last[ALL]:.3f} and {last[ONE]:.3f} on the largest sample",
             last[ALL] < last[ONE],
         ),
@@ -150,14 +151,9 @@ def _claims(found: Results) -> list[Claim]:
 
 
 def _pictures(found: list[Recovery]) -> dict[str, Picture]:
-    curves = {nodes: np.stack(mean_errors(found, nodes)) for nodes in NODES}
-    sizes, errors = curves[ALL]
-    curves["1 / sqrt(M)"] = np.stack([sizes, errors[-1] * np.sqrt(sizes[-1] / sizes)])
-    try:
-        figure = plot_learning_curves(
-            curves, "trees", "relative error of p(tree)", "Recovery of random grammars"
-        )
-    except MissingMatplotlibError:
-        return {}
+    lines = {nodes: np.stack(mean_errors(found, nodes)) for nodes in NODES}
+    sizes, errors = lines[ALL]
+    lines["1 / sqrt(M)"] = np.stack([sizes, errors[-1] * np.sqrt(sizes[-1] / sizes)])
     caption = "The error of recovered grammars against the number of trees, and the line of theorem 3."
-    return {"recovery": Picture(to_svg(figure, caption), caption, caption)}
+    labels = ("trees", "relative error of p(tree)", "Recovery of random grammars")
+    return {"recovery": curves(lines, *labels, caption)}

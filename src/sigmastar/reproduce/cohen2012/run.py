@@ -16,11 +16,10 @@ import numpy as np
 from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.provenance import hash_arrays, provenance
-from sigmastar.reproduce.balle2014.tagged import require_files
 from sigmastar.reproduce.cohen2012.recovery import recover_grammars
 from sigmastar.reproduce.cohen2012.report import Results, Trained, reproduction
-from sigmastar.reproduce.result import Reproduction
-from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.papers import require_files
+from sigmastar.reproduce.result import Reproduction, timed
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, TreebankEstimator
 from sigmastar.treebanks.metrics import score_brackets, spans_of

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.page import Picture, Table
+from sigmastar.core.arrays import Floats
+from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import EventSystem
 from sigmastar.pcfg.theory.assumptions import Assumptions
 from sigmastar.pcfg.theory.bounds import LOOSE, Complexity, tail
 from sigmastar.pcfg.theory.tails import TailFit
-from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
 
-Array = NDArray[np.float64]
 NAME = "cohensmith2012"
 TITLE = "Cohen and Smith (2012): empirical risk minimization for probabilistic grammars"
 PAPER_TAILS = {
@@ -39,7 +36,7 @@ class Tail:
 
     language: str
     fit: TailFit
-    fresh: Array
+    fresh: Floats
     n_sentences: int
 
 
@@ -71,7 +68,7 @@ class Findings:
     tails: tuple[Tail, ...]
     risks: tuple[Risk, ...]
     looseness: tuple[Looseness, ...]
-    three_bounds: Mapping[str, float]
+    two_bounds: Mapping[str, float]
     ascent: tuple[float, ...]
 
     def best(self, grammar: str, n: int, kind: str) -> Risk:
@@ -87,9 +84,16 @@ class Findings:
 
 def reproduction(findings: Findings, origin: Provenance) -> Reproduction:
     tables = [_tails_table(findings), _table_one(), _table_two(), _risk_table(findings)]
-    tables += [_looseness_table(findings), _three_table(findings)]
+    tables += [_looseness_table(findings), _bounds_table(findings)]
     return Reproduction(
-        NAME, TITLE, ABOUT, tables, list(_claims(findings)), _pictures(findings), _figures(findings), origin
+        NAME,
+        TITLE,
+        ABOUT,
+        tables,
+        list(_claims(findings)),
+        drawn(lambda: _pictures(findings)),
+        _figures(findings),
+        origin,
     )
 
 
@@ -105,13 +109,21 @@ ABOUT = (
 
 
 def _tails_table(findings: Findings) -> Table:
-    rows = [
-        (t.language, t.n_sentences, t.fit.scale, t.fit.rate, t.fit.squared_error, t.fit.distance,
-         *PAPER_TAILS.get(t.language, (None, None, None)))
-        for t in findings.tails
-    ]  # fmt: skip
-    columns = ("treebank", "sentences", "c", "alpha", "squared error", "KS distance")
-    return Table("Figure 1: tails of lengths", (*columns, "paper: c", "paper: alpha", "paper: error"), rows)
+    def in_paper(place: int) -> Callable[[Tail], Cell]:
+        return lambda t: PAPER_TAILS[t.language][place] if t.language in PAPER_TAILS else None
+
+    columns: dict[str, Callable[[Tail], Cell]] = {
+        "treebank": lambda t: t.language,
+        "sentences": lambda t: t.n_sentences,
+        "c": lambda t: t.fit.scale,
+        "alpha": lambda t: t.fit.rate,
+        "squared error": lambda t: t.fit.squared_error,
+        "KS distance": lambda t: t.fit.distance,
+        "paper: c": in_paper(0),
+        "paper: alpha": in_paper(1),
+        "paper: error": in_paper(2),
+    }
+    return tabulated("Figure 1: tails of lengths", findings.tails, columns)
 
 
 def _table_one() -> Table:
@@ -158,21 +170,22 @@ def _risk_table(findings: Findings) -> Table:
             (grammar, n, plain.median, plain.n_infinite, erm.median, prior.median, prior.estimate[5:])
         )
     columns = ("grammar", "trees", "MLE", "infinite", "ERM, s = 1.1", "best MAP", "its prior")
-    return Table("Excess risk, nats a derivation, medians", columns, rows)
+    return Table("Excess risk, nats per derivation, medians", columns, rows)
 
 
 def _looseness_table(findings: Findings) -> Table:
-    rows = [(x.n, x.measured, x.relative, x.log10_asked) for x in findings.looseness]
-    columns = ("trees", "measured deviation", "of the entropy", "log10 of the trees that theorem 2 asks for")
-    return Table("How loose the bounds are", columns, rows, note=LOOSE)
+    columns: dict[str, Callable[[Looseness], Cell]] = {
+        "trees": lambda x: x.n,
+        "measured deviation": lambda x: x.measured,
+        "of the entropy": lambda x: x.relative,
+        "log10 of the trees that theorem 2 asks for": lambda x: x.log10_asked,
+    }
+    return tabulated("How loose the bounds are", findings.looseness, columns, LOOSE)
 
 
-def _three_table(findings: Findings) -> Table:
-    return Table(
-        "Three bounds for one hidden Markov model",
-        ("bound", "log10 samples"),
-        list(findings.three_bounds.items()),
-    )
+def _bounds_table(findings: Findings) -> Table:
+    rows = list(findings.two_bounds.items())
+    return Table("Two bounds for one hidden Markov model", ("bound", "log10 samples"), rows)
 
 
 def _claims(findings: Findings) -> Iterator[Claim]:
@@ -193,7 +206,7 @@ def _claims(findings: Findings) -> Iterator[Claim]:
     steps = np.diff(findings.ascent)
     yield Claim(
         "EM with proper approximations never lowers the likelihood",
-        f"the smallest of {len(steps)} steps is {steps.min():.2g} nats a string",
+        f"the smallest of {len(steps)} steps is {steps.min():.2g} nats per string",
         bool(steps.min() > -1e-9),
     )
     yield Claim(
@@ -205,49 +218,34 @@ def _claims(findings: Findings) -> Iterator[Claim]:
 
 
 def _pictures(findings: Findings) -> dict[str, Picture]:
-    try:
-        return dict(_drawn(findings))
-    except MissingMatplotlibError:
-        return {}
-
-
-def _drawn(findings: Findings) -> Iterator[tuple[str, Picture]]:
-    for t in findings.tails:
-        lengths = t.fit.lengths
-        seen = np.zeros(len(lengths))
-        inside = lengths < len(t.fresh)
-        seen[inside] = t.fresh[lengths[inside]]
-        curves = {"fitted on train": (lengths, t.fit.curve(lengths)), "dev and test": (lengths, seen)}
-        figure = plot_learning_curves(
-            curves, "words", "share of sentences", f"Tail, {t.language}", False, True
-        )
-        caption = f"{t.language}: c = {t.fit.scale:.3g}, alpha = {t.fit.rate:.3f}."
-        yield f"tail-{t.language.lower()}", Picture(to_svg(figure), caption, caption)
+    pictures = {f"tail-{t.language.lower()}": _tail_picture(t) for t in findings.tails}
     for grammar in sorted({risk.grammar for risk in findings.risks}):
-        sizes = sorted({risk.n for risk in findings.risks})
-        kinds = {
-            "ERM, s = 1.1": "ERM, s = 1.1",
-            "ERM, s = 2.0": "ERM, s = 2.0",
-            "best MAP": "MAP",
-            "MLE": "MLE",
-        }
-        lines = {
-            label: (sizes, [findings.best(grammar, n, kind).median for n in sizes])
-            for label, kind in kinds.items()
-        }
-        figure = plot_learning_curves(lines, "trees", "excess risk, nats", f"Excess risk, {grammar}")
-        caption = f"{grammar}: the excess risk of estimates; infinite ones are not drawn."
-        yield f"risk-{grammar.lower()}", Picture(to_svg(figure), caption, caption)
-    steps = np.arange(len(findings.ascent))
-    figure = plot_learning_curves(
-        {"EM": (steps, findings.ascent)},
-        "iteration",
-        "log-likelihood a string",
-        "EM, truncated",
-        False,
-        False,
-    )
-    yield "em", Picture(to_svg(figure), "The likelihood of EM in the truncated space.", "A rising curve.")
+        pictures[f"risk-{grammar.lower()}"] = _risk_picture(findings, grammar)
+    ascent = {"EM": (np.arange(len(findings.ascent)), np.array(findings.ascent))}
+    labels = ("iteration", "log-likelihood per string", "EM, truncated")
+    caption = "The likelihood of EM in the truncated space: a rising curve."
+    return {**pictures, "em": curves(ascent, *labels, caption, log_x=False, log_y=False)}
+
+
+def _tail_picture(t: Tail) -> Picture:
+    lengths = t.fit.lengths
+    seen = np.zeros(len(lengths))
+    inside = lengths < len(t.fresh)
+    seen[inside] = t.fresh[lengths[inside]]
+    lines = {"fitted on train": (lengths, t.fit.curve(lengths)), "dev and test": (lengths, seen)}
+    caption = f"{t.language}: c = {t.fit.scale:.3g}, alpha = {t.fit.rate:.3f}."
+    return curves(lines, "words", "share of sentences", f"Tail, {t.language}", caption, log_x=False)
+
+
+def _risk_picture(findings: Findings, grammar: str) -> Picture:
+    sizes = sorted({risk.n for risk in findings.risks})
+    kinds = {"ERM, s = 1.1": "ERM, s = 1.1", "ERM, s = 2.0": "ERM, s = 2.0", "best MAP": "MAP", "MLE": "MLE"}
+    lines = {
+        label: (sizes, [findings.best(grammar, n, kind).median for n in sizes])
+        for label, kind in kinds.items()
+    }
+    caption = f"{grammar}: the excess risk of estimates; infinite ones are not drawn."
+    return curves(lines, "trees", "excess risk, nats", f"Excess risk, {grammar}", caption)
 
 
 def _figures(findings: Findings) -> dict[str, object]:
@@ -257,6 +255,6 @@ def _figures(findings: Findings) -> dict[str, object]:
         "risks": [vars(risk) for risk in findings.risks],
         "ratios": findings.ratios(),
         "looseness": [vars(entry) for entry in findings.looseness],
-        "three_bounds": dict(findings.three_bounds),
+        "two_bounds": dict(findings.two_bounds),
         "ascent": list(findings.ascent),
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Cohen and Smith (2012), empirical risk minimisation for probabilistic grammars: figure 1, tables 1 and 2.
+"""Cohen and Smith (2012), empirical risk minimization for probabilistic grammars: figure 1, tables 1 and 2.
 
 Beside them what the paper argues but does not measure: the excess risk of the truncated estimate, of
 maximum likelihood and of Dirichlet MAP against the number of trees; how loose the bounds are; and the
@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Int64s
 from sigmastar.core.demo import Progress, silent
 from sigmastar.core.errors import InputError
 from sigmastar.core.provenance import hash_arrays, provenance
@@ -42,7 +42,7 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     sample_derivations,
 )
 from sigmastar.pcfg.theory.assumptions import estimate_assumptions
-from sigmastar.pcfg.theory.bounds import Complexity, automaton_samples, latent_pcfg_samples
+from sigmastar.pcfg.theory.bounds import Complexity, automaton_samples
 from sigmastar.pcfg.theory.tails import fit_tail, frequencies
 from sigmastar.reproduce.cohensmith2012.report import Findings, Looseness, Risk, Tail, reproduction
 from sigmastar.reproduce.result import Reproduction
@@ -84,7 +84,6 @@ P -> in 0.6
 P -> with 0.4"""
 ALPHAS = (1.001, 1.01, 1.05, 1.1, 1.3, 1.5, 2.0)
 EXPONENTS = (0.5, 1.1, 1.5, 2.0)
-Lengths = NDArray[np.int64]
 
 
 def run(
@@ -102,16 +101,15 @@ def run(
     truth = _truths(seed)["HMM"]
     rng = np.random.default_rng(seed)
     findings = Findings(
-        tails, tuple(risks), tuple(_looseness(truth, sizes, rng)), _three_bounds(truth), _ascent(truth, rng)
+        tails, tuple(risks), tuple(_looseness(truth, sizes, rng)), _two_bounds(truth), _ascent(truth, rng)
     )
     result = reproduction(findings, provenance(seed, digest))
-    out.mkdir(parents=True, exist_ok=True)
     result.write(out)
     return result
 
 
-def sentence_lengths(path: Path) -> Lengths:
-    """Words a sentence of a CoNLL-U file: lines whose first field is a whole number."""
+def sentence_lengths(path: Path) -> Int64s:
+    """Words per sentence of a CoNLL-U file: lines whose first field is a whole number."""
     lengths, current = list[int](), 0
     for line in open_text(path):
         if not line.strip() and current:
@@ -122,7 +120,7 @@ def sentence_lengths(path: Path) -> Lengths:
 
 
 def _tails(folder: Path) -> tuple[tuple[Tail, ...], str]:
-    found, read = list[Tail](), list[Lengths]()
+    found, read = list[Tail](), list[Int64s]()
     for language, name in TREEBANKS.items():
         paths = {part: folder / "ud" / f"{name}-{part}.conllu.gz" for part in ("train", "dev", "test")}
         for path in paths.values():
@@ -177,30 +175,29 @@ def _looseness(
         yield Looseness(n, measured, asked, measured / derivation_entropy(truth))
 
 
-def _three_bounds(truth: ProbabilisticGrammar) -> dict[str, float]:
-    """One hidden Markov model seen as a grammar, as a latent PCFG, and as an automaton, within 10%."""
+def _two_bounds(truth: ProbabilisticGrammar) -> dict[str, float]:
+    """One hidden Markov model seen as a grammar and as an automaton, within 10%.
+
+    The bound for latent PCFGs is left out: its Lambda is the least entry of what is recovered, in a basis that
+    a model alone does not fix.
+    """
     assert isinstance(truth, HiddenMarkovModel)
     n_states, n_symbols = truth.n_states, len(truth.alphabet)
-    entropy = derivation_entropy(truth)
     drawn = sample_derivations(truth, 2000, np.random.default_rng(0))
     family = Complexity(BinaryForm(truth.events).binary.n_events, 1.5, estimate_assumptions(truth, drawn))
-    erm = family.relative_bound(0.1, entropy, 0.05).log_samples / float(np.log(10))
+    erm = family.relative_bound(0.1, derivation_entropy(truth), 0.05).log_samples
     joint = (truth.initial[:, None] * truth.emissions).T @ truth.moves[:, :-1] @ truth.emissions
     conditioning = float(np.linalg.svd(joint, compute_uv=False)[n_states - 1])
-    smallest = float(truth.initial.min())
-    lpcfg = latent_pcfg_samples(0.1, 0.05, n_states, n_symbols + 1, 7, smallest, conditioning)
-    automaton = automaton_samples(0.1, n_states, n_symbols, 7, conditioning)
-    return {
+    automaton = np.log(automaton_samples(0.1, n_states, n_symbols, 7, conditioning))
+    bounds = {
         "ERM of a grammar (theorem 2), risk within 10% of the entropy": erm,
-        "spectral L-PCFG (theorem 3 of Cohen et al.), trees of 7 rules within 10%": float(np.log10(lpcfg)),
-        "spectral automaton (tutorial), strings up to 7 symbols, L1 0.1, constant 1": float(
-            np.log10(automaton)
-        ),
+        "spectral automaton (tutorial), strings up to 7 symbols, L1 0.1, constant 1": automaton,
     }
+    return {name: float(value / np.log(10)) for name, value in bounds.items()}
 
 
 def _ascent(truth: ProbabilisticGrammar, rng: np.random.Generator) -> tuple[float, ...]:
-    """Log-likelihood a string of EM in the truncated space, from a random start."""
+    """Log-likelihood per string of EM in the truncated space, from a random start."""
     assert isinstance(truth, HiddenMarkovModel)
     strings = truth.sample(500, rng)
     ascent = Ascent(max_iter=40, tolerance=-1)

@@ -28,11 +28,10 @@ from sigmastar.dependency.learn.methods import learn_parser, learn_vocabulary, m
 from sigmastar.dependency.learn.spectral import learn_spectral
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.parser import DependencyParser
-from sigmastar.reproduce.balle2014.tagged import require_files
 from sigmastar.reproduce.luque2012.lexical import lexical_scores
 from sigmastar.reproduce.luque2012.report import BIGRAM, EM, HeadResults, Point, reproduction
-from sigmastar.reproduce.result import Reproduction
-from sigmastar.reproduce.trials import timed
+from sigmastar.reproduce.papers import require_files
+from sigmastar.reproduce.result import Reproduction, timed
 
 NAME = "luque2012"
 PARTS = tuple(f"ptb_sample/wsj-{part}.dp" for part in ("train", "dev", "test"))
