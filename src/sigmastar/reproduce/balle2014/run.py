@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -165,7 +166,7 @@ def _learner(method: str) -> Callable[[Strings, int], tuple[SequenceModel, int]]
     """What the estimator learns with defaults, and its number of states."""
 
     def learn(strings: Strings, seed: int) -> tuple[SequenceModel, int]:
-        model = SpectralAutomaton(method, random_state=seed, n_jobs=1).fit(strings).model_
+        model: Any = SpectralAutomaton(method, random_state=seed).fit(strings).model_
         return model, getattr(model, "automaton", model).n_states
 
     return learn

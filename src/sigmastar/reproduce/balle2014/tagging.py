@@ -142,10 +142,10 @@ def _claims(found: list[Tagged]) -> list[Claim]:
     return [
         Claim(
             "Spectral methods apply naturally to tagging: the mechanics of automata over pairs",
-            f"operators A_x^y as recovered reach {percent(raw.accuracy.value, 2)}, with no positive normaliser "
-            f"for {percent(raw.nonpositive or 0, 2)} of the sentences; tamed {percent(tamed.accuracy.value, 2)} "
-            f"and {percent(tamed.nonpositive or 0, 2)}, a bigram HMM {percent(bigram.accuracy.value, 2)} "
-            f"(p = {test.p_value:.2g})",
+            f"operators A_x^y as recovered reach {percent(raw.accuracy.value, 2)}, with no positive "
+            f"normalizer for {percent(raw.nonpositive or 0, 2)} of the sentences; tamed "
+            f"{percent(tamed.accuracy.value, 2)} and {percent(tamed.nonpositive or 0, 2)}, a bigram HMM "
+            f"{percent(bigram.accuracy.value, 2)} (p = {test.p_value:.2g})",
             tamed.accuracy.value > bigram.accuracy.value,
         ),
         Claim(

@@ -178,8 +178,8 @@ def _looseness(
 def _two_bounds(truth: ProbabilisticGrammar) -> dict[str, float]:
     """One hidden Markov model seen as a grammar and as an automaton, within 10%.
 
-    The bound for latent PCFGs is left out: its Lambda is the least entry of what is recovered, in a basis that
-    a model alone does not fix.
+    The bound for latent PCFGs is left out: its Lambda is the least entry of what is recovered, in a basis
+    that a model alone does not fix.
     """
     assert isinstance(truth, HiddenMarkovModel)
     n_states, n_symbols = truth.n_states, len(truth.alphabet)
