@@ -227,7 +227,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
         say(f"{unit}, spectral start: time / random start's", faster, Target("<=", 0.5))
         operators = mean(unit, "spectral", column) - mean(unit, "bigram", column)
         say(f"{unit}, operators - bigram: {column}", operators, Target(">=", 0.0))
-        say(f"{unit}, non-positive normalisers", mean(unit, "spectral", "non-positive"), Target("<", 0.01))
+        say(f"{unit}, non-positive normalizers", mean(unit, "spectral", "non-positive"), Target("<", 0.01))
         say(f"{unit}, refined: tokens/s", mean(unit, "refined", "tokens/s"), Target(">=", 100_000))
     return found
 

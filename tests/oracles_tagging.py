@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections import Counter
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -59,3 +60,13 @@ def chunk_set(tags: list[str]) -> set[tuple[int, int, str]]:
         if mark != "O" and kind is None:
             start, kind = i, name
     return chunks
+
+
+def whole_sentence_weights(inputs, offsets) -> tuple[np.ndarray, np.ndarray]:
+    """Weights of tokens and of gaps: q of all inputs of the sentence and of an end, over its frequency."""
+    lengths, n = np.diff(offsets), len(offsets) - 1
+    chances = np.append(np.bincount(inputs), n) / (len(inputs) + n)
+    rows = [tuple(inputs[low:high]) for low, high in pairwise(offsets)]
+    counts = Counter(rows)
+    weights = np.array([chances[list(row)].prod() * chances[-1] * n / counts[row] for row in rows])
+    return np.repeat(weights, lengths), np.repeat(weights, lengths + 1)

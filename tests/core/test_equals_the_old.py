@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -41,13 +41,6 @@ from sigmastar.dependency.data.sequences import WeightedSequences
 from sigmastar.dependency.learn import em as heads_em
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.pcfg import learn as erm
-from sigmastar.taggers.data.generators import make_tagged
-from sigmastar.taggers.learn import margin as tag_margin
-from sigmastar.taggers.learn import operators as tag_operators
-from sigmastar.taggers.learn import refinement as tag_refinement
-from sigmastar.taggers.learn import starts as tag_starts
-from sigmastar.taggers.learn.lexicon import learn_lexicon
-from sigmastar.taggers.model.refined import Ratios, RefinedTags
 from sigmastar.transducers.learn import log_linear_weights as combination
 from sigmastar.transducers.learn import refined_chain
 from sigmastar.treebanks.counts import Indicators as OldIndicators
@@ -90,37 +83,6 @@ def tagged_counts(seed: int) -> sparse.csr_array:
     table[:, 0] += 1
     table[0] += 1
     return sparse.csr_array(table.astype(float))
-
-
-@dataclass(frozen=True)
-class Contexts:
-    """What `tag_starts.embeddings` looks at."""
-
-    matrix: sparse.csr_array
-
-
-@few
-@given(seeds)
-def test_views_of_tags(seed: int) -> None:
-    matrix = tagged_counts(seed)
-    pasts, futures = tag_starts.embeddings(Contexts(matrix), 6)  # type: ignore[arg-type]
-    found = views.correlate(matrix, 6).without_constant()
-    np.testing.assert_allclose(found.left(1.0), pasts, atol=1e-10)
-    np.testing.assert_allclose(found.right(1.0), futures, atol=1e-10)
-
-
-@few
-@given(seeds)
-def test_views_of_margins(seed: int) -> None:
-    counts, rank = tagged_counts(seed), 5
-    d_r, d_c = (np.maximum(np.asarray(counts.sum(axis=axis)).ravel(), 1.0) for axis in (1, 0))
-    scaled = (sparse.diags_array(d_r**-0.5) @ counts @ sparse.diags_array(d_c**-0.5)).tocsr()
-    old = factorize_up_to(scaled, rank + 1)  # as in tag_margin.spectral_factors
-    scale = np.sqrt(old.singular_values[1:] * np.sqrt(d_r.sum()))
-    left = tag_margin._tame(old.left[:, 1:] * scale / np.sqrt(d_r)[:, None])
-    found = views.correlate(counts, rank + 1).without_constant()
-    near = found.left(0.5) * found.total**-0.25
-    np.testing.assert_allclose(views.shortened(near), left, atol=1e-10)
 
 
 @few
@@ -223,44 +185,6 @@ def test_merging(seed: int, n_groups: int) -> None:
 
 
 # Shrinkage
-
-
-@few
-@given(seeds)
-def test_shrinkage_of_tags(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    counts, coarse = rng.random((4, 3)) * 9, rng.dirichlet(np.ones(3), 4)
-    np.testing.assert_array_equal(
-        shrinkage.towards(counts, coarse, 5.0), tag_refinement._mixed(counts, coarse, 5.0)
-    )
-    states, strengths = np.array([0, 2, 3, 5]), tag_refinement.Shrinkage()
-    moved = rng.poisson(2.0, (6, 6)).astype(float)
-    starts = np.append(states[:-1], states[-1])
-    tag_of = np.repeat(np.arange(4), np.diff(np.append(starts, 6)))
-    by_tag = np.add.reduceat(moved, starts, axis=0)
-    bigrams = np.add.reduceat(by_tag, starts, axis=1)
-    arrivals, within = bigrams.sum(axis=0) + 1e-3, moved.sum(axis=0) + 1e-3
-    within /= np.bincount(tag_of, within)[tag_of]
-    levels = [
-        shrinkage.Level(bigrams, strengths.bigram),
-        shrinkage.Level(by_tag, strengths.tag, lambda coarse: coarse[:, tag_of] * within),
-        shrinkage.Level(moved, strengths.state, shrinkage.rows(tag_of)),
-    ]
-    found = shrinkage.chain(arrivals / arrivals.sum(), levels)[-1]
-    np.testing.assert_allclose(found, tag_refinement.shrunk_moves(moved, states, strengths), rtol=1e-12)
-
-
-@few
-@given(seeds)
-def test_shrinkage_of_operators(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    operators, counts, tag_of = rng.random((4, 2, 2)), rng.integers(0, 9, 4), np.array([0, 1, 0, 1])
-    old = tag_operators.shrunk(operators, counts, tag_of, 7.0)
-    sums, totals = np.zeros((2, 2, 2)), np.bincount(tag_of, counts, 2)
-    np.add.at(sums, tag_of, operators)
-    shares = (counts / np.maximum(totals, 1)[tag_of])[:, None, None]
-    found = shrinkage.mean_towards(operators, shares * sums[tag_of], counts[:, None, None], 7.0)
-    np.testing.assert_allclose(found, old, rtol=1e-12)
 
 
 @few
@@ -399,33 +323,6 @@ def test_climbs_of_probabilistic_grammars(tolerance: float) -> None:
     np.testing.assert_allclose(found.evaluated.parameters, old.model.parameters)  # type: ignore[attr-defined]
 
 
-def test_climbs_of_tags() -> None:
-    sentences = make_tagged(np.random.default_rng(1), 200)
-    of = tag_refinement.TaggedCorpus(learn_lexicon(sentences), sentences)
-    begin, strengths = tag_starts.random_start(of, 3, np.random.default_rng(0)), tag_refinement.Shrinkage()
-    old = tag_refinement.refine(of, begin, 4, strengths, 2.1)
-
-    def rebuild(found: RefinedTags, arrays: object) -> RefinedTags:
-        initial, transitions, final, words = arrays  # type: ignore[misc]
-        mass = transitions.sum(axis=1) + final
-        return replace(
-            found, initial=initial / initial.sum(), transitions=transitions / mass[:, None],
-            final=final / mass, by_word=Ratios(found.by_word.keys, words),
-        )  # fmt: skip
-
-    problem = em.Problem(
-        lambda model: tag_refinement.expectations(of, model),
-        lambda counts: tag_refinement.estimate(of, counts, strengths),
-    )
-    beyond = em.extrapolation(
-        lambda model: (model.initial, model.transitions, model.final, model.by_word.values), rebuild, np.inf
-    )
-    start = tag_refinement.estimate(of, begin, strengths)
-    found = em.iterate(problem, start, 4, em.hastened(beyond, 2.1))
-    np.testing.assert_allclose(found.transitions, old.transitions, rtol=1e-6, atol=1e-12)
-    np.testing.assert_allclose(found.by_word.values, old.by_word.values, rtol=1e-6, atol=1e-12)
-
-
 @few
 @given(seeds, st.integers(0, 90))
 def test_ladders(seed: int, expected: int) -> None:
@@ -445,8 +342,6 @@ def test_extrapolation(seed: int, pace: float) -> None:
     rng = np.random.default_rng(seed)
     old, new = rng.random((3, 4)), rng.random((3, 4)) * (rng.random((3, 4)) < 0.9)
     np.testing.assert_allclose(em.geometric(old, new, pace), ascent._power(old, new, pace), rtol=1e-9)
-    found = em.geometric(old, new, pace, np.inf)
-    np.testing.assert_allclose(found, tag_refinement._beyond(new, old, pace), rtol=1e-9)
 
 
 # Held-out data

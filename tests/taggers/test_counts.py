@@ -71,16 +71,3 @@ def test_smoothing_leads_from_independent_inputs_to_plain_counts(corpus: tuple) 
     spread = [np.ptp(InputWeights.local(*corpus, smoothing=s).tokens) for s in (0.0, 1.0, 100.0, 1e9)]
     assert spread == sorted(spread, reverse=True)
     np.testing.assert_allclose(InputWeights.local(*corpus, smoothing=1e9).gaps, 1.0, atol=1e-6)
-
-
-def test_weights_of_whole_sentences(corpus: tuple) -> None:
-    inputs, offsets = corpus
-    weights = InputWeights.whole(inputs, offsets)
-    share = np.append(np.bincount(inputs), 200) / (len(inputs) + 200)
-    rows = [tuple(inputs[low:high]) for low, high in pairwise(offsets)]
-    for row in set(rows):
-        total = sum(
-            weights.tokens[low] for (low, _), x in zip(pairwise(offsets), rows, strict=True) if x == row
-        )
-        assert total == pytest.approx(200 * np.prod(share[list(row)]) * share[3])
-    assert len(weights.gaps) == len(inputs) + 200

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, sparse
 
+from oracles_tagging import whole_sentence_weights
 from sigmastar.core.errors import InputError
 from sigmastar.taggers.counts import InputWeights
 from sigmastar.taggers.data.generators import make_tagged
@@ -119,7 +120,7 @@ def test_exact_recovery_of_conditional_operators() -> None:
         lexicon := learn_lexicon(TaggedSentences.of(rows, labels)), TaggedSentences.of(rows, labels)
     )
     codes = lexicon.codes(corpus.sentences.types)[corpus.sentences.type_codes]
-    weights = InputWeights.whole(codes, corpus.sentences.offsets)
+    weights = InputWeights(*whole_sentence_weights(codes, corpus.sentences.offsets))
     symbols = codes.astype(np.int64) * 2 + corpus.tags
     found = recover_operators(corpus, symbols, 4, 30, weights).automaton
     shares = np.append(np.bincount(codes), len(rows)) / (len(codes) + len(rows))
@@ -135,7 +136,7 @@ def test_exact_recovery_of_conditional_operators() -> None:
 def test_conditional_operators_do_not_hang_on_the_inputs(
     split: tuple[TaggedSentences, TaggedSentences],
 ) -> None:
-    """They tag, without sentences that have no normaliser; other methods refuse the option."""
+    """They tag, without sentences that have no normalizer; other methods refuse the option."""
     train, fresh = split
     assert SpectralTagger("spectral", conditional=True).fit(train).score(fresh) > 0.7
     with pytest.raises(ValueError, match="conditional=True is for method='spectral'"):
@@ -190,7 +191,7 @@ def test_softmax_passes_come_near_the_optimum() -> None:
     assert cost(found.ravel()) < best + 0.01 * (cost(np.zeros(21)) - best)
 
 
-def test_taming_leaves_fewer_sentences_without_a_normaliser(
+def test_taming_leaves_fewer_sentences_without_a_normalizer(
     corpus: TaggedCorpus, split: tuple[TaggedSentences, TaggedSentences]
 ) -> None:
     fresh = split[1]

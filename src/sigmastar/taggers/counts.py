@@ -17,16 +17,13 @@ frequencies of single inputs, and each event weighed by
 
 counts are of q(x) P(y | x) instead, which has the operators q(x) A_x^y: the assumption of Balle, Quattoni
 and Carreras (2011) on the distribution of inputs is made true. P is mixed with the product of the q, or
-events that were met by chance would count for too much. Weights of `whole` sentences, by the frequencies of
-their inputs, are exact, and of use where few inputs are possible.
+events that were met by chance would count for too much.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
@@ -55,16 +52,6 @@ class InputWeights:
         gaps = _independence(np.stack([edged[:-1], edged[1:]]), edged, smoothing)
         around = np.stack([edged[at - 1], edged[at], edged[at + 1]])
         return cls(_independence(around, edged, smoothing), gaps)
-
-    @classmethod
-    def whole(cls, inputs: Int32s, offsets: Int64s) -> InputWeights:
-        """By the inputs of the whole sentence: q of all of them and of an end, over their frequency."""
-        lengths, n = np.diff(offsets), len(offsets) - 1
-        chances = np.append(np.bincount(inputs), n) / (len(inputs) + n)
-        rows = [inputs[low:high] for low, high in pairwise(offsets)]
-        counts = Counter(row.tobytes() for row in rows)
-        weights = np.array([chances[row].prod() * chances[-1] * n / counts[row.tobytes()] for row in rows])
-        return cls(np.repeat(weights, lengths), np.repeat(weights, lengths + 1))
 
 
 def _edged(inputs: Int32s, offsets: Int64s) -> tuple[Int64s, Int64s]:

@@ -62,7 +62,7 @@ class TaggerFamily:
 def _told(rows: list[DemoRow]) -> list[Part]:
     about = (
         "A chain of hidden states, three per tag, draws sentences; most words belong to two tags, so that "
-        "their neighbours must tell. Accuracy is the share of fresh words with the right tag. Refined tags "
+        "neighbours must decide. Accuracy is the share of fresh words with the right tag. Refined tags "
         "are clusters of tokens in a spectral space, followed by EM iterations."
     )
     cells = [(row.learner, row.measures["accuracy"], row.seconds) for row in rows]
@@ -73,7 +73,7 @@ def _posterior(tagger: Tagger, fresh: TaggedSentences) -> list[Part]:
     one = fresh.select([int(np.argmin(np.abs(fresh.lengths - 10)))])
     table = tagger.predict_proba(one)
     try:
-        figure = plot_tags(one.words, tagger.tags, table, one.tags, "What the tagger believes")
+        figure = plot_tags(one.words, tagger.tags, table, one.tags, "The probability of tags")
     except MissingMatplotlibError as problem:
         return [Text(f"The heat map is left out: {problem}.")]
     caption = "The probability of each tag at each word of a fresh sentence; rings are the true tags."

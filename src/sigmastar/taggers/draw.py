@@ -6,21 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.automata.draw.heatmap import finish_shades, shades
-from sigmastar.core.figures import GRID, INK, PAPER, new_figure, tidy
+from sigmastar.core.arrays import Floats
+from sigmastar.core.figures import new_figure, tidy
+from sigmastar.core.matrices import draw_probabilities
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-Array = NDArray[np.float64]
 
 
 def plot_tags(
     words: Sequence[str],
     tags: Sequence[str],
-    probabilities: Array,
+    probabilities: Floats,
     gold: Sequence[str] | None = None,
     title: str = "Tags of a sentence",
 ) -> Figure:
@@ -50,14 +48,8 @@ def plot_tags(
     figure = new_figure(min(2.2 + 0.55 * len(words), 12.0), 1.3 + 0.27 * len(rows))
     axes = figure.subplots()
     tidy(axes, title, "", "", grid="")
-    mesh = axes.pcolormesh(table[:, rows].T, cmap=shades(), vmin=0, vmax=1, edgecolors=GRID, linewidth=0.7)
     names = [tags[row] for row in rows]
-    if gold is not None:
-        places = [(i + 0.5, names.index(tag) + 0.5) for i, tag in enumerate(gold) if tag in names]
-        across, down = zip(*places, strict=True) if places else ((), ())
-        axes.scatter(across, down, s=30, facecolor=PAPER, edgecolor=INK, linewidth=1.2, zorder=3)
-    axes.set_yticks(np.arange(len(rows)) + 0.5, names)
+    rings = [(i, names.index(tag)) for i, tag in enumerate(gold or ()) if tag in names]
+    draw_probabilities(axes, table[:, rows].T, names, rings)
     axes.set_xticks(np.arange(len(words)) + 0.5, list(words), rotation=40, ha="right")
-    axes.invert_yaxis()
-    finish_shades(axes, mesh)
     return figure

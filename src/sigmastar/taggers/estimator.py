@@ -160,7 +160,7 @@ class TaggerEstimator(Estimator, ABC):
             return model.log_probability(sentences)
 
     def __sklearn_tags__(self) -> Any:
-        """A target of several outputs; no `classifier`, whose targets scikit-learn wants as flat arrays."""
+        """Several outputs of several classes; targets of a "classifier" would have to be flat arrays."""
         from sklearn.utils import ClassifierTags
 
         tags = super().__sklearn_tags__()
@@ -243,12 +243,12 @@ class EMTagger(TaggerEstimator):
 
     Parameters
     ----------
-    n_states : int
-        Number of states per tag at most.
-    max_iter : int
-        Number of iterations.
-    n_members : int
-        Number of refinements, from several seeds, whose distributions are multiplied.
+    n_states : int or "auto"
+        Number of states per tag at most (auto: 16).
+    max_iter : int or "auto"
+        Number of iterations (auto: 40).
+    n_members : int or "auto"
+        Number of refinements, from several seeds, whose distributions are multiplied (auto: 1).
     decoding : {"marginals", "viterbi"} or None
         As of `SpectralTagger`.
 
@@ -264,16 +264,16 @@ class EMTagger(TaggerEstimator):
     [['D', 'N']]
     """
 
-    n_states: int = 16
-    max_iter: int = 40
-    n_members: int = 1
+    n_states: int | str = 16
+    max_iter: int | str = 40
+    n_members: int | str = 1
     decoding: str | None = None
 
     def _method(self) -> tuple[str, TaggerSettings]:
         return "em", TaggerSettings(
-            positive(self.n_states, "n_states"),
-            positive(self.max_iter, "max_iter"),
-            positive(self.n_members, "n_members"),
+            positive_or_auto(self.n_states, "n_states"),
+            positive_or_auto(self.max_iter, "max_iter"),
+            positive_or_auto(self.n_members, "n_members"),
             features=False,
         )
 

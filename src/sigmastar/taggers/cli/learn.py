@@ -63,7 +63,7 @@ METHODS = {
     EM,
     type=auto_or_number,
     metavar="N",
-    help="Largest number of states per tag, or number of states of the operators",
+    help="Largest number of states per tag (auto: 32), or number of states of the operators (auto: up to 80)",
 )
 @parameter(
     "max_iter",
@@ -73,7 +73,7 @@ METHODS = {
     MAX_MARGIN,
     type=auto_or_number,
     metavar="N",
-    help="Number of iterations of EM, or of passes of max-margin",
+    help="Number of iterations of EM (auto: 7), or of passes of max-margin (auto: 5)",
 )
 @parameter(
     "n_members",
@@ -82,7 +82,7 @@ METHODS = {
     EM,
     type=auto_or_number,
     metavar="N",
-    help="Number of refinements that are multiplied",
+    help="Number of refinements that are multiplied (auto: 2, or 4 without features)",
 )
 @parameter(
     "features", "--features/--no-features", REFINED, help="Product of refined tags with the max-margin chain"

@@ -137,7 +137,7 @@ def show(model: str, as_json: bool, output: str) -> None:
     if as_json:
         print_figures({**facts, "learned": learned}, as_json=True)
         return
-    said = {
+    shown = {
         **{name: facts[name] for name in ("file", "family", "decoding")},
         "tags": f"{len(tagger.tags)}: {' '.join(tagger.tags[:20])}{' ..' if len(tagger.tags) > 20 else ''}",
         "observed": ", ".join(facts["observed"]),
@@ -146,7 +146,7 @@ def show(model: str, as_json: bool, output: str) -> None:
         "method": learned.get("method", ""),
     }
     with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in said.items() if value)
+        stream.writelines(f"{name:<12}  {value}\n" for name, value in shown.items() if value)
 
 
 def _described(member: TagModel, weight: float) -> tuple[str, dict[str, Any]]:

@@ -102,7 +102,7 @@ def read_tagged(
 
 
 def format_of(path: TextPath) -> str:
-    """The format that the name of a file tells."""
+    """The format of a file by its name."""
     name = os.fspath(path).removesuffix(".gz").removesuffix(".zst")
     return "conllu" if name.endswith(".conllu") else "columns"
 

@@ -3,7 +3,7 @@
     alpha_i = (alpha_{i-1} P) o e(x_i),         beta_{i-1} = P (e(x_i) o beta_i)
     mu(i, a) = sum_{z in a} alpha beta,         mu(i, a, b) = sum_{z in a, z' in b} alpha P e beta
 
-What candidate c says of its states stands in row `rows[c]` of the emissions. Vectors are rescaled at every
+The emissions of candidate c, one per state of its tag, stand in row `rows[c]`. Vectors are rescaled at every
 token and the scales carried as logarithms. Tables are flat, as in `chains`.
 Tutorial of Balle, Carreras and Quattoni (2014), "Prediction with WFTaggers".
 """
@@ -31,7 +31,7 @@ class Moves(NamedTuple):
 
 
 class Emissions(NamedTuple):
-    """What words say of states; candidate c has row `rows[c]`."""
+    """e(x) of candidates, one row each: candidate c has row `rows[c]`."""
 
     values: Floats
     rows: Int64s
@@ -90,7 +90,7 @@ def _n_states(x: int, lattice: Lattice, states: Int64s) -> int:
 
 @part
 def _begin(row: Floats, x: int, lattice: Lattice, states: Int64s, edge: Floats) -> None:
-    """What the edge of a sentence says of the states of a type."""
+    """The weights of the states of a type at the edge of a sentence."""
     at = 0
     for c in range(lattice.starts[x], lattice.starts[x + 1]):
         for z in range(states[lattice.tags[c]], states[lattice.tags[c] + 1]):
@@ -124,12 +124,12 @@ def _meet(row: Floats, x: int, lattice: Lattice, states: Int64s, emissions: Emis
     starts, tags, values, rows = lattice.starts, lattice.tags, emissions.values, emissions.rows
     mass, at = 0.0, 0
     for c in range(starts[x], starts[x + 1]):
-        width, says = states[tags[c] + 1] - states[tags[c]], values[rows[c]]
+        width, emitted = states[tags[c] + 1] - states[tags[c]], values[rows[c]]
         for j in range(width):
-            row[at + j] *= says[j]
+            row[at + j] *= emitted[j]
             mass += row[at + j]
         at += width
-    if mass <= 0.0:  # nothing leads here: begin anew with what the word alone says
+    if mass <= 0.0:  # nothing leads here: begin anew with the emissions of the word alone
         at = 0
         for c in range(starts[x], starts[x + 1]):
             for j in range(states[tags[c] + 1] - states[tags[c]]):
@@ -149,11 +149,11 @@ def _unigrams(
     starts, tags, beta = lattice.starts, lattice.tags, room.beta
     mass, at = 0.0, 0
     for c in range(starts[x], starts[x + 1]):
-        width, says = states[tags[c] + 1] - states[tags[c]], emissions.values[emissions.rows[c]]
+        width, emitted = states[tags[c] + 1] - states[tags[c]], emissions.values[emissions.rows[c]]
         mu = 0.0
         for j in range(width):
             mu += row[at + j] * beta[at + j]
-            room.weighted[at + j] = says[j] * beta[at + j]
+            room.weighted[at + j] = emitted[j] * beta[at + j]
         found[c - starts[x]] = mu
         mass += mu
         at += width

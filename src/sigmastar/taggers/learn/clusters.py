@@ -58,7 +58,7 @@ def sampled_clusters(space: TokenSpace, tokens: Int64s, n: int, rng: np.random.G
 
 @dataclass(frozen=True, eq=False)
 class TokenSpace:
-    """Where tokens stand: one row of each table side by side, `rows` says which."""
+    """Where tokens stand: row `rows[k][i]` of table k, side by side, for token i."""
 
     tables: tuple[Floats, ...]  # of pairs of word and tag, of classes of pasts, of classes of futures
     rows: tuple[Int64s, ...]

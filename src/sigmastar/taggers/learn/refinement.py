@@ -72,7 +72,7 @@ class RefinedCounts:
 
 
 def count_states(corpus: TaggedCorpus, states: Int64s, state_of: Int64s) -> RefinedCounts:
-    """Counts when every token has a state, told by its place among the states of its tag."""
+    """Counts when every token has a state, by its place among the states of its tag."""
     z, edge = states[corpus.tags] + state_of, int(states[-1])
     firsts, lasts = corpus.sentences.offsets[:-1], corpus.sentences.offsets[1:] - 1
     before = np.append(edge, z[:-1])

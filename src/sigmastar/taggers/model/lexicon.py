@@ -1,4 +1,4 @@
-"""What a word alone says of its tag.
+"""The lexicon: the distribution of tags by the word alone.
 
     p(t | x) = (count(x, t) + s p'(t | x)) / (count(x) + s)
 
@@ -35,7 +35,7 @@ class TagLexicon:
     features: tuple[str, ...]
     weights: Floats  # features + 1 (the constant) x tags
     classes: tuple[str, ...]
-    guessed: Floats  # what looks say of each known word, words x tags
+    guessed: Floats  # p'(t | x) of each known word, words x tags
     class_of: Int32s  # of each known word
     shrinkage: float
     least: float  # candidates below this probability are dropped

@@ -4,7 +4,7 @@
     p(x | z) prop. to p(t | x) / p(t) r(x, z)
 
 with t the tag of z and r(x, z) = p(z | x, t) / p(z | t). One state per tag is a bigram tagger; with the tag
-before as the state it is a trigram tagger. What words say of states goes by word and tag, where both were
+before as the state it is a trigram tagger. Ratios of states go by word and tag, where both were
 met together, else by the class of the word and the tag, else nothing (r = 1).
 """
 

@@ -138,10 +138,10 @@ class Tagger:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Tagger:
         lexicon, members = TagLexicon.from_parts(arrays, header["lexicon"]), []
-        for number, said in enumerate(header["members"]):
+        for number, described in enumerate(header["members"]):
             prefix = f"{number}."
             own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-            members.append(KINDS[said["kind"]].from_parts(own, said, lexicon))
+            members.append(KINDS[described["kind"]].from_parts(own, described, lexicon))
         weights, decoding = tuple(map(float, header["weights"])), header["decoding"]
         if not members or len(members) != len(weights) or decoding not in DECODINGS:
             raise ValueError("members and weights of the tagger do not fit each other")

@@ -67,7 +67,7 @@ class WeightedTagger:
         return np.repeat(mass, np.diff(lattice.starts))
 
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
-        """Clipped marginals; where the normalizer is not positive, what words alone say."""
+        """Clipped marginals; where the normalizer is not positive, the chances of tags by the word alone."""
         raw = self.raw_marginals(lexicon, sentences, lattice)
         bad = np.isnan(raw.logs)
         sentence_of = np.repeat(np.arange(len(bad)), np.diff(lattice.offsets))
