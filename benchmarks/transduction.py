@@ -1,7 +1,7 @@
 """Do transducers that combine n-grams and spectral models transcribe better than the best joint n-gram?
 
 The rival is the joint Kneser-Ney n-gram with the inventory of units, the dislike of long units and the
-order that do best on a thousand inputs of the development set, a corpus at a time. All others learn from
+order that do best on a thousand inputs of the development set, one corpus at a time. All others learn from
 the train set alone and choose on a held-out part of it. Every model is asked for the test set once.
 """
 
@@ -16,17 +16,18 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.automata.counts.ngram_smoothing import kneser_ney
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar import SpectralTransducer, StringPairs, Strings
 from sigmastar.core.intervals import mcnemar
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.tables import read_transductions
+from sigmastar.transducers import (
+    EnsembleSpec,
+    Transducer,
+    learn_transducer,
+    read_transductions,
+    transduction_scores,
+)
 from sigmastar.transducers.data.units import SHAPES
-from sigmastar.transducers.learn.alignment import learn_aligner
-from sigmastar.transducers.learn.combined import ORDERS, SINGLE, Panel, learn_transducer
-from sigmastar.transducers.metrics import TransductionScores, transduction_scores
-from sigmastar.transducers.model.transducer import Reading, Transducer
+from sigmastar.transducers.learn.combined import ORDERS, SINGLE, TransducerFit
+from sigmastar.transducers.metrics import TransductionScores, best_outputs
 
 CORPORA = {"French": "g2p2021-fre", "Hungarian": "g2p2021-hun", "CMUdict": "cmudict"}
 RIVALS = ((SHAPES, 0.1), (SHAPES, 0.02), (SINGLE, 1.0), ((*SHAPES, (0, 1)), 0.02))
@@ -68,11 +69,9 @@ def best_ngram(corpus: Corpus) -> tuple[Transducer, Row]:
     places = np.sort(np.random.default_rng(0).permutation(len(corpus.dev))[:N_CHOICE])
     dev = corpus.dev.select(places)
     for shapes, long_units in FEW_RIVALS if is_large else RIVALS:
-        aligner = learn_aligner(corpus.train, shapes, long_units=long_units).aligner
-        strings = aligner.align(corpus.train).best()
         for order in FEW_ORDERS if is_large else ORDERS:
-            model = learn_ngram(strings, order, kneser_ney)
-            found = Transducer((Reading(aligner, {"ngram": model}),), (), np.ones(1))
+            settings = {"order": order, "shapes": shapes, "long_units": long_units}
+            found = SpectralTransducer("ngram", **settings).fit(corpus.train).model_
             error = _judged(found, dev)[0].word_error_rate.value
             if best is None or error < best[0]:
                 said = {"order": order, "units": " ".join(f"{p}-{q}" for p, q in shapes), "long": long_units}
@@ -86,9 +85,9 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
     rival, chosen = best_ngram(corpus)
     theirs, row = _row("best n-gram", rival, corpus)
     yield {**row, **chosen}
-    panels = {"combined": Panel(), "n-grams combined": Panel(kinds=("ngram",), outputs=False)}
-    for name in settings.chosen(tuple(panels)):
-        fit, timing = timed(partial(learn_transducer, corpus.train, panels[name], settings.rng(0)))
+    learners = {"combined": _default, "n-grams combined": _ngrams}
+    for name in settings.chosen(tuple(learners)):
+        fit, timing = timed(partial(learners[name], corpus.train, settings.seed))
         ours, row = _row(name, fit.transducer, corpus)
         paired = mcnemar(~ours.wrong, ~theirs.wrong)
         yield {
@@ -101,6 +100,16 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
             "cpu_seconds": timing.cpu_seconds,
             "weights": dict(zip(fit.transducer.names, fit.transducer.weights.round(3).tolist(), strict=True)),
         }
+
+
+def _default(pairs: StringPairs, seed: int) -> TransducerFit:
+    """The estimator as it is shipped."""
+    return SpectralTransducer(random_state=seed).fit(pairs).fit_
+
+
+def _ngrams(pairs: StringPairs, seed: int) -> TransducerFit:
+    """The n-grams of both inventories without other models."""
+    return learn_transducer(pairs, EnsembleSpec(kinds=("ngram",), outputs=False), np.random.default_rng(seed))
 
 
 def _row(name: str, transducer: Transducer, corpus: Corpus) -> tuple[TransductionScores, Row]:
@@ -119,13 +128,12 @@ def _row(name: str, transducer: Transducer, corpus: Corpus) -> tuple[Transductio
 
 
 def _judged(transducer: Transducer, pairs: StringPairs) -> tuple[TransductionScores, float]:
-    """Error rates, and milliseconds an input."""
+    """Error rates, and milliseconds per input."""
     references = pairs.references()
     inputs = Strings.of(list(references))
     transducer.predict(inputs.select(np.arange(min(len(inputs), 20))))  # compiles
     rankings, timing = timed(partial(transducer.predict, inputs))
-    found = [ranking[0][0] if ranking else () for ranking in rankings]
-    scores = transduction_scores(found, list(references.values()), np.random.default_rng(0))
+    scores = transduction_scores(best_outputs(rankings), list(references.values()), np.random.default_rng(0))
     return scores, 1000 * timing.seconds / len(inputs)
 
 

@@ -8,8 +8,7 @@ import time
 import numpy as np
 
 from sigmastar import SpectralTransducer
-from sigmastar.transducers.draw import draw_alignment
-from sigmastar.transducers.model.generators import make_transducer
+from sigmastar.transducers import draw_alignment, make_transducer
 
 rng = np.random.default_rng(0)
 truth = make_transducer(6, "aeklrst", "AEKLRST", rng, n_units=9, density=0.04, stop=0.15)

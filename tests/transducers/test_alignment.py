@@ -106,3 +106,25 @@ def test_a_repeated_alignment_is_found():
 def test_shapes_that_are_none_are_refused(shapes):
     with pytest.raises(ValueError, match="shapes"):
         learn_aligner(StringPairs.of([("a", "X")]), shapes)
+
+
+@pytest.mark.parametrize("length", [150, 1500])
+def test_long_pairs_over_small_alphabets_are_aligned(length):
+    """Forward sums of some hundred symbols leave the range of floating-point numbers."""
+    rng = np.random.default_rng(1)
+    strands = ["".join(rng.choice(list("ACGT"), length)) for _ in range(3)]
+    pairs = StringPairs.of([(strand, strand.translate(str.maketrans("ACGT", "TGCA"))) for strand in strands])
+    fit = learn_aligner(pairs)
+    best = fit.aligner.align(pairs)
+    assert best.unaligned.tolist() == []
+    assert set(best.best()[0]) == {(("A",), ("T",)), (("C",), ("G",)), (("G",), ("C",)), (("T",), ("A",))}
+    assert np.isfinite(fit.log_likelihoods).all()
+    assert np.diff(fit.log_likelihoods)[-1] > -1e-6
+
+
+def test_sums_of_long_pairs_are_products():
+    """With units of one shape a pair has one alignment, whatever its length."""
+    units = Units.of([(("a",), ("X",)), (("b",), ("Y",))])
+    aligner = Aligner(units, np.array([0.25, 0.75]))
+    logs = aligner.log_probability(StringPairs.of([("ab" * 2000, "XY" * 2000)]))
+    assert logs[0] == pytest.approx(2000 * (np.log(0.25) + np.log(0.75)), rel=1e-12)

@@ -20,8 +20,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [f"{''.join(x)}\t{' '.join(y)}\n" for x, y in drawn]
     (folder / "train.tsv").write_text("".join(lines[:250]))
     (folder / "new.tsv").write_text("".join(lines[250:400]))
-    for method in ("combined", "ngram", "spectral"):
-        succeed("learn", "transducer", folder / "train.tsv", "--method", method, "-o", folder / method, "-q")
+    for method, words in (("combined", ()), ("ngram", ()), ("spectral", ("--states", "3"))):
+        call = (folder / "train.tsv", "--method", method, *words, "-o", folder / method, "-q")
+        succeed("learn", "transducer", *call)
     return folder
 
 
@@ -44,9 +45,9 @@ def test_predict_in_json_and_backwards(folder: Path) -> None:
     printed = succeed("predict", folder / "ngram", folder / "new.tsv", "--json").splitlines()
     assert set(json.loads(printed[0])) == {"input", "outputs"}
     back = folder / "back.txt"
-    back.write_text("X Y\nZ\n")
+    back.write_text("Z Y\nZ\n")
     lines = succeed("predict", folder / "combined", back, "--inverse").splitlines()
-    assert [line.split("\t")[0] for line in lines] == ["X Y", "Z"]
+    assert [line.split("\t")[0] for line in lines] == ["Z Y", "Z"]
     assert all(set(line.split("\t")[1]) <= set("abc") for line in lines)
 
 
@@ -66,7 +67,10 @@ def test_show_draws_alignments(folder: Path) -> None:
     some.write_text((folder / "new.tsv").read_text().splitlines()[0] + "\n")
     assert " | " in succeed("show", folder / "combined", "--pairs", some)
     assert "<svg" in succeed("show", folder / "combined", "--html", "--pairs", some)
-    assert figures("show", folder / "spectral")["family"] == "weighted-transducer"
+    told = figures("show", folder / "spectral")
+    assert told["family"] == "weighted-transducer"
+    assert isinstance(told["units"], int)
+    assert set(figures("show", folder / "combined")["weights"]) >= {"1.ngram"}
 
 
 def test_bad_calls_are_told(folder: Path) -> None:
@@ -79,6 +83,7 @@ def test_bad_calls_are_told(folder: Path) -> None:
     assert "bad.tsv:2:" in fail("evaluate", folder / "ngram", bad)
     assert "does not exist" in fail("learn", "transducer", bad, "-o", folder / "no" / "x")
     assert "aligner" in fail("show", folder / "spectral", "--pairs", folder / "new.tsv")
+    assert "aligner" in fail("show", folder / "spectral", "--html")
     for words in (("--units", "x"), ("--units", "0-0"), ("--method", "ngram", "--states", "3")):
         assert invoke("learn", "transducer", bad, "-o", folder / "x", *words).exit_code == 2
 
@@ -87,6 +92,42 @@ def test_learn_says_what_it_did(folder: Path) -> None:
     found = figures(
         "learn", "transducer", folder / "train.tsv", "--method", "ngram", "-o", folder / "again", "-q"
     )
-    assert found["settings"]["input"] == "chars"
+    assert found["layout"] == {"input": "chars", "output": "tokens"}
     assert found["order"] in range(3, 9)
-    assert (folder / "again").read_bytes()[:8] == (folder / "ngram").read_bytes()[:8]
+    assert (folder / "again").read_bytes() == (folder / "ngram").read_bytes()
+
+
+def test_symbols_of_sides_have_options_of_their_own(folder: Path) -> None:
+    file, model = folder / "letters.tsv", folder / "letters"
+    file.write_text("x y\tXY\ny x\tYX\nx x y\tXXY\n")
+    sides = ("--input-symbols", "tokens", "--output-symbols", "chars")
+    succeed("learn", "transducer", file, *sides, "--method", "ngram", "--output", model, "-q")
+    assert succeed("predict", model, file).splitlines()[0].split("\t")[:2] == ["x y", "XY"]
+    told = fail("learn", "transducer", file, "--output", "tokens", status=2)
+    assert "--output-symbols tokens" in told
+
+
+def test_unknown_input_symbols_are_told(folder: Path) -> None:
+    strange = folder / "strange.txt"
+    strange.write_text("zzz\nab\n")
+    assert "'z'" in fail("predict", folder / "ngram", strange)
+    result = invoke("predict", folder / "ngram", strange, "--unknown", "skip")
+    assert result.exit_code == 0
+    assert "'z': they are passed over" in result.stderr
+    first, second = result.stdout.splitlines()
+    assert first == "zzz\t\t0"
+    assert float(second.split("\t")[2]) > 0.0
+    pairs = folder / "strange.tsv"
+    pairs.write_text("zzz\tX\n")
+    assert figures("evaluate", folder / "spectral", pairs, "-q")["word_error_rate"] == 1.0
+
+
+@pytest.mark.parametrize("words", [("predict", "--tags"), ("show", "--dot"), ("evaluate", "--gold-tags")])
+def test_options_of_other_families_are_refused(folder: Path, words: tuple[str, str]) -> None:
+    assert "No such option" in fail(words[0], folder / "ngram", folder / "new.tsv", words[1], status=2)
+
+
+def test_completion_that_is_too_large_is_refused_at_once(folder: Path) -> None:
+    told = fail("learn", "transducer", folder / "train.tsv", "--method", "completion", "-o", folder / "x")
+    assert "too many" in told
+    assert "1-1" in told

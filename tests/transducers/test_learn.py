@@ -1,4 +1,4 @@
-"""Learners of transducers: panels, completion without an aligner, plain operators."""
+"""Learners of transducers: ensembles, completion without an aligner, plain operators."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.recover import factorize_blocks, recover
 from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.learn.combined import NGRAM, Panel, learn_transducer
+from sigmastar.transducers.learn.combined import NGRAM, EnsembleSpec, learn_transducer
 from sigmastar.transducers.learn.completion import PairHankel, all_units, learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer
-from sigmastar.transducers.model.decoding import TransducerDecoder
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
@@ -84,9 +83,10 @@ def test_completion_is_nearer_to_the_truth_than_counting(truth):
 
 
 def test_completion_over_too_many_units_is_refused():
+    """Before they are enumerated: these would be 10^18 cells."""
     pairs = StringPairs.of([("abcdefghijklmnopq", "ABCDEFGHIJKLMNOPQ")])
-    with pytest.raises(InputError, match="too many"):
-        learn_completion_transducer(pairs, np.random.default_rng(0))
+    with pytest.raises(InputError, match=r"88740 units needs \d+ x \d+ cells: too many"):
+        learn_completion_transducer(pairs, np.random.default_rng(0), shapes=((1, 1), (1, 0), (2, 2), (2, 1)))
 
 
 def test_all_units_are_all_of_them():
@@ -115,7 +115,7 @@ def test_an_ngram_learns_to_spell(spelling):
 
 def test_a_combination_learns_to_spell(spelling):
     kept, fresh = spelling.split(0.2, np.random.default_rng(1))
-    fit = learn_transducer(kept, replace(Panel(), order=4), np.random.default_rng(0))
+    fit = learn_transducer(kept, replace(EnsembleSpec(), order=4), np.random.default_rng(0))
     assert (fit.transducer.weights >= 0).all()
     assert fit.held_out_error is not None
     assert errors(fit.transducer.predict(fresh.inputs), fresh) < 0.05
@@ -123,9 +123,9 @@ def test_a_combination_learns_to_spell(spelling):
 
 def test_operators_learn_to_spell(spelling):
     kept, fresh = spelling.split(0.2, np.random.default_rng(1))
-    decoder = TransducerDecoder(learn_spectral_transducer(kept, np.random.default_rng(0)))
-    assert errors(decoder.predict(fresh.inputs), fresh) < 0.3
-    assert errors(decoder.predict(fresh.inputs, method="mbr"), fresh) < 0.3
+    model = learn_spectral_transducer(kept, np.random.default_rng(0))
+    assert errors(model.predict(fresh.inputs), fresh) < 0.3
+    assert errors(model.predict(fresh.inputs, method="mbr"), fresh) < 0.3
 
 
 def errors(rankings: list, pairs: StringPairs) -> float:
@@ -135,8 +135,8 @@ def errors(rankings: list, pairs: StringPairs) -> float:
 
 def test_the_same_seed_learns_the_same(spelling):
     some = spelling.select(np.arange(80))
-    panel = replace(Panel(), order=3)
-    first, second = (learn_transducer(some, panel, np.random.default_rng(3)) for _ in range(2))
+    spec = replace(EnsembleSpec(), order=3)
+    first, second = (learn_transducer(some, spec, np.random.default_rng(3)) for _ in range(2))
     assert first.transducer.weights.tolist() == second.transducer.weights.tolist()
     assert first.transducer.predict(some.inputs) == second.transducer.predict(some.inputs)
 

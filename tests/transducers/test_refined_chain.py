@@ -15,7 +15,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.transducers.learn.refined_chain import Refinement, learn_refined
-from sigmastar.transducers.model.refined_chain import RefinedChain, flat_with_edges
+from sigmastar.transducers.model.refined_chain import RefinedChain
 
 QUICK = Refinement(n_substates=3, per_state=20, n_dimensions=4, n_classes=50, min_count=5, n_iterations=2)
 
@@ -35,7 +35,7 @@ def move(chain: RefinedChain, a: int, z: int, b: int, w: int) -> float:
     pair = np.flatnonzero(chain.pair_keys == a * width + b)
     if len(pair):
         return chain.blocks[chain.block_starts[pair[0]] + z * sizes[b] + w]
-    bigram = chain.bigram.probabilities(chain._after[[a]], np.array([b], dtype=np.int32))[0]
+    bigram = chain.bigram.probabilities(chain.after_symbol[[a]], np.array([b], dtype=np.int32))[0]
     return chain.spare[chain.firsts[a] + z] * bigram * chain.shares[chain.firsts[b] + w]
 
 
@@ -57,8 +57,7 @@ def test_what_comes_next_sums_to_one(chain):
 
 
 def test_expected_counts_add_up_to_the_moves_made(strings, chain):
-    symbols, ends = flat_with_edges(strings)
-    counts, log = chain.expected(symbols, ends, chain.pairs_of(symbols))
+    counts, log = chain.expected(chain.text(strings))
     assert counts.sum() == pytest.approx(strings.n_gaps)
     assert log == pytest.approx(chain.log_probability(strings).sum())
 

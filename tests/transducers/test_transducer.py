@@ -1,4 +1,4 @@
-"""Transducers of joint n-grams and of panels: exact sums, beams against enumeration, files, directions."""
+"""Transducers of joint n-grams and of ensembles: exact sums, beams against enumeration, files, directions."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from oracles_transducer import alignments, readings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.learn.combined import NGRAM, Panel, learn_transducer
-from sigmastar.transducers.learn.log_linear_weights import fit_weights
+from sigmastar.transducers.learn.combined import NGRAM, EnsembleSpec, learn_transducer
 from sigmastar.transducers.model.generators import make_transducer
-from sigmastar.transducers.model.transducer import Transducer
+from sigmastar.transducers.model.transducer import Transducer, UnitModels
 
 SHAPES = ((1, 1), (1, 0), (0, 1), (2, 1))
 
@@ -31,13 +30,13 @@ def pairs() -> StringPairs:
 
 @pytest.fixture(scope="module")
 def ngram(pairs) -> Transducer:
-    panel = replace(NGRAM, inventories=(SHAPES,), order=3)
-    return learn_transducer(pairs, panel, np.random.default_rng(0)).transducer
+    spec = replace(NGRAM, inventories=(SHAPES,), order=3)
+    return learn_transducer(pairs, spec, np.random.default_rng(0)).transducer
 
 
 @pytest.fixture(scope="module")
 def combined(pairs) -> Transducer:
-    return learn_transducer(pairs, replace(Panel(), order=3), np.random.default_rng(0)).transducer
+    return learn_transducer(pairs, replace(EnsembleSpec(), order=3), np.random.default_rng(0)).transducer
 
 
 @settings(max_examples=25)
@@ -127,13 +126,38 @@ def test_no_input_is_no_output(combined):
     assert combined.predict(Strings.of([])) == []
 
 
-def test_the_model_that_tells_right_from_wrong_gets_the_weight(rng):
-    owner = np.repeat(np.arange(200), 4)
-    right = np.tile([True, False, False, False], 200)
-    good, noise = rng.standard_normal(800) + 2.0 * right, rng.standard_normal(800)
-    weights = fit_weights(np.stack([good, noise], axis=1), owner, right)
-    assert weights[0] > 1.0 > 0.3 > abs(weights[1])
-    assert fit_weights(np.ones((2, 2)), np.zeros(2, dtype=np.int64), np.array([False, False])).tolist() == [
-        0.5,
-        0.5,
-    ]
+def test_long_pairs_have_finite_probabilities():
+    """`ab` to `XY` again and again is nearly certain, so that a fixed scale per symbol overflows."""
+    pairs = StringPairs.of([("ab" * 10, "XY" * 10)] * 3)
+    model = learn_transducer(pairs, replace(NGRAM, order=3)).transducer
+    logs = model.log_probability(StringPairs.of([("ab" * n, "XY" * n) for n in (50, 100, 150, 1000)]))
+    assert np.isfinite(logs).all()
+    assert (logs < 0.0).all()
+    steps = np.diff(logs)
+    assert steps[1] == pytest.approx(steps[0], rel=1e-3)
+    assert steps[2] == pytest.approx(17 * steps[0], rel=1e-3)
+
+
+def test_inputs_without_a_known_symbol_have_no_output(combined, pairs):
+    unknown, partly, empty = combined.predict(Strings.of([["?", "!"], ["a", "?"], []]), 3)
+    assert unknown == []
+    assert partly
+    assert empty
+
+
+def test_files_of_before_keep_their_spectral_models(tmp_path, combined):
+    """Ensembles once held spectral models of units too."""
+    from sigmastar.automata.learn.fast import learn_fast
+
+    first = combined.inventories[0]
+    strings = first.aligner.align(combined.sample(200, np.random.default_rng(0))).best()
+    models = {**first.models, "spectral": learn_fast(strings, np.random.default_rng(0)).model}
+    old = replace(
+        combined,
+        inventories=(UnitModels(first.aligner, models), *combined.inventories[1:]),
+        weights=np.ones(len(combined.names) + 1),
+    )
+    save_model(old, tmp_path / "old")
+    again = load_model(tmp_path / "old")
+    assert "1.spectral" in again.names
+    assert again.predict(Strings.of(["ab"]), 3) == old.predict(Strings.of(["ab"]), 3)

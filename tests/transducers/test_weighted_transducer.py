@@ -16,7 +16,6 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.model.decoding import TransducerDecoder
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
@@ -119,15 +118,15 @@ def test_marginals_given_the_input_sum_over_outputs(seed, x):
         for unit in pi:
             wanted[i, model.units.alphabet.codes[unit]] += value / values.sum()
             i += len(unit[0])
-    (found,) = TransducerDecoder(model).marginals(Strings.of([x]))
+    (found,) = model.input_marginals(Strings.of([x]))
     for i, unit, value in zip(found.position.tolist(), found.unit.tolist(), found.value, strict=True):
         assert value == pytest.approx(wanted[i, unit], abs=1e-10)
 
 
 def test_a_unit_without_input_is_expected_as_often_as_it_is_drawn():
     model = make_transducer(2, "a", "XY", np.random.default_rng(4), shapes=((1, 1), (0, 1)), stop=0.4)
-    (found,) = TransducerDecoder(model).marginals(Strings.of(["a"]))
-    lengths = model.units.input_lengths[found.unit]
+    (found,) = model.input_marginals(Strings.of(["a"]))
+    lengths = model.units.arrays.input_lengths[found.unit]
     drawn = model.automaton.sample(60_000, np.random.default_rng(0))
     counts = [sum(not unit[0] for unit in pi) for pi in drawn if sum(map(len, (u[0] for u in pi))) == 1]
     assert found.value[lengths == 0].sum() == pytest.approx(np.mean(counts), rel=0.1)
@@ -139,7 +138,7 @@ def test_a_wide_beam_finds_the_best_output_and_its_share(seed, x):
     model = make_transducer(2, "ab", "XY", np.random.default_rng(seed), shapes=((1, 1), (1, 0)))
     outputs = ["".join(y) for n in range(len(x) + 1) for y in product("XY", repeat=n)]
     values = np.array([brute(model, x, y) for y in outputs])
-    (ranking,) = TransducerDecoder(model).predict(Strings.of([x]), n_best=100, beam=1000)
+    (ranking,) = model.predict(Strings.of([x]), n_best=100, beam=1000)
     found = {"".join(output): share for output, share in ranking}
     for output, value in zip(outputs, values / values.sum(), strict=True):
         assert found.get(output, 0.0) == pytest.approx(value, abs=1e-10)
@@ -148,11 +147,10 @@ def test_a_wide_beam_finds_the_best_output_and_its_share(seed, x):
 
 def test_least_risk_gives_an_output_even_where_alignments_disagree():
     model = make_transducer(3, "ab", "XY", np.random.default_rng(5))
-    decoder = TransducerDecoder(model)
-    least = decoder.predict(Strings.of(["abab", "b", "aza"]), method="mbr")
+    least = model.predict(Strings.of(["abab", "b", "aza"]), method="mbr")
     assert all(len(ranking) == 1 and 0.0 <= ranking[0][1] <= 1.0 for ranking in least)
     with pytest.raises(ValueError, match="beam"):
-        decoder.predict(Strings.of(["a"]), method="viterbi")
+        model.predict(Strings.of(["a"]), method="viterbi")
 
 
 def test_a_transducer_survives_its_file(tmp_path):
@@ -179,6 +177,6 @@ def test_operators_go_through_the_generic_core():
 
 def test_long_inputs_are_decoded():
     model = make_transducer(2, "ab", "XY", np.random.default_rng(0))
-    (ranking,) = TransducerDecoder(model).predict(Strings.of(["ab" * 300]), beam=3)
+    (ranking,) = model.predict(Strings.of(["ab" * 300]), beam=3)
     assert len(ranking[0][0]) <= 600
     assert 0.0 < ranking[0][1] < 1.0

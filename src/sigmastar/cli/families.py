@@ -18,8 +18,6 @@ HANDLERS: Mapping[str, str] = MappingProxyType(
         "dependency": "sigmastar.dependency.cli.use",
         "bilexical": "sigmastar.bilexical.cli.bilexical",
         "attachment": "sigmastar.bilexical.cli.attachment",
-        "transducer": "sigmastar.transducers.cli.use",
-        "weighted-transducer": "sigmastar.transducers.cli.use",
         "treebank": "sigmastar.treebanks.cli.use",
         "vectors": "sigmastar.bilexical.cli.word_vectors",
     }

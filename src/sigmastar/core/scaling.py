@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.core.arrays import Array
+from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.jit import part
 
 LARGEST_POWER = 1000
@@ -102,6 +102,28 @@ def add_scaled(target: Array, target_exponent: int, vector: Array, exponent: int
     for k in range(len(target)):
         target[k] = target[k] * kept + vector[k] * added
     return common
+
+
+@part
+def add_at(mantissas: Floats, exponents: Int64s, at: int, value: float, exponent: int) -> None:
+    """Add 2^exponent value to the number at a place; a zero there has no exponent of its own."""
+    if mantissas[at] == 0.0:
+        mantissas[at], exponents[at] = value, exponent
+    elif exponents[at] >= exponent:
+        mantissas[at] += value * power_of_two(exponent - exponents[at])
+    else:
+        mantissas[at] = mantissas[at] * power_of_two(exponents[at] - exponent) + value
+        exponents[at] = exponent
+
+
+@part
+def rescale_at(mantissas: Floats, exponents: Int64s, at: int) -> None:
+    """As `rescale`, of the one number at a place."""
+    size = abs(mantissas[at])
+    if size > 0.0 and (size < _SMALL or size > _LARGE):
+        power = exponent_of(size)
+        mantissas[at] = np.ldexp(mantissas[at], -power)
+        exponents[at] += power
 
 
 @part

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
 from sigmastar.core.demo import DemoResult, DemoRow, Progress
 from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.provenance import hash_strings
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.draw import draw_lattice
-from sigmastar.transducers.learn.combined import PANELS, learn_transducer
-from sigmastar.transducers.learn.spectral import learn_spectral_transducer
-from sigmastar.transducers.model.decoding import TransducerDecoder
+from sigmastar.transducers.estimator import SpectralTransducer
+from sigmastar.transducers.metrics import evaluate
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
@@ -62,26 +60,15 @@ def _spoken(pairs: StringPairs) -> StringPairs:
 
 
 def _learn(pairs: StringPairs, method: str, seed: int) -> Model:
-    rng = np.random.default_rng(seed)
-    if method in PANELS:
-        return learn_transducer(pairs, PANELS[method], rng).transducer
-    return learn_spectral_transducer(pairs, rng)
+    return SpectralTransducer(method=method, random_state=seed).fit(pairs).model_
 
 
 def _row(learner: str, model: Model, fresh: StringPairs, seconds: float | None) -> DemoRow:
-    references = fresh.references()
-    inputs = Strings.of(list(references))
-    decoder = model if isinstance(model, Transducer) else TransducerDecoder(model)
-    found = decoder.predict(inputs, 1)
-    wrong = [
-        not ranking or ranking[0][0] not in right
-        for ranking, right in zip(found, references.values(), strict=True)
-    ]
-    return DemoRow(FAMILY, learner, {MEASURE: float(np.mean(wrong))}, seconds)
+    scores = evaluate(model, fresh, np.random.default_rng(0))
+    return DemoRow(FAMILY, learner, {MEASURE: scores.word_error_rate.value}, seconds)
 
 
 def _section(rows: list[DemoRow], fresh: StringPairs, model: Model) -> Section:
-    assert isinstance(model, Transducer)
     chosen = int(np.argmin(np.abs(fresh.inputs.lengths - _SHORT)))
     aligned = model.align(fresh.select([chosen]), 8)
     alignments = list(zip(aligned.strings, aligned.posterior.tolist(), strict=True))

@@ -16,8 +16,20 @@ Units = Sequence[Any]
 
 
 def draw_alignment(units: Units) -> str:
-    """Input above output, a column a unit.
+    """Input above output, one column per unit.
 
+    Parameters
+    ----------
+    units : sequence
+        An alignment, as `SpectralTransducer.align` gives it.
+
+    Returns
+    -------
+    str
+        Two lines.
+
+    Examples
+    --------
     >>> print(draw_alignment([(("p", "h"), ("F",)), (("o",), ("OW",)), (("e",), ())]))
     p h | o  | e
     F   | OW | -
@@ -32,7 +44,18 @@ def draw_alignment(units: Units) -> str:
 
 
 def draw_lattice(alignments: Sequence[tuple[Units, float]]) -> str:
-    """Alignments of one pair with their shares: inputs run to the right, outputs down."""
+    """Alignments of one pair as paths: inputs run to the right, outputs down.
+
+    Parameters
+    ----------
+    alignments : sequence of pairs
+        Units of an alignment, and its share.
+
+    Returns
+    -------
+    str
+        SVG.
+    """
     if not alignments:
         raise ValueError("there is no alignment to draw")
     first = alignments[0][0]

@@ -3,162 +3,223 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Symbol
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import silent
 from sigmastar.transducers.data.string_pairs import Pair, StringPairs, require_pairs
 from sigmastar.transducers.data.units import SHAPES, Shape, Unit
 from sigmastar.transducers.learn.alignment import LONG_UNITS
-from sigmastar.transducers.learn.combined import PANELS, Panel, Progress, TransducerFit, learn_transducer
+from sigmastar.transducers.learn.combined import ENSEMBLES, TransducerFit, learn_transducer
 from sigmastar.transducers.learn.completion import learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer
-from sigmastar.transducers.model.aligner import AlignedPairs
-from sigmastar.transducers.model.decoding import TransducerDecoder
+from sigmastar.transducers.metrics import best_outputs
 from sigmastar.transducers.model.n_best import Ranking
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
-Array = NDArray[np.float64]
 Inputs = Iterable[Sequence[Symbol]] | Strings
 Pairs = Iterable[Pair] | StringPairs
 
-METHODS = (*PANELS, "spectral", "completion")
+METHODS = (*ENSEMBLES, "spectral", "completion")
 
 
-class SpectralTransducer(Estimator):
+class _Fitted(Estimator):
+    model_: Transducer | WeightedTransducer
+    fit_: TransducerFit
+
+
+@dataclass(eq=False, repr=False)
+class SpectralTransducer(_Fitted):
     """A transducer from pairs of strings.
-
-    method      "combined" (default): joint n-grams, spectral operators and spectral substates over two
-                inventories of alignment units, weighed on held-out inputs, the best; "ngram": a joint
-                Kneser-Ney n-gram alone; "spectral": operators of units, signed, as the tutorial has it;
-                "completion": without an aligner, by completing a Hankel matrix (small alphabets)
-    order       of n-grams, or "auto": for "ngram" by held-out inputs, for "combined" 8
-    n_states    for "spectral" and "completion": a number, or "auto"
-    shapes      how many symbols of either side a unit may hold, as pairs such as (1, 1) or (1, 0)
-    long_units  what the aligner multiplies units of more than two symbols by
-    n_threads   threads to work with; None: one a core
-    progress    a function that is told what is being done
 
     Pairs are (input, output), each a sequence of hashable symbols; an input may come with several outputs.
 
+    Parameters
+    ----------
+    method : str
+        "combined": joint n-grams and chains of substates from two views, over two inventories of alignment
+        units, with a spectral automaton of outputs, weighed on held-out inputs: the most accurate. "ngram": a
+        joint Kneser-Ney n-gram alone. "spectral": operators of units, recovered from aligned pairs, signed.
+        "completion": operators recovered from a completed Hankel matrix, without an aligner, for few symbols.
+    order : int or "auto"
+        Order of n-grams; "auto": by held-out inputs for "ngram", 8 for "combined".
+    n_states : int or "auto"
+        Number of states for "spectral" and "completion"; "auto": by held-out data.
+    shapes : sequence of pairs
+        Numbers of input and output symbols of alignment units, such as (1, 1) or (1, 0).
+    long_units : float
+        Factor by which the aligner multiplies units of more than two symbols.
+
+    Attributes
+    ----------
+    model_ : Transducer or WeightedTransducer
+        The latter for "spectral" and "completion".
+    fit_ : TransducerFit
+        Order, losses and error on held-out inputs, for "combined" and "ngram".
+
+    Examples
+    --------
     >>> pairs = [("ab", "AB"), ("ba", "BA"), ("aab", "AAB"), ("b", "B"), ("abb", "ABB"), ("a", "A")]
     >>> SpectralTransducer(method="ngram").fit(pairs * 3).predict(["bab"])
     [('B', 'A', 'B')]
     """
 
-    model_: Transducer | WeightedTransducer
-    fit_: TransducerFit
+    method: str = "combined"
+    order: int | str = "auto"
+    n_states: int | str = "auto"
+    shapes: Sequence[Shape] = SHAPES
+    long_units: float = LONG_UNITS
 
-    def __init__(
-        self,
-        method: str = "combined",
-        order: int | str = "auto",
-        n_states: int | str = "auto",
-        shapes: Sequence[Shape] = SHAPES,
-        long_units: float = LONG_UNITS,
-        random_state: RandomState = 0,
-        n_threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.method = method
-        self.order = order
-        self.n_states = n_states
-        self.shapes = shapes
-        self.long_units = long_units
-        self.random_state = random_state
-        self.n_threads = n_threads
-        self.progress = progress
+    def fit(self, X: Pairs, y: object = None) -> SpectralTransducer:
+        """Learn from pairs.
 
-    def fit(self, pairs: Pairs, y: object = None) -> SpectralTransducer:
-        """Learn from (input, output) pairs; with `y`, from inputs and their outputs."""
-        corpus = require_pairs(_as_pairs(pairs, y))
-        rng = as_generator(self.random_state)
-        with limited_threads(self.n_threads):
-            if self.method in PANELS:
-                fit = learn_transducer(corpus, self._panel(), rng, self.progress)
-                self._replace_fitted(model_=fit.transducer, fit_=fit)
+        Parameters
+        ----------
+        X : iterable of pairs, or of inputs
+            (input, output) pairs; with `y`, inputs alone.
+        y : iterable of outputs or None
+            One per input.
+
+        Returns
+        -------
+        SpectralTransducer
+            The estimator itself.
+        """
+        corpus = require_pairs(_as_pairs(X, y))
+        rng, progress = as_generator(self.random_state), self.progress or silent
+        n_states = positive_or_auto(self.n_states, "n_states")
+        shapes = tuple((int(p), int(q)) for p, q in self.shapes)
+        fit: TransducerFit | None = None
+        model: Transducer | WeightedTransducer
+        with self._working():
+            if self.method in ENSEMBLES:
+                spec = ENSEMBLES[self.method]
+                order = positive_or_auto(self.order, "order") or spec.order
+                inventories = (shapes, *spec.inventories[1:])
+                spec = replace(spec, inventories=inventories, order=order, long_units=self.long_units)
+                fit = learn_transducer(corpus, spec, rng, progress)
+                model = fit.transducer
+            elif self.method == "spectral":
+                progress("aligning and recovering operators", 0.0)
+                model = learn_spectral_transducer(corpus, rng, n_states, shapes, self.long_units)
+            elif self.method == "completion":
+                found = learn_completion_transducer(corpus, rng, n_states, shapes, progress=progress)
+                model = found.transducer
             else:
-                self._replace_fitted(model_=self._weighted(corpus, rng))
+                raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
+        self._replace_fitted(model_=model, fit_=fit)
         return self
 
-    def predict(self, inputs: Inputs) -> list[tuple[Symbol, ...]]:
-        """The best output of each input; empty where there is none."""
-        return [ranking[0][0] if ranking else () for ranking in self.predict_nbest(inputs, 1)]
+    def predict(self, X: Inputs) -> list[tuple[Symbol, ...]]:
+        """The best output of each input.
 
-    def predict_nbest(self, inputs: Inputs, n_best: int = 10, inverse: bool = False) -> list[Ranking]:
-        """The best outputs of each input with their shares; `inverse`: inputs for outputs."""
+        Parameters
+        ----------
+        X : iterable of inputs
+            Symbols that were not learned from are passed over.
+
+        Returns
+        -------
+        list of tuples
+            Empty where there is no output.
+        """
+        return best_outputs(self.predict_nbest(X, 1))
+
+    def predict_nbest(self, X: Inputs, n_best: int = 10, inverse: bool = False) -> list[Ranking]:
+        """The best outputs of each input with their shares.
+
+        Parameters
+        ----------
+        X : iterable of inputs
+            Or of outputs, with `inverse`.
+        n_best : int
+            Number of outputs per input, at most.
+        inverse : bool
+            Whether inputs are asked for, given outputs.
+
+        Returns
+        -------
+        list of lists of pairs
+            Outputs and shares, best first; no pair where there is no output.
+        """
         self.check_fitted()
         model = self.model_.inverse() if inverse else self.model_
-        strings = _as_strings(inputs)
-        with limited_threads(self.n_threads):
-            return best_outputs(model, strings, positive(n_best, "n_best"))
+        strings = _as_strings(X)
+        with self._working():
+            return model.predict(strings, positive(n_best, "n_best"))
 
     def predict_inputs(self, outputs: Inputs) -> list[tuple[Symbol, ...]]:
         """The other direction: the best input for each output."""
-        return [ranking[0][0] if ranking else () for ranking in self.predict_nbest(outputs, 1, inverse=True)]
+        return best_outputs(self.predict_nbest(outputs, 1, inverse=True))
 
-    def score_samples(self, pairs: Pairs, y: object = None) -> Array:
-        """log of the sum over alignments of each pair; -inf where it is not positive."""
+    def score_samples(self, X: Pairs, y: object = None) -> Floats:
+        """The logarithm of the sum over alignments of each pair.
+
+        Parameters
+        ----------
+        X, y : as of `fit`
+            Pairs, or inputs and outputs.
+
+        Returns
+        -------
+        array
+            -inf where the sum is not positive.
+        """
         self.check_fitted()
-        return self.model_.log_probability(_as_pairs(pairs, y))
+        return self.model_.log_probability(_as_pairs(X, y))
 
-    def score(self, pairs: Pairs, y: object = None) -> float:
-        """The share of inputs whose best output is among those given for it."""
-        references = require_pairs(_as_pairs(pairs, y), "score").references()
+    def score(self, X: Pairs, y: object = None) -> float:
+        """The share of inputs whose best output is among those given for it.
+
+        Parameters
+        ----------
+        X, y : as of `fit`
+            Pairs, or inputs and outputs.
+
+        Returns
+        -------
+        float
+            1 minus the word error rate.
+        """
+        self.check_fitted()
+        references = require_pairs(_as_pairs(X, y), "score").references()
         found = self.predict(list(references))
         return float(np.mean([best in right for best, right in zip(found, references.values(), strict=True)]))
 
-    def align(self, pairs: Pairs) -> list[tuple[Unit, ...]]:
+    def align(self, X: Pairs, y: object = None) -> list[tuple[Unit, ...]]:
         """The best alignment of each pair as a sequence of units; empty where there is none."""
         self.check_fitted()
-        if not isinstance(self.model_, Transducer):
-            raise InputError("a transducer without an aligner has no best alignment; see model_.marginals")
-        corpus = _as_pairs(pairs, None)
-        return alignments(self.model_.align(corpus))
+        return self.model_.align(_as_pairs(X, y)).by_pair()
 
     def sample(
-        self, n_pairs: int = 1, random_state: RandomState = None, max_length: int = 1000
+        self, n_samples: int = 1, random_state: RandomState = None, max_length: int = 1000
     ) -> list[tuple[tuple[Symbol, ...], tuple[Symbol, ...]]]:
-        """Draw pairs; without `random_state` the estimator's own is used, so that calls repeat."""
+        """Draw pairs.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of pairs.
+        random_state : int, Generator or None
+            None: that of the estimator, so that calls repeat.
+        max_length : int
+            Number of units per pair, at most.
+
+        Returns
+        -------
+        list of pairs
+            Inputs and outputs as tuples of symbols.
+        """
         self.check_fitted()
         rng = as_generator(self.random_state if random_state is None else random_state)
-        return list(self.model_.sample(n_pairs, rng, max_length))
-
-    def _panel(self) -> Panel:
-        panel, shapes = PANELS[self.method], tuple((int(p), int(q)) for p, q in self.shapes)
-        order = positive_or_auto(self.order, "order") or panel.order
-        inventories = (shapes, *panel.inventories[1:])
-        return replace(panel, inventories=inventories, order=order, long_units=self.long_units)
-
-    def _weighted(self, corpus: StringPairs, rng: np.random.Generator) -> WeightedTransducer:
-        n_states = positive_or_auto(self.n_states, "n_states")
-        if self.method == "spectral":
-            return learn_spectral_transducer(corpus, rng, n_states, self.shapes, self.long_units)
-        if self.method == "completion":
-            return learn_completion_transducer(corpus, rng, n_states, self.shapes).transducer
-        raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
-
-
-def best_outputs(model: Transducer | WeightedTransducer, inputs: Strings, n_best: int) -> list[Ranking]:
-    """The best outputs of each input under a transducer of either kind."""
-    if isinstance(model, Transducer):
-        return model.predict(inputs, n_best)
-    return TransducerDecoder(model).predict(inputs, n_best)
-
-
-def alignments(aligned: AlignedPairs) -> list[tuple[Unit, ...]]:
-    """A sequence of units for each pair, in the order of the pairs."""
-    found: list[tuple[Unit, ...]] = [()] * aligned.n_pairs
-    for at, pair in enumerate(aligned.pair.tolist()):
-        found[pair] = found[pair] or aligned.strings[at]  # type: ignore[assignment]
-    return found
+        return list(self.model_.sample(n_samples, rng, max_length))
 
 
 def _as_strings(inputs: Inputs) -> Strings:

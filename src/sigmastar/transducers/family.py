@@ -4,35 +4,44 @@ from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
 
-COMMANDS = {
-    "evaluate": "sigmastar.automata.cli.evaluate:command",
-    "score": "sigmastar.automata.cli.score:command",
-    "predict": "sigmastar.automata.cli.predict:command",
-    "sample": "sigmastar.automata.cli.sample:command",
-    "show": "sigmastar.automata.cli.show:command",
-    "convert": "sigmastar.automata.cli.convert:command",
-}
+HERE = "sigmastar.transducers"
+COMMANDS = {name: f"{HERE}.cli:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
 
 FAMILY = Family(
     name="transducers",
     summary="Transducers: strings to strings.",
     kinds={
-        "transducer": Kind("sigmastar.transducers.model.transducer:Transducer", COMMANDS),
-        "weighted-transducer": Kind(
-            "sigmastar.transducers.model.weighted_transducer:WeightedTransducer", COMMANDS
-        ),
+        "transducer": Kind(f"{HERE}.model.transducer:Transducer", COMMANDS),
+        "weighted-transducer": Kind(f"{HERE}.model.weighted_transducer:WeightedTransducer", COMMANDS),
     },
-    estimators={
-        "SpectralTransducer": "sigmastar.transducers.estimator:SpectralTransducer",
-    },
+    estimators={"SpectralTransducer": f"{HERE}.estimator:SpectralTransducer"},
     exports={
-        "StringPairs": "sigmastar.transducers.data.string_pairs:StringPairs",
-        "WeightedTransducer": "sigmastar.transducers.model.weighted_transducer:WeightedTransducer",
+        "StringPairs": f"{HERE}.data.string_pairs:StringPairs",
+        "WeightedTransducer": f"{HERE}.model.weighted_transducer:WeightedTransducer",
     },
-    learn={
-        "transducer": Command(
-            "sigmastar.transducers.cli.learn:command", "Strings to strings, from pairs of them."
-        ),
+    names={
+        "Aligner": f"{HERE}.model.aligner:Aligner",
+        "EnsembleSpec": f"{HERE}.learn.combined:EnsembleSpec",
+        "Transducer": f"{HERE}.model.transducer:Transducer",
+        "UnitModels": f"{HERE}.model.transducer:UnitModels",
+        "Units": f"{HERE}.data.units:Units",
+        "draw_alignment": f"{HERE}.draw:draw_alignment",
+        "draw_lattice": f"{HERE}.draw:draw_lattice",
+        "edit_distance": f"{HERE}.metrics:edit_distance",
+        "evaluate": f"{HERE}.metrics:evaluate",
+        "learn_aligner": f"{HERE}.learn.alignment:learn_aligner",
+        "learn_transducer": f"{HERE}.learn.combined:learn_transducer",
+        "make_transducer": f"{HERE}.model.generators:make_transducer",
+        "read_inputs": f"{HERE}.data.tables:read_inputs",
+        "read_transductions": f"{HERE}.data.tables:read_transductions",
+        "transduction_scores": f"{HERE}.metrics:transduction_scores",
     },
-    demo="sigmastar.transducers.demo:TransducerFamily",
+    learn={"transducer": Command(f"{HERE}.cli:learn", "Strings to strings, from pairs of them.")},
+    formats={"pairs": f"{HERE}.data.tables:read_transductions"},
+    metrics={
+        "word_error_rate": "Share of inputs whose best output is none of the right ones.",
+        "symbol_error_rate": "Edit distance to the nearest right output per symbol of it.",
+    },
+    demo=f"{HERE}.demo:TransducerFamily",
+    laws=f"{HERE}.laws:TransducerLaws",
 )

@@ -10,12 +10,16 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Flags, Floats, Int64s
 from sigmastar.core.intervals import Estimate, bootstrap
 from sigmastar.core.jit import kernel
+from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.model.transducer import Transducer
+from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
-Array = NDArray[np.float64]
 Output = Sequence[Hashable]
 
 
@@ -25,15 +29,59 @@ class TransductionScores:
 
     word_error_rate: Estimate
     symbol_error_rate: Estimate
-    wrong: NDArray[np.bool_]
-    edits: NDArray[np.int64]
-    lengths: NDArray[np.int64]
+    wrong: Flags
+    edits: Int64s
+    lengths: Int64s
+
+
+def evaluate(
+    model: Transducer | WeightedTransducer, pairs: StringPairs, rng: np.random.Generator
+) -> TransductionScores:
+    """Error rates of the best outputs of a transducer.
+
+    Parameters
+    ----------
+    model : Transducer or WeightedTransducer
+        Which predicts.
+    pairs : StringPairs
+        Inputs with their right outputs; an input with several of them may give any.
+    rng : Generator
+        Of the bootstrap.
+
+    Returns
+    -------
+    TransductionScores
+        With 95% intervals over inputs.
+    """
+    references = pairs.references()
+    found = best_outputs(model.predict(Strings.of(list(references)), 1))
+    return transduction_scores(found, list(references.values()), rng)
+
+
+def best_outputs(rankings: Sequence[Ranking]) -> list[tuple[Hashable, ...]]:
+    """The first output of each ranking; an empty one where there is none."""
+    return [ranking[0][0] if ranking else () for ranking in rankings]
 
 
 def transduction_scores(
     predicted: Sequence[Output], references: Sequence[Sequence[Output]], rng: np.random.Generator
 ) -> TransductionScores:
-    """Judge one prediction an input against all its right outputs."""
+    """Judge one prediction per input against all its right outputs.
+
+    Parameters
+    ----------
+    predicted : sequence of outputs
+        One per input.
+    references : sequence of lists of outputs
+        Right ones, at least one per input.
+    rng : Generator
+        Of the bootstrap.
+
+    Returns
+    -------
+    TransductionScores
+        With 95% intervals over inputs.
+    """
     if len(predicted) != len(references):
         raise ValueError(f"{len(predicted)} predictions for {len(references)} inputs")
     nearest = [
@@ -44,7 +92,7 @@ def transduction_scores(
     wrong = edits > 0
     rows = np.arange(len(wrong), dtype=np.float64)
 
-    def by_symbol(drawn: Array) -> Array:
+    def by_symbol(drawn: Floats) -> Floats:
         numbers = drawn.astype(np.int64)
         return np.asarray(edits[numbers].sum(axis=-1) / np.maximum(lengths[numbers].sum(axis=-1), 1))
 
@@ -55,6 +103,18 @@ def transduction_scores(
 def edit_distance(first: Output, second: Output) -> int:
     """The least number of insertions, deletions and substitutions.
 
+    Parameters
+    ----------
+    first, second : sequences
+        Of hashable symbols.
+
+    Returns
+    -------
+    int
+        Zero where they are equal.
+
+    Examples
+    --------
     >>> edit_distance("kitten", "sitting")
     3
     """
@@ -68,7 +128,7 @@ def edit_distance(first: Output, second: Output) -> int:
 
 
 @kernel
-def _distance(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
+def _distance(first: Int64s, second: Int64s) -> int:
     row = np.arange(len(second) + 1)
     for i in range(len(first)):
         diagonal, row[0] = row[0], i + 1

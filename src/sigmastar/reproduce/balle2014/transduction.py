@@ -22,11 +22,10 @@ from sigmastar.core.page import Cell, Table
 from sigmastar.reproduce.result import Claim, Reproduction, tabulated
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.tables import read_transductions
-from sigmastar.transducers.learn.combined import PANELS, learn_transducer
+from sigmastar.transducers.learn.combined import ENSEMBLES, learn_transducer
 from sigmastar.transducers.learn.completion import learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer
 from sigmastar.transducers.metrics import TransductionScores, transduction_scores
-from sigmastar.transducers.model.decoding import TransducerDecoder
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.n_best import Ranking
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
@@ -128,13 +127,15 @@ def sounds(folder: Path, quick: bool, seed: int) -> dict[str, TransductionScores
 
 
 def _decoders(train: StringPairs, seed: int, quick: bool) -> dict[str, Decoder]:
-    operators = TransducerDecoder(learn_spectral_transducer(train, np.random.default_rng(seed)))
+    operators = learn_spectral_transducer(train, np.random.default_rng(seed))
     decoders: dict[str, Decoder] = {
         BEAM: operators.predict,
         RISK: lambda inputs: operators.predict(inputs, method="mbr"),
     }
     for name in ("ngram",) if quick else ("ngram", "combined"):
-        decoders[name] = learn_transducer(train, PANELS[name], np.random.default_rng(seed)).transducer.predict
+        decoders[name] = learn_transducer(
+            train, ENSEMBLES[name], np.random.default_rng(seed)
+        ).transducer.predict
     return decoders
 
 

@@ -7,18 +7,25 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Array
 from sigmastar.core.errors import InputError
+from sigmastar.core.held_out import Split, folds
 
 Pair = tuple[Sequence[Symbol], Sequence[Symbol]]
 
 
 @dataclass(frozen=True, eq=False)
 class StringPairs:
-    """Pair `i` is `inputs[i]` with `outputs[i]`."""
+    """Pair `i` is `inputs[i]` with `outputs[i]`.
+
+    Parameters
+    ----------
+    inputs, outputs : Strings
+        Of equal number.
+    """
 
     inputs: Strings
     outputs: Strings
@@ -35,8 +42,24 @@ class StringPairs:
         outputs: Alphabet | None = None,
         allow_unknown: bool = False,
     ) -> StringPairs:
-        """Code pairs of sequences; without alphabets the symbols met become them.
+        """Code pairs of sequences.
 
+        Parameters
+        ----------
+        pairs : iterable of pairs
+            Each an input and an output, sequences of hashable symbols.
+        inputs, outputs : Alphabet or None
+            Symbols of either side; None: those that are met.
+        allow_unknown : bool
+            Whether symbols outside the alphabets are coded as unknown, and no error.
+
+        Returns
+        -------
+        StringPairs
+            The coded pairs.
+
+        Examples
+        --------
         >>> StringPairs.of([("ab", ["A", "B"]), ("b", ["B"])]).outputs.codes.tolist()
         [0, 1, 1]
         """
@@ -61,7 +84,7 @@ class StringPairs:
     def __iter__(self) -> Iterator[tuple[tuple[Symbol, ...], tuple[Symbol, ...]]]:
         return zip(self.inputs, self.outputs, strict=True)
 
-    def select(self, indices: NDArray[np.intp] | Sequence[int]) -> StringPairs:
+    def select(self, indices: Array | Sequence[int]) -> StringPairs:
         return StringPairs(self.inputs.select(indices), self.outputs.select(indices))
 
     def swapped(self) -> StringPairs:
@@ -75,24 +98,21 @@ class StringPairs:
             found.setdefault(left, []).append(right)
         return found
 
-    def folds(self, share: float, n_folds: int, rng: np.random.Generator) -> list[NDArray[np.bool_]]:
+    def folds(self, share: float, n_folds: int, rng: np.random.Generator) -> list[Split]:
         """Random choices of pairs to hold out, none twice, by input: equal inputs are on one side."""
         numbers: dict[bytes, int] = {}
         codes, offsets = self.inputs.codes, self.inputs.offsets.tolist()
-        group = np.array(
-            [numbers.setdefault(codes[low:high].tobytes(), len(numbers)) for low, high in pairwise(offsets)],
-            dtype=np.int64,
-        )
-        if len(numbers) < 2:
+        keys = (codes[low:high].tobytes() for low, high in pairwise(offsets))
+        groups = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+        found = folds(len(self), rng, n_folds, share, groups)
+        if not found:
             raise InputError("at least two different inputs are needed to hold some out")
-        size = min(max(round(share * len(numbers)), 1), len(numbers) - 1)
-        place = rng.permutation(len(numbers))[group] // size
-        return [place == fold for fold in range(min(n_folds, len(numbers) // size))]
+        return found
 
     def split(self, share: float, rng: np.random.Generator) -> tuple[StringPairs, StringPairs]:
         """A random split into (kept, held out) by input."""
-        (held,) = self.folds(share, 1, rng)
-        return self.select(np.flatnonzero(~held)), self.select(np.flatnonzero(held))
+        (fold,) = self.folds(share, 1, rng)
+        return self.select(fold.kept), self.select(fold.held)
 
 
 def require_pairs(pairs: StringPairs, purpose: str = "learn from") -> StringPairs:

@@ -10,22 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.transducers.data.string_pairs import StringPairs
 
-Codes = NDArray[np.int32]
-UnitArrays = tuple[Codes, Codes, Codes, Codes, NDArray[np.int64], Codes]
 Unit = tuple[tuple[Symbol, ...], tuple[Symbol, ...]]
 Shape = tuple[int, int]
 
 SHAPES: tuple[Shape, ...] = ((1, 1), (1, 0), (1, 2), (2, 1))
-"""How many symbols of either side a unit holds, as learners have it if not told otherwise."""
-EMPTY = "_"  # how an empty side is written
+"""The numbers of symbols of either side that a unit may hold, by default."""
+
+
+class UnitArrays(NamedTuple):
+    """Units as kernels read them: a row of codes per unit and side, ended by -1, and units by first input."""
+
+    input_codes: Int32s
+    output_codes: Int32s
+    input_lengths: Int32s
+    output_lengths: Int32s
+    first_starts: Int64s  # units whose input begins with symbol a: first_units[first_starts[a] : .. [a + 1]]
+    first_units: Int32s  # those without input last
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,34 +59,17 @@ class Units:
         return cls(Alphabet(listed), first, second)
 
     @cached_property
-    def input_codes(self) -> Codes:
-        """A row a unit, ended by -1."""
-        return _codes([unit[0] for unit in self._units], self.inputs)
-
-    @cached_property
-    def output_codes(self) -> Codes:
-        return _codes([unit[1] for unit in self._units], self.outputs)
-
-    @cached_property
-    def input_lengths(self) -> Codes:
-        return np.asarray((self.input_codes >= 0).sum(axis=1), dtype=np.int32)
-
-    @cached_property
-    def output_lengths(self) -> Codes:
-        return np.asarray((self.output_codes >= 0).sum(axis=1), dtype=np.int32)
-
-    @cached_property
-    def by_first_input(self) -> tuple[NDArray[np.int64], Codes]:
-        """For each input symbol the range of its units in a list, those without input last."""
-        first = np.where(self.input_lengths > 0, self.input_codes[:, 0], len(self.inputs))
-        order = np.argsort(first, kind="stable").astype(np.int32)
-        return np.searchsorted(first[order], np.arange(len(self.inputs) + 2)), order
-
-    @cached_property
     def arrays(self) -> UnitArrays:
-        """What kernels ask for: codes and lengths of both sides, and the units by first input."""
-        lengths = (self.input_lengths, self.output_lengths)
-        return (self.input_codes, self.output_codes, *lengths, *self.by_first_input)
+        """The units as kernels read them."""
+        inputs, outputs = (
+            _codes([unit[side] for unit in self._units], alphabet)
+            for side, alphabet in ((0, self.inputs), (1, self.outputs))
+        )
+        read, written = (np.asarray((side >= 0).sum(axis=1), dtype=np.int32) for side in (inputs, outputs))
+        first = np.where(read > 0, inputs[:, 0], len(self.inputs))
+        order = np.argsort(first, kind="stable").astype(np.int32)
+        starts = np.searchsorted(first[order], np.arange(len(self.inputs) + 2))
+        return UnitArrays(inputs, outputs, read, written, starts, order)
 
     @property
     def _units(self) -> tuple[Unit, ...]:
@@ -93,14 +85,20 @@ class Units:
     def spell(self, aligned: Strings) -> StringPairs:
         """The pairs that strings of units spell."""
         return StringPairs(
-            _spelt(aligned, self.input_codes, self.input_lengths, self.inputs),
-            _spelt(aligned, self.output_codes, self.output_lengths, self.outputs),
+            _spelt(aligned, self.arrays.input_codes, self.arrays.input_lengths, self.inputs),
+            _spelt(aligned, self.arrays.output_codes, self.arrays.output_lengths, self.outputs),
         )
 
+    def to_header(self) -> dict[str, Any]:
+        """What a model file says of them."""
+        return {"units": self.alphabet, "inputs": self.inputs, "outputs": self.outputs}
 
-def written(unit: Unit) -> str:
-    """A unit as text, `in:out`."""
-    return ":".join("".join(map(str, side)) or EMPTY for side in unit)
+    @classmethod
+    def from_header(cls, header: dict[str, Any]) -> Units:
+        """The units of a model file; symbols outside their alphabets are refused."""
+        units = cls(header["units"], header["inputs"], header["outputs"])
+        assert units.arrays.first_starts[-1] == len(units)
+        return units
 
 
 def _is_unit(unit: object) -> bool:
@@ -112,7 +110,7 @@ def _is_unit(unit: object) -> bool:
     )
 
 
-def _codes(sides: Sequence[tuple[Symbol, ...]], alphabet: Alphabet) -> Codes:
+def _codes(sides: Sequence[tuple[Symbol, ...]], alphabet: Alphabet) -> Int32s:
     longest = max((len(side) for side in sides), default=0)
     codes = np.full((len(sides), longest + 1), -1, dtype=np.int32)
     for row, side in enumerate(sides):
@@ -120,7 +118,7 @@ def _codes(sides: Sequence[tuple[Symbol, ...]], alphabet: Alphabet) -> Codes:
     return codes
 
 
-def _spelt(aligned: Strings, codes: Codes, lengths: Codes, alphabet: Alphabet) -> Strings:
+def _spelt(aligned: Strings, codes: Int32s, lengths: Int32s, alphabet: Alphabet) -> Strings:
     cells = codes[aligned.codes]
     totals = np.concatenate([[0], np.cumsum(lengths[aligned.codes], dtype=np.int64)])
     return Strings(alphabet, cells[cells >= 0], totals[aligned.offsets])

@@ -3,38 +3,74 @@
     a(i, j)  = sum over units u = (x[i-p:i], y[j-q:j]) of a(i-p, j-q) theta(u),       a(0, 0) = 1
     E[n(u)]  = sum over pairs and edges of a(before) theta(u) b(after) / a(|x|, |y|)
 
-with shapes (p, q) as given. Every weight is multiplied by tilt^(p + q): a factor that all alignments of a
-pair share, chosen to keep long products near one. A unit is known by its key, the number that the codes
-of its symbols spell; a table with open addressing gives keys places.
+with shapes (p, q) as given. Every cell carries a mantissa and a power of two, so that pairs of any length
+neither vanish nor overflow. A unit is known by its key, the number that the codes of its symbols spell; a
+table with open addressing gives keys places.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
+from sigmastar.core.scaling import add_at, power_of_two, rescale_at
 
 NO_KEY = -1
+_LOG_2 = np.log(2.0)
+_TIE = 1e-9  # nats: of alignments closer than this the one whose last units have an earlier shape is better
+
+
+class PairCodes(NamedTuple):
+    """Pairs of strings: codes of both sides in a row, and where each string ends."""
+
+    x: Int32s
+    x_ends: Int64s
+    y: Int32s
+    y_ends: Int64s
+
+
+class UnitKeys(NamedTuple):
+    """Units by key: their shapes, bases and digits of keys, and a table with open addressing."""
+
+    shapes: Int64s
+    radix: Int64s
+    table: Int64s  # as long as a power of two
+
+
+class Alignments(NamedTuple):
+    """Alignments one after the other: places of their units, ends, pairs, log-weights."""
+
+    places: Int64s
+    ends: Int64s
+    owners: Int64s
+    logs: Floats
+
+
+@part
+def _sides(pairs: PairCodes, number: int) -> tuple[Int32s, Int32s]:
+    xs = pairs.x[pairs.x_ends[number] : pairs.x_ends[number + 1]]
+    return xs, pairs.y[pairs.y_ends[number] : pairs.y_ends[number + 1]]
 
 
 @kernel
-def _key(x: Integers, i: int, p: int, y: Integers, j: int, q: int, radix: Longs) -> int:
-    key = 0
+def _key(xs: Int32s, i: int, p: int, ys: Int32s, j: int, q: int, radix: Int64s) -> int:
+    """The key of the unit (x[i:i+p], y[j:j+q]); NO_KEY where a symbol is unknown."""
+    key, known = 0, True
     for place in range(radix[2]):
-        key = key * radix[0] + (x[i + place] + 1 if place < p else 0)
+        known = known and (place >= p or xs[i + place] >= 0)
+        key = key * radix[0] + (xs[i + place] + 1 if place < p else 0)
     for place in range(radix[3]):
-        key = key * radix[1] + (y[j + place] + 1 if place < q else 0)
-    return key
+        known = known and (place >= q or ys[j + place] >= 0)
+        key = key * radix[1] + (ys[j + place] + 1 if place < q else 0)
+    return key if known else NO_KEY
 
 
 @kernel
-def _place(table: Longs, key: int) -> int:
-    """Where a key stands, or the free place for it; places are a power of two."""
+def _place(table: Int64s, key: int) -> int:
+    """Where a key stands, or the free place for it."""
     mask = len(table) - 1
     at = (key * 0x9E3779B97F4A7C1) & mask
     at = (at ^ (at >> 7)) & mask
@@ -44,18 +80,26 @@ def _place(table: Longs, key: int) -> int:
 
 
 @kernel
-def fill_keys(
-    x: Integers, x_ends: Longs, y: Integers, y_ends: Longs, shapes: Longs, radix: Longs, table: Longs
-) -> int:
+def enter_keys(keys: Int64s, table: Int64s) -> Int64s:
+    """Enter keys into a table that has room for them; their places."""
+    places = np.empty(len(keys), np.int64)
+    for number in range(len(keys)):
+        places[number] = _place(table, keys[number])
+        table[places[number]] = keys[number]
+    return places
+
+
+@kernel
+def fill_keys(pairs: PairCodes, units: UnitKeys) -> int:
     """Enter the keys of all edges of all lattices; how many there are, or -1 if the table is too small."""
-    n_keys = 0
-    for pair in range(len(x_ends) - 1):
-        xs, ys = x[x_ends[pair] : x_ends[pair + 1]], y[y_ends[pair] : y_ends[pair + 1]]
-        for shape in range(len(shapes)):
-            p, q = shapes[shape]
+    n_keys, table = 0, units.table
+    for number in range(len(pairs.x_ends) - 1):
+        xs, ys = _sides(pairs, number)
+        for shape in range(len(units.shapes)):
+            p, q = units.shapes[shape]
             for i in range(len(xs) - p + 1):
                 for j in range(len(ys) - q + 1):
-                    key = _key(xs, i, p, ys, j, q, radix)
+                    key = _key(xs, i, p, ys, j, q, units.radix)
                     at = _place(table, key)
                     if table[at] == NO_KEY:
                         table[at] = key
@@ -66,169 +110,164 @@ def fill_keys(
 
 
 @kernel
-def expected_counts(
-    x: Integers,
-    x_ends: Longs,
-    y: Integers,
-    y_ends: Longs,
-    shapes: Longs,
-    radix: Longs,
-    table: Longs,
-    theta: Array,
-    tilt: float,
-    logs: Array,
-) -> Array:
-    """Expected counts at the places of the table; `logs` receives log P(x, y), -inf without alignment."""
-    counts = np.zeros(len(table))
-    factors = tilt ** (shapes[:, 0] + shapes[:, 1])
-    for pair in range(len(x_ends) - 1):
-        xs, ys = x[x_ends[pair] : x_ends[pair + 1]], y[y_ends[pair] : y_ends[pair + 1]]
-        n, m = len(xs), len(ys)
-        places = np.full((n + 1, m + 1, len(shapes)), -1, np.int64)  # of the edge that leaves a cell
-        before = np.zeros((n + 1, m + 1))
-        before[0, 0] = 1.0
-        for i in range(n + 1):
-            for j in range(m + 1):
-                if before[i, j] == 0.0:
+def edge_places(xs: Int32s, ys: Int32s, units: UnitKeys) -> Int64s:
+    """The place of the unit of the edge that leaves cell (i, j) in each shape, or -1.
+
+    Cells that no alignment reaches have no edges.
+    """
+    n, m = len(xs), len(ys)
+    places, reached = (
+        np.full((n + 1, m + 1, len(units.shapes)), -1, np.int64),
+        np.zeros((n + 1, m + 1), np.bool_),
+    )
+    reached[0, 0] = True
+    for i in range(n + 1):
+        for j in range(m + 1):
+            if not reached[i, j]:
+                continue
+            for shape in range(len(units.shapes)):
+                p, q = units.shapes[shape, 0], units.shapes[shape, 1]
+                if i + p > n or j + q > m:
                     continue
-                for shape in range(len(shapes)):
-                    p, q = shapes[shape]
-                    if i + p > n or j + q > m or not _is_known(xs, i, p) or not _is_known(ys, j, q):
-                        continue
-                    at = _place(table, _key(xs, i, p, ys, j, q, radix))
-                    if table[at] == NO_KEY:
-                        continue
+                key = _key(xs, i, p, ys, j, q, units.radix)
+                at = _place(units.table, key)
+                if key != NO_KEY and units.table[at] != NO_KEY:
                     places[i, j, shape] = at
-                    before[i + p, j + q] += before[i, j] * theta[at] * factors[shape]
-        total = before[n, m]
-        if not 0.0 < total < np.inf:
-            logs[pair] = -np.inf
+                    reached[i + p, j + q] = True
+    return places
+
+
+@kernel
+def _forward(places: Int64s, shapes: Int64s, theta: Floats) -> tuple[Floats, Int64s]:
+    """a of every cell, row by row: mantissas and exponents."""
+    rows, columns, n_shapes = places.shape
+    before, exponents = np.zeros(rows * columns), np.zeros(rows * columns, np.int64)
+    edges, steps = places.reshape((rows * columns, n_shapes)), shapes[:, 0] * columns + shapes[:, 1]
+    before[0] = 1.0
+    for cell in range(rows * columns):
+        if before[cell] == 0.0:
             continue
-        logs[pair] = np.log(total) - (n + m) * np.log(tilt)
-        after = np.zeros((n + 1, m + 1))
-        after[n, m] = 1.0 / total
-        for i in range(n, -1, -1):
-            for j in range(m, -1, -1):
-                for shape in range(len(shapes)):
-                    at = places[i, j, shape]
-                    if at < 0:
-                        continue
-                    rest = theta[at] * factors[shape] * after[i + shapes[shape, 0], j + shapes[shape, 1]]
-                    counts[at] += before[i, j] * rest
-                    after[i, j] += rest
+        rescale_at(before, exponents, cell)
+        for shape in range(n_shapes):
+            at = edges[cell, shape]
+            if at >= 0:
+                add_at(before, exponents, cell + steps[shape], before[cell] * theta[at], exponents[cell])
+    return before, exponents
+
+
+@kernel
+def _add_expected(
+    places: Int64s, shapes: Int64s, theta: Floats, before: Floats, powers: Int64s, counts: Floats
+) -> None:
+    """Add the share of alignments through every edge to the counts of its unit."""
+    rows, columns, n_shapes = places.shape
+    edges, steps = places.reshape((rows * columns, n_shapes)), shapes[:, 0] * columns + shapes[:, 1]
+    last = rows * columns - 1
+    after, exponents = np.zeros(rows * columns), np.zeros(rows * columns, np.int64)
+    after[last] = 1.0
+    for cell in range(last, -1, -1):
+        if before[cell] == 0.0:
+            continue
+        share, power = before[cell] / before[last], powers[cell] - powers[last]
+        for shape in range(n_shapes):
+            at, to = edges[cell, shape], cell + steps[shape]
+            if at >= 0 and after[to] > 0.0:
+                rest = theta[at] * after[to]
+                counts[at] += share * rest * power_of_two(power + exponents[to])
+                add_at(after, exponents, cell, rest, exponents[to])
+        rescale_at(after, exponents, cell)
+
+
+@kernel
+def expected_counts(pairs: PairCodes, units: UnitKeys, theta: Floats, logs: Floats) -> Floats:
+    """Expected counts at the places of the table; `logs` receives log P(x, y), -inf without alignment."""
+    counts = np.zeros(len(units.table))
+    for number in range(len(pairs.x_ends) - 1):
+        xs, ys = _sides(pairs, number)
+        places = edge_places(xs, ys, units)
+        before, powers = _forward(places, units.shapes, theta)
+        logs[number] = np.log(before[-1]) + powers[-1] * _LOG_2
+        if before[-1] > 0.0:
+            _add_expected(places, units.shapes, theta, before, powers, counts)
     return counts
 
 
+@kernel
+def log_sums(pairs: PairCodes, units: UnitKeys, theta: Floats) -> Floats:
+    """log P(x, y) of every pair; -inf without alignment."""
+    logs = np.empty(len(pairs.x_ends) - 1)
+    for number in range(len(logs)):
+        xs, ys = _sides(pairs, number)
+        before, powers = _forward(edge_places(xs, ys, units), units.shapes, theta)
+        logs[number] = np.log(before[-1]) + powers[-1] * _LOG_2
+    return logs
+
+
 @part
-def _offer(score: Array, move: Longs, earlier: Array, log: float, shape: int) -> None:
+def _offer(score: Floats, move: Int64s, earlier: Floats, log: float, shape: int) -> None:
     """Put the alignments that a unit makes longer among the best of a cell, if they are."""
     last = len(score) - 1
     for rank in range(len(earlier)):
         value = earlier[rank] + log
-        if not value > score[last]:
+        if not value > score[last] + _TIE:
             break
         low = last
-        while low > 0 and score[low - 1] < value:
+        while low > 0 and score[low - 1] < value - _TIE:
             score[low], move[low, 0], move[low, 1] = score[low - 1], move[low - 1, 0], move[low - 1, 1]
             low -= 1
         score[low], move[low, 0], move[low, 1] = value, shape, rank
 
 
-@part
-def _trace(
-    xs: Integers,
-    ys: Integers,
-    rank: int,
-    move: Longs,
-    shapes: Longs,
-    radix: Longs,
-    table: Longs,
-    places: Longs,
-    begin: int,
-) -> int:
-    """Write the units of an alignment from `begin` on, in order; where they end."""
-    i, j, end = len(xs), len(ys), begin
-    while i > 0 or j > 0:
-        shape, earlier = move[i, j, rank]
-        p, q = shapes[shape]
-        i, j, rank = i - p, j - q, earlier
-        places[end] = _place(table, _key(xs, i, p, ys, j, q, radix))
-        end += 1
-    for step in range((end - begin) // 2):  # they were found from the last to the first
-        low, high = begin + step, end - 1 - step
-        places[low], places[high] = places[high], places[low]
-    return end
-
-
 @kernel
-def best_alignments(
-    x: Integers,
-    x_ends: Longs,
-    y: Integers,
-    y_ends: Longs,
-    shapes: Longs,
-    radix: Longs,
-    table: Longs,
-    logs: Array,
-    n_best: int,
-) -> tuple[Longs, Longs, Longs, Array]:
-    """The `n_best` heaviest alignments of every pair, best first, as places of units.
-
-    Returns the places of all of them in a row, where each alignment ends, its pair and its log-weight.
-    """
-    n_pairs = len(x_ends) - 1
-    room = int(x_ends[-1] - x_ends[0] + y_ends[-1] - y_ends[0]) * n_best
-    places, ends = np.empty(room, np.int64), np.zeros(n_pairs * n_best + 1, np.int64)
-    owners, weights = np.empty(n_pairs * n_best, np.int64), np.empty(n_pairs * n_best)
-    found = 0
-    for pair in range(n_pairs):
-        xs, ys = x[x_ends[pair] : x_ends[pair + 1]], y[y_ends[pair] : y_ends[pair + 1]]
-        n, m = len(xs), len(ys)
-        score = np.full((n + 1, m + 1, n_best), -np.inf)
-        move = np.full((n + 1, m + 1, n_best, 2), -1, np.int64)  # shape, and rank of the alignment before
-        score[0, 0, 0] = 0.0
-        for i in range(n + 1):
-            for j in range(m + 1):
-                for shape in range(len(shapes)):
-                    p, q = shapes[shape]
-                    if i < p or j < q or score[i - p, j - q, 0] == -np.inf:
-                        continue
-                    if not _is_known(xs, i - p, p) or not _is_known(ys, j - q, q):
-                        continue
-                    at = _place(table, _key(xs, i - p, p, ys, j - q, q, radix))
-                    if table[at] == NO_KEY:
-                        continue
-                    _offer(score[i, j], move[i, j], score[i - p, j - q], logs[at], shape)
-        for rank in range(n_best):
-            if score[n, m, rank] == -np.inf:
-                break
-            end = _trace(xs, ys, rank, move, shapes, radix, table, places, ends[found])
-            owners[found], weights[found] = pair, score[n, m, rank]
-            found += 1
-            ends[found] = end
-    return places[: ends[found]], ends[: found + 1], owners[:found], weights[:found]
-
-
-@kernel
-def edge_places(xs: Integers, ys: Integers, shapes: Longs, radix: Longs, table: Longs, owner: Longs) -> Longs:
-    """What `owner` says of the edge that leaves cell (i, j) in each shape; -1 where there is none."""
-    n, m = len(xs), len(ys)
-    found = np.full((n + 1, m + 1, len(shapes)), -1, np.int64)
-    for i in range(n + 1):
-        for j in range(m + 1):
+def _best(places: Int64s, shapes: Int64s, logs: Floats, n_best: int) -> tuple[Floats, Int64s]:
+    """Scores of the best alignments up to every cell, best first; shape of the last unit and rank before."""
+    rows, columns, _ = places.shape
+    score = np.full((rows, columns, n_best), -np.inf)
+    move = np.full((rows, columns, n_best, 2), -1, np.int64)
+    score[0, 0, 0] = 0.0
+    for i in range(rows):
+        for j in range(columns):
             for shape in range(len(shapes)):
                 p, q = shapes[shape]
-                if i + p > n or j + q > m or not _is_known(xs, i, p) or not _is_known(ys, j, q):
+                if i < p or j < q or score[i - p, j - q, 0] == -np.inf:
                     continue
-                at = _place(table, _key(xs, i, p, ys, j, q, radix))
-                if table[at] != NO_KEY:
-                    found[i, j, shape] = owner[at]
-    return found
+                at = places[i - p, j - q, shape]
+                if at >= 0:
+                    _offer(score[i, j], move[i, j], score[i - p, j - q], logs[at], shape)
+    return score, move
 
 
 @kernel
-def _is_known(codes: Integers, first: int, length: int) -> bool:
-    known = True
-    for place in range(length):
-        known = known and codes[first + place] >= 0
-    return known
+def _trace(places: Int64s, shapes: Int64s, move: Int64s, rank: int, found: Int64s) -> int:
+    """Write the units of an alignment, in order; how many they are."""
+    i, j, size = places.shape[0] - 1, places.shape[1] - 1, 0
+    while i > 0 or j > 0:
+        shape, earlier = move[i, j, rank]
+        i, j, rank = i - shapes[shape, 0], j - shapes[shape, 1], earlier
+        found[size] = places[i, j, shape]
+        size += 1
+    for step in range(size // 2):  # they were found from the last to the first
+        found[step], found[size - 1 - step] = found[size - 1 - step], found[step]
+    return size
+
+
+@kernel
+def best_alignments(pairs: PairCodes, units: UnitKeys, logs: Floats, n_best: int) -> Alignments:
+    """The `n_best` heaviest alignments of every pair, best first, as places of units."""
+    n_pairs = len(pairs.x_ends) - 1
+    room = int(pairs.x_ends[-1] - pairs.x_ends[0] + pairs.y_ends[-1] - pairs.y_ends[0]) * n_best
+    found, ends = np.empty(room, np.int64), np.zeros(n_pairs * n_best + 1, np.int64)
+    owners, weights, n_found = np.empty(n_pairs * n_best, np.int64), np.empty(n_pairs * n_best), 0
+    for number in range(n_pairs):
+        xs, ys = _sides(pairs, number)
+        places = edge_places(xs, ys, units)
+        score, move = _best(places, units.shapes, logs, n_best)
+        for rank in range(n_best):
+            if score[-1, -1, rank] == -np.inf:
+                break
+            begin = ends[n_found]
+            size = _trace(places, units.shapes, move, rank, found[begin:])
+            owners[n_found], weights[n_found] = number, score[-1, -1, rank]
+            n_found += 1
+            ends[n_found] = begin + size
+    return Alignments(found[: ends[n_found]], ends[: n_found + 1], owners[:n_found], weights[:n_found])

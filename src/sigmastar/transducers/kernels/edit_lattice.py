@@ -6,119 +6,99 @@
     mu(edge) = F(from) A_u B(to) / g(x, y)
 
 The edit-distance recursions of Balle, Quattoni and Carreras (2014). Vectors are carried as mantissas and
-powers of two, one a cell, so that long pairs neither vanish nor overflow. `edges[i, j, shape]` is the unit
+powers of two, one per cell, so that long pairs neither vanish nor overflow. `edges[i, j, shape]` is the unit
 that leaves a cell in a shape, or -1.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.jit import kernel
+from sigmastar.core.scaling import add_scaled, rescale
 
 _NOTHING = -(1 << 40)  # the exponent of a cell that nothing has reached
 
 
-@part
-def _scale(cell: Array, power: int) -> None:
-    factor = 2.0 ** float(max(power, -1100))
-    for k in range(len(cell)):
-        cell[k] *= factor
+class Lattice(NamedTuple):
+    """Edges of a pair: the unit that leaves each cell in each shape, and the shapes."""
+
+    edges: Int64s
+    shapes: Int64s
+
+
+class CellVectors(NamedTuple):
+    """A vector per cell: mantissas and exponents."""
+
+    vectors: Floats
+    exponents: Int64s
 
 
 @kernel
-def _add(vector: Array, exponent: int, cell: Array, exponents: Longs, i: int, j: int) -> None:
-    """Add 2^exponent vector to a cell, and keep its largest entry near one."""
-    if exponents[i, j] == _NOTHING:
-        exponents[i, j] = exponent
-    shift = exponent - exponents[i, j]
-    if shift > 0:
-        _scale(cell, -shift)
-        exponents[i, j] = exponent
-        shift = 0
-    factor, largest = 2.0 ** float(max(shift, -1100)), 0.0
-    for k in range(len(cell)):
-        cell[k] += vector[k] * factor
-        largest = max(largest, abs(cell[k]))
-    if largest > 0.0:
-        power = int(np.floor(np.log2(largest)))
-        if power > 60 or power < -60:
-            _scale(cell, -power)
-            exponents[i, j] += power
-
-
-@kernel
-def lattice_forward(edges: Longs, shapes: Longs, initial: Array, transitions: Array) -> tuple[Array, Longs]:
-    """F at every cell, mantissas and exponents."""
+def lattice_forward(lattice: Lattice, initial: Floats, transitions: Floats) -> CellVectors:
+    """F at every cell."""
+    edges, shapes = lattice.edges, lattice.shapes
     rows, columns, _ = edges.shape
     vectors = np.zeros((rows, columns, len(initial)))
     exponents = np.full((rows, columns), _NOTHING, np.int64)
-    exponents[0, 0] = 0
-    for k in range(len(initial)):
-        vectors[0, 0, k] = initial[k]
+    vectors[0, 0], exponents[0, 0] = initial, 0
     for i in range(rows):
         for j in range(columns):
             if exponents[i, j] == _NOTHING:
                 continue
+            exponents[i, j] += rescale(vectors[i, j])
             for shape in range(len(shapes)):
                 unit = edges[i, j, shape]
                 if unit >= 0:
-                    to_i, to_j = i + shapes[shape, 0], j + shapes[shape, 1]
+                    to = i + shapes[shape, 0], j + shapes[shape, 1]
                     moved = np.dot(vectors[i, j], transitions[unit])
-                    _add(moved, exponents[i, j], vectors[to_i, to_j], exponents, to_i, to_j)
-    return vectors, exponents
+                    exponents[to] = add_scaled(vectors[to], exponents[to], moved, exponents[i, j])
+    return CellVectors(vectors, exponents)
 
 
 @kernel
-def lattice_backward(edges: Longs, shapes: Longs, transitions: Array, final: Array) -> tuple[Array, Longs]:
-    """B at every cell, mantissas and exponents."""
+def lattice_backward(lattice: Lattice, transitions: Floats, final: Floats) -> CellVectors:
+    """B at every cell."""
+    edges, shapes = lattice.edges, lattice.shapes
     rows, columns, _ = edges.shape
     vectors = np.zeros((rows, columns, len(final)))
     exponents = np.full((rows, columns), _NOTHING, np.int64)
-    exponents[rows - 1, columns - 1] = 0
-    for k in range(len(final)):
-        vectors[rows - 1, columns - 1, k] = final[k]
+    vectors[-1, -1], exponents[-1, -1] = final, 0
     for i in range(rows - 1, -1, -1):
         for j in range(columns - 1, -1, -1):
             for shape in range(len(shapes)):
                 unit = edges[i, j, shape]
                 if unit >= 0:
-                    to_i, to_j = i + shapes[shape, 0], j + shapes[shape, 1]
-                    if exponents[to_i, to_j] != _NOTHING:
-                        moved = np.dot(transitions[unit], vectors[to_i, to_j])
-                        _add(moved, exponents[to_i, to_j], vectors[i, j], exponents, i, j)
-    return vectors, exponents
+                    to = i + shapes[shape, 0], j + shapes[shape, 1]
+                    if exponents[to] != _NOTHING:
+                        moved = np.dot(transitions[unit], vectors[to])
+                        exponents[i, j] = add_scaled(vectors[i, j], exponents[i, j], moved, exponents[to])
+            if exponents[i, j] != _NOTHING:
+                exponents[i, j] += rescale(vectors[i, j])
+    return CellVectors(vectors, exponents)
 
 
 @kernel
 def lattice_marginals(
-    edges: Longs,
-    shapes: Longs,
-    transitions: Array,
-    forward: Array,
-    forward_exponents: Longs,
-    backward: Array,
-    backward_exponents: Longs,
-    total: float,
-    total_exponent: int,
-) -> Array:
-    """The share of g(x, y) = 2^total_exponent total that passes each edge."""
+    lattice: Lattice, transitions: Floats, forward: CellVectors, backward: CellVectors, total: float
+) -> Floats:
+    """The share of g(x, y) that passes each edge; `total` is g without the exponent of the last cell."""
+    edges, shapes = lattice.edges, lattice.shapes
     marginals = np.zeros(edges.shape)
     rows, columns, n_shapes = edges.shape
     for i in range(rows):
         for j in range(columns):
             for shape in range(n_shapes):
                 unit = edges[i, j, shape]
-                if unit < 0 or forward_exponents[i, j] == _NOTHING:
+                if unit < 0 or forward.exponents[i, j] == _NOTHING:
                     continue
-                to_i, to_j = i + shapes[shape, 0], j + shapes[shape, 1]
-                if backward_exponents[to_i, to_j] == _NOTHING:
+                to = i + shapes[shape, 0], j + shapes[shape, 1]
+                if backward.exponents[to] == _NOTHING:
                     continue
-                value = np.dot(np.dot(forward[i, j], transitions[unit]), backward[to_i, to_j])
-                power = forward_exponents[i, j] + backward_exponents[to_i, to_j] - total_exponent
+                value = np.dot(np.dot(forward.vectors[i, j], transitions[unit]), backward.vectors[to])
+                power = forward.exponents[i, j] + backward.exponents[to] - forward.exponents[-1, -1]
                 marginals[i, j, shape] = value / total * 2.0 ** float(min(max(power, -1100), 1000))
     return marginals

@@ -1,4 +1,4 @@
-"""The sum over alignments of a pair under a joint n-gram of units, exactly.
+"""Joint n-grams of units as kernels read them, and the sum over alignments of a pair under one, exactly.
 
 A cell (i, j) of the edit lattice holds the contexts that alignments of x[:i] with y[:j] end in, each with
 the sum of their weights: alignments that agree in their context are one from there on.
@@ -7,102 +7,104 @@ the sum of their weights: alignments that agree in their context are one from th
                   W(i', j', c) p(u | c)
     g(x, y)     = sum over c of W(n, m, c) p(end | c)
 
-Weights are multiplied by `TILT` a symbol, which all alignments share.
+Weights are mantissas and powers of two, so that long pairs neither vanish nor overflow.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
+from sigmastar.core.scaling import add_at, grown, rescale_at
+from sigmastar.transducers.kernels.edit_lattice import Lattice
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
-Trie = tuple[Integers, Longs, Integers, Array, Array, Integers]
+class NgramTables(NamedTuple):
+    """A back-off n-gram: a trie of contexts, and what each context knows of its outcomes.
 
-TILT = 4.0
+    `row_next[at]` is the context that follows on entry `at` of the rows; an outcome that a context has not
+    seen is followed as in its parent, where it is looked for next.
+    """
+
+    start: int
+    base: Floats  # p(. | nothing), that of the end last
+    base_next: Int32s  # the context after each unit where nothing longer is known
+    parent: Int32s
+    row_starts: Int64s
+    outcomes: Int32s
+    own: Floats
+    backoff: Floats
+    row_next: Int32s
 
 
 @kernel
-def _step(
-    node: int,
-    outcome: int,
-    base: Array,
-    base_next: Integers,
-    trie: Trie,
-) -> tuple[float, int]:
-    """p(outcome | node), and the context that follows."""
-    parent, row_starts, row_outcomes, own, backoff, row_next = trie
+def step(node: int, outcome: int, ngram: NgramTables) -> tuple[float, int]:
+    """p(outcome | node), and the context that follows; -1 after the end."""
     weight, total, following = 1.0, 0.0, -1
     while node > 0:
-        low, high = row_starts[node], row_starts[node + 1]
+        low, high = ngram.row_starts[node], ngram.row_starts[node + 1]
         while low < high:
             middle = (low + high) // 2
-            if row_outcomes[middle] < outcome:
+            if ngram.outcomes[middle] < outcome:
                 low = middle + 1
             else:
                 high = middle
-        if low < row_starts[node + 1] and row_outcomes[low] == outcome:
-            total += weight * own[low]
+        if low < ngram.row_starts[node + 1] and ngram.outcomes[low] == outcome:
+            total += weight * ngram.own[low]
             if following < 0:
-                following = row_next[low]
-        weight *= backoff[node]
-        node = parent[node]
-    if following < 0 and outcome < len(base_next):
-        following = base_next[outcome]
-    return total + weight * base[outcome], following
+                following = ngram.row_next[low]
+        weight *= ngram.backoff[node]
+        node = ngram.parent[node]
+    if following < 0 and outcome < len(ngram.base_next):
+        following = ngram.base_next[outcome]
+    return total + weight * ngram.base[outcome], following
 
 
 @kernel
-def ngram_lattice(
-    edges: Longs,
-    shapes: Longs,
-    start: int,
-    base: Array,
-    base_next: Integers,
-    parent: Integers,
-    row_starts: Longs,
-    row_outcomes: Integers,
-    own: Array,
-    backoff: Array,
-    row_next: Integers,
-) -> float:
+def ngram_lattice(lattice: Lattice, ngram: NgramTables) -> float:
     """log g of the pair whose lattice has these edges."""
-    trie = (parent, row_starts, row_outcomes, own, backoff, row_next)
-    rows, columns, _ = edges.shape
+    rows, columns, n_shapes = lattice.edges.shape
     heads = np.full((rows, columns), -1, np.int64)
-    contexts, weights = np.empty(256, np.int32), np.empty(256)
-    following = np.empty(256, np.int64)  # the next entry of the same cell
-    contexts[0], weights[0], following[0], heads[0, 0], size = start, 1.0, -1, 0, 1
-    factors = TILT ** (shapes[:, 0] + shapes[:, 1]).astype(np.float64)
-    end, total = len(base) - 1, 0.0
+    contexts, following = np.empty(256, np.int32), np.empty(256, np.int64)  # the next entry of the same cell
+    weights, exponents = np.empty(256), np.empty(256, np.int64)
+    contexts[0], following[0], weights[0], exponents[0] = ngram.start, -1, 1.0, 0
+    heads[0, 0], size = 0, 1
     for i in range(rows):
         for j in range(columns):
             entry = heads[i, j]
             while entry >= 0:
-                context, weight = contexts[entry], weights[entry]
-                if i == rows - 1 and j == columns - 1:
-                    total += weight * _step(context, end, base, base_next, trie)[0]
-                for shape in range(len(shapes)):
-                    unit = edges[i, j, shape]
+                rescale_at(weights, exponents, entry)
+                for shape in range(n_shapes):
+                    unit = lattice.edges[i, j, shape]
                     if unit < 0:
                         continue
-                    p, after = _step(context, unit, base, base_next, trie)
-                    to_i, to_j = i + shapes[shape, 0], j + shapes[shape, 1]
-                    at = heads[to_i, to_j]
+                    p, after = step(contexts[entry], unit, ngram)
+                    to = i + lattice.shapes[shape, 0], j + lattice.shapes[shape, 1]
+                    at = heads[to]
                     while at >= 0 and contexts[at] != after:
                         at = following[at]
                     if at < 0:
-                        if size == len(contexts):
-                            contexts = np.append(contexts, np.empty(size, np.int32))
-                            weights = np.append(weights, np.empty(size))
-                            following = np.append(following, np.empty(size, np.int64))
+                        contexts, following = grown(contexts, size + 1), grown(following, size + 1)
+                        weights, exponents = grown(weights, size + 1), grown(exponents, size + 1)
                         at, size = size, size + 1
-                        contexts[at], weights[at], following[at] = after, 0.0, heads[to_i, to_j]
-                        heads[to_i, to_j] = at
-                    weights[at] += weight * p * factors[shape]
+                        contexts[at], weights[at], following[at] = after, 0.0, heads[to]
+                        heads[to] = at
+                    add_at(weights, exponents, at, weights[entry] * p, exponents[entry])
                 entry = following[entry]
-    return np.log(total) - (rows + columns - 2) * np.log(TILT) if total > 0.0 else -np.inf
+    return _log_total(heads[-1, -1], contexts, following, weights, exponents, ngram)
+
+
+@kernel
+def _log_total(
+    entry: int, contexts: Int32s, following: Int64s, weights: Floats, exponents: Int64s, ngram: NgramTables
+) -> float:
+    """log of the sum over the entries of the last cell, each times p(end)."""
+    total, exponent = np.zeros(1), np.zeros(1, np.int64)
+    while entry >= 0:
+        p = step(contexts[entry], len(ngram.base) - 1, ngram)[0]
+        add_at(total, exponent, 0, weights[entry] * p, exponents[entry])
+        entry = following[entry]
+    return float(np.log(total[0]) + exponent[0] * np.log(2.0))

@@ -1,1 +1,1 @@
-"""From data to models."""
+"""Learners: from pairs of strings to transducers."""

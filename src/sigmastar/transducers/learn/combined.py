@@ -1,9 +1,8 @@
-"""From pairs of strings to a transducer.
+"""From pairs of strings to a transducer of one or several models of alignment units.
 
 ngram      align by EM, count a joint Kneser-Ney n-gram of the units; its order by held-out words
-combined   two inventories of units; for each the n-gram, spectral operators behind the restart filter
-           (`fast`) and spectral substates with a few EM iterations; a spectral automaton of outputs;
-           weights of all by held-out words
+combined   two inventories of units; for each the n-gram and a chain of substates (states from two views, see
+           `refined_chain`); a spectral automaton of outputs; weights of all by held-out words
 """
 
 from __future__ import annotations
@@ -14,63 +13,67 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.counts.ngram_smoothing import kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.core.arrays import Array, Flags, Floats
+from sigmastar.core.log_linear import fit_weights, worth_keeping
+from sigmastar.core.progress import Progress, silent
 from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
 from sigmastar.transducers.data.units import SHAPES, Shape
 from sigmastar.transducers.learn.alignment import LONG_UNITS, learn_aligner
-from sigmastar.transducers.learn.log_linear_weights import fit_weights, worth_keeping
 from sigmastar.transducers.learn.refined_chain import learn_refined
 from sigmastar.transducers.model.aligner import Aligner
 from sigmastar.transducers.model.n_best import Proposals
-from sigmastar.transducers.model.transducer import Model, Reading, Transducer
+from sigmastar.transducers.model.transducer import Model, Transducer, UnitModels
 
-Array = NDArray[np.float64]
-Progress = Callable[[str], None]
 Learner = Callable[[Strings, int, np.random.Generator], Model]
-Judge = tuple[int, str]
-"""The number of an inventory, and the kind of a model over it."""
-OUTPUTS: Judge = (-1, "output")
 
+
+class ModelSlot(NamedTuple):
+    """A model of an ensemble: the number of its inventory of units, -1 for outputs alone, and its kind."""
+
+    inventory: int
+    kind: str
+
+
+OUTPUTS = ModelSlot(-1, "output")
 LEARNERS: Mapping[str, Learner] = MappingProxyType(
     {
         "ngram": lambda strings, order, rng: learn_ngram(strings, order, kneser_ney),
-        "spectral": lambda strings, order, rng: learn_fast(strings, rng).model,
         "latent": lambda strings, order, rng: learn_refined(strings, rng),
     }
 )
 ORDERS = (3, 4, 5, 6, 7, 8)
 LONGEST = ORDERS[-1]
 SINGLE: tuple[Shape, ...] = ((1, 1), (1, 0), (0, 1))
-"""The second inventory: one symbol a side at most."""
+"""The second inventory: at most one symbol per side."""
 HELD_OUT, ENOUGH, FOLDS = 0.1, 3000, 4
 _WORST = 10.0  # nats lost where no right output is proposed
 
 
 @dataclass(frozen=True)
-class Panel:
-    """What judges: inventories of unit shapes, kinds of models over each, and whether outputs alone count."""
+class EnsembleSpec:
+    """What is combined: inventories of unit shapes, kinds of models over each, a model of outputs or none."""
 
     inventories: tuple[tuple[Shape, ...], ...] = (SHAPES, SINGLE)
-    kinds: tuple[str, ...] = ("ngram", "spectral", "latent")
+    kinds: tuple[str, ...] = ("ngram", "latent")
     outputs: bool = True
-    order: int | None = LONGEST  # with others to judge, the longest never loses; None: by held-out inputs
+    order: int | None = LONGEST  # in company the longest never loses; None: by held-out inputs
     long_units: float = LONG_UNITS
 
     @property
-    def judges(self) -> list[Judge]:
-        """All of them, in the order of their weights."""
-        of_pairs = [(at, kind) for at in range(len(self.inventories)) for kind in self.kinds]
+    def slots(self) -> list[ModelSlot]:
+        """All models, in the order of their weights."""
+        of_pairs = [ModelSlot(at, kind) for at in range(len(self.inventories)) for kind in self.kinds]
         return [*of_pairs, OUTPUTS] if self.outputs else of_pairs
 
 
-NGRAM = Panel(inventories=(SHAPES,), kinds=("ngram",), outputs=False, order=None)
-PANELS: Mapping[str, Panel] = MappingProxyType({"combined": Panel(), "ngram": NGRAM})
+NGRAM = EnsembleSpec(inventories=(SHAPES,), kinds=("ngram",), outputs=False, order=None)
+ENSEMBLES: Mapping[str, EnsembleSpec] = MappingProxyType({"combined": EnsembleSpec(), "ngram": NGRAM})
 
 
 class OrderLoss(NamedTuple):
@@ -82,7 +85,7 @@ class OrderLoss(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TransducerFit:
-    """A transducer, and what held-out inputs said: order, losses by order, the error of the whole."""
+    """A transducer, and what held-out inputs showed: order, losses by order, the error of the whole."""
 
     transducer: Transducer
     order: int
@@ -93,36 +96,55 @@ class TransducerFit:
 
 def learn_transducer(
     pairs: StringPairs,
-    panel: Panel = PANELS["combined"],
+    spec: EnsembleSpec = ENSEMBLES["combined"],
     rng: np.random.Generator | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> TransducerFit:
-    """Align, learn every model of the panel, and weigh them on held-out inputs."""
-    rng, say = rng or np.random.default_rng(0), progress or (lambda _: None)
+    """Align, learn every model of the ensemble, and weigh them on held-out inputs.
+
+    Parameters
+    ----------
+    pairs : StringPairs
+        To learn from.
+    spec : EnsembleSpec
+        What is combined.
+    rng : Generator or None
+        The source of chance.
+    progress : Progress
+        Called at every stage.
+
+    Returns
+    -------
+    TransducerFit
+        With models that are worth their weight.
+    """
+    rng = rng or np.random.default_rng(0)
     require_pairs(pairs)
-    say("aligning")
-    corpus, n_unaligned = _aligned(pairs, panel)
-    judges = panel.judges
-    if len(set(corpus.pairs.inputs)) < 2 or (panel.order is not None and len(judges) == 1):
-        order = panel.order or min(ORDERS)
-        return TransducerFit(_learned(corpus, judges, order, rng, say), order, {}, None, n_unaligned)
+    progress("aligning", 0.0)
+    corpus, n_unaligned = _aligned(pairs, spec)
+    slots = spec.slots
+    if len(set(corpus.pairs.inputs)) < 2 or (spec.order is not None and len(slots) == 1):
+        order = spec.order or min(ORDERS)
+        return TransducerFit(_learned(corpus, slots, order, rng), order, {}, None, n_unaligned)
     splits = corpus.splits(rng)
-    say("choosing the order")
-    losses = _order_losses(splits, panel)
+    progress("choosing the order", 0.3)
+    losses = _order_losses(splits, spec)
     order = min(losses, key=losses.__getitem__)
-    if len(judges) == 1:
-        whole = _learned(corpus, judges, order, rng, say)
+    if len(slots) == 1:
+        whole = _learned(corpus, slots, order, rng)
         return TransducerFit(whole, order, losses, losses[order].error, n_unaligned)
-    trials = [(_learned(kept, judges, order, rng, say), held) for kept, held in splits]
-    say("weighing the models")
-    chosen, weights, error = _weighed(trials, judges)
-    whole = replace(_learned(corpus, chosen, order, rng, say), weights=weights)
+    progress("learning the models without held-out inputs", 0.4)
+    trials = [(_learned(kept, slots, order, rng), held) for kept, held in splits]
+    progress("weighing the models", 0.7)
+    chosen, weights, error = _weighed(trials, slots)
+    progress("learning the models", 0.8)
+    whole = replace(_learned(corpus, chosen, order, rng), weights=weights)
     return TransducerFit(whole, order, losses, error, n_unaligned)
 
 
-def _aligned(pairs: StringPairs, panel: Panel) -> tuple[_Aligned, int]:
+def _aligned(pairs: StringPairs, spec: EnsembleSpec) -> tuple[_Aligned, int]:
     """Pairs that every inventory can align, with their alignments, and how many were left out."""
-    fits = [learn_aligner(pairs, shapes, long_units=panel.long_units) for shapes in panel.inventories]
+    fits = [learn_aligner(pairs, shapes, long_units=spec.long_units) for shapes in spec.inventories]
     aligned = [fit.aligner.align(pairs) for fit in fits]
     unaligned = np.unique(np.concatenate([one.unaligned for one in aligned]))
     usable = np.setdiff1d(np.arange(len(pairs)), unaligned)
@@ -138,7 +160,7 @@ class _Aligned:
     aligners: Sequence[Aligner]
     strings: Sequence[Strings]
 
-    def select(self, indices: NDArray[np.intp]) -> _Aligned:
+    def select(self, indices: Array) -> _Aligned:
         strings = [one.select(indices) for one in self.strings]
         return _Aligned(self.pairs.select(indices), self.aligners, strings)
 
@@ -146,46 +168,41 @@ class _Aligned:
         """(kept, held out), several times for small corpora: weights need a few thousand inputs."""
         share = min(HELD_OUT, ENOUGH / len(self.pairs))
         n_folds = int(np.clip(ENOUGH / (share * len(self.pairs)), 1, FOLDS))
-        return [
-            (self.select(np.flatnonzero(~held)), self.pairs.select(np.flatnonzero(held)))
-            for held in self.pairs.folds(share, n_folds, rng)
-        ]
+        folds = self.pairs.folds(share, n_folds, rng)
+        return [(self.select(fold.kept), self.pairs.select(fold.held)) for fold in folds]
 
 
 def _learned(
-    corpus: _Aligned, judges: Sequence[Judge], order: int, rng: np.random.Generator, say: Progress
+    corpus: _Aligned, slots: Sequence[ModelSlot], order: int, rng: np.random.Generator
 ) -> Transducer:
-    """The transducer of some judges, equally weighed; inventories without a judge are left out."""
-    readings = []
+    """The transducer of some models, equally weighed; inventories without a model are left out."""
+    inventories = []
     for number, (aligner, strings) in enumerate(zip(corpus.aligners, corpus.strings, strict=True)):
-        models = {}
-        for kind in (kind for at, kind in judges if at == number):
-            say(f"learning: {kind} model of inventory {number + 1}")
-            models[kind] = LEARNERS[kind](strings, order, rng)
-        if models:
-            readings.append(Reading(aligner, models))
+        kinds = [slot.kind for slot in slots if slot.inventory == number]
+        if kinds:
+            models = {kind: LEARNERS[kind](strings, order, rng) for kind in kinds}
+            inventories.append(UnitModels(aligner, models))
     outputs: tuple[FilteredAutomaton, ...] = ()
-    if OUTPUTS in judges:
-        say("learning: model of outputs")
+    if OUTPUTS in slots:
         outputs = (learn_fast(corpus.pairs.outputs, rng).model,)
-    return Transducer(tuple(readings), outputs, np.full(len(judges), 1.0 / len(judges)))
+    return Transducer(tuple(inventories), outputs, np.full(len(slots), 1.0 / len(slots)))
 
 
-def _order_losses(splits: Sequence[tuple[_Aligned, StringPairs]], panel: Panel) -> dict[int, OrderLoss]:
+def _order_losses(splits: Sequence[tuple[_Aligned, StringPairs]], spec: EnsembleSpec) -> dict[int, OrderLoss]:
     """How the n-gram of each order does on held-out inputs."""
     losses = {}
-    for order in (panel.order,) if panel.order is not None else ORDERS:
+    for order in (spec.order,) if spec.order is not None else ORDERS:
         found = []
         for kept, held in splits:
             model = learn_ngram(kept.strings[0], order, kneser_ney)
-            alone = Transducer((Reading(kept.aligners[0], {"ngram": model}),), (), np.ones(1))
+            alone = Transducer((UnitModels(kept.aligners[0], {"ngram": model}),), (), np.ones(1))
             proposals, right = _proposed(alone, held)
             found.append(_losses(proposals, proposals.log_weights, right))
         losses[order] = OrderLoss(*np.mean(found, axis=0).tolist())
     return losses
 
 
-def _losses(proposals: Proposals, scores: Array, right: NDArray[np.bool_]) -> tuple[float, float]:
+def _losses(proposals: Proposals, scores: Floats, right: Flags) -> tuple[float, float]:
     """Mean -log of the share of right outputs among the proposed, and the share of inputs gone wrong."""
     best = np.lexsort((-scores, proposals.owner))[proposals.starts]
     totals = np.logaddexp.reduceat(scores, proposals.starts)
@@ -196,11 +213,11 @@ def _losses(proposals: Proposals, scores: Array, right: NDArray[np.bool_]) -> tu
 
 
 def _weighed(
-    trials: Sequence[tuple[Transducer, StringPairs]], judges: Sequence[Judge]
-) -> tuple[list[Judge], Array, float]:
-    """The judges worth keeping (the first proposes, and stays), their weights, and the error they leave."""
+    trials: Sequence[tuple[Transducer, StringPairs]], slots: Sequence[ModelSlot]
+) -> tuple[list[ModelSlot], Floats, float]:
+    """The models worth keeping (the first proposes, and stays), their weights, and the error they leave."""
     proposed = [_proposed(transducer, held) for transducer, held in trials]
-    scores = [trial.judge(proposals) for (trial, _), (proposals, _) in zip(trials, proposed, strict=True)]
+    scores = [trial.scores(proposals) for (trial, _), (proposals, _) in zip(trials, proposed, strict=True)]
     starts = np.cumsum([0, *(proposals.n_inputs for proposals, _ in proposed)])
     owner = np.concatenate([one.owner + start for (one, _), start in zip(proposed, starts, strict=False)])
     right = np.concatenate([right for _, right in proposed])
@@ -208,7 +225,7 @@ def _weighed(
     kept = worth_keeping(fit_weights(every, owner, right))
     kept[0] = True
     weights = fit_weights(every[:, kept], owner, right)
-    chosen = [judge for judge, stays in zip(judges, kept.tolist(), strict=True) if stays]
+    chosen = [slot for slot, stays in zip(slots, kept.tolist(), strict=True) if stays]
     errors = [
         _losses(proposals, part[:, kept] @ weights, good)[1]
         for (proposals, good), part in zip(proposed, scores, strict=True)
@@ -216,7 +233,7 @@ def _weighed(
     return chosen, weights, float(np.mean(errors))
 
 
-def _proposed(transducer: Transducer, held: StringPairs) -> tuple[Proposals, NDArray[np.bool_]]:
+def _proposed(transducer: Transducer, held: StringPairs) -> tuple[Proposals, Flags]:
     """Proposals for every distinct input, and which of them are right."""
     references = held.references()
     inputs = Strings.of(list(references), alphabet=held.inputs.alphabet)

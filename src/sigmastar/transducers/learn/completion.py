@@ -19,13 +19,14 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.recover import factorize_blocks, recover
 from sigmastar.core.signature import string_signature
 from sigmastar.optimise.proximal import NuclearNorm
@@ -34,15 +35,15 @@ from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
 from sigmastar.transducers.data.units import Shape, Unit, Units
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
 Word = tuple[int, ...]
-Observed = dict[tuple[tuple[Symbol, ...], tuple[Symbol, ...]], float]
+Spelt = tuple[tuple[Symbol, ...], tuple[Symbol, ...]]
+Observed = dict[Spelt, float]
 
 RHO = 1.0
 WEIGHTS = (0.03, 0.01, 0.003, 0.001)  # of the nuclear norm, as shares of the largest singular value
 RANKS = (1, 2, 3, 4, 5, 6)
-_CELLS = 1_000_000
+MOST_CELLS = 200_000
+"""Of the matrix: its decompositions, some thousands of them, take a minute."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class CompletionFit:
     """A transducer from a completed matrix, with what held-out pairs said of each choice."""
 
     transducer: WeightedTransducer
-    matrix: Array
+    matrix: Floats
     errors: dict[tuple[float, int], float]  # by weight and rank
     chosen: tuple[float, int]
 
@@ -67,12 +68,8 @@ class PairHankel:
     @classmethod
     def of(cls, units: Units, length: int) -> PairHankel:
         """Outsides of up to `length` units and insides of up to `length + 1`."""
+        require_few_cells(len(units), length)
         rows, columns = (_words(len(units), length + 1) for _ in range(2))
-        if len(rows) * len(columns) > _CELLS:
-            raise InputError(
-                f"completion over {len(units)} units needs {len(rows)} x {len(columns)} cells: too many; "
-                "use smaller alphabets, fewer shapes, or method 'spectral', which aligns first"
-            )
         return cls(units, rows, columns, len(_words(len(units), length)))
 
     @cached_property
@@ -83,16 +80,16 @@ class PairHankel:
         return found
 
     @cached_property
-    def string_of_cell(self) -> Longs:
+    def string_of_cell(self) -> Int64s:
         return np.array([self.strings[row + column] for row, column in product(self.rows, self.columns)])
 
     @cached_property
-    def pairs(self) -> tuple[list[tuple[tuple[Symbol, ...], tuple[Symbol, ...]]], sparse.csr_array]:
+    def pairs(self) -> tuple[list[Spelt], sparse.csr_array]:
         """Pairs all of whose alignments are among the strings, and the matrix pairs x strings of them."""
         spelt = [self._spelt(word) for word in self.strings]
         longest = max(len(word) for word in self.strings)
         shortest = {side: self._fewest(side) for side in (0, 1)}
-        numbers: dict[tuple[tuple[Symbol, ...], tuple[Symbol, ...]], int] = {}
+        numbers: dict[Spelt, int] = {}
         rows, columns = [], []
         for number, pair in enumerate(spelt):
             if self._longest_alignment(pair, shortest) <= longest:
@@ -101,7 +98,7 @@ class PairHankel:
         shape = (len(numbers), len(spelt))
         return list(numbers), sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=shape)
 
-    def blocks(self, matrix: Array) -> Blocks:
+    def blocks(self, matrix: Floats) -> Blocks:
         """The blocks of strings of units that a completed matrix holds."""
         signature = string_signature(self.units.alphabet)
         stop, symbol = signature.operations
@@ -118,18 +115,16 @@ class PairHankel:
             {"string": matrix[0]},
         )
 
-    def _spelt(self, word: Word) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
+    def _spelt(self, word: Word) -> Spelt:
         chosen: list[Unit] = [self.units.alphabet.symbols[unit] for unit in word]  # type: ignore[misc]
         return tuple(s for unit in chosen for s in unit[0]), tuple(s for unit in chosen for s in unit[1])
 
     def _fewest(self, side: int) -> int:
         """The fewest symbols of a side that a unit may hold."""
-        lengths = self.units.input_lengths if side == 0 else self.units.output_lengths
+        lengths = self.units.arrays.input_lengths if side == 0 else self.units.arrays.output_lengths
         return int(lengths.min())
 
-    def _longest_alignment(
-        self, pair: tuple[tuple[Symbol, ...], tuple[Symbol, ...]], fewest: dict[int, int]
-    ) -> int:
+    def _longest_alignment(self, pair: Spelt, fewest: dict[int, int]) -> int:
         """At most so many units align a pair: every unit holds at least so much of either side."""
         bounds = [len(side) // fewest[at] for at, side in enumerate(pair) if fewest[at]]
         return min(bounds, default=len(pair[0]) + len(pair[1]))
@@ -140,17 +135,17 @@ class _Loss:
     """The smooth part of the objective as a function of the matrix."""
 
     hankel: PairHankel
-    target: Array  # g of the pairs
+    target: Floats  # g of the pairs
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.hankel.rows), len(self.hankel.columns)
 
     @cached_property
-    def _sizes(self) -> Array:
+    def _sizes(self) -> Floats:
         return np.bincount(self.hankel.string_of_cell).astype(np.float64)
 
-    def value_and_gradient(self, matrix: Array) -> tuple[float, Array]:
+    def value_and_gradient(self, matrix: Floats) -> tuple[float, Floats]:
         cell, cells = self.hankel.string_of_cell, matrix.ravel()
         means = np.bincount(cell, cells) / self._sizes
         aligns = self.hankel.pairs[1]
@@ -160,7 +155,7 @@ class _Loss:
         gradient = ((aligns.T @ residual) / self._sizes)[cell] + RHO * (apart + below)
         return float(value), gradient.reshape(self.shape)
 
-    def value(self, matrix: Array) -> float:
+    def value(self, matrix: Floats) -> float:
         return self.value_and_gradient(matrix)[0]
 
 
@@ -170,31 +165,67 @@ def learn_completion_transducer(
     n_states: int | None = None,
     shapes: Sequence[Shape] = ((1, 1), (1, 0)),
     length: int = 1,
-    weights: Sequence[float] = WEIGHTS,
     n_iterations: int = 300,
+    progress: Progress = silent,
 ) -> CompletionFit:
-    """Complete, factorise, recover; the weight and the rank by pairs held out of the completion."""
+    """Complete, factorize, recover; the weight and the rank by pairs held out of the completion.
+
+    Parameters
+    ----------
+    pairs : StringPairs
+        To learn from.
+    rng : Generator
+        The source of chance.
+    n_states : int or None
+        None: chosen with the weight.
+    shapes : sequence of pairs
+        Numbers of symbols of either side of units.
+    length : int
+        Of the outsides, in units.
+    n_iterations : int
+        Of the proximal solver, per matrix.
+    progress : Progress
+        Called before every completion.
+
+    Returns
+    -------
+    CompletionFit
+        With the errors of all choices.
+    """
     require_pairs(pairs)
+    sizes = len(pairs.inputs.alphabet), len(pairs.outputs.alphabet)
+    require_few_cells(sum(sizes[0] ** int(p) * sizes[1] ** int(q) for p, q in set(shapes)), length)
     units = all_units(pairs.inputs.alphabet, pairs.outputs.alphabet, shapes)
     hankel = PairHankel.of(units, length)
     errors: dict[tuple[float, int], float] = {}
-    for seen, held in _halves(pairs, rng):
-        for weight in weights:
-            matrix = _completed(hankel, seen, weight, n_iterations)
-            for rank in (n_states,) if n_states is not None else RANKS:
-                found = _recovered(hankel, matrix, rank)
-                error = np.inf if found is None else _distance(found, hankel, held)
-                errors[weight, rank] = errors.get((weight, rank), 0.0) + error
+    tried = [(seen, held, weight) for seen, held in _halves(pairs, rng) for weight in WEIGHTS]
+    for number, (seen, held, weight) in enumerate(tried):
+        progress("completing the Hankel matrix", number / (len(tried) + 1))
+        matrix = _completed(hankel, seen, weight, n_iterations)
+        for rank in (n_states,) if n_states is not None else RANKS:
+            found = recovered(hankel, matrix, rank)
+            error = np.inf if found is None else _distance(found, hankel, held)
+            errors[weight, rank] = errors.get((weight, rank), 0.0) + error
     if not np.isfinite(min(errors.values())):
         raise InputError("the completed matrix has no rank to recover a transducer from; give more pairs")
     chosen = min(errors, key=errors.__getitem__)
     matrix = _completed(hankel, _frequencies(pairs), chosen[0], n_iterations)
     ranks = range(chosen[1], 0, -1)  # the matrix of all pairs may bear fewer states
-    every = (_recovered(hankel, matrix, rank) for rank in ranks)
+    every = (recovered(hankel, matrix, rank) for rank in ranks)
     transducer = next((one for one in every if one is not None), None)
     if transducer is None:
         raise InputError("the completed matrix is empty; give more or shorter pairs")
     return CompletionFit(transducer, matrix, errors, chosen)
+
+
+def require_few_cells(n_units: int, length: int) -> None:
+    """Refuse a matrix that is too large, before any of its strings is made."""
+    size = sum(n_units**k for k in range(length + 2))
+    if size * size > MOST_CELLS:
+        raise InputError(
+            f"completion over {n_units} units needs {size} x {size} cells: too many; use fewer shapes of "
+            "units, such as 1-1 and 1-0, smaller alphabets, or method 'spectral', which aligns first"
+        )
 
 
 def all_units(inputs: Alphabet, outputs: Alphabet, shapes: Sequence[Shape]) -> Units:
@@ -219,7 +250,7 @@ def _frequencies(pairs: StringPairs) -> Observed:
     return found
 
 
-def _completed(hankel: PairHankel, observed: Observed, weight: float, n_iterations: int) -> Array:
+def _completed(hankel: PairHankel, observed: Observed, weight: float, n_iterations: int) -> Floats:
     listed, aligns = hankel.pairs
     loss = _Loss(hankel, np.array([observed.get(pair, 0.0) for pair in listed]))
     spread = aligns.T @ (loss.target / aligns.sum(axis=1))  # every alignment of a pair alike
@@ -228,7 +259,8 @@ def _completed(hankel: PairHankel, observed: Observed, weight: float, n_iteratio
     return fista(loss, NuclearNorm(weight * largest), n_iterations, start=start, tolerance=1e-7).matrix
 
 
-def _recovered(hankel: PairHankel, matrix: Array, rank: int) -> WeightedTransducer | None:
+def recovered(hankel: PairHankel, matrix: Floats, rank: int) -> WeightedTransducer | None:
+    """The transducer of a completed matrix by the one formula; None where it bears fewer states."""
     blocks = hankel.blocks(matrix)
     if rank > np.linalg.matrix_rank(np.asarray(blocks.matrices["string"]), tol=1e-10):
         return None

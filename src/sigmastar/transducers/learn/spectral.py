@@ -1,4 +1,4 @@
-"""The spectral method for transducers as the tutorial has it: align, count, factorise, recover.
+"""The spectral method for transducers as the tutorial has it: align, count, factorize, recover.
 
 Alignments come from the EM aligner; operators of units from context classes of the aligned strings, by
 the one formula (`core.recover`). The result is a weighted transducer, signed and not smoothed.

@@ -7,27 +7,29 @@ Alignments come as strings of units: counts, n-grams and spectral statistics are
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Shape, Units
-from sigmastar.transducers.kernels.alignment import NO_KEY, best_alignments, edge_places, expected_counts
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
-LatticeCorpus = tuple[Integers, Longs, Integers, Longs, Longs, Longs]
-"""Codes and offsets of both sides, shapes, and the radix of keys."""
-
-_TILT = 8.0  # the inverse of a usual weight a symbol
+from sigmastar.transducers.data.units import Shape, Unit, Units
+from sigmastar.transducers.kernels.alignment import (
+    NO_KEY,
+    PairCodes,
+    UnitKeys,
+    best_alignments,
+    edge_places,
+    enter_keys,
+    log_sums,
+)
+from sigmastar.transducers.kernels.edit_lattice import Lattice
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,46 +38,48 @@ class AlignedPairs:
 
     units: Units
     strings: Strings
-    pair: Longs
-    posterior: Array
+    pair: Int64s
+    posterior: Floats
     n_pairs: int
 
     @cached_property
-    def unaligned(self) -> Longs:
+    def unaligned(self) -> Int64s:
         """Pairs that the units allow no alignment of."""
         return np.setdiff1d(np.arange(self.n_pairs), self.pair)
 
     def best(self) -> Strings:
-        """One alignment a pair, the likeliest."""
+        """One alignment per pair that has any, the likeliest."""
         return self.strings.select(np.unique(self.pair, return_index=True)[1])
+
+    def by_pair(self) -> list[tuple[Unit, ...]]:
+        """The best alignment of each pair as a sequence of units; empty where there is none."""
+        found: list[tuple[Unit, ...]] = [()] * self.n_pairs
+        for at, pair in enumerate(self.pair.tolist()):
+            found[pair] = found[pair] or self.strings[at]  # type: ignore[assignment]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class UnitTable:
-    """Units by key, for kernels: shapes, the radix of keys, a table with open addressing, unit by place."""
+    """Units by key, and the unit of every place of the table."""
 
-    shapes: Longs
-    radix: Longs
-    table: Longs
-    unit: Longs
+    keys: UnitKeys
+    unit: Int64s
 
     @classmethod
     def of(cls, units: Units) -> UnitTable:
-        shapes = sorted(set(zip(units.input_lengths.tolist(), units.output_lengths.tolist(), strict=True)))
+        arrays = units.arrays
+        shapes = sorted(set(zip(arrays.input_lengths.tolist(), arrays.output_lengths.tolist(), strict=True)))
         radix = key_radix(units.inputs, units.outputs, shapes)
-        keys = _unit_keys(units, radix)
         size = 1 << max(4, int(len(units) * 4).bit_length())
         table, unit = np.full(size, NO_KEY, dtype=np.int64), np.full(size, -1, dtype=np.int64)
-        for number, key in enumerate(keys.tolist()):
-            at = place_of(key, size)
-            while table[at] != NO_KEY:
-                at = (at + 1) & (size - 1)
-            table[at], unit[at] = key, number
-        return cls(np.array(shapes, dtype=np.int64).reshape(-1, 2), radix, table, unit)
+        unit[enter_keys(_unit_keys(units, radix), table)] = np.arange(len(units))
+        return cls(UnitKeys(np.array(shapes, dtype=np.int64).reshape(-1, 2), radix, table), unit)
 
-    def edges(self, xs: Integers, ys: Integers) -> Longs:
-        """The unit of the edge that leaves cell (i, j) in each shape, or -1."""
-        return edge_places(xs, ys, self.shapes, self.radix, self.table, self.unit)
+    def lattice(self, xs: Int32s, ys: Int32s) -> Lattice:
+        """The edit lattice of a pair."""
+        places = edge_places(xs, ys, self.keys)
+        return Lattice(np.where(places < 0, -1, self.unit[places]), self.keys.shapes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +87,7 @@ class Aligner:
     """Units with their probabilities."""
 
     units: Units
-    theta: Array
+    theta: Floats
 
     def __post_init__(self) -> None:
         if self.theta.shape != (len(self.units),):
@@ -99,42 +103,36 @@ class Aligner:
         posterior = np.exp(logs - self.log_probability(pairs)[owners])
         return AlignedPairs(self.units, strings, owners, posterior, len(pairs))
 
-    def best(self, pairs: StringPairs, n_best: int = 1) -> tuple[Strings, Longs, Array]:
+    def best(self, pairs: StringPairs, n_best: int = 1) -> tuple[Strings, Int64s, Floats]:
         """The alignments alone: their units, their pairs, the logarithms of their weights."""
         with np.errstate(divide="ignore"):
             weights = np.append(np.log(self.theta), -np.inf)[self.table.unit]
-        places, ends, owners, logs = best_alignments(*self._corpus(pairs), self.table.table, weights, n_best)
-        codes = self.table.unit[places].astype(np.int32)
-        return Strings(self.units.alphabet, codes, ends), owners, logs
+        found = best_alignments(self._coded(pairs), self.table.keys, weights, n_best)
+        codes = self.table.unit[found.places].astype(np.int32)
+        return Strings(self.units.alphabet, codes, found.ends), found.owners, found.logs
 
-    def log_probability(self, pairs: StringPairs) -> Array:
+    def log_probability(self, pairs: StringPairs) -> Floats:
         """log of the sum over alignments; -inf where there is none."""
-        logs, theta = np.empty(len(pairs)), np.append(self.theta, 0.0)[self.table.unit]
-        expected_counts(*self._corpus(pairs), self.table.table, theta, _TILT, logs)
-        return logs
+        theta = np.append(self.theta, 0.0)[self.table.unit]
+        return log_sums(self._coded(pairs), self.table.keys, theta)
 
-    def _corpus(self, pairs: StringPairs) -> LatticeCorpus:
-        pairs = pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True)
-        sides = (pairs.inputs.codes, pairs.inputs.offsets, pairs.outputs.codes, pairs.outputs.offsets)
-        return (*sides, self.table.shapes, self.table.radix)
+    def _coded(self, pairs: StringPairs) -> PairCodes:
+        return pair_codes(pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True))
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        return {"theta": self.theta}, {"units": units_to_header(self.units)}
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        return {"theta": self.theta}, {"units": self.units.to_header()}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> Aligner:
-        return cls(units_from_header(header["units"]), arrays["theta"])
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Aligner:
+        return cls(Units.from_header(header["units"]), arrays["theta"])
 
 
-def units_to_header(units: Units) -> dict[str, Any]:
-    return {"units": units.alphabet, "inputs": units.inputs, "outputs": units.outputs}
+def pair_codes(pairs: StringPairs) -> PairCodes:
+    """Pairs as kernels read them."""
+    return PairCodes(pairs.inputs.codes, pairs.inputs.offsets, pairs.outputs.codes, pairs.outputs.offsets)
 
 
-def units_from_header(header: dict[str, Any]) -> Units:
-    return Units(header["units"], header["inputs"], header["outputs"])
-
-
-def key_radix(inputs: Alphabet, outputs: Alphabet, shapes: list[Shape] | tuple[Shape, ...]) -> Longs:
+def key_radix(inputs: Alphabet, outputs: Alphabet, shapes: Sequence[Shape]) -> Int64s:
     """Bases of the two sides, and how many digits of each a key has."""
     widths = max((p for p, _ in shapes), default=0), max((q for _, q in shapes), default=0)
     if (len(inputs) + 1) ** widths[0] * (len(outputs) + 1) ** widths[1] >= 2**62:
@@ -143,15 +141,9 @@ def key_radix(inputs: Alphabet, outputs: Alphabet, shapes: list[Shape] | tuple[S
     return np.array([len(inputs) + 1, len(outputs) + 1, *widths], dtype=np.int64)
 
 
-def place_of(key: int, size: int) -> int:
-    """Where the kernels begin to look for a key."""
-    at = (key * 0x9E3779B97F4A7C1) & (size - 1)
-    return (at ^ (at >> 7)) & (size - 1)
-
-
-def _unit_keys(units: Units, radix: Longs) -> Longs:
+def _unit_keys(units: Units, radix: Int64s) -> Int64s:
     keys = np.zeros(len(units), dtype=np.int64)
-    for side, codes in ((0, units.input_codes), (1, units.output_codes)):
+    for side, codes in ((0, units.arrays.input_codes), (1, units.arrays.output_codes)):
         for place in range(int(radix[2 + side])):
             keys = keys * radix[side] + codes[:, place] + 1
     return keys

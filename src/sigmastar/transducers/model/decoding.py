@@ -18,19 +18,21 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.transducers.data.units import Units
-from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward
+from sigmastar.transducers.kernels.edit_lattice import (
+    CellVectors,
+    Lattice,
+    lattice_backward,
+    lattice_forward,
+)
 from sigmastar.transducers.model.aligner import UnitTable
 from sigmastar.transducers.model.n_best import Ranking
-from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
 Output = tuple[int, ...]
 
 BEAM = 20
@@ -39,62 +41,61 @@ _INSERTED = 2  # units without input in a row that the beam tries
 
 @dataclass(frozen=True, eq=False)
 class InputMarginals:
-    """For every reading of an input by a unit: where it begins, the unit, and mu(i, u | x)."""
+    """For every unit that may read a part of an input: where the part begins, the unit, mu(i, u | x)."""
 
-    position: Longs
-    unit: Longs
-    value: Array
+    position: Int64s
+    unit: Int64s
+    value: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class TransducerDecoder:
-    """A transducer made ready to read inputs."""
+class Decoder:
+    """Operators of units made ready to read inputs."""
 
-    transducer: WeightedTransducer
+    units: Units
+    automaton: WeightedAutomaton
 
-    def predict(
-        self, inputs: Strings, n_best: int = 1, beam: int = BEAM, method: str = "beam"
-    ) -> list[Ranking]:
-        """The best outputs with their shares of the weight of x; `method` is "beam" or "mbr" (one output)."""
-        if method not in ("beam", "mbr"):
-            raise ValueError(f"method={method!r} must be 'beam' or 'mbr'")
-        coded = inputs.recoded(self._units.inputs, allow_unknown=True)
-        rows = np.split(coded.codes, coded.offsets[1:-1]) if len(coded) else []
-        if method == "mbr":
-            return [[(self._decoded(output), share)] for output, share in map(self._least_risk, rows)]
+    def by_beam(self, inputs: Strings, n_best: int, beam: int) -> list[Ranking]:
+        """The best outputs of each input with their shares of the weight of x."""
         return [
             [(self._decoded(output), share) for output, share in self._beam(row, beam)[:n_best]]
-            for row in rows
+            for row in self._rows(inputs)
         ]
+
+    def by_least_risk(self, inputs: Strings) -> list[Ranking]:
+        """One output per input, by minimum Bayes risk."""
+        found = [self._least_risk(row) for row in self._rows(inputs)]
+        return [[(self._decoded(output), share)] for output, share in found]
 
     def marginals(self, inputs: Strings) -> list[InputMarginals]:
         """P(unit u reads x[i:i+p] | x) for each input."""
-        coded = inputs.recoded(self._units.inputs, allow_unknown=True)
-        return [self._marginals(_known(row)) for row in np.split(coded.codes, coded.offsets[1:-1])]
+        return [self._marginals(row) for row in self._rows(inputs)]
 
-    @property
-    def _units(self) -> Units:
-        return self.transducer.units
-
-    @cached_property
-    def _inserts(self) -> Longs:
-        return np.flatnonzero(self._units.input_lengths == 0)
+    def _rows(self, inputs: Strings) -> list[Int32s]:
+        """Codes of each input; symbols that no unit reads are passed over."""
+        coded = inputs.recoded(self.units.inputs, allow_unknown=True)
+        rows = np.split(coded.codes, coded.offsets[1:-1]) if len(coded) else []
+        return [np.ascontiguousarray(row[row >= 0]) for row in rows]
 
     @cached_property
-    def _closure(self) -> Array:
-        automaton = self.transducer.automaton
+    def _inserts(self) -> Int64s:
+        return np.flatnonzero(self.units.arrays.input_lengths == 0)
+
+    @cached_property
+    def _closure(self) -> Floats:
+        automaton = self.automaton
         inserted = automaton.transitions[self._inserts].sum(axis=0)
         return np.linalg.inv(np.eye(automaton.n_states) - inserted)
 
     @cached_property
-    def _closed(self) -> Array:
+    def _closed(self) -> Floats:
         """C A_u."""
-        return np.ascontiguousarray(self._closure @ self.transducer.automaton.transitions)
+        return np.ascontiguousarray(self._closure @ self.automaton.transitions)
 
     @cached_property
-    def _sides(self) -> tuple[UnitTable, list[Longs], Array]:
+    def _sides(self) -> tuple[UnitTable, list[Int64s], Floats]:
         """Distinct input sides as a table, their units, and the sums of C A_u over those."""
-        units = self._units
+        units = self.units
         of_side: dict[tuple[Symbol, ...], list[int]] = {}
         for number, unit in enumerate(units.alphabet.symbols):
             if unit[0]:  # type: ignore[index]
@@ -102,23 +103,21 @@ class TransducerDecoder:
         sides = Units(Alphabet((side, ()) for side in of_side), units.inputs, Alphabet([]))
         members = [np.array(numbers) for numbers in of_side.values()]
         sums = np.array([self._closed[numbers].sum(axis=0) for numbers in members])
-        return UnitTable.of(sides), members, np.ascontiguousarray(sums)
+        return UnitTable.of(sides), members, sums.reshape(-1, *self._closure.shape)
 
-    def _lattice(self, xs: Integers) -> tuple[Longs, tuple[Array, Longs], tuple[Array, Longs]]:
+    def _lattice(self, xs: Int32s) -> tuple[Lattice, CellVectors, CellVectors]:
         table, _, sums = self._sides
-        automaton = self.transducer.automaton
-        edges = table.edges(xs, np.empty(0, np.int32))
-        forward = lattice_forward(edges, table.shapes, automaton.initial, sums)
-        backward = lattice_backward(edges, table.shapes, sums, self._closure @ automaton.final)
-        return edges, forward, backward
+        lattice, ending = table.lattice(xs, np.empty(0, np.int32)), self._closure @ self.automaton.final
+        forward = lattice_forward(lattice, self.automaton.initial, sums)
+        return lattice, forward, lattice_backward(lattice, sums, ending)
 
-    def _marginals(self, xs: Integers) -> InputMarginals:
-        edges, (forward, up), (backward, down) = self._lattice(xs)
-        table, members, _ = self._sides
-        total = float(forward[-1, 0] @ self._closure @ self.transducer.automaton.final)
+    def _marginals(self, xs: Int32s) -> InputMarginals:
+        (edges, shapes), (forward, up), (backward, down) = self._lattice(xs)
+        members = self._sides[1]
+        total = float(forward[-1, 0] @ self._closure @ self.automaton.final)
         positions, units, values = [], [], []
         for i, _, shape in np.argwhere(edges >= 0).tolist():
-            to, numbers = i + int(table.shapes[shape, 0]), members[edges[i, 0, shape]]
+            to, numbers = i + int(shapes[shape, 0]), members[edges[i, 0, shape]]
             positions.append(np.full(len(numbers), i))
             units.append(numbers)
             power = float(np.clip(up[i, 0] + down[to, 0] - up[-1, 0], -1100, 1000))
@@ -133,10 +132,9 @@ class TransducerDecoder:
             np.concatenate(positions), np.concatenate(units), np.concatenate(values) * scale
         )
 
-    def _least_risk(self, row: Integers) -> tuple[Output, float]:
-        xs = _known(row)
+    def _least_risk(self, xs: Int32s) -> tuple[Output, float]:
         found, n = self._marginals(xs), len(xs)
-        lengths = self._units.input_lengths[found.unit]
+        lengths = self.units.arrays.input_lengths[found.unit]
         best, back = np.full(n + 1, -np.inf), [(0, -1)] * (n + 1)
         best[0] = 0.0
         order = np.argsort(found.position, kind="stable")
@@ -160,57 +158,49 @@ class TransducerDecoder:
             n, unit = back[n]
             output = self._output(unit) + output
 
-    def _beam(self, row: Integers, width: int) -> list[tuple[Output, float]]:
-        xs = _known(row)
-        edges, _, (backward, down) = self._lattice(xs)
-        table, members, _ = self._sides
-        automaton, rate = self.transducer.automaton, -float(down[0, 0]) / max(len(xs), 1)
-        at_position: list[dict[Output, Array]] = [{} for _ in range(len(xs) + 1)]
+    def _beam(self, xs: Int32s, width: int) -> list[tuple[Output, float]]:
+        (edges, shapes), _, (backward, down) = self._lattice(xs)
+        members = self._sides[1]
+        automaton, rate = self.automaton, -float(down[0, 0]) / max(len(xs), 1)
+        at_position: list[dict[Output, Floats]] = [{} for _ in range(len(xs) + 1)]
         at_position[0][()] = automaton.initial
         for i in range(len(xs) + 1):
             kept = self._with_inserted(_best(at_position[i], backward[i, 0], width), backward[i, 0], width)
             at_position[i] = kept
             for shape in np.flatnonzero(edges[i, 0] >= 0).tolist():
                 moves, outputs = self._moves(members[edges[i, 0, shape]])
-                p = int(table.shapes[shape, 0])
+                p = int(shapes[shape, 0])
                 _extend(at_position[i + p], kept, moves * 2.0 ** (rate * p), outputs)
         total = float(automaton.initial @ backward[0, 0])  # the tilt, 2^(rate n), is what its exponent lacks
         weights = {output: float(vector @ automaton.final) for output, vector in at_position[-1].items()}
         shares = {output: weight / total if total else 0.0 for output, weight in weights.items()}
         return sorted(shares.items(), key=lambda item: -item[1])
 
-    def _with_inserted(self, kept: dict[Output, Array], ahead: Array, width: int) -> dict[Output, Array]:
+    def _with_inserted(self, kept: dict[Output, Floats], ahead: Floats, width: int) -> dict[Output, Floats]:
         if not len(self._inserts):
             return kept
         every, newest = dict(kept), kept
         for _ in range(_INSERTED):
-            following: dict[Output, Array] = {}
+            following: dict[Output, Floats] = {}
             _extend(following, newest, *self._moves(self._inserts))
             newest = _best(following, ahead, width)
             for output, vector in newest.items():
                 every[output] = every[output] + vector if output in every else vector
         return _best(every, ahead, width)
 
-    def _moves(self, numbers: Longs) -> tuple[Array, list[Output]]:
-        return self.transducer.automaton.transitions[numbers], [
-            self._output(unit) for unit in numbers.tolist()
-        ]
+    def _moves(self, numbers: Int64s) -> tuple[Floats, list[Output]]:
+        return self.automaton.transitions[numbers], [self._output(unit) for unit in numbers.tolist()]
 
     def _output(self, unit: int) -> Output:
-        codes = self._units.output_codes[unit]
+        codes = self.units.arrays.output_codes[unit]
         return tuple(codes[codes >= 0].tolist())
 
     def _decoded(self, output: Output) -> tuple[Symbol, ...]:
-        return self._units.outputs.decode(output)
-
-
-def _known(codes: Integers) -> Integers:
-    """Symbols that no unit reads are passed over."""
-    return np.ascontiguousarray(codes[codes >= 0])
+        return self.units.outputs.decode(output)
 
 
 def _extend(
-    target: dict[Output, Array], kept: dict[Output, Array], moves: Array, outputs: list[Output]
+    target: dict[Output, Floats], kept: dict[Output, Floats], moves: Floats, outputs: list[Output]
 ) -> None:
     """Every kept prefix by every unit; vectors that meet in one prefix add up."""
     if not kept:
@@ -222,7 +212,7 @@ def _extend(
             target[longer] = target[longer] + vector if longer in target else vector
 
 
-def _best(prefixes: dict[Output, Array], ahead: Array, width: int) -> dict[Output, Array]:
+def _best(prefixes: dict[Output, Floats], ahead: Floats, width: int) -> dict[Output, Floats]:
     if len(prefixes) <= width:
         return prefixes
     outputs = list(prefixes)

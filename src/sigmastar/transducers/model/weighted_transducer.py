@@ -14,28 +14,27 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.errors import InputError
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals
-from sigmastar.transducers.model.aligner import UnitTable, units_from_header, units_to_header
-
-Array = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Longs = NDArray[np.int64]
+from sigmastar.transducers.model.aligner import AlignedPairs, UnitTable
+from sigmastar.transducers.model.decoding import BEAM, Decoder, InputMarginals
+from sigmastar.transducers.model.n_best import Ranking, where_read
 
 
 @dataclass(frozen=True, eq=False)
 class EdgeMarginals:
     """The share of alignments through each edge: `values[i, j, shape]` for unit `units[i, j, shape]`."""
 
-    units: Longs
-    shapes: Longs
-    values: Array
+    units: Int64s
+    shapes: Int64s
+    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +64,7 @@ class WeightedTransducer:
     def n_states(self) -> int:
         return self.automaton.n_states
 
-    def value_of_aligned(self, aligned: Strings) -> Array:
+    def value_of_aligned(self, aligned: Strings) -> Floats:
         """f of aligned pairs, given as strings of units."""
         return self.automaton.value(aligned)
 
@@ -78,7 +77,7 @@ class WeightedTransducer:
             logs = np.log(np.abs(mantissa)) + np.array([power for _, power in found]) * np.log(2.0)
         return SignedLog(np.sign(mantissa), logs)
 
-    def log_probability(self, pairs: StringPairs) -> Array:
+    def log_probability(self, pairs: StringPairs) -> Floats:
         """log g where g > 0, else -inf."""
         sign, log = self.log_value(pairs)
         return np.where(sign > 0, log, -np.inf)
@@ -87,6 +86,48 @@ class WeightedTransducer:
         """mu(edge | x, y) of every edge of each pair's lattice; they sum to one over every cut."""
         pairs = self._coded(pairs)
         return [self._marginals(*self._sides(pairs, at)) for at in range(len(pairs))]
+
+    @cached_property
+    def decoder(self) -> Decoder:
+        return Decoder(self.units, self.automaton)
+
+    def predict(
+        self, inputs: Strings, n_best: int = 1, beam: int = BEAM, method: str = "beam"
+    ) -> list[Ranking]:
+        """The best outputs of each input.
+
+        Parameters
+        ----------
+        inputs : Strings
+            Symbols that no unit reads are passed over.
+        n_best : int
+            Number of outputs per input, at most.
+        beam : int
+            Number of output prefixes per input position.
+        method : str
+            "beam": over output prefixes; "mbr": minimum Bayes risk, one output per input.
+
+        Returns
+        -------
+        list of rankings
+            Outputs with their shares of the weight of the input, best first; none where no symbol is known.
+        """
+        if method not in ("beam", "mbr"):
+            raise ValueError(f"method={method!r} must be 'beam' or 'mbr'")
+        decoder = self.decoder
+        found = decoder.by_beam(inputs, n_best, beam) if method == "beam" else decoder.by_least_risk(inputs)
+        return where_read(found, inputs, self.units.inputs)
+
+    def input_marginals(self, inputs: Strings) -> list[InputMarginals]:
+        """P(unit u reads x[i:i+p] | x) for each input, the sum over all outputs."""
+        return self.decoder.marginals(inputs)
+
+    def align(self, pairs: StringPairs, n_best: int = 1) -> AlignedPairs:
+        """Refused: signed operators have marginals of edges, and no best alignment."""
+        raise InputError(
+            "a transducer without an aligner has no best alignment; use one learned by combined or ngram, "
+            "or marginals"
+        )
 
     def inverse(self) -> WeightedTransducer:
         """The same model from outputs to inputs."""
@@ -97,7 +138,7 @@ class WeightedTransducer:
     def compose(self, outputs: WeightedAutomaton) -> WeightedTransducer:
         """g(x, y) times the weight of y under an automaton: A_u (x) B_y, and B_epsilon = 1."""
         outputs = outputs.over(self.units.outputs)
-        second = np.array([_product(outputs, codes) for codes in self.units.output_codes])
+        second = np.array([_product(outputs, codes) for codes in self.units.arrays.output_codes])
         first, size = self.automaton, self.n_states * outputs.n_states
         joint = np.einsum("uij,ukl->uikjl", first.transitions, second).reshape(-1, size, size)
         initial = np.outer(first.initial, outputs.initial).ravel()
@@ -109,44 +150,43 @@ class WeightedTransducer:
         """Draw aligned pairs, and spell them."""
         return self.units.spell(self.automaton.sample(n_pairs, rng, max_length))
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        return self.automaton.to_parts()[0], {"units": units_to_header(self.units)}
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        return self.automaton.to_parts()[0], {"units": self.units.to_header()}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> WeightedTransducer:
-        units = units_from_header(header["units"])
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedTransducer:
+        units = Units.from_header(header["units"])
         return cls(units, WeightedAutomaton.from_parts(arrays, {"alphabet": units.alphabet}))
 
     def _coded(self, pairs: StringPairs) -> StringPairs:
         return pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True)
 
-    def _sides(self, pairs: StringPairs, at: int) -> tuple[Integers, Integers]:
+    def _sides(self, pairs: StringPairs, at: int) -> tuple[Int32s, Int32s]:
         first, second = pairs.inputs, pairs.outputs
         return (
             first.codes[first.offsets[at] : first.offsets[at + 1]],
             second.codes[second.offsets[at] : second.offsets[at + 1]],
         )
 
-    def _total(self, xs: Integers, ys: Integers) -> tuple[float, int]:
-        automaton, edges = self.automaton, self.table.edges(xs, ys)
+    def _total(self, xs: Int32s, ys: Int32s) -> tuple[float, int]:
+        automaton = self.automaton
         vectors, exponents = lattice_forward(
-            edges, self.table.shapes, automaton.initial, automaton.transitions
+            self.table.lattice(xs, ys), automaton.initial, automaton.transitions
         )
         return float(vectors[-1, -1] @ automaton.final), int(exponents[-1, -1])
 
-    def _marginals(self, xs: Integers, ys: Integers) -> EdgeMarginals:
-        automaton, edges, shapes = self.automaton, self.table.edges(xs, ys), self.table.shapes
-        forward = lattice_forward(edges, shapes, automaton.initial, automaton.transitions)
-        backward = lattice_backward(edges, shapes, automaton.transitions, automaton.final)
-        total = float(forward[0][-1, -1] @ automaton.final)
+    def _marginals(self, xs: Int32s, ys: Int32s) -> EdgeMarginals:
+        automaton, lattice = self.automaton, self.table.lattice(xs, ys)
+        forward = lattice_forward(lattice, automaton.initial, automaton.transitions)
+        backward = lattice_backward(lattice, automaton.transitions, automaton.final)
+        total = float(forward.vectors[-1, -1] @ automaton.final)
         if total == 0.0:
-            return EdgeMarginals(edges, shapes, np.zeros(edges.shape))
-        power = int(forward[1][-1, -1])
-        values = lattice_marginals(edges, shapes, automaton.transitions, *forward, *backward, total, power)
-        return EdgeMarginals(edges, shapes, values)
+            return EdgeMarginals(*lattice, np.zeros(lattice.edges.shape))
+        values = lattice_marginals(lattice, automaton.transitions, forward, backward, total)
+        return EdgeMarginals(*lattice, values)
 
 
-def _product(automaton: WeightedAutomaton, codes: Integers) -> Array:
+def _product(automaton: WeightedAutomaton, codes: Int32s) -> Floats:
     product = np.eye(automaton.n_states)
     for code in codes[codes >= 0].tolist():
         product = product @ automaton.transitions[code]
