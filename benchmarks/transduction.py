@@ -104,12 +104,15 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
 
 def _default(pairs: StringPairs, seed: int) -> TransducerFit:
     """The estimator as it is shipped."""
-    return SpectralTransducer(random_state=seed).fit(pairs).fit_
+    fit: TransducerFit = SpectralTransducer(random_state=seed).fit(pairs).fit_
+    return fit
 
 
 def _ngrams(pairs: StringPairs, seed: int) -> TransducerFit:
     """The n-grams of both inventories without other models."""
-    return learn_transducer(pairs, EnsembleSpec(kinds=("ngram",), outputs=False), np.random.default_rng(seed))
+    spec = EnsembleSpec(kinds=("ngram",), outputs=False)
+    fit: TransducerFit = learn_transducer(pairs, spec, np.random.default_rng(seed))
+    return fit
 
 
 def _row(name: str, transducer: Transducer, corpus: Corpus) -> tuple[TransductionScores, Row]:
