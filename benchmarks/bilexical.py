@@ -9,32 +9,26 @@ from benchmarks.bilexical_costs import counting, solvers, step
 from benchmarks.bilexical_relations import ABOVE, PREPOSITIONS, capacity, plain_vectors, relation
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target
-from sigmastar.bilexical.data.quadruple_files import read_quadruples
-from sigmastar.bilexical.learn.attachment import AttachmentSettings, learn_judges, pooled
-from sigmastar.bilexical.metrics import interval_over_splits
+from sigmastar import PPAttachment
+from sigmastar.bilexical import interval_over_splits, read_quadruples
 from sigmastar.core.intervals import mcnemar
-from sigmastar.reproduce.madhyastha2014.relations import PARTS
+from sigmastar.reproduce.madhyastha2014.measure import PARTS
 
 QUADRUPLES = ("training", "devset", "test")
 
 
 def attachment(_: str, settings: Settings) -> Iterator[Row]:
-    """Votes weighed on development; the judges then learned again from both sets."""
+    """With and without the bilinear judge; votes are weighed on development items."""
     folder = require_folder(settings, "ppattach")
     train, dev, test = (read_quadruples(folder / name) for name in QUADRUPLES)
-    vectors, rng, options = (
-        plain_vectors(folder.parent).compressed(100),
-        settings.rng(0),
-        AttachmentSettings(),
-    )
-    model = learn_judges(train, vectors, rng, options, str)
-    again = learn_judges(train.joined(dev), vectors, rng, options, str)
-    odds, right = again.judgements(test), {}
-    for judges in (("linear", "backed_off"), ("linear", "backed_off", "bilinear")):
-        pool = pooled(model, dev, judges).pool
-        votes = sum(pool[name] * odds[name] for name in judges) + pool["constant"]
-        right[judges] = (votes > 0) == test.to_noun
-        yield {"method": " + ".join(judges), "accuracy": 100 * right[judges].mean()}
+    vectors, right = plain_vectors(folder.parent).compressed(100), {}
+    without = PPAttachment(vectors, judges=("linear", "backed_off"), random_state=settings.seed)
+    full = PPAttachment(vectors, random_state=settings.seed)
+    for estimator in (without, full):
+        odds = estimator.fit(train, dev=dev).model_.log_odds(test)
+        name = " + ".join(estimator.judges)
+        right[name] = (odds > 0) == test.to_noun
+        yield {"method": name, "accuracy": 100 * right[name].mean()}
     yield {"method": "p", "p_value": mcnemar(*right.values()).p_value}
 
 

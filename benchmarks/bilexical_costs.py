@@ -9,15 +9,14 @@ import numpy as np
 from benchmarks.bilexical_relations import plain_vectors
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Row, Settings, timed
+from sigmastar.bilexical import Pairs, Vectors, split_heads
 from sigmastar.bilexical.counts.windows import WindowCounter
-from sigmastar.bilexical.data.pairs import Pairs, split_heads
 from sigmastar.bilexical.data.text import coded_blocks, word_frequencies
-from sigmastar.bilexical.learn.bilexical_loss import ConditionalLoss
-from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.bilexical.learn.likelihood import ConditionalLoss
 from sigmastar.optimise.factored import factored
 from sigmastar.optimise.proximal import NuclearNorm
 from sigmastar.optimise.solvers import fista
-from sigmastar.reproduce.madhyastha2014.relations import RELATIONS, pairs_of, treebanks
+from sigmastar.reproduce.madhyastha2014.measure import RELATIONS, pairs_of, treebanks
 
 
 def solvers(_: str, settings: Settings) -> Iterator[Row]:
@@ -42,7 +41,7 @@ def step(_: str, settings: Settings) -> Iterator[Row]:
     rng, size = settings.rng(0), 500 if settings.quick else 2000
     n_modifiers, n_heads = (500, 300) if settings.quick else (5000, 3000)
     words = [f"m{n}" for n in range(n_modifiers)] + [f"h{n}" for n in range(n_heads)]
-    vectors = Vectors(tuple(words), rng.standard_normal((len(words), size))).normalised()
+    vectors = Vectors(tuple(words), rng.standard_normal((len(words), size))).normalized()
     drawn = [
         (f"h{n % n_heads}", f"m{m}") for n, m in enumerate(rng.integers(0, n_modifiers, 3 * n_modifiers))
     ]
@@ -75,5 +74,5 @@ def counting(_: str, settings: Settings) -> Iterator[Row]:
     yield {
         "n_tokens": int(totals.sum()),
         "cpu_seconds": timing.cpu_seconds,
-        "megabytes": counter.cells.nbytes / 1e6,
+        "megabytes": counter.table.cells.nbytes / 1e6,
     }

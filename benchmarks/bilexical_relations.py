@@ -8,18 +8,17 @@ from pathlib import Path
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Row, Settings, timed
-from sigmastar.bilexical.data.pairs import Pairs, split_heads
-from sigmastar.bilexical.learn.bilexical import (
-    BilexicalFit,
-    BilexicalSettings,
-    learn_bilexical,
-    popularity_scores,
-    unsupervised,
+from sigmastar import BilexicalOperator
+from sigmastar.bilexical import (
+    BilexicalModel,
+    Pairs,
+    Vectors,
+    inner_product,
+    pairwise_accuracy,
+    split_heads,
 )
-from sigmastar.bilexical.metrics import pairwise_accuracy
-from sigmastar.bilexical.model.bilexical import BilexicalModel
-from sigmastar.bilexical.model.vectors import Vectors
-from sigmastar.reproduce.madhyastha2014.relations import (
+from sigmastar.bilexical.metrics import by_popularity
+from sigmastar.reproduce.madhyastha2014.measure import (
     PREPOSITIONS,
     RELATIONS,
     SIMILARITY,
@@ -65,26 +64,28 @@ def relation(name: str, settings: Settings) -> Iterator[Row]:
     vectors = _vectors(folder, few)
     pairs = pairs_of(RELATIONS[name], treebanks(folder), vectors)
     n_splits = N_SPLITS_OF_FEW if few else N_SPLITS
-    options = BilexicalSettings(similarity=SIMILARITY if few else 0.0)
     for number in range(1 if settings.quick else n_splits):
         rng = settings.rng(number)
         split = split_heads(pairs.heads, rng)
-        fit, timing = timed(partial(learn_bilexical, pairs, vectors, rng, options, split))
+        operator = BilexicalOperator(vectors, random_state=rng)
+        if few:
+            operator.set_params(similarity=SIMILARITY)
+        _, timing = timed(partial(operator.fit, pairs, split=split))
         train, test = pairs.select(split.train), pairs.select(split.test)
-        inner = unsupervised(pairs, plain_vectors(folder), split)
+        model = operator.model_
         yield {
             "split": number,
-            "popularity": 100 * pairwise_accuracy(partial(popularity_scores, train), test).micro,
-            "unsupervised": _accuracy(inner, test),
-            "accuracy": _accuracy(fit.model, test),
-            "matched": 100 * pairwise_accuracy(fit.model.scores, test, fit.model.popularity).micro,
-            "rank10": _accuracy(fit.model.projected(10), test),
+            "popularity": 100 * pairwise_accuracy(by_popularity(train.popularity), test).micro,
+            "unsupervised": _accuracy(inner_product(pairs, plain_vectors(folder), split), test),
+            "accuracy": _accuracy(model, test),
+            "matched": 100 * pairwise_accuracy(model.scores, test, model.popularity).micro,
+            "rank10": _accuracy(model.projected(10), test),
             "cpu_seconds": timing.cpu_seconds,
         }
 
 
 def capacity(_: str, settings: Settings) -> Iterator[Row]:
-    """Accuracy of each penalty when cut to few operations a head: the same vectors and heads for all.
+    """Accuracy of each penalty when cut to few operations per head: the same vectors and heads for all.
 
     The strength of a penalty is chosen on validation heads, once before cutting as in the paper, once by
     the accuracy that is left after it.
@@ -97,9 +98,11 @@ def capacity(_: str, settings: Settings) -> Iterator[Row]:
     for number, (penalty, path) in enumerate(PATHS.items()):
         fits = {}
         for strength in path[:1] if settings.quick else path:
-            options = BilexicalSettings(penalty, (strength,))
-            fit = learn_bilexical(pairs, vectors, settings.rng(1, number), options, split)
-            fits[strength] = (fit, _cut(fit.model), max(fit.validation_scores.values()))
+            operator = BilexicalOperator(
+                vectors, penalty, strengths=(strength,), random_state=settings.rng(1, number)
+            ).fit(pairs, split=split)
+            model, validation = operator.model_, max(operator.validation_scores_.values())
+            fits[strength] = (model, _cut(model), validation)
         before = max(fits, key=lambda strength: fits[strength][2])
         after = max(fits, key=lambda strength: _accuracy(fits[strength][1], held))
         for chosen, strength in (("before cutting", before), ("when cut", after)):
@@ -113,12 +116,12 @@ def _cut(model: BilexicalModel) -> BilexicalModel:
     return model.projected(max(1, FEW_OPERATIONS // each))
 
 
-def _sized(fit: BilexicalFit, small: BilexicalModel, validation: float, test: Pairs) -> Row:
+def _sized(model: BilexicalModel, small: BilexicalModel, validation: float, test: Pairs) -> Row:
     return {
         "accuracy": _accuracy(small, test),
         "operations": small.n_operations,
-        "full": _accuracy(fit.model, test),
-        "full_operations": fit.model.n_operations,
+        "full": _accuracy(model, test),
+        "full_operations": model.n_operations,
         "validation": 100 * validation,
     }
 

@@ -1,12 +1,12 @@
 """Learn which modifiers fit a head from pairs of a known relation, and look at its few dimensions.
 
-With text and a treebank the same goes by `learn_vectors` and `relation_pairs`, or on the command line.
+With text and a treebank the same goes by `WordVectors` and `read_relation`, or on the command line.
 """
 
 import numpy as np
 
 from sigmastar import BilexicalOperator
-from sigmastar.bilexical.model.generators import make_relation
+from sigmastar.bilexical import make_relation, pairwise_accuracy
 
 made = make_relation(np.random.default_rng(0), rank=3)
 operator = BilexicalOperator(made.vectors, rank=12).fit(made.pairs)
@@ -17,6 +17,6 @@ print(f"{made.pairs.n_pairs} pairs, {len(model.split.test)} test heads, c {opera
 print("singular values:", model.weights.singular_values.round(2))
 for rank in (1, 2, 3, 6):
     small = model.projected(min(rank, model.weights.rank))
-    operator.model_ = small
-    print(f"rank {rank}: accuracy {operator.score(test):.3f} at {small.n_operations} operations a head")
+    accuracy = pairwise_accuracy(small.scores, test).micro
+    print(f"rank {rank}: accuracy {accuracy:.3f} at {small.n_operations} operations per head")
 print("the likeliest modifiers of h7:", model.top("h7", 3))

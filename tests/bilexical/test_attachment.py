@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from sigmastar import PPAttachment
-from sigmastar.bilexical.counts.attachment import BackedOffCounts, normalised_word
-from sigmastar.bilexical.data.quadruples import Quadruples
-from sigmastar.bilexical.learn.attachment import AttachmentSettings, interpolated, learn_attachment
-from sigmastar.bilexical.learn.logistic import Block, fit_linear, fit_low_rank, fit_matrices
-from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.bilexical import Quadruples, Vectors, interpolated
+from sigmastar.bilexical.counts.backed_off import BackedOffCounts, normalized_word
+from sigmastar.bilexical.learn.attachment import (
+    AttachmentSettings,
+    Block,
+    fit_low_rank,
+    fit_matrices,
+    learn_attachment,
+)
+from sigmastar.core.log_linear import fit_votes
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.optimise.proximal import L1, L2
 
@@ -21,7 +28,7 @@ from sigmastar.optimise.proximal import L1, L2
 def vectors() -> Vectors:
     rng = np.random.default_rng(0)
     words = tuple(f"{kind}{n}" for kind in "von" for n in range(60))
-    return Vectors(words, rng.standard_normal((180, 5))).normalised()
+    return Vectors(words, rng.standard_normal((180, 5))).normalized()
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +58,7 @@ def test_counts_back_off_to_smaller_tuples() -> None:
 
 
 def test_numbers_are_one_word() -> None:
-    assert [normalised_word(w) for w in ("1987", "3,000.5", "N.V.", "10%")] == [
+    assert [normalized_word(w) for w in ("1987", "3,000.5", "N.V.", "10%")] == [
         "<year>",
         "<number>",
         "n.v.",
@@ -59,9 +66,10 @@ def test_numbers_are_one_word() -> None:
     ]
 
 
-def test_linear_weights_are_a_minimum(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_linear_weights_are_a_minimum(rng: np.random.Generator, kind: Any) -> None:
     features, targets = rng.standard_normal((50, 3)), rng.random(50) < 0.5
-    found = fit_linear(features, targets, 0.5)
+    found = fit_votes(kind(features), targets, 0.5)
     signs = np.where(targets, 1, -1)
 
     def objective(w: np.ndarray) -> float:
@@ -84,7 +92,7 @@ def test_a_squared_penalty_on_matrices_is_linear_regression_on_products() -> Non
     found = fit_matrices(blocks, targets, L2(2.0), 400)
     assert [weights.shape for weights in found] == [(2, 3), (4, 3)]
     flat = np.concatenate([weights.ravel() for weights in found])
-    np.testing.assert_allclose(flat, fit_linear(products, targets, 2.0, 400), atol=2e-3)
+    np.testing.assert_allclose(flat, fit_votes(products, targets, 2.0, 400), atol=2e-3)
 
 
 def test_an_absolute_penalty_leaves_few_weights() -> None:
@@ -127,7 +135,25 @@ def test_estimator_and_model_file(items: Quadruples, vectors: Vectors, tmp_path:
     chances = estimator.predict_proba(rows[:5])
     assert np.allclose(chances.sum(axis=1), 1)
     assert estimator.predict(rows[:5]) == ["N" if row[0] > 0.5 else "V" for row in chances]
+    expected = np.log(np.where(items.to_noun[:5], chances[:, 0], chances[:, 1]))
+    np.testing.assert_allclose(estimator.score_samples(rows[:5], labels[:5]), expected)
     save_model(estimator.model_, tmp_path / "m")
     assert np.allclose(load_model(tmp_path / "m").log_odds(items), estimator.model_.log_odds(items))
     with pytest.raises(ValueError, match="give y"):
         PPAttachment(vectors).fit(rows)
+
+
+def test_matrices_that_do_not_fit_the_vectors_are_refused(items: Quadruples, vectors: Vectors) -> None:
+    train, dev = items.select(range(200)), items.select(range(200, 250))
+    model = learn_attachment(train, dev, vectors, np.random.default_rng(0), AttachmentSettings(refit=False))
+    arrays, header = model.to_parts()
+    arrays["bilinear.0.noun.left"] = arrays["bilinear.0.noun.left"][:-1]
+    with pytest.raises(ValueError, match="do not fit the vectors"):
+        type(model).from_parts(arrays, header)
+    with pytest.raises(ValueError, match="weights for"):
+        type(model).from_parts({**arrays, "linear": arrays["linear"][1:]}, header)
+
+
+def test_too_few_items_are_told(vectors: Vectors) -> None:
+    with pytest.raises(ValueError, match="1 items are too few"):
+        PPAttachment(vectors).fit([("a", "b", "c", "d")], ["V"])

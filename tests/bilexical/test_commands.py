@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
-from sigmastar.bilexical.model.word2vec import read_word2vec
+from sigmastar.bilexical import read_word2vec
 from sigmastar.core.model_files import load_model
 
 ADJECTIVES = {"red": "car", "green": "car", "old": "house", "new": "house", "kind": "aunt", "wise": "aunt"}
@@ -88,8 +88,9 @@ def test_a_page_has_a_map_and_with_pairs_the_capacity_curve(folder: Path) -> Non
     judged = succeed("show", folder / "M", "--html", "--pairs", folder / "pairs.tsv")
     assert plain.count("<svg") == 1
     assert judged.count("<svg") == 2
-    assert "operations a head" in judged
-    assert "no graph" in fail("show", folder / "M", "--dot", status=2)
+    assert "operations per head" in judged
+    assert "No such option" in fail("show", folder / "M", "--dot", status=2)
+    assert "--pairs is for --html" in fail("show", folder / "M", "--pairs", folder / "pairs.tsv", status=2)
 
 
 def test_vectors_in_text_work_as_well(folder: Path) -> None:
@@ -135,7 +136,7 @@ def test_attachment_from_quadruples_to_answers(folder: Path) -> None:
 
 
 def test_wrong_calls_are_told(folder: Path) -> None:
-    assert "say which pairs with --relation" in fail(
+    assert "--relation is needed" in fail(
         "learn", "bilexical", folder / "x.conllu", "--vectors", folder / "V", "-o", folder / "X", status=2
     )
     assert "no sample for models" in fail("sample", folder / "M", status=2)

@@ -1,4 +1,4 @@
-"""`BilexicalOperator` in the manner of scikit-learn, and `Vectors`."""
+"""`BilexicalOperator` and `WordVectors` in the manner of scikit-learn."""
 
 from __future__ import annotations
 
@@ -6,19 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import sparse
 
-from sigmastar import BilexicalOperator, NotFittedError
-from sigmastar.bilexical.learn.vectors import learn_vectors
-from sigmastar.bilexical.model.generators import make_relation
-from sigmastar.bilexical.model.vectors import Vectors, dense
+from sigmastar import BilexicalOperator, NotFittedError, WordVectors
+from sigmastar.bilexical import make_relation
+from sigmastar.bilexical.model.vectors import dense
 from sigmastar.core.model_files import load_model, save_model
 
 MADE = make_relation(np.random.default_rng(0), n_heads=120, n_modifiers=30, dimension=10, rank=2)
 
 
 def test_fit_predict_and_score() -> None:
-    operator = BilexicalOperator(MADE.vectors, rank=5, strengths=(0.1,), n_iterations=40).fit(MADE.pairs)
+    operator = BilexicalOperator(MADE.vectors, rank=5, strengths=(0.1,), max_iter=40).fit(MADE.pairs)
     heads = operator.split_.test[:3]
     assert operator.predict(heads, top=2)[0] == [word for word, _ in operator.top(heads[0], 2)]
     assert operator.predict(heads)[0] == operator.top(heads[0], 1)[0][0]
@@ -29,7 +27,7 @@ def test_fit_predict_and_score() -> None:
 
 def test_the_same_seed_gives_the_same_model() -> None:
     one, two = (
-        BilexicalOperator(MADE.vectors, strengths=(0.1,), n_iterations=10, random_state=3).fit(MADE.pairs)
+        BilexicalOperator(MADE.vectors, strengths=(0.1,), max_iter=10, random_state=3).fit(MADE.pairs)
         for _ in range(2)
     )
     heads = MADE.pairs.heads[:2]
@@ -39,7 +37,7 @@ def test_the_same_seed_gives_the_same_model() -> None:
 def test_words_without_vectors_are_counted_and_mappings_are_vectors() -> None:
     vectors = {f"w{n}": row for n, row in enumerate(np.random.default_rng(0).standard_normal((12, 3)))}
     pairs = [(f"w{n}", f"w{(n + m) % 10}") for n in range(10) for m in (1, 2)]
-    operator = BilexicalOperator(vectors, strengths=(0.1,), n_iterations=5).fit([*pairs, ("w1", "x")])
+    operator = BilexicalOperator(vectors, strengths=(0.1,), max_iter=5).fit([*pairs, ("w1", "x")])
     assert operator.n_left_out_ == 1
 
 
@@ -48,21 +46,24 @@ def test_wrong_use_speaks() -> None:
         BilexicalOperator(MADE.vectors).top("h1")
     with pytest.raises(ValueError, match="vectors are needed"):
         BilexicalOperator().fit(MADE.pairs)
+    with pytest.raises(ValueError, match="no pair of 1 heads has vectors"):
+        BilexicalOperator(MADE.vectors).fit([("x", "y")])
     with pytest.raises(ValueError, match="rank=0 must be 1 or more"):
         BilexicalOperator(MADE.vectors, rank=0).fit(MADE.pairs)
     assert BilexicalOperator(penalty="l1").get_params()["penalty"] == "l1"
 
 
-def test_unknown_words_have_zero_rows_and_capitals_are_looked_up_in_lower_case() -> None:
-    for matrix in (np.eye(2), sparse.csr_array(np.eye(2))):
-        rows = dense(Vectors(("a", "b"), matrix).rows(["B", "c", "a"]))
-        assert rows.tolist() == [[0, 1], [0, 0], [1, 0]]
-
-
 def test_vectors_of_text_put_like_words_together(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("the cat eats fish\nthe dog eats meat\nA stone lies still\na rock lies still\n" * 3)
-    vectors = learn_vectors([text], window=2, n_contexts=20)
+    estimator = WordVectors(n_contexts=20).fit([text])
+    vectors = estimator.model_
+    assert np.array_equal(
+        dense(WordVectors(n_contexts=20).fit(text.read_text().split("\n")).model_.matrix),
+        dense(vectors.matrix),
+    )
+    assert np.array_equal(estimator.transform(["cat", "unheard"]), dense(vectors.rows(["cat", "unheard"])))
+    assert estimator.nearest("stone", 1) == vectors.nearest("stone", 1)
     assert vectors.nearest("stone", 1)[0][0] == "rock"
     assert vectors.compressed(3).dimension == 3
     save_model(vectors, tmp_path / "v")
@@ -71,8 +72,34 @@ def test_vectors_of_text_put_like_words_together(tmp_path: Path) -> None:
     assert vectors.select(["cat", "unheard"]).words == ("cat",)
 
 
-def test_a_damaged_sparse_matrix_is_refused() -> None:
-    arrays, header = Vectors(("a", "b"), sparse.csr_array(np.eye(2))).to_parts()
-    arrays["columns"] = np.array([0, 7], dtype=np.int32)
-    with pytest.raises(ValueError, match="do not fit their dimension"):
-        Vectors.from_parts(arrays, header)
+def test_neighbours_of_other_text_are_nearer_than_words_of_like_frequency() -> None:
+    rng = np.random.default_rng(0)
+    topics = [[f"{topic}{n}" for n in range(8)] for topic in "abc"]
+
+    def text(n: int) -> list[list[str]]:
+        return [rng.choice(topics[rng.integers(3)], 6).tolist() for _ in range(n)]
+
+    vectors = WordVectors(window=3).fit(text(200))
+    assert vectors.score(text(100)) > 0.9
+    shuffled = [rng.choice(np.concatenate(topics), 6).tolist() for _ in range(100)]
+    assert 0.4 < vectors.score(shuffled) < 0.6
+    with pytest.raises(ValueError, match="no word of the text has a vector"):
+        vectors.score(["x y"])
+
+
+def test_wrong_settings_of_vectors_are_told() -> None:
+    with pytest.raises(ValueError, match="weighting='log' must be one of"):
+        WordVectors(weighting="log").fit(["a b"])
+    with pytest.raises(ValueError, match="no word occurs 2 times"):
+        WordVectors().fit(["a b"])
+    with pytest.raises(ValueError, match="window=0"):
+        WordVectors(window=0).fit(["a b"])
+
+
+def test_scores_of_pairs_are_their_log_probabilities() -> None:
+    operator = BilexicalOperator(MADE.vectors, rank=5, strengths=(0.1,), max_iter=10).fit(list(MADE.pairs))
+    pairs = list(MADE.pairs)[:20]
+    table = operator.predict_log_proba([head for head, _ in pairs])
+    expected = [row[operator.model_.modifiers.index(m)] for row, (_, m) in zip(table, pairs, strict=True)]
+    np.testing.assert_allclose(operator.score_samples(pairs), expected)
+    assert len(operator.score_samples(MADE.pairs)) == len(MADE.pairs)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.bilexical.data.pairs import Pairs
-from sigmastar.bilexical.metrics import PairwiseAccuracy, digits, interval_over_splits, pairwise_accuracy
+from sigmastar.bilexical import Pairs, PairwiseAccuracy, interval_over_splits, pairwise_accuracy
+from sigmastar.bilexical.metrics import digits
 from sigmastar.core.intervals import mcnemar
 
 

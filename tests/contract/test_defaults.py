@@ -19,6 +19,6 @@ def test_the_command_and_the_estimator_learn_the_same(family: str, command: str,
     assert set(calls) == set(families()[family].learn)
     call = calls[command]
     succeed("learn", command, *call.words, "-o", tmp_path / "model", "-q")
-    assert type(call.estimator)().get_params() == call.estimator.get_params()
+    assert type(call.estimator)(**call.given).get_params() == call.estimator.get_params()
     learned = call.estimator.fit(call.X) if call.y is None else call.estimator.fit(call.X, call.y)
     assert model_bytes(learned.model_) == model_bytes(load_model(tmp_path / "model"))

@@ -21,7 +21,6 @@ from sigmastar.automata.learn import rank_search
 from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
 from sigmastar.automata.learn.held_strings import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.bilexical.learn import logistic
 from sigmastar.core import (
     clusters,
     em,
@@ -433,6 +432,3 @@ def test_log_linear_weights(seed: int) -> None:
     np.testing.assert_allclose(
         log_linear.fit_weights(scores, owner, right), combination.fit_weights(scores, owner, right), atol=1e-4
     )
-    targets = rng.random(40) < 0.5
-    old = logistic.fit_linear(scores, targets, 1e-3)
-    np.testing.assert_allclose(log_linear.fit_votes(scores, targets, 1e-3), old, atol=1e-2)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sigmastar.bilexical.model.generators import make_relation
+from sigmastar.bilexical import make_relation
 from sigmastar.reproduce.madhyastha2014.measure import RANKS, Measured, measure
 from sigmastar.reproduce.madhyastha2014.run import (
     adjectives_table,

@@ -2,7 +2,7 @@
 
 For a head, the modifiers met with it are compatible, all others are not; the accuracy is the share of
 (compatible, other) pairs in which the former scores higher, ties by half (section 5 of Madhyastha et
-al. 2014). `micro` pools the pairs of all heads, `by_head` gives each head the same voice.
+al. 2014). `micro` pools the pairs of all heads, `by_head` gives each head the same weight.
 
 Popular modifiers go with most heads, so popularity alone does well. Matched accuracy compares only
 modifiers of like popularity in training: those whose counts have the same number of binary digits.
@@ -14,15 +14,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from sigmastar.bilexical.data.pairs import Pairs
 from sigmastar.bilexical.kernels import compare_pairs
+from sigmastar.bilexical.model.operator import BilexicalModel
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.intervals import Estimate
 
-Array = NDArray[np.float64]
-Scorer = Callable[[tuple[str, ...]], Array]
+Scorer = Callable[[tuple[str, ...]], Floats]
 """From heads to scores, heads by modifiers."""
 
 MAX_CELLS = 4_000_000
@@ -30,13 +30,20 @@ MAX_CELLS = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class PairwiseAccuracy:
-    """Won and judged pairs, head by head."""
+    """Won and judged pairs, head by head.
 
-    won: Array
-    judged: Array
+    Parameters
+    ----------
+    won, judged : array
+        One entry per head.
+    """
+
+    won: Floats
+    judged: Floats
 
     @property
     def micro(self) -> float:
+        """The share of all pairs that were won."""
         total = self.judged.sum()
         return float(self.won.sum() / total) if total else float("nan")
 
@@ -50,12 +57,28 @@ class PairwiseAccuracy:
 
     @property
     def by_head(self) -> float:
+        """The mean over heads of the share that was won."""
         seen = self.judged > 0
         return float((self.won[seen] / self.judged[seen]).mean()) if seen.any() else float("nan")
 
 
-def pairwise_accuracy(score: Scorer, pairs: Pairs, popularity: Array | None = None) -> PairwiseAccuracy:
-    """Judge scores on the heads of `pairs`; with training `popularity`, on matched modifiers alone."""
+def pairwise_accuracy(score: Scorer, pairs: Pairs, popularity: Floats | None = None) -> PairwiseAccuracy:
+    """How often compatible modifiers score above others.
+
+    Parameters
+    ----------
+    score
+        From heads to scores, heads by modifiers; such as `BilexicalModel.scores`.
+    pairs
+        The heads to judge on, and what is compatible with them.
+    popularity
+        Counts of the modifiers in training: with them only modifiers of like popularity are compared.
+
+    Returns
+    -------
+    PairwiseAccuracy
+        Won and judged pairs of each head.
+    """
     if not pairs.heads:
         raise ValueError("there are no heads to judge on; give pairs with heads that were not trained on")
     classes = np.zeros(len(pairs.modifiers), dtype=np.int64) if popularity is None else digits(popularity)
@@ -70,8 +93,49 @@ def pairwise_accuracy(score: Scorer, pairs: Pairs, popularity: Array | None = No
     return PairwiseAccuracy(np.concatenate(won), np.concatenate(judged))
 
 
+def by_popularity(popularity: Floats) -> Scorer:
+    """Scores that order the modifiers of every head by how often they were met in training."""
+    return lambda heads: np.tile(popularity, (len(heads), 1))
+
+
+def capacity_curve(
+    model: BilexicalModel, pairs: Pairs, capacities: Sequence[int]
+) -> tuple[list[int], list[float]]:
+    """What a model can do when it is cut down.
+
+    Parameters
+    ----------
+    model
+        Of low rank, or with full weights.
+    pairs
+        Heads to judge on, best those that were not trained on.
+    capacities
+        Numbers of dimensions, or of weights, that are left.
+
+    Returns
+    -------
+    tuple of list
+        Operations to score all modifiers of one head, and pairwise accuracies in percent.
+    """
+    cut = [model.projected(capacity) for capacity in capacities]
+    return [part.n_operations for part in cut], [
+        100 * pairwise_accuracy(part.scores, pairs).micro for part in cut
+    ]
+
+
 def interval_over_splits(values: Sequence[float]) -> Estimate:
-    """The mean of a figure over splits of the heads, with its 95% interval by Student's t; one has none."""
+    """The mean of a figure over splits of the heads.
+
+    Parameters
+    ----------
+    values
+        The figure on each split.
+
+    Returns
+    -------
+    Estimate
+        With the 95% interval by Student's t; one value has none.
+    """
     mean = float(np.mean(values))
     if len(values) < 2:
         return Estimate(mean, float("nan"), float("nan"), len(values))
@@ -79,6 +143,6 @@ def interval_over_splits(values: Sequence[float]) -> Estimate:
     return Estimate(mean, mean - reach, mean + reach, len(values))
 
 
-def digits(popularity: Array) -> NDArray[np.int64]:
+def digits(popularity: Floats) -> Int64s:
     """The number of binary digits of each count: 0, 1, 2-3, 4-7, .."""
     return np.frexp(popularity)[1].astype(np.int64) * (popularity > 0)

@@ -16,10 +16,7 @@ from sigmastar.core.model_files import read_header
 HANDLERS: Mapping[str, str] = MappingProxyType(
     {
         "dependency": "sigmastar.dependency.cli.use",
-        "bilexical": "sigmastar.bilexical.cli.bilexical",
-        "attachment": "sigmastar.bilexical.cli.attachment",
         "treebank": "sigmastar.treebanks.cli.use",
-        "vectors": "sigmastar.bilexical.cli.word_vectors",
     }
 )
 

@@ -60,12 +60,15 @@ class Call:
         Its class with default settings.
     X, y : object
         The data of the files.
+    given : mapping
+        Parameters without a usable default, such as word vectors, with what the estimator was given.
     """
 
     words: tuple[str, ...]
     estimator: Estimator
     X: Any
     y: Any = None
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Laws(Protocol):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, sparse
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int64s
 
@@ -112,13 +112,15 @@ def fit_weights(
     return _minimized(loss, usual, [(lowest, None)] * n_models, n_iterations)
 
 
-def fit_votes(scores: Floats, targets: Flags, ridge: float, n_iterations: int = 100) -> Floats:
+def fit_votes(
+    scores: Floats | sparse.csr_array, targets: Flags, ridge: float, n_iterations: int = 100
+) -> Floats:
     """Weights under which the sign of the sum of votes tells a yes from a no: logistic regression.
 
     Parameters
     ----------
     scores
-        Items x models: log-odds of yes.
+        Items x models: log-odds of yes; or items x features, dense or sparse.
     targets
         Which items are a yes.
     ridge

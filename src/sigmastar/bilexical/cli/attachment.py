@@ -1,96 +1,114 @@
-"""What the commands do with attachment models: quadruples in, V or N out."""
+"""Commands on files of attachment models."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.bilexical.data.quadruple_files import read_quadruples
-from sigmastar.bilexical.data.quadruples import Quadruples
+from sigmastar.bilexical.data.quadruples import Quadruples, read_quadruples
 from sigmastar.bilexical.model.attachment import AttachmentModel
+from sigmastar.core.arrays import Flags
 from sigmastar.core.atomic import atomic_write
-from sigmastar.core.cli.printing import print_figures, to_json
+from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.cli.progress import watching
 from sigmastar.core.intervals import bootstrap, mcnemar
 from sigmastar.core.model_files import load_model, read_header
 
-Parameters = Mapping[str, Any]
-
 PREPOSITIONS = ("for", "from", "with")
 
+file_argument = click.argument("file", metavar="FILE")
 
-def evaluate(parameters: Parameters) -> None:
+
+@click.command()
+@model_argument
+@file_argument
+@seed_option
+@json_option
+@quiet_option
+def evaluate(model: str, file: str, seed: int, as_json: bool, quiet: bool) -> None:
     """The share of right answers of the pool, and of each judge alone."""
-    if parameters["file"] is None:
-        raise click.UsageError("give quadruples to measure on")
-    model = _model(parameters)
-    with watching("evaluating", parameters["quiet"]):
-        items = read_quadruples(parameters["file"])
-        right = (model.log_odds(items) > 0) == items.to_noun
-        alone = {name: (odds > 0) == items.to_noun for name, odds in model.judgements(items).items()}
-    sure = bootstrap(right.astype(float), np.random.default_rng(parameters["seed"]))
+    attachment = _attachment(model)
+    with watching("evaluating", quiet):
+        items = read_quadruples(file)
+        right = (attachment.log_odds(items) > 0) == items.to_noun
+        alone = {name: (odds > 0) == items.to_noun for name, odds in attachment.judgements(items).items()}
     figures = {
         "n_items": len(items),
-        "accuracy": sure.value,
-        "accuracy_low": sure.low,
-        "accuracy_high": sure.high,
+        **with_interval("accuracy", bootstrap(right.astype(float), np.random.default_rng(seed))),
+        **{f"accuracy_{name}": float(values.mean()) for name, values in alone.items()},
+        "p_value_against_linear": mcnemar(alone["linear"], right).p_value,
+        **_by_preposition(items, right),
     }
-    figures |= {f"accuracy_{name}": float(values.mean()) for name, values in alone.items()}
-    figures["p_value_against_linear"] = mcnemar(alone["linear"], right).p_value
-    figures |= _by_preposition(items, right)
-    print_figures(figures, parameters["as_json"])
+    print_figures(figures, as_json)
 
 
-def _by_preposition(items: Quadruples, right: NDArray[np.bool_]) -> dict[str, float]:
-    """For the three that the paper looks at, where they occur."""
+def _by_preposition(items: Quadruples, right: Flags) -> dict[str, float]:
+    """For the three prepositions of the paper, where they occur."""
     words = np.array([word.lower() for word in items.preposition])
     return {f"accuracy_of_{w}": float(right[words == w].mean()) for w in PREPOSITIONS if (words == w).any()}
 
 
-def predict(parameters: Parameters) -> None:
-    """V or N for each quadruple, with its probability."""
-    model = _model(parameters)
-    items = read_quadruples(parameters["file"], need_labels=False)
-    noun = model.probabilities(items).tolist()
+@click.command()
+@model_argument
+@file_argument
+@output_option
+@json_option
+@quiet_option
+def predict(model: str, file: str, output: str, as_json: bool, quiet: bool) -> None:
+    """V or N for each quadruple of FILE, with its probability."""
+    items = read_quadruples(file, need_labels=False)
+    noun = _attachment(model).probabilities(items).tolist()
     rows = [("N", value) if value > 0.5 else ("V", 1.0 - value) for value in noun]
-    with atomic_write(parameters["output"]) as stream:
+    with atomic_write(output) as stream:
         for label, value in rows:
             line = {"attachment": label, "probability": value}
-            stream.write((to_json(line) if parameters["as_json"] else f"{label}\t{value:.6g}") + "\n")
+            stream.write((to_json(line) if as_json else f"{label}\t{value:.6g}") + "\n")
 
 
-def score(parameters: Parameters) -> None:
-    """log Pr(answer | quadruple), one a line."""
-    model, items = _model(parameters), read_quadruples(parameters["file"])
-    odds = model.log_odds(items)
-    logs = -np.logaddexp(0.0, np.where(items.to_noun, -odds, odds))
-    with atomic_write(parameters["output"]) as stream:
-        stream.writelines(f"{value!r}\n" for value in logs.tolist())
+@click.command()
+@model_argument
+@file_argument
+@output_option
+@quiet_option
+def score(model: str, file: str, output: str, quiet: bool) -> None:
+    """log Pr(answer | quadruple) of each line of FILE."""
+    values = _attachment(model).label_log_probabilities(read_quadruples(file))
+    with atomic_write(output) as stream:
+        stream.writelines(f"{value!r}\n" for value in values.tolist())
 
 
-def show(parameters: Parameters) -> None:
-    """What the model is."""
-    if parameters["dot"] or parameters["html"]:
-        raise click.UsageError("an attachment model has no graph; show it as text or --json")
-    model, learned = _model(parameters), read_header(parameters["model"])["learned"]
-    facts = {
+@click.command()
+@model_argument
+@output_option
+@json_option
+def show(model: str, output: str, as_json: bool) -> None:
+    """Sizes of an attachment model, and the votes of its judges."""
+    attachment, learned = _attachment(model), read_header(model)["learned"]
+    facts: dict[str, Any] = {
         "family": "attachment",
-        "features": len(model.features.places),
-        "prepositions": f"{len(model.prepositions)}, {len(model.bilinear)} with matrices of their own",
-        "vectors": f"{len(model.vectors)} words, {model.vectors.dimension} dimensions",
-        "votes": ", ".join(f"{name} {weight:.3f}" for name, weight in model.pool.items()),
+        "n_features": len(attachment.features.places),
+        "n_prepositions": len(attachment.prepositions),
+        "bilinear": list(attachment.bilinear),
+        "vectors": {"n_words": len(attachment.vectors), "dimension": attachment.vectors.dimension},
+        "votes": attachment.pool,
     }
-    if parameters["as_json"]:
+    if as_json:
         print_figures({**facts, "learned": learned}, as_json=True)
         return
-    with atomic_write(parameters["output"]) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
+    rows = {
+        "family": "attachment",
+        "features": facts["n_features"],
+        "prepositions": f"{facts['n_prepositions']}, {len(facts['bilinear'])} with matrices of their own",
+        "vectors": f"{len(attachment.vectors)} words, {attachment.vectors.dimension} dimensions",
+        "votes": ", ".join(f"{name} {weight:.3f}" for name, weight in attachment.pool.items()),
+    }
+    with atomic_write(output) as stream:
+        stream.writelines(f"{name:<12}  {value}\n" for name, value in rows.items())
 
 
-def _model(parameters: Parameters) -> AttachmentModel:
-    model: AttachmentModel = load_model(parameters["model"], "attachment")
+def _attachment(path: str) -> AttachmentModel:
+    model: AttachmentModel = load_model(path, "attachment")
     return model

@@ -1,84 +1,164 @@
-"""`sigmastar vectors`: distributional word vectors from running text."""
+"""`sigmastar vectors`, and the commands on files of word vectors."""
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
-from sigmastar import __version__
-from sigmastar.bilexical.counts.associations import WEIGHTINGS
-from sigmastar.bilexical.learn.vectors import learn_vectors
-from sigmastar.bilexical.model.word2vec import write_word2vec
+from sigmastar.bilexical.counts.ppmi import WEIGHTINGS
+from sigmastar.bilexical.estimator.word_vectors import WordVectors
+from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
 from sigmastar.core.atomic import atomic_write
-from sigmastar.core.cli.options import json_option, quiet_option
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.paths import described_file, require_folder
-from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.cli.progress import tell, watching
-from sigmastar.core.model_files import save_model
-from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.text_files import open_text
+
+VECTORS = Method(
+    WordVectors,
+    ("window", "n_contexts", "sided", "weighting", "min_count", "n_dimensions", "lower_case"),
+)
+_SHOWN = 8  # words
+
+top_option = click.option(
+    "--top", type=click.IntRange(1), default=5, show_default=True, help="Number of words to give."
+)
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.argument("files", metavar="TEXT...", nargs=-1, required=True)
-@click.option("--output", "-o", required=True, metavar="VECTORS", help="The file to write.")
-@click.option("--window", type=click.IntRange(1), default=2, help="Words to each side.")
-@click.option(
-    "--contexts", type=click.IntRange(1), default=2000, help="The most frequent words, as contexts."
+@parameter("window", "--window", VECTORS, type=click.IntRange(1), help="Number of words to each side.")
+@parameter(
+    "n_contexts",
+    "--contexts",
+    VECTORS,
+    type=click.IntRange(1),
+    help="Number of the most frequent words that are contexts.",
+)
+@parameter(
+    "sided",
+    "--sided",
+    VECTORS,
+    is_flag=True,
+    help="Contexts on the left and on the right told apart: for bilexical.",
+)
+@parameter(
+    "weighting", "--weighting", VECTORS, type=click.Choice(list(WEIGHTINGS)), help="Weighting of the counts."
+)
+@parameter(
+    "min_count",
+    "--min-count",
+    VECTORS,
+    type=click.IntRange(1),
+    help="Count below which words have no vector.",
+)
+@parameter(
+    "n_dimensions",
+    "--dimension",
+    VECTORS,
+    type=click.IntRange(1),
+    help="Number of dimensions to compress to; as many as contexts if left out.",
 )
 @click.option(
-    "--sided", is_flag=True, help="A context on the left is another than on the right: for bilexical."
+    "--keep-case", "lower_case", is_flag=True, flag_value=False, default=None, help="Case of the text kept."
 )
-@click.option("--weighting", type=click.Choice(list(WEIGHTINGS)), default="ppmi", help="Of the counts.")
-@click.option("--min-count", type=click.IntRange(1), default=2, help="Rarer words get no vector.")
-@click.option("--dimension", type=click.IntRange(1), help="Compress to so many; as many as contexts without.")
-@click.option("--keep-case", is_flag=True, help="Do not lower-case the text.")
-@click.option("--word2vec", is_flag=True, help="Write word2vec's text format instead of a model file.")
-@json_option
-@quiet_option
-def command(
-    files: tuple[str, ...],
-    output: str,
-    window: int,
-    contexts: int,
-    sided: bool,
-    weighting: str,
-    min_count: int,
-    dimension: int | None,
-    keep_case: bool,
-    word2vec: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Count the words around each word of TEXT, one tokenised sentence a line, and make vectors of that."""
-    require_folder(output)
-    begin = time.perf_counter()
-    with watching("counting", quiet), one_blas_thread():
-        vectors = learn_vectors(
-            files, window, contexts, WEIGHTINGS[weighting], min_count, dimension, not keep_case, sided
-        )
-    settings = {
-        "window": window,
-        "contexts": contexts,
-        "sided": sided,
-        "weighting": weighting,
-        "min_count": min_count,
-        "dimension": dimension,
-        "lower_case": not keep_case,
-    }
-    learned = {
-        "settings": settings,
-        "data": {"files": [described_file(file) for file in files]},
-        "n_words": len(vectors),
-        "dimension": vectors.dimension,
-        "sigmastar": __version__,
-        "seconds": round(time.perf_counter() - begin, 3),
-    }
+@click.option("--word2vec", is_flag=True, help="word2vec's text format in place of a model file.")
+@learn_options
+def command(files: tuple[str, ...], word2vec: bool, **given: Any) -> None:
+    """Count the words around each word of TEXT, one tokenized sentence per line, and make vectors of that."""
+    settings = {name: given.pop(name) for name in VECTORS.parameters}
+    estimator = built({"vectors": VECTORS}, "vectors", settings)
+    assert isinstance(estimator, WordVectors)
     if word2vec:
-        with atomic_write(output) as stream:
-            write_word2vec(vectors, stream)
-    else:
-        save_model(vectors, output, learned)
+        _write_text(estimator, files, given)
+        return
+
+    def work(fitting: Any, say: Any) -> Learned:
+        vectors = fitting.fit([Path(file) for file in files]).model_
+        return Learned(
+            {"files": [described_file(file) for file in files]},
+            f"{len(vectors)} words, {vectors.dimension} dimensions",
+            found={"n_words": len(vectors), "dimension": vectors.dimension},
+        )
+
+    learn(estimator, settings["weighting"] or estimator.weighting, work, **given)
+
+
+def _write_text(estimator: WordVectors, files: tuple[str, ...], options: Mapping[str, Any]) -> None:
+    output, quiet = options["output"], options["quiet"]
+    require_folder(output)
+    with watching("counting", quiet):
+        vectors = estimator.fit([Path(file) for file in files]).model_
+    with atomic_write(output) as stream:
+        write_word2vec(vectors, stream)
+    if options["as_json"]:
+        print_figures({"n_words": len(vectors), "dimension": vectors.dimension}, as_json=True)
+    tell(f"{output}: {len(vectors)} words, {vectors.dimension} dimensions", quiet)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@top_option
+@output_option
+@json_option
+def predict(model: str, file: str, top: int, output: str, as_json: bool) -> None:
+    """The words nearest to each word of FILE, one word per line."""
+    vectors: Vectors = load_model(model, "vectors")
+    words = [line.strip() for line in open_text(file) if line.strip()]
+    with atomic_write(output) as stream:
+        for word in words:
+            best = vectors.nearest(word, top) if word in vectors else []
+            text = "\t".join(f"{other}\t{value:.6g}" for other, value in best)
+            stream.write((to_json({"word": word, "nearest": best}) if as_json else text) + "\n")
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["word2vec"]),
+    required=True,
+    help="Format to write: word2vec's text.",
+)
+@output_option
+def convert(model: str, target: str, output: str) -> None:
+    """Write vectors for other tools."""
+    vectors: Vectors = load_model(model, "vectors")
+    with atomic_write(output) as stream:
+        write_word2vec(vectors, stream)
+
+
+@click.command()
+@model_argument
+@output_option
+@json_option
+def show(model: str, output: str, as_json: bool) -> None:
+    """Numbers of words and dimensions, and how they were counted."""
+    vectors: Vectors = load_model(model, "vectors")
+    learned = read_header(model)["learned"]
     if as_json:
-        print_figures(learned, as_json=True)
-    tell(f"{output}: {len(vectors)} words, {vectors.dimension} dimensions, {learned['seconds']:.1f} s", quiet)
+        facts = {
+            "family": "vectors",
+            "n_words": len(vectors),
+            "words": vectors.words[:_SHOWN],
+            "dimension": vectors.dimension,
+        }
+        print_figures({**facts, "learned": learned}, as_json=True)
+        return
+    settings = learned.get("settings") if isinstance(learned, Mapping) else None
+    rows = {
+        "family": "vectors",
+        "words": f"{len(vectors)}: {' '.join(vectors.words[:_SHOWN])} ..",
+        "dimension": vectors.dimension,
+        "settings": ", ".join(f"{name} {value}" for name, value in (settings or {}).items()),
+    }
+    with atomic_write(output) as stream:
+        stream.writelines(f"{name:<12}  {value}\n" for name, value in rows.items())

@@ -1,27 +1,49 @@
 """Pairs of words under a relation: a head, a modifier, and how often they were met.
 
-The table has a row a head and a column a modifier. Which word of a relation is the head is a matter of
-what is asked: `swapped` gives the other direction.
+The table has one row per head and one column per modifier. Which word of a relation is the head is a matter
+of what is asked: `swapped` gives the other direction.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-SHARES = (0.6, 0.1, 0.3)
-"""Of the heads that train, validate and test: section 5 of Madhyastha et al. (2014)."""
+from sigmastar.core.arrays import Floats, Indices
+from sigmastar.core.errors import InputError
+from sigmastar.core.held_out import split
+from sigmastar.core.text_files import TextPath, display_name, open_text
+
+WordPairs = list[tuple[str, str]]
+
+TEST, VALIDATION = 0.3, 0.1
+"""Shares of the heads that test and validate: section 5 of Madhyastha et al. (2014)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Counts of pairs, heads by modifiers; both sorted."""
+    """Counts of pairs, heads by modifiers; both sorted.
+
+    Parameters
+    ----------
+    heads, modifiers : tuple of str
+        The words of the rows and of the columns.
+    counts : csr_array
+        How often each pair was met.
+
+    Examples
+    --------
+    >>> pairs = Pairs.of([("car", "red"), ("car", "red"), ("idea", "new")])
+    >>> pairs.counts.toarray().tolist()
+    [[0.0, 2.0], [1.0, 0.0]]
+    >>> len(pairs), list(pairs)
+    (3, [('car', 'red'), ('car', 'red'), ('idea', 'new')])
+    """
 
     heads: tuple[str, ...]
     modifiers: tuple[str, ...]
@@ -29,13 +51,7 @@ class Pairs:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]], modifiers: Sequence[str] | None = None) -> Pairs:
-        """Count (head, modifier) pairs.
-
-        With `modifiers` the columns are given, and pairs with others are left out.
-
-        >>> Pairs.of([("car", "red"), ("car", "red"), ("idea", "new")]).counts.toarray().tolist()
-        [[0.0, 2.0], [1.0, 0.0]]
-        """
+        """Count (head, modifier) pairs; with `modifiers`, pairs with others are left out."""
         met = Counter(pairs)
         if modifiers is not None:
             known = set(modifiers)
@@ -51,13 +67,22 @@ class Pairs:
         counts.sort_indices()
         return cls(tuple(heads), tuple(columns), counts)
 
+    def __len__(self) -> int:
+        return self.n_pairs
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        """Every pair, as often as it was met."""
+        row, column = self.counts.nonzero()
+        for h, m, count in zip(row.tolist(), column.tolist(), self.counts[row, column].tolist(), strict=True):
+            yield from [(self.heads[h], self.modifiers[m])] * int(count)
+
     @property
     def n_pairs(self) -> int:
         """Repetitions counted."""
         return int(self.counts.sum())
 
     @cached_property
-    def popularity(self) -> NDArray[np.float64]:
+    def popularity(self) -> Floats:
         """How often each modifier was met."""
         return np.asarray(self.counts.sum(axis=0), dtype=np.float64).ravel()
 
@@ -69,6 +94,18 @@ class Pairs:
             tuple(self.heads[row] for row in rows), self.modifiers, sparse.csr_array(self.counts[rows])
         )
 
+    def of_known(self, known: Container[str]) -> Pairs:
+        """The pairs whose words are both known; heads and modifiers without a pair are dropped."""
+        heads, modifiers = (_known(side, known) for side in (self.heads, self.modifiers))
+        counts = sparse.csr_array(self.counts[heads][:, modifiers])
+        heads = heads[np.diff(counts.indptr) > 0]
+        modifiers = modifiers[np.bincount(counts.indices, minlength=len(modifiers)) > 0]
+        return Pairs(
+            tuple(self.heads[row] for row in heads.tolist()),
+            tuple(self.modifiers[column] for column in modifiers.tolist()),
+            sparse.csr_array(self.counts[heads][:, modifiers]),
+        )
+
     def swapped(self) -> Pairs:
         """The other direction: modifiers become heads."""
         return Pairs(self.modifiers, self.heads, sparse.csr_array(self.counts.T))
@@ -76,23 +113,83 @@ class Pairs:
 
 @dataclass(frozen=True)
 class HeadSplit:
-    """Which heads train, validate and test; no head is in two parts."""
+    """The heads that train, validate and test; no head is in two parts.
+
+    Parameters
+    ----------
+    train, validation, test : tuple of str
+        Words, sorted.
+    """
 
     train: tuple[str, ...]
     validation: tuple[str, ...]
     test: tuple[str, ...]
 
 
-def split_heads(
-    heads: Sequence[str], rng: np.random.Generator, shares: tuple[float, float, float] = SHARES
-) -> HeadSplit:
-    """Deal the heads at random by `shares`."""
-    order = [heads[place] for place in rng.permutation(len(heads)).tolist()]
-    first = round(shares[0] * len(order))
-    second = first + round(shares[1] * len(order))
-    parts = (order[:first], order[first:second], order[second:])
-    return HeadSplit(*(tuple(sorted(part)) for part in parts))
+def split_heads(heads: Sequence[str], rng: np.random.Generator) -> HeadSplit:
+    """A random split of heads: 60% train, 10% validate, 30% test.
+
+    Parameters
+    ----------
+    heads
+        Distinct words.
+    rng
+        The source of chance.
+
+    Returns
+    -------
+    HeadSplit
+        The three parts, each sorted.
+    """
+    words = np.array(heads, dtype=object)
+    first = split(len(words), rng, TEST, most=None)
+    second = None if first is None else split(len(first.kept), rng, VALIDATION / (1.0 - TEST), most=None)
+    if first is None or second is None:
+        return HeadSplit(tuple(sorted(heads)), (), ())
+    rest = words[first.kept]
+    parts = (rest[second.kept], rest[second.held], words[first.held])
+    return HeadSplit(*(tuple(sorted(part.tolist())) for part in parts))
+
+
+def read_pairs(path: TextPath) -> WordPairs:
+    """Read a table of pairs: `head TAB modifier`, with a count in a third column where there is one.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    list of tuple
+        (head, modifier) pairs; a pair with count n comes n times.
+    """
+    found: WordPairs = []
+    for number, line in enumerate(open_text(path), 1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        if len(cells) not in (2, 3) or not cells[0] or not cells[1]:
+            raise InputError(
+                f"expected 'head TAB modifier' and perhaps a count, found {line[:60]!r}",
+                file=display_name(path),
+                line=number,
+            )
+        found += [(cells[0], cells[1])] * (_count(cells[2], path, number) if len(cells) == 3 else 1)
+    if not found:
+        raise InputError("the file holds no pairs", file=display_name(path))
+    return found
+
+
+def _count(cell: str, path: TextPath, line: int) -> int:
+    if not cell.strip().isdecimal() or int(cell) > 10_000_000:
+        raise InputError(f"count {cell[:40]!r} is not a whole number", file=display_name(path), line=line)
+    return int(cell)
 
 
 def _places(words: Sequence[str]) -> dict[str, int]:
     return {word: place for place, word in enumerate(words)}
+
+
+def _known(words: Sequence[str], known: Container[str]) -> Indices:
+    return np.flatnonzero(np.array([word in known for word in words], dtype=bool))

@@ -1,4 +1,4 @@
-"""Pairs of words from a treebank: any relation between tags, or across a preposition.
+"""Pairs of words from files: any relation between tags of a treebank, one across a preposition, or a table.
 
     amod            (head word, modifier word) of every arc of that relation
     prep:with       (word above, noun below) of every noun that has the preposition as a `case` child,
@@ -11,31 +11,41 @@ named.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.bilexical.data.pairs import WordPairs, read_pairs
+from sigmastar.core.arrays import Flags, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.dependency.data.conllu import read_treebank
 from sigmastar.dependency.data.treebank import DependencyTreebank
 
 PREPOSITION = "prep:"
 _NAMED = 12  # relations or prepositions, in messages
 _NOUNS_BELOW = ("obl", "nmod")
-
-WordPairs = list[tuple[str, str]]
+TREEBANKS = (".conllu", ".dp")
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """Which arcs of a treebank make pairs; an empty tag takes any."""
+    """The arcs of a treebank that make pairs.
+
+    Parameters
+    ----------
+    relation : str
+        Such as `amod`, or `prep:with` for what is above and below a preposition.
+    head_tag, modifier_tag : str
+        Universal tags of the two words; an empty one takes any.
+    """
 
     relation: str
     head_tag: str = ""
     modifier_tag: str = ""
 
     def pairs(self, treebank: DependencyTreebank) -> WordPairs:
-        """The (head, modifier) pairs of a treebank, one an arc."""
+        """The (head, modifier) pairs of a treebank, one per arc."""
         head = absolute_heads(treebank)
         found = self._arcs(treebank, head) & (head >= 0)
         tags = np.array(treebank.upos, dtype=object)
@@ -46,7 +56,7 @@ class Pattern:
         forms = [form.lower() for form in treebank.form]
         return [(forms[head[at]], forms[at]) for at in np.flatnonzero(found).tolist()]
 
-    def _arcs(self, treebank: DependencyTreebank, head: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _arcs(self, treebank: DependencyTreebank, head: Int64s) -> Flags:
         if not self.relation.startswith(PREPOSITION):
             return _of_relation(treebank, self.relation)
         word = self.relation.removeprefix(PREPOSITION)
@@ -59,7 +69,23 @@ class Pattern:
 
 
 def relation_pairs(treebank: DependencyTreebank, pattern: Pattern, file: str | None = None) -> WordPairs:
-    """The pairs of a pattern; where there are none, an error that names relations of the treebank."""
+    """The pairs of a pattern in a treebank.
+
+    Parameters
+    ----------
+    treebank
+        Sentences with tags, heads and relations.
+    pattern
+        The arcs to take.
+    file
+        Name for messages.
+
+    Returns
+    -------
+    list of tuple
+        (head, modifier) pairs in lower case. Where there are none, an `InputError` names relations of the
+        treebank.
+    """
     found = pattern.pairs(treebank)
     if found:
         return found
@@ -72,6 +98,40 @@ def relation_pairs(treebank: DependencyTreebank, pattern: Pattern, file: str | N
     )
 
 
+def read_relation(paths: Sequence[str], pattern: Pattern | None = None, given: str = "head") -> WordPairs:
+    """(given word, asked word) pairs of treebanks or of tables.
+
+    Parameters
+    ----------
+    paths
+        Files that end in `.conllu` or `.dp`, perhaps compressed, are treebanks, all others tables.
+    pattern
+        The arcs to take from treebanks.
+    given
+        "head" or "modifier": the first word of each pair.
+
+    Returns
+    -------
+    list of tuple
+        Pairs of words.
+    """
+    found = [pair for path in paths for pair in _file_pairs(path, pattern)]
+    return [(modifier, head) for head, modifier in found] if given == "modifier" else found
+
+
+def is_treebank(path: str) -> bool:
+    """Whether a file is a treebank, by its name."""
+    return path.removesuffix(".gz").removesuffix(".zst").endswith(TREEBANKS)
+
+
+def _file_pairs(path: str, pattern: Pattern | None) -> WordPairs:
+    if not is_treebank(path):
+        return read_pairs(path)
+    if pattern is None:
+        raise InputError("a treebank needs a relation such as amod or prep:with", file=path)
+    return relation_pairs(read_treebank(path), pattern, path)
+
+
 def _prepositions(treebank: DependencyTreebank) -> list[str]:
     """The most frequent ones."""
     words = zip(treebank.form, _of_relation(treebank, "case").tolist(), strict=True)
@@ -80,13 +140,13 @@ def _prepositions(treebank: DependencyTreebank) -> list[str]:
     ]
 
 
-def absolute_heads(treebank: DependencyTreebank) -> NDArray[np.int64]:
+def absolute_heads(treebank: DependencyTreebank) -> Int64s:
     """The place of the head of each word in the whole treebank; -1 for roots."""
     starts = np.repeat(treebank.sentence_offsets[:-1], treebank.lengths)
     return np.where(treebank.head > 0, treebank.head + starts - 1, -1).astype(np.int64)
 
 
-def _of_relation(treebank: DependencyTreebank, relation: str) -> NDArray[np.bool_]:
+def _of_relation(treebank: DependencyTreebank, relation: str) -> Flags:
     names = {
         name: name == relation or (":" not in relation and name.split(":")[0] == relation)
         for name in set(treebank.deprel)

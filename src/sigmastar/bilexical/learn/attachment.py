@@ -1,30 +1,40 @@
-"""Learn where prepositional phrases attach: each judge from the training set, the pool from development."""
+"""Learn where prepositional phrases attach: each judge from the training set, the pool from development.
+
+    linear    Pr(N | x) = sigmoid(w . f(x)),                 penalty  |w|^2 / 2
+    bilinear  Pr(N | x) = sigmoid(sum_b x_b^T W_b z_b),      penalty  sum_b |W_b|_*, l1 or l2
+    pool      log-odds of the judges, weighed log-linearly on development items
+
+The nuclear norm goes by W_b = L_b R_b^T with the squared norms of L_b and R_b (see `optimise.factored`): one
+smooth problem for all blocks together, solved by L-BFGS. l1 and l2 go by accelerated proximal gradient on the
+blocks, one below the other. Neither of the two ideas of the core is used.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
+from scipy import optimize, special
 
-from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable
+from sigmastar.bilexical.counts.backed_off import BackedOffCounts, FeatureTable
 from sigmastar.bilexical.data.quadruples import Quadruples
-from sigmastar.bilexical.learn.logistic import Block, fit_linear, fit_low_rank, fit_matrices
 from sigmastar.bilexical.model.attachment import JUDGES, AttachmentModel, Factors, Places
 from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.core.arrays import Flags, Floats
+from sigmastar.core.log_linear import best_on_grid, fit_votes
+from sigmastar.core.progress import Progress, silent
 from sigmastar.optimise.proximal import L1, L2
-
-Array = NDArray[np.float64]
-Say = Callable[[str], None]
+from sigmastar.optimise.solvers import fista
 
 PENALTIES = {"nuclear": 5.0, "l1": 0.3, "l2": 0.2}
 """Of the bilinear judges, each with the weight that did best on development."""
 
 DIMENSION = 100
-"""Vectors are compressed to so many directions before the bilinear judges see them."""
+"""Vectors are compressed to so many directions for the bilinear judges."""
+_POOL_RIDGE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -58,33 +68,37 @@ def learn_attachment(
     vectors: Vectors,
     rng: np.random.Generator,
     settings: AttachmentSettings | None = None,
-    say: Say = lambda message: None,
+    progress: Progress = silent,
 ) -> AttachmentModel:
     """Learn all judges from `train`, weigh their votes on `dev`, and learn them anew from both."""
     settings = settings or AttachmentSettings()
     if not len(train) or not len(dev):
         raise ValueError("attachment needs quadruples to train on and others to weigh the judges by")
     small = vectors.compressed(DIMENSION) if vectors.dimension > DIMENSION else vectors
-    model = pooled(learn_judges(train, small, rng, settings, say), dev, settings.judges)
+    model = pooled(learn_judges(train, small, rng, settings, progress), dev, settings.judges)
     if not settings.refit:
         return model
-    again = learn_judges(train.joined(dev), small, rng, settings, say)
+    again = learn_judges(train.joined(dev), small, rng, settings, progress)
     return replace(again, pool=model.pool)
 
 
 def learn_judges(
-    train: Quadruples, vectors: Vectors, rng: np.random.Generator, settings: AttachmentSettings, say: Say
+    train: Quadruples,
+    vectors: Vectors,
+    rng: np.random.Generator,
+    settings: AttachmentSettings,
+    progress: Progress = silent,
 ) -> AttachmentModel:
     """A model whose judges have no votes yet; `vectors` as they are to be used."""
     counted = Counter(word.lower() for word in train.preposition)
     prepositions = tuple(sorted(counted))
     places = Places.of(train, vectors, prepositions)
-    say("linear")
+    progress("linear")
     features = FeatureTable.of(train)
-    linear = fit_linear(features.matrix(train), train.to_noun, settings.linear_weight)
+    linear = fit_votes(features.matrix(train), train.to_noun, settings.linear_weight)
     bilinear = {}
     for name in (name for name in prepositions if counted[name] >= settings.min_count):
-        say(f"bilinear: {name}")
+        progress(f"bilinear: {name}")
         bilinear[name] = _own_matrices(name, train, places, settings, rng)
     counts = BackedOffCounts.of(train)
     return AttachmentModel(features, linear, counts, vectors, prepositions, bilinear, {"constant": 0.0})
@@ -92,33 +106,63 @@ def learn_judges(
 
 def pooled(model: AttachmentModel, dev: Quadruples, judges: Sequence[str] = JUDGES) -> AttachmentModel:
     """The model with the votes of some judges weighed on a development set."""
-    found = model.judgements(dev)
-    table = np.column_stack([*(found[name] for name in judges), np.ones(len(dev))])
-    weights = fit_linear(table, dev.to_noun, 1e-3)
-    pool = dict(zip([*judges, "constant"], weights.tolist(), strict=True))
-    return replace(model, pool=pool)
+    odds = model.judgements(dev)
+    table = np.column_stack([*(odds[name] for name in judges), np.ones(len(dev))])
+    weights = fit_votes(table, dev.to_noun, _POOL_RIDGE)
+    return replace(model, pool=dict(zip([*judges, "constant"], weights.tolist(), strict=True)))
 
 
 def interpolated(
     model: AttachmentModel, dev: Quadruples, first: str = "linear", second: str = "bilinear"
-) -> tuple[float, Callable[[Quadruples], Array]]:
-    """Equation 7: the share of the first judge that does best on development, and the mixture."""
+) -> tuple[float, Callable[[Quadruples], Floats]]:
+    """Equation 7: probabilities of two judges mixed.
 
-    def mixture(share: float, quadruples: Quadruples) -> Array:
-        found = model.judgements(quadruples)
-        return np.asarray(share * expit(found[first]) + (1 - share) * expit(found[second]))
+    Parameters
+    ----------
+    model
+        With both judges.
+    dev
+        Items that choose the share of the first judge.
+    first, second
+        Names of judges.
 
-    shares = np.linspace(0.0, 1.0, 21)
-    judged = model.judgements(dev)
-    one, two = expit(judged[first]), expit(judged[second])
-    right = [float((((s * one + (1 - s) * two) > 0.5) == dev.to_noun).mean()) for s in shares]
-    best = float(shares[int(np.argmax(right))])
-    return best, lambda quadruples: mixture(best, quadruples)
+    Returns
+    -------
+    tuple
+        The share, and a function from items to probabilities of attachment to the noun.
+    """
+
+    def probabilities(quadruples: Quadruples) -> tuple[Floats, Floats]:
+        odds = model.judgements(quadruples)
+        return special.expit(odds[first]), special.expit(odds[second])
+
+    one, two = probabilities(dev)
+    shares = np.linspace(0.0, 1.0, 21).tolist()
+    best = best_on_grid(
+        shares,
+        lambda share: float(((share * one + (1 - share) * two > 0.5) == dev.to_noun).mean()),
+        smooth=False,
+    )
+
+    def mixture(quadruples: Quadruples) -> Floats:
+        one, two = probabilities(quadruples)
+        return best * one + (1 - best) * two
+
+    return best, mixture
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One bilinear form: a row of `left` and of `right` per item."""
+
+    left: Floats
+    right: Floats
 
 
 def _own_matrices(
     name: str, train: Quadruples, places: Places, settings: AttachmentSettings, rng: np.random.Generator
 ) -> tuple[Factors, Factors]:
+    """The matrices of one preposition, over the noun and over the verb."""
     rows = places.preposition == places.prepositions.index(name)
     second = places.second[rows]
     blocks = [Block(places.noun[rows], second), Block(-places.verb[rows], second)]
@@ -132,3 +176,84 @@ def _own_matrices(
     unit = np.eye(second.shape[1])
     of_noun, of_verb = fit_matrices(blocks, targets, penalty, settings.n_iterations)
     return (of_noun, unit), (of_verb, unit)
+
+
+def fit_low_rank(
+    blocks: Sequence[Block],
+    targets: Flags,
+    weight: float,
+    rank: int,
+    rng: np.random.Generator,
+    n_iterations: int = 100,
+    scale: float = 0.1,
+) -> list[Factors]:
+    """Factors (L_b, R_b) of the weights of each block under weight x the sum of nuclear norms."""
+    signs = np.where(targets, 1.0, -1.0)
+    shapes = [(side.shape[1], rank) for block in blocks for side in (block.left, block.right)]
+    sizes = [rows * columns for rows, columns in shapes]
+    cuts = np.cumsum(sizes)[:-1]
+
+    def parts(flat: Floats) -> list[Floats]:
+        return [piece.reshape(shape) for piece, shape in zip(np.split(flat, cuts), shapes, strict=True)]
+
+    def objective(flat: Floats) -> tuple[float, Floats]:
+        factors = parts(flat)
+        projected = [
+            (block.left @ factors[2 * b], block.right @ factors[2 * b + 1]) for b, block in enumerate(blocks)
+        ]
+        value, slope = _logistic(sum(np.einsum("ik,ik->i", *pair) for pair in projected), signs)
+        gradients = []
+        for block, (left, right) in zip(blocks, projected, strict=True):
+            gradients.append(block.left.T @ (right * slope[:, None]))
+            gradients.append(block.right.T @ (left * slope[:, None]))
+        gradient = np.concatenate([g.ravel() for g in gradients]) + weight * flat
+        return value + 0.5 * weight * float(flat @ flat), gradient
+
+    start = rng.standard_normal(sum(sizes)) * scale
+    options = {"maxiter": n_iterations, "maxcor": 10}
+    found = optimize.minimize(  # type: ignore[call-overload]
+        objective, start, jac=True, method="L-BFGS-B", options=options
+    )
+    factors = parts(np.asarray(found.x))
+    return list(zip(factors[::2], factors[1::2], strict=True))
+
+
+def fit_matrices(
+    blocks: Sequence[Block], targets: Flags, penalty: L1 | L2, n_iterations: int = 100
+) -> list[Floats]:
+    """The weights W_b of each block under a penalty on every weight by itself."""
+    loss = _StackedLoss(blocks, np.where(targets, 1.0, -1.0))
+    found = fista(loss, penalty, n_iterations, step=1.0 / len(targets), tolerance=1e-5)
+    return loss.parts(found.matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class _StackedLoss:
+    """The logistic loss of blocks of equal width whose weights stand one below the other."""
+
+    blocks: Sequence[Block]
+    signs: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return sum(block.left.shape[1] for block in self.blocks), self.blocks[0].right.shape[1]
+
+    def parts(self, matrix: Floats) -> list[Floats]:
+        return np.split(matrix, np.cumsum([block.left.shape[1] for block in self.blocks])[:-1])
+
+    def value(self, matrix: Floats) -> float:
+        return _logistic(self._scores(matrix), self.signs)[0]
+
+    def value_and_gradient(self, matrix: Floats) -> tuple[float, Floats]:
+        value, slope = _logistic(self._scores(matrix), self.signs)
+        return value, np.vstack([(block.left * slope[:, None]).T @ block.right for block in self.blocks])
+
+    def _scores(self, matrix: Floats) -> Floats:
+        forms = zip(self.blocks, self.parts(matrix), strict=True)
+        return np.asarray(sum(np.einsum("ij,ij->i", b.left @ weights, b.right) for b, weights in forms))
+
+
+def _logistic(scores: Any, signs: Floats) -> tuple[float, Floats]:
+    """The sum of log(1 + exp(-s y)), and its derivative in the scores."""
+    margins = signs * scores
+    return float(-special.log_expit(margins).sum()), -signs * special.expit(-margins)

@@ -3,7 +3,6 @@
 linear      weights of word subsets                             Ratnaparkhi et al. (1994)
 backed off  counts of ever smaller tuples                       Collins and Brooks (1995)
 bilinear    phi(o)^T W_O phi(n) - phi(v)^T W_V phi(n), two matrices a preposition       equation 6
-shared      the same with the preposition as one more coordinate of the second noun, for all at once
 
 log Pr(N | x) / Pr(V | x) = c + sum_j w_j log-odds_j(x)         log-linear pooling, w from development
 """
@@ -14,33 +13,48 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable, normalised_word
+from sigmastar.bilexical.counts.backed_off import BackedOffCounts, FeatureTable, normalized_word
 from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
 from sigmastar.bilexical.model.vectors import Vectors, dense
+from sigmastar.core.arrays import Array, Floats, Int64s
 
-Array = NDArray[np.float64]
-Factors = tuple[Array, Array]
+Factors = tuple[Floats, Floats]
 
 JUDGES = ("linear", "backed_off", "bilinear")
-_MARK = 0.5  # the size of the coordinates that are no vectors
+_MARK, _N_MARKS = 0.5, 5  # the size, and the number, of the coordinates that are no vectors
 
 
 @dataclass(frozen=True, eq=False)
 class AttachmentModel:
-    """Everything that the judges need, and the weights of their votes; the last weight is the constant."""
+    """What the judges have learned, and the weights of their votes.
+
+    Parameters
+    ----------
+    features, linear : FeatureTable, array
+        Subsets of words, and the weight of each.
+    counts : BackedOffCounts
+        How often tuples of words attached to the noun.
+    vectors : Vectors
+        As the bilinear forms use them.
+    prepositions : tuple of str
+        All that were met.
+    bilinear : dict
+        Two low-rank matrices for each frequent preposition.
+    pool : dict
+        The weight of each judge, and a constant.
+    """
 
     features: FeatureTable
-    linear: Array
+    linear: Floats
     counts: BackedOffCounts
     vectors: Vectors
     prepositions: tuple[str, ...]
     bilinear: dict[str, tuple[Factors, Factors]]
     pool: dict[str, float]
 
-    def judgements(self, quadruples: Quadruples) -> dict[str, Array]:
+    def judgements(self, quadruples: Quadruples) -> dict[str, Floats]:
         """The log-odds for the noun by each judge alone."""
         places = Places.of(quadruples, self.vectors, self.prepositions)
         return {
@@ -49,7 +63,7 @@ class AttachmentModel:
             "bilinear": bilinear_log_odds(self.bilinear, places),
         }
 
-    def log_odds(self, quadruples: Quadruples) -> Array:
+    def log_odds(self, quadruples: Quadruples) -> Floats:
         """The pooled log-odds of attachment to the noun."""
         found = self.judgements(quadruples)
         total = np.full(len(quadruples), self.pool["constant"])
@@ -57,17 +71,23 @@ class AttachmentModel:
             total += self.pool.get(name, 0.0) * found[name]
         return total
 
-    def probabilities(self, quadruples: Quadruples) -> Array:
+    def probabilities(self, quadruples: Quadruples) -> Floats:
         """Of attachment to the noun."""
         return np.asarray(special.expit(self.log_odds(quadruples)))
 
+    def label_log_probabilities(self, quadruples: Quadruples) -> Floats:
+        """log Pr(label | words) of each item."""
+        odds = self.log_odds(quadruples)
+        return -np.logaddexp(0.0, np.where(quadruples.to_noun, -odds, odds))
+
     def predict(self, quadruples: Quadruples) -> list[str]:
+        """V or N of each item."""
         return [NOUN if odds > 0 else VERB for odds in self.log_odds(quadruples).tolist()]
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        vectors, words = self.vectors.to_parts()
-        arrays: dict[str, NDArray[Any]] = {"linear": self.linear}
-        arrays |= {f"vectors.{name}": array for name, array in vectors.items()}
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays and a description for a model file."""
+        arrays, words = self.vectors.parts_below("vectors")
+        arrays["linear"] = self.linear
         for name, (over_noun, over_verb) in self.bilinear.items():
             for side, pair in (("noun", over_noun), ("verb", over_verb)):
                 arrays |= _named(f"bilinear.{self.prepositions.index(name)}.{side}", pair)
@@ -85,8 +105,8 @@ class AttachmentModel:
         return arrays, header
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> AttachmentModel:
-        inner = {n.removeprefix("vectors."): a for n, a in arrays.items() if n.startswith("vectors.")}
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> AttachmentModel:
+        """The model of a file, checked."""
         prepositions = tuple(header["prepositions"])
         features = FeatureTable({tuple(key): place for place, key in enumerate(header["features"])})
         if len(features.places) != len(arrays["linear"]):
@@ -96,12 +116,15 @@ class AttachmentModel:
             dict(zip(counted, arrays["counts_to_noun"].tolist(), strict=True)),
             dict(zip(counted, arrays["counts"].tolist(), strict=True)),
         )
-        numbers = sorted({int(name.split(".")[1]) for name in arrays if name.startswith("bilinear.")})
+        vectors = Vectors.from_below("vectors", arrays, header["vectors"])
+        numbers = {int(name.split(".")[1]) for name in arrays if name.startswith("bilinear.")}
         bilinear = {
             prepositions[n]: (_pair(arrays, f"bilinear.{n}.noun"), _pair(arrays, f"bilinear.{n}.verb"))
-            for n in numbers
+            for n in sorted(numbers)
         }
-        vectors = Vectors.from_parts(inner, header["vectors"])
+        for left, right in (pair for pairs in bilinear.values() for pair in pairs):
+            if left.shape[1] != right.shape[1] or {len(left), len(right)} != {vectors.dimension + _N_MARKS}:
+                raise ValueError("the matrices of a preposition do not fit the vectors")
         pool = {str(name): float(value) for name, value in header["pool"].items()}
         return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, pool)
 
@@ -110,10 +133,10 @@ class AttachmentModel:
 class Places:
     """The coordinates of the words of some quadruples, and their prepositions as numbers, -1 if unknown."""
 
-    verb: Array
-    noun: Array
-    second: Array
-    preposition: NDArray[np.int64]
+    verb: Floats
+    noun: Floats
+    second: Floats
+    preposition: Int64s
     prepositions: tuple[str, ...]
 
     @classmethod
@@ -125,19 +148,19 @@ class Places:
         return cls(verb, noun, second, found, prepositions)
 
 
-def word_coordinates(words: tuple[str, ...], vectors: Vectors) -> Array:
+def word_coordinates(words: tuple[str, ...], vectors: Vectors) -> Floats:
     """The vector of each word, a constant, and marks of numbers, years, unknown words and capitals."""
-    plain = [normalised_word(word) for word in words]
+    plain = [normalized_word(word) for word in words]
     marks = [
         [True, form == "<number>", form == "<year>", word not in vectors, word[:1].isupper()]
         for word, form in zip(words, plain, strict=True)
     ]
     return np.column_stack(
-        [dense(vectors.rows(words)), _MARK * np.array(marks, dtype=np.float64).reshape(-1, 5)]
+        [dense(vectors.rows(words)), _MARK * np.array(marks, dtype=np.float64).reshape(-1, _N_MARKS)]
     )
 
 
-def bilinear_log_odds(factors: dict[str, tuple[Factors, Factors]], places: Places) -> Array:
+def bilinear_log_odds(factors: dict[str, tuple[Factors, Factors]], places: Places) -> Floats:
     """Equation 6; a preposition without matrices of its own says nothing."""
     result = np.zeros(len(places.preposition))
     for name, pair in factors.items():
@@ -149,7 +172,7 @@ def bilinear_log_odds(factors: dict[str, tuple[Factors, Factors]], places: Place
     return result
 
 
-def block_scores(blocks: list[Factors], factors: tuple[Factors, ...]) -> Array:
+def block_scores(blocks: list[Factors], factors: tuple[Factors, ...]) -> Floats:
     """sum_b x_b^T L_b R_b^T z_b, item by item."""
     total = np.zeros(len(blocks[0][0]))
     for (left, right), (by_left, by_right) in zip(blocks, factors, strict=True):
@@ -157,9 +180,9 @@ def block_scores(blocks: list[Factors], factors: tuple[Factors, ...]) -> Array:
     return total
 
 
-def _named(name: str, pair: Factors) -> dict[str, NDArray[Any]]:
+def _named(name: str, pair: Factors) -> dict[str, Array]:
     return {f"{name}.left": pair[0], f"{name}.right": pair[1]}
 
 
-def _pair(arrays: dict[str, NDArray[Any]], name: str) -> Factors:
+def _pair(arrays: dict[str, Array], name: str) -> Factors:
     return arrays[f"{name}.left"], arrays[f"{name}.right"]

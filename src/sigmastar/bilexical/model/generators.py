@@ -6,16 +6,28 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.bilexical.data.pairs import Pairs
+from sigmastar.bilexical.data.pairs import HeadSplit, Pairs
+from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights
 from sigmastar.bilexical.model.vectors import Vectors
 
 
 @dataclass(frozen=True, eq=False)
 class MadeRelation:
-    """Vectors of all words, and pairs of heads `h1`, `h2`, .. with modifiers `m1`, `m2`, .."""
+    """A known relation and pairs of it.
+
+    Parameters
+    ----------
+    vectors : Vectors
+        Of heads `h1`, `h2`, .. and modifiers `m1`, `m2`, ..
+    pairs : Pairs
+        Drawn from the model.
+    model : BilexicalModel
+        The operator that the pairs were drawn from.
+    """
 
     vectors: Vectors
     pairs: Pairs
+    model: BilexicalModel
 
 
 def make_relation(
@@ -27,19 +39,32 @@ def make_relation(
     pairs_of_head: int = 8,
     sharpness: float = 12.0,
 ) -> MadeRelation:
-    """Draw pairs from Pr(m | h) = softmax(phi(m)^T W phi(h)) with W of the given rank."""
+    """Draw pairs from Pr(m | h) = softmax(phi(m)^T W phi(h)) with W of low rank.
+
+    Parameters
+    ----------
+    rng
+        The source of chance.
+    n_heads, n_modifiers, dimension
+        Numbers of words, and the length of their vectors.
+    rank
+        Of W.
+    pairs_of_head
+        Pairs drawn for each head.
+    sharpness
+        The size of the scores: small ones make all modifiers alike.
+
+    Returns
+    -------
+    MadeRelation
+        The vectors, the pairs and the model.
+    """
     heads, modifiers = (
-        [f"{kind}{n}" for n in range(1, size + 1)] for kind, size in (("h", n_heads), ("m", n_modifiers))
+        tuple(f"{kind}{n}" for n in range(1, size + 1)) for kind, size in (("h", n_heads), ("m", n_modifiers))
     )
     rows = rng.standard_normal((n_heads + n_modifiers, dimension))
-    vectors = Vectors((*heads, *modifiers), rows).normalised()
+    vectors = Vectors(heads + modifiers, rows).normalized()
     form = rng.standard_normal((dimension, rank)) @ rng.standard_normal((rank, dimension))
-    scores = vectors.rows(heads) @ form.T @ vectors.rows(modifiers).T * sharpness / np.sqrt(rank)
-    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
-    drawn = [
-        (head, modifiers[m])
-        for head, row in zip(heads, chances, strict=True)
-        for m in rng.choice(n_modifiers, pairs_of_head, p=row).tolist()
-    ]
-    return MadeRelation(vectors, Pairs.of(drawn))
+    weights = FullWeights(form * sharpness / np.sqrt(rank)).low_rank(rank)
+    model = BilexicalModel(modifiers, np.ones(n_modifiers), vectors, weights, HeadSplit(heads, (), ()))
+    return MadeRelation(vectors, Pairs.of(model.sample(heads, rng, pairs_of_head)), model)

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.bilexical.cli.page import map_picture
-from sigmastar.bilexical.data.quadruple_files import read_quadruples
-from sigmastar.bilexical.data.quadruples import Quadruples
+from sigmastar.bilexical.data.quadruples import Quadruples, read_quadruples
+from sigmastar.bilexical.draw import word_map
 from sigmastar.bilexical.learn.attachment import AttachmentSettings, interpolated, learn_judges
 from sigmastar.bilexical.model.attachment import AttachmentModel
-from sigmastar.bilexical.model.bilexical import BilexicalModel
+from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.curves import plot_learning_curves
 from sigmastar.core.demo import Progress, silent
@@ -25,11 +24,11 @@ from sigmastar.core.figures import to_svg
 from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.provenance import hash_arrays, provenance
-from sigmastar.reproduce.madhyastha2014.measure import Measured, measure
-from sigmastar.reproduce.madhyastha2014.paper import ADJECTIVES, AXES
-from sigmastar.reproduce.madhyastha2014.relations import (
+from sigmastar.reproduce.madhyastha2014.measure import (
     PREPOSITIONS,
     RELATIONS,
+    Measured,
+    measure,
     pairs_of,
     small_vectors,
     text_vectors,
@@ -41,6 +40,31 @@ NAME = "madhyastha2014"
 N_SPLITS_OF_FEW = 3
 FEW = 100_000  # operations
 ATTACHED = ("for", "from", "with")
+
+AXES: Mapping[str, str] = {
+    "adjectives given noun": "50-90",
+    "nouns given adjective": "66-80",
+    "objects given verb": "46-62",
+    "verbs given object": "60-80",
+    "with": "50-75",
+    "for": "54-72",
+    "in": "46-58",
+    "on": "60-80",
+}
+"""Ranges of the vertical axes of figures 1 and 2: the curves themselves are pictures without numbers."""
+
+ADJECTIVES: Mapping[str, str] = {
+    "president": "executive, senior, chief, frank, former, international, marketing, assistant, annual, "
+    "financial",
+    "wife": "former, executive, new, financial, own, senior, old, other, deputy, major",
+    "shares": "annual, due, net, convertible, average, new, high-yield, initial, tax-exempt, subordinated",
+    "mortgages": "annualized, annual, three-month, one-year, average, six-month, conventional, short-term, "
+    "higher, lower",
+    "month": "last, next, fiscal, first, past, latest, early, previous, new, current",
+    "problem": "new, good, major, tough, bad, big, first, financial, long, federal",
+    "holiday": "new, major, special, fourth-quarter, joint, quarterly, third-quarter, small, strong, own",
+}
+"""Table 1 of the paper: the ten likeliest adjectives of nouns that were not trained on."""
 
 
 def run(
@@ -90,7 +114,7 @@ def attachment(
     train, dev, test = (read_quadruples(data_folder / "ppattach" / n) for n in ("training", "devset", "test"))
     small = vectors.compressed(100)
     models = {
-        penalty: learn_judges(train, small, rng, AttachmentSettings(penalty=penalty), _quiet)
+        penalty: learn_judges(train, small, rng, AttachmentSettings(penalty=penalty))
         for penalty in (("nuclear",) if quick else ("nuclear", "l1", "l2"))
     }
     return {word: _attached(models, _only(dev, word), _only(test, word)) for word in (*ATTACHED, "all")}
@@ -203,13 +227,13 @@ def pictures(found: Mapping[str, Measured]) -> dict[str, Picture]:
     drawn = {}
     for name, one in found.items():
         figure = plot_learning_curves(
-            one.curves, "operations a head", "pairwise accuracy, %", name.capitalize(), log_y=False
+            one.curves, "operations per head", "pairwise accuracy, %", name.capitalize(), log_y=False
         )
         caption = (
             f"{name.capitalize()}: accuracy when models are cut down; popularity alone {one.popularity:.1f}%."
         )
         drawn[name.replace(" ", "-")] = Picture(to_svg(figure), caption, caption)
-    drawn["map"] = map_picture(found["adjectives given noun"].model, ())
+    drawn["map"] = word_map(found["adjectives given noun"].model)
     return drawn
 
 
@@ -218,7 +242,7 @@ def about(quick: bool) -> list[str]:
         "Relations are of the English web treebank, all three parts; vectors are counted on other text, PPMI "
         "in a window of 2 (the paper: counts in a window of 10). Heads train, choose and test 60 : 10 : 30.",
         "Relations of prepositions have a tenth of the pairs: their operators are learned on the 300 leading "
-        "directions of the vectors, and their similarity is added, as validation heads advise; the "
+        "directions of the vectors, and their similarity is added, chosen on validation heads; the "
         "unsupervised inner product has all directions.",
         "Attachment uses the paper's quadruples, and all prepositions beside its three; the share of "
         "equation 7 is chosen on the development set.",
@@ -229,7 +253,3 @@ def about(quick: bool) -> list[str]:
 def _figures(one: Measured) -> dict[str, object]:
     curves = {name: {"operations": x, "accuracy": y} for name, (x, y) in one.curves.items()}
     return {"popularity": one.popularity, "matched": one.matched, "curves": curves}
-
-
-def _quiet(message: str) -> None:
-    """Nobody listens."""

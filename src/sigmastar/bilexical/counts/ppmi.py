@@ -1,4 +1,4 @@
-"""From counts to vectors: how much a word and a context have to do with each other.
+"""Positive pointwise mutual information and simpler weightings of co-occurrence counts.
 
     raw     c(w, x)
     sqrt    sqrt c(w, x)                     tames the frequent contexts
@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-Array = NDArray[np.float64]
+from sigmastar.core.arrays import Floats
+
 Counts = sparse.csr_array
 Weighting = Callable[[Counts], Counts]
 
@@ -29,6 +29,7 @@ def raw(counts: Counts) -> Counts:
 
 
 def square_root(counts: Counts) -> Counts:
+    """Roots of the counts."""
     return counts.astype(np.float64).sqrt()
 
 
@@ -44,7 +45,7 @@ def ppmi(counts: Counts, context_power: float = CONTEXT_POWER) -> Counts:
     return result
 
 
-def normalised(matrix: Counts) -> Counts:
+def normalized(matrix: Counts) -> Counts:
     """Rows of length 1; a row of zeros stays."""
     lengths = np.sqrt(_sums(sparse.csr_array(matrix.multiply(matrix)), 1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
@@ -54,5 +55,5 @@ def normalised(matrix: Counts) -> Counts:
 WEIGHTINGS: Mapping[str, Weighting] = {"raw": raw, "sqrt": square_root, "ppmi": ppmi}
 
 
-def _sums(counts: Counts, axis: int) -> Array:
+def _sums(counts: Counts, axis: int) -> Floats:
     return np.asarray(counts.sum(axis=axis), dtype=np.float64).ravel()

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.bilexical.data.pairs import Pairs
 from sigmastar.bilexical.model.vectors import Rows, Vectors
+from sigmastar.core.arrays import Floats
 
-Array = NDArray[np.float64]
 MAX_CELLS = 4_000_000
 
 
@@ -49,12 +48,12 @@ class ConditionalLoss:
     def shape(self) -> tuple[int, int]:
         return int(self.modifier_rows.shape[1]), int(self.head_rows.shape[1])
 
-    def value(self, matrix: Array) -> float:
+    def value(self, matrix: Floats) -> float:
         projected = self.head_rows @ matrix.T.astype(self.dtype)
         rows = self.modifier_rows
         return sum(self._residual(rows @ projected[piece].T, piece)[0] for piece in self._pieces())
 
-    def value_and_gradient(self, matrix: Array) -> tuple[float, Array]:
+    def value_and_gradient(self, matrix: Floats) -> tuple[float, Floats]:
         projected = self.head_rows @ matrix.T.astype(self.dtype)
         total, gradient = 0.0, np.zeros(self.shape)
         for piece in self._pieces():
@@ -63,7 +62,7 @@ class ConditionalLoss:
             gradient += (self.head_rows[piece].T @ (self.modifier_rows.T @ residual).T).T
         return total, gradient
 
-    def factored(self, left: Array, right: Array) -> tuple[float, Array, Array]:
+    def factored(self, left: Floats, right: Floats) -> tuple[float, Floats, Floats]:
         """The value at L R^T, and its gradients in L and R."""
         modifiers = np.asarray(self.modifier_rows @ left.astype(self.dtype))
         heads = np.asarray(self.head_rows @ right.astype(self.dtype))
@@ -90,12 +89,12 @@ class ConditionalLoss:
         top = scores.max(axis=0)
         scores -= top
         np.exp(scores, out=scores)
-        normaliser = scores.sum(axis=0, dtype=np.float64)
-        value = float(n_of_head @ (np.log(normaliser) + top)) - reached
-        scores *= (n_of_head / (normaliser * total)).astype(self.dtype)
+        normalizer = scores.sum(axis=0, dtype=np.float64)
+        value = float(n_of_head @ (np.log(normalizer) + top)) - reached
+        scores *= (n_of_head / (normalizer * total)).astype(self.dtype)
         scores[modifier, head] -= (observed.data / total).astype(self.dtype)
         return value / total, scores
 
 
-def _float64(values: Any) -> Array:
+def _float64(values: Any) -> Floats:
     return np.asarray(values, dtype=np.float64)

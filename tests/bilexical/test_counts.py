@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sigmastar.bilexical.counts.associations import normalised, ppmi, square_root
-from sigmastar.bilexical.counts.windows import WindowCounter, window_counts
+from sigmastar.bilexical.counts.ppmi import normalized, ppmi, square_root
+from sigmastar.bilexical.counts.windows import WindowCounter
 
 sentences = st.lists(st.lists(st.integers(-1, 7), max_size=12), max_size=6)
 
@@ -35,8 +35,10 @@ def brute_force(
 def test_counts_agree_with_brute_force(
     rows: list[list[int]], n_contexts: int, window: int, sided: bool
 ) -> None:
-    found = window_counts(*flat(rows), 8, n_contexts, window, sided)
-    assert np.array_equal(found.toarray(), brute_force(rows, 8, n_contexts, window, sided))
+    codes, offsets = flat(rows)
+    counter = WindowCounter.of(np.bincount(codes[codes >= 0], minlength=8), n_contexts, window, sided)
+    counter.add(codes, offsets)
+    assert np.array_equal(counter.counts().toarray(), brute_force(rows, 8, n_contexts, window, sided))
 
 
 @given(sentences, sentences)
@@ -61,6 +63,6 @@ def test_ppmi_is_the_positive_part_of_the_definition() -> None:
     assert np.allclose(found, np.maximum(expected, 0))
 
 
-def test_normalised_rows_have_length_one_and_zero_rows_stay() -> None:
-    rows = normalised(square_root(sparse.csr_array([[4.0, 9.0], [0.0, 0.0]]))).toarray()
+def test_normalized_rows_have_length_one_and_zero_rows_stay() -> None:
+    rows = normalized(square_root(sparse.csr_array([[4.0, 9.0], [0.0, 0.0]]))).toarray()
     assert np.allclose(np.linalg.norm(rows, axis=1), [1, 0])

@@ -11,40 +11,43 @@ k (n + m) operations instead of the weights of W times m.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse, special
 
-from sigmastar.bilexical.data.pairs import HeadSplit
+from sigmastar.bilexical.data.pairs import HeadSplit, WordPairs
 from sigmastar.bilexical.model.vectors import Rows, Vectors
+from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.optimise.proximal import keep_largest
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class LowRankWeights:
     """W = U S V^T."""
 
-    left: Array
-    singular_values: Array
-    right: Array
+    left: Floats
+    singular_values: Floats
+    right: Floats
 
     @property
     def rank(self) -> int:
         return len(self.singular_values)
 
+    @property
+    def matrix(self) -> Floats:
+        """W, multiplied out."""
+        return (self.left * self.singular_values) @ self.right.T
+
     def projected(self, rank: int) -> LowRankWeights:
         """The best approximation of a smaller rank."""
         return LowRankWeights(self.left[:, :rank], self.singular_values[:rank], self.right[:, :rank])
 
-    def scores(self, modifiers: Rows, heads: Rows) -> Array:
+    def scores(self, modifiers: Rows, heads: Rows) -> Floats:
         projected = np.asarray(heads @ self.right)
         return np.asarray(projected @ np.asarray(modifiers @ (self.left * self.singular_values)).T)
 
@@ -52,7 +55,7 @@ class LowRankWeights:
         """To score all modifiers of one head, theirs projected beforehand: k n + k m."""
         return self.rank * (dimension + n_modifiers)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, Array]:
         return {"left": self.left, "singular_values": self.singular_values, "right": self.right}
 
 
@@ -60,7 +63,7 @@ class LowRankWeights:
 class FullWeights:
     """W as it is; entries that are zero cost nothing."""
 
-    matrix: Array
+    matrix: Floats
 
     @property
     def rank(self) -> int:
@@ -78,26 +81,43 @@ class FullWeights:
         factors = factorize_up_to(self.matrix, rank)
         return LowRankWeights(factors.left, factors.singular_values, factors.right)
 
-    def scores(self, modifiers: Rows, heads: Rows) -> Array:
+    def scores(self, modifiers: Rows, heads: Rows) -> Floats:
         return np.asarray(heads @ np.asarray(modifiers @ self.matrix).T)
 
     def n_operations(self, dimension: int, n_modifiers: int) -> int:
         """The paper's count: k non-zero weights for each of m modifiers."""
         return self.n_weights * n_modifiers
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
+    def to_arrays(self) -> dict[str, Array]:
         return {"matrix": self.matrix}
 
 
 Weights = LowRankWeights | FullWeights
+_PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True, eq=False)
 class BilexicalModel:
-    """A distribution over modifiers for every head that has a vector, seen in training or not."""
+    """A distribution over modifiers for every head that has a vector, seen in training or not.
+
+    Parameters
+    ----------
+    modifiers : tuple of str
+        The words that can be asked for.
+    popularity : array
+        How often each of them was met in training.
+    vectors : Vectors
+        Of heads and modifiers.
+    weights : LowRankWeights or FullWeights
+        W.
+    split : HeadSplit
+        The heads that trained, validated and are left for a test.
+    bias : float
+        The last coordinate of b(h); 0: there is none.
+    """
 
     modifiers: tuple[str, ...]
-    popularity: Array
+    popularity: Floats
     vectors: Vectors
     weights: Weights
     split: HeadSplit
@@ -111,13 +131,32 @@ class BilexicalModel:
     def modifier_rows(self) -> Rows:
         return self.vectors.rows(self.modifiers)
 
-    def scores(self, heads: Sequence[str]) -> Array:
+    def scores(self, heads: Sequence[str]) -> Floats:
         """The bilinear form, heads by modifiers."""
         return self.weights.scores(self.modifier_rows, head_features(self.vectors, heads, self.bias))
 
-    def log_probabilities(self, heads: Sequence[str]) -> Array:
+    def log_probabilities(self, heads: Sequence[str]) -> Floats:
         """log Pr(m | h), heads by modifiers."""
         return np.asarray(special.log_softmax(self.scores(heads), axis=1))
+
+    def pair_log_probabilities(self, pairs: Iterable[tuple[str, str]]) -> Floats:
+        """log Pr(m | h) of each (head, modifier) pair, -inf where the modifier is unknown."""
+        listed = list(pairs)
+        place = {word: column for column, word in enumerate(self.modifiers)}
+        row = {head: number for number, head in enumerate(sorted({head for head, _ in listed}))}
+        logs = self.log_probabilities(list(row))
+        values = [logs[row[h], place[m]] if m in place else -np.inf for h, m in listed]
+        return np.array(values, dtype=np.float64)
+
+    def sample(self, heads: Sequence[str], rng: np.random.Generator, n_of_head: int = 1) -> WordPairs:
+        """Pairs of heads with modifiers drawn from Pr(m | h), `n_of_head` for each head in turn."""
+        chances = np.exp(self.log_probabilities(heads))
+        chances /= chances.sum(axis=1, keepdims=True)
+        return [
+            (head, self.modifiers[m])
+            for head, row in zip(heads, chances, strict=True)
+            for m in rng.choice(len(row), n_of_head, p=row).tolist()
+        ]
 
     def top(self, head: str, k: int = 10) -> list[tuple[str, float]]:
         """The k likeliest modifiers of a head, with their probabilities."""
@@ -131,14 +170,11 @@ class BilexicalModel:
         return replace(self, weights=self.weights.projected(capacity))
 
     def with_similarity(self, weight: float) -> BilexicalModel:
-        """W + weight I: how alike the words are (equation 1) has a say beside what was learned.
+        """W + weight I: how alike the words are (equation 1) counts beside what was learned.
 
         The sum has the rank of the vectors' dimension, and can be cut again like any other.
         """
-        low = self.weights
-        matrix = (
-            low.matrix if isinstance(low, FullWeights) else (low.left * low.singular_values) @ low.right.T
-        )
+        matrix = self.weights.matrix
         full = FullWeights(matrix + weight * np.eye(*matrix.shape))
         return replace(self, weights=full.low_rank(min(matrix.shape)) if self.is_low_rank else full)
 
@@ -150,12 +186,12 @@ class BilexicalModel:
     def n_operations(self) -> int:
         return self.weights.n_operations(self.vectors.dimension, len(self.modifiers))
 
-    def modifier_embedding(self, rank: int | None = None) -> Array:
+    def modifier_embedding(self, rank: int | None = None) -> Floats:
         """Modifiers in the space of the relation, scaled by the roots of the singular values."""
         weights = self._low_rank(rank)
         return np.asarray(self.modifier_rows @ (weights.left * np.sqrt(weights.singular_values)))
 
-    def head_embedding(self, heads: Sequence[str], rank: int | None = None) -> Array:
+    def head_embedding(self, heads: Sequence[str], rank: int | None = None) -> Floats:
         """Heads in the same space: inner products with the modifiers are the scores."""
         weights = self._low_rank(rank)
         rows = head_features(self.vectors, heads, self.bias)
@@ -178,32 +214,29 @@ class BilexicalModel:
             return self.weights.low_rank(rank or self.weights.rank)
         return self.weights if rank is None else self.weights.projected(rank)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays, words = self.vectors.to_parts()
-        parts = {"popularity": self.popularity, **self.weights.to_arrays()}
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Arrays and a description for a model file."""
+        arrays, words = self.vectors.parts_below("vectors")
         header = {
             "modifiers": list(self.modifiers),
             "vectors": words,
             "bias": self.bias,
-            "heads": {name: list(getattr(self.split, name)) for name in ("train", "validation", "test")},
+            "heads": {name: list(getattr(self.split, name)) for name in _PARTS},
         }
-        return parts | {f"vectors.{name}": array for name, array in arrays.items()}, header
+        return {"popularity": self.popularity, **self.weights.to_arrays(), **arrays}, header
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> BilexicalModel:
-        prefix = "vectors."
-        inner = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
-        vectors = Vectors.from_parts(inner, header["vectors"])
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> BilexicalModel:
+        """The model of a file, checked."""
+        vectors, bias = Vectors.from_below("vectors", arrays, header["vectors"]), float(header["bias"])
         weights: Weights = (
             FullWeights(arrays["matrix"])
             if "matrix" in arrays
             else LowRankWeights(arrays["left"], arrays["singular_values"], arrays["right"])
         )
-        split = HeadSplit(*(tuple(header["heads"][name]) for name in ("train", "validation", "test")))
-        modifiers, bias = tuple(header["modifiers"]), float(header["bias"])
-        model = cls(modifiers, arrays["popularity"], vectors, weights, split, bias)
         _require_fit(weights, vectors.dimension, bias)
-        return model
+        split = HeadSplit(*(tuple(header["heads"][name]) for name in _PARTS))
+        return cls(tuple(header["modifiers"]), arrays["popularity"], vectors, weights, split, bias)
 
 
 def head_features(vectors: Vectors, words: Sequence[str], bias: float) -> Rows:
@@ -211,17 +244,18 @@ def head_features(vectors: Vectors, words: Sequence[str], bias: float) -> Rows:
     return _with_column(vectors.rows(words), np.full(len(words), bias)) if bias else vectors.rows(words)
 
 
-def _with_column(rows: Rows, column: Array) -> Rows:
+def _with_column(rows: Rows, column: Floats) -> Rows:
     if not isinstance(rows, sparse.csr_array):
         return np.column_stack([rows, column])
     return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column[:, None])]))
 
 
 def _require_fit(weights: Weights, dimension: int, bias: float) -> None:
-    shape = (
-        weights.matrix.shape
-        if isinstance(weights, FullWeights)
-        else (weights.left.shape[0], weights.right.shape[0])
-    )
+    if isinstance(weights, FullWeights):
+        shape: tuple[int, ...] = weights.matrix.shape
+    else:
+        shape = (weights.left.shape[0], weights.right.shape[0])
+        if not weights.left.shape[1] == len(weights.singular_values) == weights.right.shape[1]:
+            raise ValueError("the factors of the weights do not have one column per singular value")
     if shape != (dimension, dimension + (bias > 0)):
         raise ValueError(f"weights of shape {shape} for vectors of dimension {dimension}")

@@ -1,19 +1,22 @@
-"""Pairs from treebanks and tables, quadruples, vectors in text."""
+"""Pairs from treebanks and tables, quadruples, running text."""
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sigmastar.bilexical.data.pair_tables import read_pairs
-from sigmastar.bilexical.data.pairs import Pairs, split_heads
-from sigmastar.bilexical.data.quadruple_files import read_quadruples
-from sigmastar.bilexical.data.relations import Pattern, relation_pairs
-from sigmastar.bilexical.model.vectors import Vectors
-from sigmastar.bilexical.model.word2vec import read_word2vec, write_word2vec
+from sigmastar.bilexical import (
+    Pairs,
+    Pattern,
+    read_pairs,
+    read_quadruples,
+    read_relation,
+    relation_pairs,
+    split_heads,
+)
+from sigmastar.bilexical.data.text import coded_blocks, word_frequencies
 from sigmastar.core.errors import InputError
 from sigmastar.dependency.data.treebank import DependencyTreebank
 
@@ -55,6 +58,31 @@ def test_pairs_from_a_table(tmp_path: Path) -> None:
         read_pairs(file)
 
 
+def test_pairs_of_unknown_words_are_left_out_with_their_heads_and_modifiers() -> None:
+    pairs = Pairs.of([("h1", "m1"), ("h1", "nothing"), ("nobody", "m2"), ("h2", "m3"), ("h2", "m3")])
+    known = pairs.of_known({"h1", "h2", "m1", "m2", "m3"})
+    assert (known.heads, known.modifiers) == (("h1", "h2"), ("m1", "m3"))
+    assert list(known) == [("h1", "m1"), ("h2", "m3"), ("h2", "m3")]
+    assert len(pairs.of_known(())) == 0
+
+
+def test_the_given_word_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "pairs.tsv").write_text("car\tred\n")
+    assert read_relation([str(tmp_path / "pairs.tsv")], given="modifier") == [("red", "car")]
+    with pytest.raises(InputError, match="a treebank needs a relation"):
+        read_relation(["x.conllu.gz"])
+
+
+def test_text_is_files_or_sentences_or_lists_of_words(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("A b\nb\n")
+    for text in ([tmp_path / "text"], ["A b", "b"], [["A", "b"], ["b"]], ["A b", ["b"]]):
+        assert dict(word_frequencies(text)) == {"a": 1, "b": 2}
+        blocks = list(coded_blocks(text, {"b": 0}))
+        assert [code for codes, _ in blocks for code in codes.tolist()] == [-1, 0, 0]
+        assert blocks[0][1].tolist() == [0, 2, 3]
+    assert dict(word_frequencies(["A b"], lower_case=False)) == {"A": 1, "b": 1}
+
+
 def test_heads_fall_into_three_parts(rng: np.random.Generator) -> None:
     pairs = Pairs.of((f"h{n}", f"m{n % 3}") for n in range(100))
     split = split_heads(pairs.heads, rng)
@@ -72,18 +100,3 @@ def test_quadruples_with_and_without_ids_and_answers(tmp_path: Path) -> None:
     assert found.rows[1] == ("is", "chairman", "of", "N.V.")
     with pytest.raises(InputError, match="q:3: expected"):
         read_quadruples(file)
-
-
-def test_vectors_in_text_come_back(tmp_path: Path, rng: np.random.Generator) -> None:
-    vectors = Vectors(("a", "b"), rng.standard_normal((2, 3)))
-    stream = StringIO()
-    write_word2vec(vectors, stream)
-    file = tmp_path / "v.txt"
-    for text in (stream.getvalue(), stream.getvalue().split("\n", 1)[1]):  # GloVe has no first line
-        file.write_text(text)
-        found = read_word2vec(file)
-        assert found.words == ("a", "b")
-        assert np.allclose(found.matrix, vectors.matrix)
-    file.write_text("a 1 2\nb 1\n")
-    with pytest.raises(InputError, match=r"v.txt:2: expected a word and 2 numbers"):
-        read_word2vec(file)

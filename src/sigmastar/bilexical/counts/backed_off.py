@@ -1,4 +1,4 @@
-"""Features of prepositional-phrase attachment, and counts that back off.
+"""Subsets of the four words of an attachment: as features, and as counts that back off.
 
     features    every subset of {verb, noun, preposition, second noun}, none left out (Ratnaparkhi et
                 al. 1994: words, pairs, triples, the quadruple)
@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.bilexical.data.quadruples import Quadruples
+from sigmastar.core.arrays import Floats
 
-Array = NDArray[np.float64]
 Subset = tuple[int, ...]
 
 SUBSETS: tuple[Subset, ...] = tuple(subset for size in range(5) for subset in combinations(range(4), size))
@@ -38,7 +37,7 @@ LEVELS: tuple[tuple[Subset, ...], ...] = (
 _YEAR, _NUMBER = re.compile(r"(1[89]|20)\d\d"), re.compile(r"[-+]?[\d.,/:]*\d[\d.,/:%]*")
 
 
-def normalised_word(word: str) -> str:
+def normalized_word(word: str) -> str:
     """Lower case; years and other numbers become one word each."""
     if _YEAR.fullmatch(word):
         return "<year>"
@@ -48,31 +47,27 @@ def normalised_word(word: str) -> str:
 def keys(quadruples: Quadruples, subset: Subset) -> list[tuple[str, ...]]:
     """The words of a subset of places, with the subset in front to tell like words apart."""
     mark = "".join(map(str, subset))
-    return [(mark, *(row[place] for place in subset)) for row in normalised_rows(quadruples)]
+    return [(mark, *(row[place] for place in subset)) for row in normalized_rows(quadruples)]
 
 
-def normalised_rows(quadruples: Quadruples) -> list[tuple[str, ...]]:
+def normalized_rows(quadruples: Quadruples) -> list[tuple[str, ...]]:
     known: dict[str, str] = {}
-    return [tuple(known.setdefault(word, normalised_word(word)) for word in row) for row in quadruples.rows]
+    return [tuple(known.setdefault(word, normalized_word(word)) for word in row) for row in quadruples.rows]
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Numbers for the features that were met in training at least `min_count` times."""
+    """Numbers for the features that were met in training."""
 
     places: dict[tuple[str, ...], int]
 
     @classmethod
-    def of(cls, quadruples: Quadruples, min_count: int = 1) -> FeatureTable:
-        met: dict[tuple[str, ...], int] = {}
-        for subset in SUBSETS:
-            for key in keys(quadruples, subset):
-                met[key] = met.get(key, 0) + 1
-        kept = (key for key, count in met.items() if count >= min_count)
-        return cls({key: place for place, key in enumerate(kept)})
+    def of(cls, quadruples: Quadruples) -> FeatureTable:
+        met = dict.fromkeys(key for subset in SUBSETS for key in keys(quadruples, subset))
+        return cls({key: place for place, key in enumerate(met)})
 
     def matrix(self, quadruples: Quadruples) -> sparse.csr_array:
-        """A row an item, a one for each feature that it has."""
+        """One row per item, with a one for each feature that it has."""
         rows, columns = [], []
         for subset in SUBSETS:
             found = [self.places.get(key, -1) for key in keys(quadruples, subset)]
@@ -100,27 +95,26 @@ class BackedOffCounts:
                 total[key] = total.get(key, 0) + 1
         return cls(to_noun, total)
 
-    def probabilities(self, quadruples: Quadruples) -> Array:
-        """The probability of noun attachment; one half where nothing at all is known."""
-        result = np.full(len(quadruples), np.nan)
-        for level in LEVELS:
-            nouns, totals = self._sums(quadruples, level)
-            # The estimate of a level that decides is the plain share: Collins and Brooks' own.
-            found = np.isnan(result) & (totals > 0)
-            result[found] = nouns[found] / totals[found]
-        return np.where(np.isnan(result), 0.5, result)
+    def probabilities(self, quadruples: Quadruples) -> Floats:
+        """The plain share of the level that decides, as Collins and Brooks have it; else one half."""
+        nouns, totals = self._deciding(quadruples)
+        return np.where(totals > 0, nouns / np.maximum(totals, 1), 0.5)
 
-    def log_odds(self, quadruples: Quadruples) -> Array:
+    def log_odds(self, quadruples: Quadruples) -> Floats:
         """As above with half an item added on either side, so that one item is not certainty."""
-        result, open_ = np.zeros(len(quadruples)), np.ones(len(quadruples), dtype=bool)
-        for level in LEVELS:
-            nouns, totals = self._sums(quadruples, level)
-            found = open_ & (totals > 0)
-            result[found] = np.log((nouns[found] + 0.5) / (totals[found] - nouns[found] + 0.5))
-            open_ &= ~found
-        return result
+        nouns, totals = self._deciding(quadruples)
+        return np.log((nouns + 0.5) / (totals - nouns + 0.5))
 
-    def _sums(self, quadruples: Quadruples, level: Sequence[Subset]) -> tuple[Array, Array]:
+    def _deciding(self, quadruples: Quadruples) -> tuple[Floats, Floats]:
+        """Noun attachments and items of the first level that was met, zero where none was."""
+        nouns, totals = np.zeros(len(quadruples)), np.zeros(len(quadruples))
+        for level in LEVELS:
+            of_noun, of_all = self._sums(quadruples, level)
+            found = (totals == 0) & (of_all > 0)
+            nouns[found], totals[found] = of_noun[found], of_all[found]
+        return nouns, totals
+
+    def _sums(self, quadruples: Quadruples, level: Sequence[Subset]) -> tuple[Floats, Floats]:
         nouns, totals = np.zeros(len(quadruples)), np.zeros(len(quadruples))
         for subset in level:
             found = keys(quadruples, subset)

@@ -1,0 +1,264 @@
+"""Learn a bilexical operator: conditional likelihood of modifiers given heads, under a penalty.
+
+The weight of a penalty is c / sqrt(N) for N training pairs: so one c serves relations of all sizes. The
+best c of a path, and when to stop, are told by the pairwise accuracy on validation heads. Each c starts
+afresh, or, `warm`, where the one before it ended: factored solvers then go from the smallest c upwards, as a
+low-rank start from a larger one never regains the dimensions that it lost; convex ones go downwards.
+
+This is neither of the two ideas of the core: the problem is convex in W, and smooth in thin factors of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from sigmastar.bilexical.data.pairs import HeadSplit, Pairs, split_heads
+from sigmastar.bilexical.learn.likelihood import ConditionalLoss
+from sigmastar.bilexical.metrics import pairwise_accuracy
+from sigmastar.bilexical.model.operator import (
+    BilexicalModel,
+    FullWeights,
+    LowRankWeights,
+    Weights,
+    head_features,
+)
+from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.core.arrays import Floats
+from sigmastar.core.factors import factorize_up_to
+from sigmastar.core.progress import Progress, silent
+from sigmastar.optimise.factored import factored, triples_of_product
+from sigmastar.optimise.proximal import PENALTIES
+from sigmastar.optimise.solvers import SolverStep, fista, fobos
+
+PATHS = {"nuclear": (0.06, 0.1, 0.16), "l1": (0.001, 0.003, 0.01), "l2": (0.001, 0.003, 0.01)}
+"""The c that are tried for each penalty."""
+SOLVERS = ("factored", "fista", "fobos")
+
+
+@dataclass(frozen=True)
+class OperatorSettings:
+    """How to learn; see `learn_operator`."""
+
+    penalty: str = "nuclear"
+    path: tuple[float, ...] = ()
+    rank: int = 40
+    solver: str = "factored"
+    bias: float = 0.06
+    n_iterations: int = 150
+    tolerance: float = 2e-4
+    check_every: int = 10
+    patience: int = 3
+    step: float = 20.0
+    warm: bool = False
+    similarity: float = 0.0  # of the vectors, added to W once that is learned: for relations of few pairs
+
+    def __post_init__(self) -> None:
+        if self.penalty not in PENALTIES:
+            raise ValueError(f"penalty={self.penalty!r} must be one of {', '.join(PENALTIES)}")
+        if self.solver not in SOLVERS:
+            raise ValueError(f"solver={self.solver!r} must be one of {', '.join(SOLVERS)}")
+        if self.rank < 1:
+            raise ValueError(f"rank={self.rank} must be 1 or more")
+        if self.bias < 0:
+            raise ValueError(f"bias={self.bias} must not be negative")
+        if any(not c >= 0 for c in self.path):
+            raise ValueError(f"path={self.path}: penalties must be numbers of 0 or more")
+
+    @property
+    def weights_to_try(self) -> Sequence[float]:
+        path = self.path or PATHS[self.penalty]
+        return sorted(path, reverse=not self.is_factored) if self.warm else path
+
+    @property
+    def is_factored(self) -> bool:
+        return self.penalty == "nuclear" and self.solver == "factored"
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorFit:
+    """A model, and what was found on the way to it."""
+
+    model: BilexicalModel
+    weight: float
+    validation_scores: dict[float, float]
+    objectives: tuple[float, ...]
+
+
+@dataclass
+class EarlyStopping:
+    """The best weights so far on validation heads, looked at every few steps."""
+
+    settings: OperatorSettings
+    score: Callable[[Weights], float]
+    report: Callable[[str], None]
+    value: float = -np.inf
+    weights: Weights | None = None
+    misses: int = 0
+    objectives: list[float] = field(default_factory=list)
+
+    @classmethod
+    def never(cls, settings: OperatorSettings) -> EarlyStopping:
+        """No validation heads: the solver goes on to its end."""
+        return cls(settings, lambda weights: 0.0, lambda message: None)
+
+    def __call__(self, step: SolverStep) -> bool:
+        self.objectives.append(step.objective)
+        if step.iteration % self.settings.check_every:
+            return False
+        return self.look(step.weights, step.objective)
+
+    def look(self, weights: tuple[Floats, ...], objective: float) -> bool:
+        """Measure weights; whether there was no gain for too long."""
+        found = as_weights(weights, self.settings)
+        value = self.score(found)
+        self.misses = 0 if value > self.value else self.misses + 1
+        if value > self.value:
+            self.value, self.weights = value, found
+        self.report(f"objective {objective:.4f}, rank {found.rank}, validation {100 * value:.2f}%")
+        return self.misses >= self.settings.patience
+
+
+def learn_operator(
+    pairs: Pairs,
+    vectors: Vectors,
+    rng: np.random.Generator,
+    settings: OperatorSettings | None = None,
+    split: HeadSplit | None = None,
+    progress: Progress = silent,
+) -> OperatorFit:
+    """Learn from the training heads of a split, choose on its validation heads; test heads are not seen."""
+    settings = settings or OperatorSettings()
+    split = split or split_heads(pairs.heads, rng)
+    train, held = pairs.select(split.train), pairs.select(split.validation)
+    if not train.heads or not held.heads:
+        raise ValueError(
+            f"{len(pairs.heads)} heads are too few: some must train and others choose; give pairs of 10 heads"
+        )
+    words = [*pairs.modifiers, *pairs.heads]
+    needed = vectors.select([*words, *(word.lower() for word in words)])  # what training reads
+    zero = FullWeights(np.zeros((0, 0)))
+    empty = BilexicalModel(pairs.modifiers, train.popularity, needed, zero, split, settings.bias)
+    tried = _path(empty, train, held, rng, settings, progress)
+    chosen = max(tried, key=lambda c: tried[c].value)
+    weights = tried[chosen].weights
+    assert weights is not None
+    model = replace(empty, vectors=vectors, weights=weights)
+    model = model.with_similarity(settings.similarity) if settings.similarity else model
+    scores = {c: best.value for c, best in tried.items()}
+    return OperatorFit(model, chosen, scores, tuple(tried[chosen].objectives))
+
+
+def inner_product(
+    pairs: Pairs, vectors: Vectors, split: HeadSplit, rank: int | None = None
+) -> BilexicalModel:
+    """A model that learns nothing from pairs: how alike the vectors of two words are.
+
+    Parameters
+    ----------
+    pairs
+        Their modifiers can be asked for.
+    vectors
+        Of the words.
+    split
+        The training heads tell how popular modifiers are.
+    rank
+        Leading directions of the vectors to use (equation 2 of Madhyastha et al.); None: all (equation 1).
+
+    Returns
+    -------
+    BilexicalModel
+        W is the identity, or projects to the leading directions.
+    """
+    popularity = pairs.select(split.train).popularity
+    if rank is None:
+        weights: Weights = FullWeights(np.eye(vectors.dimension))
+    else:
+        directions = factorize_up_to(vectors.matrix, rank).right
+        weights = LowRankWeights(directions, np.ones(directions.shape[1]), directions)
+    return BilexicalModel(pairs.modifiers, popularity, vectors, weights, split)
+
+
+def _path(
+    empty: BilexicalModel,
+    train: Pairs,
+    held: Pairs,
+    rng: np.random.Generator,
+    settings: OperatorSettings,
+    progress: Progress,
+) -> dict[float, EarlyStopping]:
+    """What each penalty of the path reaches on validation heads."""
+    loss, seed = _loss(empty, train), int(rng.integers(2**63))
+    tried: dict[float, EarlyStopping] = {}
+    end: tuple[Floats, ...] | None = None
+    modifier_rows = empty.modifier_rows  # they do not change with the weights
+
+    def score(weights: Weights) -> float:
+        model = replace(empty, weights=weights)
+        model.__dict__["modifier_rows"] = modifier_rows
+        return float(np.nan_to_num(pairwise_accuracy(model.scores, held).micro))
+
+    for number, c in enumerate(settings.weights_to_try):
+        done = number / len(settings.weights_to_try)
+        best = EarlyStopping(settings, score, _reporting(progress, c, done))
+        start = end if settings.warm else None
+        end = solve(loss, c / np.sqrt(train.n_pairs), settings, np.random.default_rng(seed), best, start)
+        tried[c] = best
+    return tried
+
+
+def _reporting(progress: Progress, c: float, done: float) -> Callable[[str], None]:
+    return lambda message: progress(f"c {c:g}: {message}", done)
+
+
+def _loss(model: BilexicalModel, train: Pairs) -> ConditionalLoss:
+    """In single precision; heads without a vector teach the popularity terms alone, if there are such."""
+    if not any(head in model.vectors for head in train.heads):
+        raise ValueError(
+            f"none of the {len(train.heads)} training heads has a vector; use vectors of these words"
+        )
+    known = train if model.bias else train.select(head for head in train.heads if head in model.vectors)
+    heads = head_features(model.vectors, known.heads, model.bias)
+    return ConditionalLoss(
+        model.modifier_rows.astype(np.float32), heads.astype(np.float32), known.counts, np.float32
+    )
+
+
+def solve(
+    loss: ConditionalLoss,
+    weight: float,
+    settings: OperatorSettings,
+    rng: np.random.Generator,
+    watch: EarlyStopping,
+    start: tuple[Floats, ...] | None = None,
+) -> tuple[Floats, ...]:
+    """Minimize the loss under one weight of the penalty; where the solver ended."""
+    options: dict[str, Any] = {
+        "n_iterations": settings.n_iterations,
+        "tolerance": settings.tolerance,
+        "watch": watch,
+    }
+    if settings.is_factored:
+        factors = None if start is None else (start[0], start[1])
+        thin = factored(loss, weight, settings.rank, rng, start=factors, **options)
+        watch.look((thin.left, thin.right), thin.objective)
+        return thin.left, thin.right
+    solver = fobos if settings.solver == "fobos" else fista
+    penalty, matrix = PENALTIES[settings.penalty](weight), None if start is None else start[0]
+    found = solver(loss, penalty, step=settings.step, start=matrix, **options)
+    watch.look((found.matrix,), found.objective)
+    return (found.matrix,)
+
+
+def as_weights(weights: tuple[Floats, ...], settings: OperatorSettings) -> Weights:
+    """The matrix, or the two factors, of a solver as weights of a model."""
+    if len(weights) == 2:
+        triples = triples_of_product(*weights)
+        return LowRankWeights(triples.left, triples.singular_values, triples.right)
+    full = FullWeights(weights[0].copy())
+    if settings.penalty != "nuclear":
+        return full
+    return full.low_rank(settings.rank) if np.any(full.matrix) else full
