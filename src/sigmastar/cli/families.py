@@ -15,7 +15,6 @@ from sigmastar.core.model_files import read_header
 
 HANDLERS: Mapping[str, str] = MappingProxyType(
     {
-        "dependency": "sigmastar.dependency.cli.use",
         "treebank": "sigmastar.treebanks.cli.use",
     }
 )

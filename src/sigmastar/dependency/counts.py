@@ -1,8 +1,8 @@
-"""Blocks of head automata from the pasts and futures of modifier sequences.
+"""Statistics of head automata: the pasts and futures of modifier sequences, counted together.
 
     H_s[o, i]   = sum over gaps of sort s of count * past_o * future_i
     H_s,x[o, i] = the same over gaps with modifier x after them: past before x, future after it
-    stop        = pasts at the ends,      root = futures at the beginnings, a sequence
+    stop        = pasts at the ends,      root = futures at the beginnings, per sequence
 
 Pasts and futures are bags of indicators. The paper's bigrams (algorithm 1 of Luque et al. 2012: START, the
 symbols, STOP) are the last and the next symbol; longer views add the last and next two and how many
@@ -14,30 +14,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.blocks import Blocks, Slices, SparseTensor
 from sigmastar.core.signature import Operation, Signature, Sort, head_signature
-from sigmastar.dependency.data.gaps import Array, Gaps, Integers
-from sigmastar.dependency.data.sequences import head_sorts
+from sigmastar.dependency.data.sequences import Gaps, head_sorts
 
-Views = Callable[[Gaps], tuple[list[Integers], list[Integers]]]
+Views = Callable[[Gaps], tuple[list[Int64s], list[Int64s]]]
 """Columns of indicators for the past and for the future of every gap."""
 
 LENGTH_BINS = np.array([0, 1, 2, 3, 5])
+MOST_INDICATORS = 150  # of a sort
+LEAST_COUNT = 2.0  # of an indicator
 _FEW = 50.0  # gaps of a sort
 
 
-def bigram_views(gaps: Gaps) -> tuple[list[Integers], list[Integers]]:
+def bigram_views(gaps: Gaps) -> tuple[list[Int64s], list[Int64s]]:
     """The last and the next symbol: the statistics of the paper."""
     return [gaps.symbols_after(0)], [gaps.symbols_after(1)]
 
 
-def rich_views(gaps: Gaps) -> tuple[list[Integers], list[Integers]]:
+def rich_views(gaps: Gaps) -> tuple[list[Int64s], list[Int64s]]:
     """Also the last two and the next two symbols, and how many modifiers stand before and after."""
     width = len(gaps.sequences.alphabet) + 1
     past = gaps.symbols_after(0)
@@ -48,21 +50,23 @@ def rich_views(gaps: Gaps) -> tuple[list[Integers], list[Integers]]:
     )
 
 
-def _bins(lengths: Integers) -> Integers:
+def _bins(lengths: Int64s) -> Int64s:
     return np.searchsorted(LENGTH_BINS, lengths)
 
 
 @dataclass(frozen=True, eq=False)
 class Indicators:
-    """For every gap and view the number of its indicator within its sort (-1: too rare), with scales."""
+    """For every gap and view the number of its indicator within its sort (-1: too rare), with counts."""
 
-    numbers: NDArray[np.int64]  # gaps x views
-    sizes: NDArray[np.int64]  # sorts
-    starts: NDArray[np.int64]  # where a sort's scales begin
-    scales: Array
+    numbers: Int64s  # gaps x views
+    sizes: Int64s  # sorts
+    starts: Int64s  # where the indicators of a sort begin
+    counts: Floats
 
     @classmethod
-    def of(cls, gaps: Gaps, views: list[Integers], most: int, least_count: float) -> Indicators:
+    def of(
+        cls, gaps: Gaps, views: list[Int64s], most: int = MOST_INDICATORS, least_count: float = LEAST_COUNT
+    ) -> Indicators:
         """Of each sort the `most` frequent indicators; rarer than `least_count` only where data are few."""
         n_gaps, n_views, n_sorts = len(gaps.sort), len(views), gaps.sequences.n_sorts
         span = max(int(view.max(initial=0)) for view in views) + 1
@@ -78,25 +82,38 @@ class Indicators:
         numbers = np.where(kept, rank, -1)[inverse].reshape(n_gaps, n_views)
         sizes = np.bincount(sorts[kept], minlength=n_sorts)
         starts = np.concatenate([[0], np.cumsum(sizes)])
-        scales = np.zeros(starts[-1])
-        scales[starts[sorts[kept]] + rank[kept]] = 1.0 / np.sqrt(counts[kept])
-        return cls(numbers, sizes, starts, scales)
+        ordered = np.zeros(starts[-1])
+        ordered[starts[sorts[kept]] + rank[kept]] = counts[kept]
+        return cls(numbers, sizes, starts, ordered)
 
-    def of_sort(self, sort: int) -> Array:
+    @cached_property
+    def scales(self) -> Floats:
+        """What the indicators are multiplied by."""
+        return np.asarray(1.0 / np.sqrt(self.counts))
+
+    def counts_of(self, sort: int) -> Floats:
+        return self.counts[self.starts[sort] : self.starts[sort + 1]]
+
+    def scales_of(self, sort: int) -> Floats:
         return self.scales[self.starts[sort] : self.starts[sort + 1]]
 
+    def sums(self, gaps: Gaps, table: Floats) -> Floats:
+        """For every gap the sum of the rows of its indicators in a table of all indicators."""
+        padded = np.vstack([table, np.zeros((1, table.shape[1]))])
+        places = self.starts[gaps.sort][:, None] + self.numbers
+        return np.asarray(padded[np.where(self.numbers >= 0, places, len(table))].sum(axis=1))
 
-def count_heads(gaps: Gaps, views: Views = rich_views, most: int = 150, least_count: float = 2.0) -> Blocks:
+
+def count_heads(gaps: Gaps, views: Views = rich_views) -> Blocks:
     """The blocks of all sorts that occur, each over the modifiers that it has."""
-    pasts, futures = (Indicators.of(gaps, view, most, least_count) for view in views(gaps))
+    pasts, futures = (Indicators.of(gaps, view) for view in views(gaps))
     n_sorts, alphabet = gaps.sequences.n_sorts, gaps.sequences.alphabet
     names = head_sorts(alphabet)
     totals = np.bincount(gaps.sort[gaps.place == 0], gaps.weight[gaps.place == 0], minlength=n_sorts)
     moving = np.flatnonzero(gaps.after < len(alphabet))
     slices = _grouped(gaps, pasts, futures, moving, moving + 1)
-    everywhere = np.arange(len(gaps.sort))
-    matrices = _grouped(gaps, pasts, futures, everywhere, everywhere)
-    present = [sort for sort in range(n_sorts) if len(slices[sort][1]) and len(matrices[sort][1])]
+    matrices = count_pairs(gaps, pasts, futures)
+    present = [sort for sort in range(n_sorts) if len(slices[sort][1]) and matrices[sort].any()]
     modifiers = {
         names[sort]: Alphabet(alphabet.decode(np.unique(slices[sort][0][0]).tolist())) for sort in present
     }
@@ -105,22 +122,34 @@ def count_heads(gaps: Gaps, views: Views = rich_views, most: int = 150, least_co
     root_rows, stop_rows = _rows(gaps, futures, starts), _rows(gaps, pasts, ends)
     return Blocks(
         signature,
-        {names[s]: _matrix(matrices[s], pasts.of_sort(s), futures.of_sort(s)) for s in present},
+        {names[s]: matrices[s] * pasts.scales_of(s)[:, None] * futures.scales_of(s) for s in present},
         {
             operation: piece
             for s in present
-            for operation, piece in _pieces(signature, names[s], slices[s], stop_rows[s], pasts, futures, s)
+            for operation, piece in _pieces(
+                signature, names[s], slices[s], stop_rows[s], (pasts.scales_of(s), futures.scales_of(s))
+            )
         },
-        {names[s]: root_rows[s] * futures.of_sort(s) / totals[s] for s in present},
+        {names[s]: root_rows[s] * futures.scales_of(s) / totals[s] for s in present},
     )
 
 
-Entries = tuple[NDArray[np.int64], Array]
+def count_pairs(gaps: Gaps, pasts: Indicators, futures: Indicators) -> list[Floats]:
+    """For every sort how often each indicator of the past and of the future hold together."""
+    everywhere = np.arange(len(gaps.sort))
+    entries = _grouped(gaps, pasts, futures, everywhere, everywhere)
+    matrices = [np.zeros(shape) for shape in zip(pasts.sizes, futures.sizes, strict=True)]
+    for matrix, ((_, past, future), counts) in zip(matrices, entries, strict=True):
+        matrix[past, future] = counts
+    return matrices
+
+
+Entries = tuple[Int64s, Floats]
 """Coordinates (symbol after the gap, past, future) in rising order, and their counts."""
 
 
 def _grouped(
-    gaps: Gaps, pasts: Indicators, futures: Indicators, before: Integers, behind: Integers
+    gaps: Gaps, pasts: Indicators, futures: Indicators, before: Int64s, behind: Int64s
 ) -> list[Entries]:
     """Counts of (symbol, past of gap `before`, future of gap `behind`) for every sort."""
     past, future = pasts.numbers[before], futures.numbers[behind]
@@ -143,34 +172,55 @@ def _grouped(
     return [(coordinates[:, low:high], counts[low:high]) for low, high in pairwise(ends.tolist())]
 
 
-def _rows(gaps: Gaps, indicators: Indicators, chosen: Integers) -> list[Array]:
+def _rows(gaps: Gaps, indicators: Indicators, chosen: Int64s) -> list[Floats]:
     """How often each indicator holds at the chosen gaps, for every sort."""
     numbers = indicators.numbers[chosen]
     places = indicators.starts[gaps.sort[chosen]][:, None] + numbers
     weights = np.broadcast_to(gaps.weight[chosen][:, None], numbers.shape)[numbers >= 0]
-    row = np.bincount(places[numbers >= 0], weights, minlength=len(indicators.scales))
+    row = np.bincount(places[numbers >= 0], weights, minlength=len(indicators.counts))
     return np.split(row, indicators.starts[1:-1])
 
 
-def _matrix(entries: Entries, past_scales: Array, future_scales: Array) -> Array:
-    (_, past, future), counts = entries
-    matrix = np.zeros((len(past_scales), len(future_scales)))
-    matrix[past, future] = counts * past_scales[past] * future_scales[future]
-    return matrix
-
-
 def _pieces(
-    signature: Signature, name: Sort, entries: Entries, stop_row: Array,
-    pasts: Indicators, futures: Indicators, sort: int,
-) -> list[tuple[Operation, Slices]]:  # fmt: skip
+    signature: Signature, name: Sort, entries: Entries, stop_row: Floats, scales: tuple[Floats, Floats]
+) -> list[tuple[Operation, Slices]]:
     """The slices of the two operations of a sort."""
     stop, modifier = (signature.operation((kind, name)) for kind in ("stop", "modifier"))
-    past_scales, future_scales = pasts.of_sort(sort), futures.of_sort(sort)
+    of_pasts, of_futures = scales
     (symbols, past, future), counts = entries
     _, codes = np.unique(symbols, return_inverse=True)
     tensor = SparseTensor(
-        (len(modifier.alphabet), len(past_scales), len(future_scales)),
+        (len(modifier.alphabet), len(of_pasts), len(of_futures)),
         np.array([codes, past, future]),
-        counts * past_scales[past] * future_scales[future],
+        counts * of_pasts[past] * of_futures[future],
     )
-    return [(stop, (stop_row * past_scales)[None]), (modifier, tensor)]
+    return [(stop, (stop_row * of_pasts)[None]), (modifier, tensor)]
+
+
+def exact_blocks(alphabet: Alphabet, automata: list[tuple[Floats, Floats, Floats]]) -> Blocks:
+    """The blocks of bigram views that endless data would give, from known automata.
+
+    Parameters
+    ----------
+    alphabet : Alphabet
+        The symbols.
+    automata : list of triples
+        Initial vector, operators and final vector of every sort.
+
+    Returns
+    -------
+    Blocks
+        With F_x = initial (I - A)^-1 A_x and B_x = A_x (I - A)^-1 final, A the sum of all operators, the
+        entries F_x B_y; initial and final themselves belong to the beginning and the end.
+    """
+    names = head_sorts(alphabet)
+    signature = head_signature(dict.fromkeys(names, alphabet))
+    matrices, slices, roots = {}, {}, {}
+    for name, (initial, operators, final) in zip(names, automata, strict=True):
+        endless = np.linalg.inv(np.eye(len(initial)) - operators.sum(axis=0))
+        pasts = np.vstack([initial @ endless @ operators, initial[None]])
+        futures = np.vstack([operators @ endless @ final, final[None]]).T
+        matrices[name], roots[name] = pasts @ futures, initial @ futures
+        slices[signature.operation(("stop", name))] = (pasts @ final)[None]
+        slices[signature.operation(("modifier", name))] = pasts @ operators @ futures
+    return Blocks(signature, matrices, slices, roots)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +13,15 @@ from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs
-from sigmastar.dependency.learn.methods import learn_parser
+from sigmastar.dependency.estimator import (
+    DependencyEstimator,
+    DeterministicDependencyGrammar,
+    EMDependencyGrammar,
+    SpectralDependencyGrammar,
+)
 from sigmastar.dependency.model.generators import make_head_automata
-from sigmastar.dependency.model.head_automata import HeadAutomata
+from sigmastar.dependency.model.head_automata import sample_trees
 from sigmastar.dependency.model.parser import DependencyParser
-from sigmastar.dependency.model.sampling import sample_trees
 
 FAMILY = "dependency"
 TAGS = ("ADJ", "ADP", "DET", "NOUN", "VERB")
@@ -46,18 +51,26 @@ class DependencyFamily:
             begin = time.perf_counter()
             parsers[method] = _learn(train, method, seed)
             rows.append(_row(method, parsers[method], fresh, time.perf_counter() - begin))
-        rows.append(_row(TRUTH, _with(parsers["det"], truth), fresh, None))
+        rows.append(_row(TRUTH, parsers["det"].with_parts(automata=truth), fresh, None))
         section = _section(rows, fresh, parsers["spectral+em"])
         return DemoResult(tuple(rows), section, hash_arrays(train.head, fresh.head))
 
 
 def _learn(treebank: DependencyTreebank, method: str, seed: int) -> DependencyParser:
-    rng = np.random.default_rng(seed)
-    return learn_parser(treebank, method, N_STATES, "upos", rng=rng, distances=False)  # it draws none
-
-
-def _with(parser: DependencyParser, automata: HeadAutomata) -> DependencyParser:
-    return parser.with_parts(automata=automata)
+    shared: dict[str, Any] = {
+        "symbols": "upos",
+        "arcs": "none",
+        "distances": False,
+        "random_state": seed,
+    }  # it draws none
+    estimator: DependencyEstimator
+    if method.startswith("det"):
+        estimator = DeterministicDependencyGrammar(first=method == "det+f", **shared)
+    elif method == "em":
+        estimator = EMDependencyGrammar(n_states=N_STATES, **shared)
+    else:
+        estimator = SpectralDependencyGrammar(method=method, n_states=N_STATES, **shared)
+    return estimator.fit(treebank).model_
 
 
 def _row(learner: str, parser: DependencyParser, fresh: DependencyTreebank, seconds: float | None) -> DemoRow:

@@ -1,56 +1,87 @@
-"""Dependency grammars: head automata over tags, learnt by counting, by the spectral method, by EM.
+"""Dependency grammars: head automata over tags, learned by counting, by `recover`, from two views, by EM.
 
-X is a sequence of sentences, each a sequence of words, and a word is `(form, tag)`, `(form, upos, xpos)` or a
-tag alone; y holds the heads of each sentence, 0 for the root. Or X is a `DependencyTreebank`.
+X is a sequence of sentences, each a sequence of words, and a word is `(form, tag)`, `(form, upos, xpos)` or
+a tag alone; y holds the heads of each sentence, 0 for the root. Or X is a `DependencyTreebank`, or a list
+of them.
+
+What decides a parse is the parameter `arcs`. With "trained" or "lexical" trained weights of arcs and
+siblings decide alone, and the head automata take no part in `predict` and `score`: an accuracy that is
+quoted for such a parser is one of trained arcs. The automata are what `score_samples` and `sample` are
+about. With "none" the automata decide.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive_or_auto
-from sigmastar.core.parallel import limited_threads
-from sigmastar.dependency.data.sequences import SYMBOLS
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
+from sigmastar.core.progress import silent
 from sigmastar.dependency.data.treebank import DependencyTreebank, words_without_root
-from sigmastar.dependency.learn.lexical import STATES
-from sigmastar.dependency.learn.methods import learn_parser
-from sigmastar.dependency.learn.states import AUTO
+from sigmastar.dependency.learn.arcs import ARC_EPOCHS
+from sigmastar.dependency.learn.parser import CLUSTERED_ITERATIONS, EM_ITERATIONS, Recipe, learn_parser
 from sigmastar.dependency.model.parser import DependencyParser
 
 Word = str | tuple[str, ...]
-Sentences = Sequence[Sequence[Word]] | DependencyTreebank
-Array = NDArray[np.float64]
+Sentences = Sequence[Sequence[Word]] | Sequence[DependencyTreebank] | DependencyTreebank
+Heads = Sequence[Sequence[int]]
+
+OF_RECOVER = ("spectral", "bigram")
+OF_TWO_VIEWS = "spectral+em"
 
 
-def as_treebank(X: Sentences, y: Sequence[Sequence[int]] | None = None) -> DependencyTreebank:
-    """Sentences, and heads where there are any, as a treebank."""
-    if isinstance(X, DependencyTreebank):
-        return X if y is None else X.with_heads(np.array([h for row in y for h in row], dtype=np.int32))
-    words = [[(word,) if isinstance(word, str) else tuple(word) for word in sentence] for sentence in X]
+def as_treebank(X: Any, y: Heads | None = None) -> DependencyTreebank:
+    """Sentences, and heads where there are any, as a treebank.
+
+    Parameters
+    ----------
+    X : sentences
+        A treebank, several treebanks, or sequences of words, each a tag, `(form, tag)` or `(form, upos,
+        xpos)`.
+    y : sequence of sequences of int or None
+        The heads, counted from 1; 0 is the root.
+
+    Returns
+    -------
+    DependencyTreebank
+        All sentences.
+    """
+    treebank = X if isinstance(X, DependencyTreebank) else _gathered(list(X))
+    if y is None:
+        return treebank
+    rows = [list(heads) for heads in y]
+    _require_heads(treebank.lengths.tolist(), rows)
+    treebank = treebank.with_heads(np.array([head for row in rows for head in row], dtype=np.int32))
+    for word in words_without_root(treebank.head, treebank.sentence_offsets)[:1].tolist():
+        number = int(np.searchsorted(treebank.sentence_offsets, word, side="right"))
+        raise InputError(f"sentence {number}: the heads form a cycle")
+    return treebank
+
+
+def _gathered(sentences: list[Any]) -> DependencyTreebank:
+    if sentences and all(isinstance(part, DependencyTreebank) for part in sentences):
+        return DependencyTreebank.joined(sentences)
+    words = [
+        [(word,) if isinstance(word, str) else tuple(word) for word in sentence] for sentence in sentences
+    ]
     if any(not 1 <= len(word) <= 3 for sentence in words for word in sentence):
         raise InputError("a word is a tag, (form, tag) or (form, upos, xpos)")
     if not all(words):
         raise InputError("a sentence without words has no tree; leave it out")
-    if y is not None:
-        _require_heads([len(sentence) for sentence in words], y)
-    treebank = DependencyTreebank.of(
+    return DependencyTreebank.of(
         [[word[0] for word in sentence] for sentence in words],
         [[word[min(1, len(word) - 1)] for word in sentence] for sentence in words],
-        y,
         xpos=[[word[-1] for word in sentence] for sentence in words],
     )
-    if y is not None and len(words_without_root(treebank.head, treebank.sentence_offsets)):
-        raise InputError("the heads of some sentence form a cycle")
-    return treebank
 
 
-def _require_heads(lengths: list[int], y: Sequence[Sequence[int]]) -> None:
+def _require_heads(lengths: list[int], y: Heads) -> None:
     if len(lengths) != len(y):
         raise InputError(f"{len(lengths)} sentences, but heads of {len(y)}")
     for number, (length, heads) in enumerate(zip(lengths, y, strict=True), 1):
@@ -58,179 +89,326 @@ def _require_heads(lengths: list[int], y: Sequence[Sequence[int]]) -> None:
             raise InputError(f"sentence {number}: {length} words need as many heads, from 0 to {length}")
 
 
-class DependencyEstimator(Estimator, ABC):
-    """What all dependency grammars share: `parser_` holds what `fit` found."""
+class DependencyEstimator(Estimator):
+    """What all dependency grammars share.
 
-    parser_: DependencyParser
-    symbols: str
-    arcs: bool
-    lexical: bool
-    random_state: RandomState
-    n_threads: int
-    distances: bool
-    decoding: str = "mbr"
-    counted: str | None = None
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+    """
 
-    @abstractmethod
-    def _method(self) -> tuple[str, int | str]:
-        """How to learn, and with how many states."""
+    model_: DependencyParser
 
-    def fit(self, X: Sentences, y: Sequence[Sequence[int]] | None = None) -> DependencyEstimator:
-        """Learn from sentences X and their heads y; trees that are not projective are lifted."""
-        if self.symbols not in SYMBOLS:
-            raise ValueError(f"symbols={self.symbols!r} must be one of {', '.join(map(repr, SYMBOLS))}")
-        if self.counted not in (None, *STATES):
-            raise ValueError(
-                f"counted={self.counted!r} must be None or one of {', '.join(map(repr, STATES))}"
-            )
-        method, n_states = self._method()
-        treebank = as_treebank(X, y)
-        with limited_threads(self.n_threads):
-            parser = learn_parser(
-                treebank,
-                method,
-                n_states,
-                self.symbols,
-                arcs=self.arcs,
-                lexical=self.lexical,
-                rng=as_generator(self.random_state),
-                decoding=self.decoding,
-                counted=None if method in STATES else self.counted,
-                distances=self.distances,
-            )
-        self._replace_fitted(parser_=parser)
+    def _recipe(self) -> Recipe:
+        """How to learn."""
+        raise NotImplementedError
+
+    def fit(self, X: Sentences, y: Heads | None = None) -> Self:
+        """Learn from trees; those that are not projective are lifted.
+
+        Parameters
+        ----------
+        X : sentences
+            As `as_treebank` takes them.
+        y : sequence of sequences of int or None
+            The heads of each sentence; None: those of the treebank.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
+        recipe, treebank = self._recipe(), as_treebank(X, y)
+        with self._working():
+            rng = as_generator(self.random_state)
+            parser = learn_parser(treebank, recipe, rng, self.progress or silent)
+        self._replace_fitted(model_=parser)
         return self
 
+    @property
+    def parser_(self) -> DependencyParser:
+        """The same as `model_`."""
+        return self.model_
+
     def predict(self, X: Sentences) -> list[list[int]]:
-        """The heads of every sentence, 0 for the root."""
+        """The heads of every sentence, 0 for the root.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of list of int
+            One list per sentence.
+        """
+        self.check_fitted()
         treebank = as_treebank(X)
-        heads = self.parser_.parse(treebank, self.n_threads).heads
-        return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])]
+        with self._working():
+            heads = self.model_.parse(treebank).heads
+        return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])][: len(treebank)]
 
     def predict_labels(self, X: Sentences) -> list[list[str]]:
-        """The relation of every word to the head that `predict` gives it."""
+        """The relation of every word to the head that `predict` gives it.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of list of str
+            One list per sentence.
+        """
+        self.check_fitted()
         treebank = as_treebank(X)
-        labels = self.parser_.predict(treebank, self.n_threads).deprel
+        with self._working():
+            labels = self.model_.predict(treebank).deprel
         ends = treebank.sentence_offsets.tolist()
         return [labels[low:high] for low, high in pairwise(ends)]
 
-    def marginals(self, X: Sentences) -> list[Array]:
-        """For every sentence the probability of each head (rows, 0 is the root) of each word (columns)."""
-        found = self.parser_.parse(as_treebank(X), self.n_threads, marginals=True).marginals
+    def marginals(self, X: Sentences) -> list[Floats]:
+        """The probability of each head of each word.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of Floats
+            Per sentence a table of heads (rows, 0 is the root) x words (columns).
+        """
+        self.check_fitted()
+        with self._working():
+            found = self.model_.parse(as_treebank(X), marginals=True).marginals
         return [table[:, 1:] for table in found or []]
 
-    def score(self, X: Sentences, y: Sequence[Sequence[int]] | None = None) -> float:
-        """The share of words with the right head."""
+    def score(self, X: Sentences, y: Heads | None = None) -> float:
+        """The unlabelled attachment score (UAS): the share of words with the right head.
+
+        Parameters
+        ----------
+        X, y
+            As of `fit`.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        self.check_fitted()
         treebank = as_treebank(X, y)
         if not treebank.has_heads:
             raise InputError("score needs the true heads y")
-        return float((self.parser_.parse(treebank, self.n_threads).heads == treebank.head).mean())
+        with self._working():
+            return float((self.model_.parse(treebank).heads == treebank.head).mean())
 
-    def score_samples(self, X: Sentences, y: Sequence[Sequence[int]] | None = None) -> Array:
-        """log P(tree and sentence) under the automata."""
-        return self.parser_.log_probability(as_treebank(X, y))
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> Floats:
+        """log P(sentence and tree) under the automata; of the sentence alone where there are no heads.
+
+        Parameters
+        ----------
+        X, y
+            As of `fit`; without heads trees are summed over.
+
+        Returns
+        -------
+        Floats
+            One natural logarithm per sentence; -inf where the value is not positive.
+        """
+        self.check_fitted()
+        with self._working():
+            return self.model_.log_probability(as_treebank(X, y))
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None, max_words: int = 200
+    ) -> DependencyTreebank:
+        """Trees drawn from the automata.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of trees.
+        random_state : int, Generator or None
+            None: that of the estimator.
+        max_words : int
+            Larger trees are drawn again.
+
+        Returns
+        -------
+        DependencyTreebank
+            Over tags; `_` stands for words.
+        """
+        self.check_fitted()
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        return self.model_.sample(n_samples, rng, max_words)
 
 
+@dataclass(eq=False, repr=False)
 class SpectralDependencyGrammar(DependencyEstimator):
-    """Head automata by the spectral method.
+    """Head automata from spectra; by default beside trained arcs, which then decide the parse alone.
 
-    n_states   of each automaton, at most; one for 100 modifiers (20 with EM); "auto": by held-out likelihood
-    symbols    what automata read: "upos", "xpos" or "upos+xpos"
-    refine     follow with EM iterations from the spectral states: non-negative, often better
-    arcs       let trained weights of arcs and siblings decide, over tags, distances and neighbours
-    lexical    the same over words too
-    counted    "lex", "lex+f" or "lex+fcp": multiply that lexicalised grammar in
-    distances  weigh arcs by how far they reach
+    Parameters
+    ----------
+    method : str
+        How the automata are learned. "spectral+em": states from two views (correlations, clusters, shrunk
+        counts), then EM. "spectral": by `recover` from long pasts and futures. "bigram": by `recover` from
+        the statistics of Luque et al. (2012).
+    n_states : int or "auto"
+        Largest number of states per automaton: one for 100 modifiers, 20 with EM. "auto": by held-out
+        likelihood.
+    symbols : str
+        What automata read: "upos", "xpos" or "upos+xpos".
+    arcs : str
+        What decides the parse. "trained": trained weights of arcs and siblings, over tags, distances and
+        neighbours. "lexical": the same over words too. With both of them the automata take no part in the
+        parse. "none": the automata decide.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    max_iter : int
+        Largest number of EM iterations ("spectral+em").
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
 
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+
+    Examples
+    --------
     >>> sentences = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N"]] * 5
     >>> heads = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3]] * 5
-    >>> SpectralDependencyGrammar(n_states=2).fit(sentences, heads).predict([["D", "N", "V", "D", "N"]])
+    >>> grammar = SpectralDependencyGrammar(n_states=2, arcs="none").fit(sentences, heads)
+    >>> grammar.predict([["D", "N", "V", "D", "N"]])
     [[2, 3, 0, 5, 3]]
+    >>> grammar.model_.decided_by
+    'head automata'
     """
 
-    def __init__(
-        self,
-        n_states: int | str = 10,
-        symbols: str = "upos+xpos",
-        refine: bool = False,
-        arcs: bool = False,
-        lexical: bool = False,
-        counted: str | None = None,
-        distances: bool = True,
-        random_state: RandomState = 0,
-        n_threads: int = 1,
-    ) -> None:
-        self.n_states = n_states
-        self.symbols = symbols
-        self.refine = refine
-        self.arcs = arcs
-        self.lexical = lexical
-        self.counted = counted
-        self.distances = distances
-        self.random_state = random_state
-        self.n_threads = n_threads
+    method: str = OF_TWO_VIEWS
+    n_states: int | str = 10
+    symbols: str = "upos+xpos"
+    arcs: str = "trained"
+    distances: bool = True
+    max_iter: int = CLUSTERED_ITERATIONS
+    arc_epochs: int = ARC_EPOCHS
 
-    def _method(self) -> tuple[str, int | str]:
-        return "spectral+em" if self.refine else "spectral", positive_or_auto(
-            self.n_states, "n_states"
-        ) or AUTO
+    def _recipe(self) -> Recipe:
+        methods = (OF_TWO_VIEWS, *OF_RECOVER)
+        if self.method not in methods:
+            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
+        return Recipe(
+            self.method,
+            positive_or_auto(self.n_states, "n_states"),
+            self.symbols,
+            self.arcs,
+            self.distances,
+            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
+            options={"max_iter": positive(self.max_iter, "max_iter")},
+        )
 
 
+@dataclass(eq=False, repr=False)
 class EMDependencyGrammar(DependencyEstimator):
-    """Head automata by expectation-maximisation from a random start; parameters as for the spectral one."""
+    """Head automata by expectation-maximization from a random start.
 
-    def __init__(
-        self,
-        n_states: int | str = 10,
-        symbols: str = "upos+xpos",
-        arcs: bool = False,
-        lexical: bool = False,
-        counted: str | None = None,
-        distances: bool = True,
-        random_state: RandomState = 0,
-        n_threads: int = 1,
-    ) -> None:
-        self.n_states = n_states
-        self.symbols = symbols
-        self.arcs = arcs
-        self.lexical = lexical
-        self.counted = counted
-        self.distances = distances
-        self.random_state = random_state
-        self.n_threads = n_threads
+    Parameters
+    ----------
+    n_states : int or "auto"
+        Largest number of states per automaton: one for 20 modifiers. "auto": by held-out likelihood.
+    symbols : str
+        What automata read: "upos", "xpos" or "upos+xpos".
+    arcs : str
+        What decides the parse. "none": the automata; "trained" or "lexical": trained weights alone.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    max_iter : int
+        Largest number of EM iterations.
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
 
-    def _method(self) -> tuple[str, int | str]:
-        return "em", positive_or_auto(self.n_states, "n_states") or AUTO
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
 
-
-class DeterministicDependencyGrammar(DependencyEstimator):
-    """Head automata by counting: one state, or with `first` another one before the first modifier.
-
-    counted    "lex", "lex+f" or "lex+fcp": count words and tags, instead of symbols
-    decoding   "mbr": the tree of most probable arcs; "viterbi": the most probable tree
+    Examples
+    --------
+    >>> sentences, heads = [["D", "N", "V"], ["N", "V"]] * 10, [[2, 3, 0], [2, 0]] * 10
+    >>> EMDependencyGrammar(n_states=2).fit(sentences, heads).predict([["D", "N", "V"]])
+    [[2, 3, 0]]
     """
 
-    def __init__(
-        self,
-        first: bool = True,
-        symbols: str = "upos+xpos",
-        arcs: bool = False,
-        lexical: bool = False,
-        counted: str | None = None,
-        distances: bool = True,
-        decoding: str = "mbr",
-        random_state: RandomState = 0,
-        n_threads: int = 1,
-    ) -> None:
-        self.first = first
-        self.symbols = symbols
-        self.arcs = arcs
-        self.lexical = lexical
-        self.counted = counted
-        self.distances = distances
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_threads = n_threads
+    n_states: int | str = 10
+    symbols: str = "upos+xpos"
+    arcs: str = "none"
+    distances: bool = True
+    max_iter: int = EM_ITERATIONS
+    arc_epochs: int = ARC_EPOCHS
 
-    def _method(self) -> tuple[str, int | str]:
-        return self.counted or ("det+f" if self.first else "det"), 1
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            "em",
+            positive_or_auto(self.n_states, "n_states"),
+            self.symbols,
+            self.arcs,
+            self.distances,
+            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
+            options={"max_iter": positive(self.max_iter, "max_iter")},
+        )
+
+
+@dataclass(eq=False, repr=False)
+class DeterministicDependencyGrammar(DependencyEstimator):
+    """Head automata by counting: DET, or DET+F.
+
+    Parameters
+    ----------
+    first : bool
+        Whether there is another state before the first modifier (DET+F).
+    symbols : str
+        What automata read: "upos", "xpos" or "upos+xpos".
+    arcs : str
+        What decides the parse. "none": the automata; "trained" or "lexical": trained weights alone.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    decoding : str
+        How the automata decide. "mbr": the tree of the most probable arcs; "viterbi": the most probable tree.
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
+
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> sentences, heads = [["D", "N", "V"], ["N", "V"]] * 10, [[2, 3, 0], [2, 0]] * 10
+    >>> DeterministicDependencyGrammar().fit(sentences, heads).score(sentences, heads)
+    1.0
+    """
+
+    first: bool = True
+    symbols: str = "upos+xpos"
+    arcs: str = "none"
+    distances: bool = True
+    decoding: str = "mbr"
+    arc_epochs: int = ARC_EPOCHS
+
+    def _recipe(self) -> Recipe:
+        return Recipe(
+            "det+f" if self.first else "det",
+            1,
+            self.symbols,
+            self.arcs,
+            self.distances,
+            self.decoding,
+            positive(self.arc_epochs, "arc_epochs"),
+        )

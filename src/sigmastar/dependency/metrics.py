@@ -10,12 +10,10 @@ import unicodedata
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Flags, Int64s
 from sigmastar.core.intervals import Estimate
 from sigmastar.dependency.data.treebank import DependencyTreebank
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,22 @@ class Attachment:
 def attachment(
     gold: DependencyTreebank, found: DependencyTreebank, rng: np.random.Generator, n_resamples: int = 1000
 ) -> Attachment:
-    """Compare two treebanks over the same words."""
+    """Compare two treebanks over the same words.
+
+    Parameters
+    ----------
+    gold, found : DependencyTreebank
+        The right heads and labels, and those to be judged.
+    rng : Generator
+        Source of chance of the intervals.
+    n_resamples : int
+        How often sentences are drawn again.
+
+    Returns
+    -------
+    Attachment
+        Shares of words, with 95% intervals.
+    """
     if gold.form != found.form:
         raise ValueError("the treebanks hold different words: attachment scores need the same sentences")
     right = gold.head == found.head
@@ -58,7 +71,7 @@ def punctuation(treebank: DependencyTreebank) -> Flags:
 
 
 def share(
-    right: Flags, counted: Flags, offsets: NDArray[np.int64], rng: np.random.Generator, n_resamples: int
+    right: Flags, counted: Flags, offsets: Int64s, rng: np.random.Generator, n_resamples: int
 ) -> Estimate:
     """The share of right words among those counted, with the 95% interval over sentences."""
     sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

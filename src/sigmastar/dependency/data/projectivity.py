@@ -8,16 +8,13 @@ arc that spans them, and that are not its head's descendants, make it offend.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Flags, Int32s, Int64s
 from sigmastar.core.jit import kernel
-
-Heads = NDArray[np.int32]
-Offsets = NDArray[np.int64]
 
 
 @kernel
-def _offending_arc(head: Heads) -> int:
+def _offending_arc(head: Int32s) -> int:
     """The word (from 1) under the shortest arc that spans a word its head does not dominate; 0 if none."""
     n = len(head)
     found, shortest = 0, n + 2
@@ -37,7 +34,7 @@ def _offending_arc(head: Heads) -> int:
 
 
 @kernel
-def projective_sentences(head: Heads, offsets: Offsets) -> NDArray[np.bool_]:
+def projective_sentences(head: Int32s, offsets: Int64s) -> Flags:
     """Which sentences are projective."""
     verdicts = np.empty(len(offsets) - 1, np.bool_)
     for sentence in range(len(verdicts)):
@@ -46,7 +43,7 @@ def projective_sentences(head: Heads, offsets: Offsets) -> NDArray[np.bool_]:
 
 
 @kernel
-def lift(head: Heads, offsets: Offsets) -> Heads:
+def lift(head: Int32s, offsets: Int64s) -> Int32s:
     """Heads of projective trees: offending arcs are lifted, shortest first; projective trees stay."""
     lifted = head.copy()
     for sentence in range(len(offsets) - 1):

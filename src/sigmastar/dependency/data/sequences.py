@@ -5,28 +5,31 @@ head outwards: word w gives sequences 2w (left) and 2w + 1 (right), sentence s g
 modifiers of its root, with N words in all. The sort of a sequence is its head's symbol and direction:
 
     sort = 2 * symbol + direction,   the root's is 2 * (number of symbols)        (left 0, right 1)
+
+Gaps cut a sequence into a past (an outside) and a future (an inside). A sequence of T modifiers has T + 1
+gaps; gap t lies after t modifiers. Gaps stand in the order of the sequences, so the gap after gap g is g +
+1 unless g is the end of its sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.signature import Sort
-from sigmastar.dependency.data.treebank import DependencyTreebank, Heads, Offsets
+from sigmastar.dependency.data.treebank import DependencyTreebank
 
 LEFT, RIGHT = 0, 1
 DIRECTIONS = ("left", "right")
 ROOT = "*"
-
-Codes = NDArray[np.int32]
 
 
 def _joined(treebank: DependencyTreebank) -> list[str]:
@@ -54,12 +57,12 @@ def head_sorts(alphabet: Alphabet) -> tuple[Sort, ...]:
 class ModifierSequences:
     """Sequence q has sort `sorts[q]` and modifies by the words `words[offsets[q]:offsets[q + 1]]`."""
 
-    sorts: Codes
-    words: NDArray[np.int64]
-    offsets: Offsets
+    sorts: Int32s
+    words: Int64s
+    offsets: Int64s
 
     @classmethod
-    def of(cls, head: Heads, offsets: Offsets, codes: Codes, n_symbols: int) -> ModifierSequences:
+    def of(cls, head: Int32s, offsets: Int64s, codes: Int32s, n_symbols: int) -> ModifierSequences:
         """All sequences of projective trees; `codes` are the symbols of the words."""
         n, n_sentences = int(offsets[-1]), len(offsets) - 1
         word = np.arange(n)
@@ -90,12 +93,12 @@ class WeightedSequences:
 
     alphabet: Alphabet
     strings: Strings
-    counts: NDArray[np.float64]
-    sort_starts: NDArray[np.int64]
-    origin: NDArray[np.int64]  # which of them each sequence of the treebank is
+    counts: Floats
+    sort_starts: Int64s
+    origin: Int64s  # which of them each sequence of the treebank is
 
     @classmethod
-    def of(cls, sequences: ModifierSequences, codes: Codes, alphabet: Alphabet) -> WeightedSequences:
+    def of(cls, sequences: ModifierSequences, codes: Int32s, alphabet: Alphabet) -> WeightedSequences:
         """Count equal sequences of one sort once: the sort is read as if it were a first symbol."""
         n_symbols, n_sorts = len(alphabet), 2 * len(alphabet) + 1
         modifiers = codes[sequences.words]
@@ -121,17 +124,59 @@ class WeightedSequences:
         return len(self.sort_starts) - 1
 
     @property
-    def sort_of_sequence(self) -> NDArray[np.int64]:
+    def sort_of_sequence(self) -> Int64s:
         return np.repeat(np.arange(self.n_sorts), np.diff(self.sort_starts))
 
-    def with_counts(self, counts: NDArray[np.float64]) -> WeightedSequences:
+    def with_counts(self, counts: Floats) -> WeightedSequences:
         """Those with a count, which may be another one than before; they come from no treebank."""
         chosen = np.flatnonzero(counts > 0)
         starts = np.searchsorted(self.sort_of_sequence[chosen], np.arange(self.n_sorts + 1))
         kept = self.strings.select(chosen)
         return WeightedSequences(self.alphabet, kept, counts[chosen], starts, np.arange(len(chosen)))
 
-    def of_sort(self, sort: int) -> tuple[Strings, NDArray[np.float64]]:
+    def of_sort(self, sort: int) -> tuple[Strings, Floats]:
         """The distinct sequences of one sort, and their counts."""
         chosen = np.arange(self.sort_starts[sort], self.sort_starts[sort + 1])
         return self.strings.select(chosen), self.counts[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """All gaps of distinct sequences, in order; the last gap of each sequence is its end."""
+
+    sequences: WeightedSequences
+
+    @cached_property
+    def sequence(self) -> Int64s:
+        return np.repeat(np.arange(len(self.sequences.strings)), self.sequences.strings.lengths + 1)
+
+    @cached_property
+    def sort(self) -> Int64s:
+        return self.sequences.sort_of_sequence[self.sequence]
+
+    @cached_property
+    def weight(self) -> Floats:
+        return self.sequences.counts[self.sequence]
+
+    @cached_property
+    def place(self) -> Int64s:
+        """How many modifiers stand before the gap."""
+        starts = self.sequences.strings.offsets[:-1] + np.arange(len(self.sequences.strings))
+        return np.arange(len(self.sequence)) - starts[self.sequence]
+
+    @cached_property
+    def after(self) -> Int64s:
+        """The symbol after each gap; the number of symbols at the end."""
+        return self.symbols_after(1)
+
+    def symbols_after(self, steps: int) -> Int64s:
+        """The symbol `steps` places after each gap (0: just before it); the number of symbols outside."""
+        strings, wanted = self.sequences.strings, self.place + steps - 1
+        inside = (wanted >= 0) & (wanted < strings.lengths[self.sequence])
+        at = np.where(inside, strings.offsets[self.sequence] + wanted, 0)
+        symbols = strings.codes[at] if len(strings.codes) else np.zeros(len(at), dtype=np.int32)
+        return np.where(inside, symbols, len(self.sequences.alphabet)).astype(np.int64)
+
+    @property
+    def remaining(self) -> Int64s:
+        return self.sequences.strings.lengths[self.sequence] - self.place

@@ -13,30 +13,48 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Heads = NDArray[np.int32]
-Offsets = NDArray[np.int64]
+from sigmastar.core.arrays import Indices, Int32s, Int64s
 
 NO_HEAD = -1
+_COLUMNS = ("form", "upos", "xpos", "deprel", "lemma", "feats", "deps", "misc")
 
 
 @dataclass(frozen=True, eq=False)
 class DependencyTreebank:
-    """Words in columns. The rarer columns are None where every cell of them is `_`."""
+    """Words in columns. The rarer columns are None where every cell of them is `_`.
+
+    Parameters
+    ----------
+    form, upos, xpos, deprel : list of str
+        One cell per word, over all sentences.
+    head : Int32s
+        Heads within sentences, counted from 1; 0 is the root, -1 stands where none is given.
+    sentence_offsets : Int64s
+        Where sentences begin among the words, and the end of the last.
+    lemma, feats, deps, misc : list of str or None
+        The rarer columns.
+    other_lines : tuple of pairs
+        Lines without a word, each with the number of words and sentence ends before it.
+
+    Examples
+    --------
+    >>> treebank = DependencyTreebank.of([["a", "dog"], ["no"]], [["DET", "NOUN"], ["X"]], [[2, 0], [0]])
+    >>> len(treebank), treebank[0].form, treebank[1:].head.tolist()
+    (2, ['a', 'dog'], [0])
+    """
 
     form: list[str]
     upos: list[str]
     xpos: list[str]
-    head: Heads
+    head: Int32s
     deprel: list[str]
-    sentence_offsets: Offsets
+    sentence_offsets: Int64s
     lemma: list[str] | None = None
     feats: list[str] | None = None
     deps: list[str] | None = None
     misc: list[str] | None = None
     other_lines: tuple[tuple[int, str], ...] = ()
-    """Lines without a word, each with the number of words and sentence ends before it."""
 
     @classmethod
     def of(
@@ -47,8 +65,26 @@ class DependencyTreebank:
         deprels: Iterable[Sequence[str]] | None = None,
         xpos: Iterable[Sequence[str]] | None = None,
     ) -> DependencyTreebank:
-        """From one sequence a sentence; without `xpos` the tags are used for both tag columns.
+        """From one sequence per sentence.
 
+        Parameters
+        ----------
+        forms, tags : iterables of sequences of str
+            The words, and their tags (`upos`).
+        heads : iterable of sequences of int or None
+            The heads; None: none is given.
+        deprels : iterable of sequences of str or None
+            The relations to the heads.
+        xpos : iterable of sequences of str or None
+            The finer tags; None: those of `tags`.
+
+        Returns
+        -------
+        DependencyTreebank
+            All sentences.
+
+        Examples
+        --------
         >>> DependencyTreebank.of([["a", "dog"]], [["DET", "NOUN"]], [[2, 0]]).head.tolist()
         [2, 0]
         """
@@ -68,26 +104,46 @@ class DependencyTreebank:
             sentence_offsets=offsets,
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[DependencyTreebank]) -> DependencyTreebank:
+        """One treebank after the other, without the lines that hold no word."""
+        starts = np.cumsum([0, *(part.n_words for part in parts)])
+        ends = [part.sentence_offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
+        cells: dict[str, Any] = {name: _joined_column(name, parts) for name in _COLUMNS}
+        return cls(
+            **cells,
+            head=np.concatenate([np.zeros(0, dtype=np.int32), *(part.head for part in parts)]),
+            sentence_offsets=np.concatenate([np.zeros(1, dtype=np.int64), *ends]),
+        )
+
     def __len__(self) -> int:
         return len(self.sentence_offsets) - 1
+
+    def __getitem__(self, sentences: int | slice | Sequence[int] | Indices) -> DependencyTreebank:
+        """The treebank of one sentence, or of several."""
+        if isinstance(sentences, (int, np.integer)):
+            if not -len(self) <= sentences < len(self):
+                raise IndexError(f"there is no sentence {sentences} among {len(self)}")
+            return self.select([int(sentences) % len(self)])
+        return self.select(np.arange(len(self))[sentences])
 
     @property
     def n_words(self) -> int:
         return int(self.sentence_offsets[-1])
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         return np.diff(self.sentence_offsets)
 
     @property
     def has_heads(self) -> bool:
         return bool((self.head >= 0).all())
 
-    def with_heads(self, head: Heads, deprel: list[str] | None = None) -> DependencyTreebank:
+    def with_heads(self, head: Int32s, deprel: list[str] | None = None) -> DependencyTreebank:
         """The same words under other heads, and other relations where they are given."""
         return replace(self, head=head, deprel=self.deprel if deprel is None else deprel)
 
-    def select(self, sentences: Sequence[int] | NDArray[np.intp]) -> DependencyTreebank:
+    def select(self, sentences: Sequence[int] | Indices) -> DependencyTreebank:
         """The sentences at these places, in that order, without the lines that hold no word."""
         chosen = np.asarray(sentences, dtype=np.int64)
         lengths = self.lengths[chosen]
@@ -97,18 +153,18 @@ class DependencyTreebank:
         at = words.tolist()
         cells: dict[str, Any] = {
             name: None if (column := getattr(self, name)) is None else [column[i] for i in at]
-            for name in ("form", "upos", "xpos", "deprel", "lemma", "feats", "deps", "misc")
+            for name in _COLUMNS
         }
         return replace(self, **cells, head=self.head[words], sentence_offsets=offsets, other_lines=())
 
 
-def word_places(offsets: Offsets) -> NDArray[np.int64]:
+def word_places(offsets: Int64s) -> Int64s:
     """For each word its place in its sentence, counted from 1."""
     lengths = np.diff(offsets)
     return np.arange(1, offsets[-1] + 1) - np.repeat(offsets[:-1], lengths)
 
 
-def words_without_root(head: Heads, offsets: Offsets) -> NDArray[np.intp]:
+def words_without_root(head: Int32s, offsets: Int64s) -> Indices:
     """Words from which the chain of heads never ends: those of cycles, and below cycles.
 
     Chains are doubled, so a treebank whose longest sentence has L words takes log2(L) steps.
@@ -119,6 +175,14 @@ def words_without_root(head: Heads, offsets: Offsets) -> NDArray[np.intp]:
     for _ in range(max(int(np.diff(offsets).max(initial=1)) - 1, 1).bit_length() + 1):
         up = up[up]
     return np.flatnonzero(up[:-1] != n)
+
+
+def _joined_column(name: str, parts: Sequence[DependencyTreebank]) -> list[str] | None:
+    columns = [getattr(part, name) for part in parts]
+    if parts and all(column is None for column in columns):
+        return None
+    blanks = (["_"] * part.n_words for part in parts)
+    return [cell for column, blank in zip(columns, blanks, strict=True) for cell in column or blank]
 
 
 def _flat(rows: Iterable[Sequence[str]], n: int, name: str) -> list[str]:

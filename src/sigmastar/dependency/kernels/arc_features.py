@@ -13,31 +13,75 @@ the root, and its coarse tag is -1 where coarse tags are those of the first colu
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.adagrad import averaged_step
+from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 MOST_INDICATORS = 128
 _LARGEST = 30.0  # of a sum of theta: exp of it is still far from overflow
+_LEAST = 1e-3  # of a slope to be followed
+
+
+class Places(NamedTuple):
+    """Room for the places of indicators, and the bits of a hash that are one."""
+
+    found: Int64s
+    mask: int
+
+
+class Arc(NamedTuple):
+    """Head, modifier, side of the modifier, and side with distance."""
+
+    head: int
+    modifier: int
+    side: int
+    span: int
+
+
+class Trees(NamedTuple):
+    """Sentences with their gold trees; sentence q has the positions `starts[q]:starts[q + 1]`."""
+
+    words: Int32s  # rows of positions
+    starts: Int64s
+    heads: Int32s  # of positions, the root's unused
+    usable: Flags  # sentences
+
+
+class Averaged(NamedTuple):
+    """Theta, what adaptive steps remember, and what its mean over all steps needs: see `core.adagrad`."""
+
+    theta: Floats
+    squares: Floats
+    drift: Floats
 
 
 @kernel
-def _mixed(key: np.uint64, value: int) -> np.uint64:
+def mixed(key: np.uint64, value: int) -> np.uint64:
+    """A hash of a hash and one more value."""
     product = (key ^ np.uint64(value + 3)) * np.uint64(0x9E3779B97F4A7C15)
     return product ^ (product >> np.uint64(29))
 
 
 @kernel
-def _put(found: Longs, n: int, mask: int, template: int, a: int, b: int, c: int, d: int, e: int) -> int:
-    key = _mixed(_mixed(_mixed(np.uint64(template), a), b), c)
-    key = _mixed(_mixed(key, d), e)
-    found[n] = np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))
+def cut(key: np.uint64, mask: int) -> int:
+    """The place that a hash stands for in a table."""
+    return np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))  # type: ignore[return-value]
+
+
+@kernel
+def _put(places: Places, n: int, template: int, a: int, b: int, c: int, d: int, e: int) -> int:
+    key = mixed(mixed(mixed(np.uint64(template), a), b), c)
+    places.found[n] = cut(mixed(mixed(key, d), e), places.mask)
     return n + 1
+
+
+@part
+def _places(theta: Floats) -> Places:
+    return Places(np.empty(MOST_INDICATORS, np.int64), len(theta) - 1)
 
 
 @kernel
@@ -48,83 +92,97 @@ def _distance_bin(distance: int) -> int:
 
 
 @part
-def _context_indicators(
-    words: Codes, column: int, h: int, m: int, side: int, span: int, mask: int, found: Longs, n: int
-) -> int:
+def _context_indicators(words: Int32s, column: int, arc: Arc, places: Places, n: int) -> int:
     """Tags of head and modifier, alone and with the tags beside them."""
-    last, base = len(words) - 1, 100 + 20 * column
+    last, base, h, m = len(words) - 1, 100 + 20 * column, arc.head, arc.modifier
     ht, mt = words[h, column], words[m, column]
     h_next = words[h + 1, column] if h < last else -2
     h_before = words[h - 1, column] if h > 0 else -2
     m_next = words[m + 1, column] if m < last else -2
     m_before = words[m - 1, column] if m > 0 else -2
-    for near in (side, span + 2):
-        n = _put(found, n, mask, base + 1, near, ht, mt, 0, 0)
-        n = _put(found, n, mask, base + 2, near, ht, 0, 0, 0)
-        n = _put(found, n, mask, base + 3, near, mt, 0, 0, 0)
-        n = _put(found, n, mask, base + 5, near, ht, h_next, m_before, mt)
-        n = _put(found, n, mask, base + 6, near, ht, h_before, m_before, mt)
-        n = _put(found, n, mask, base + 7, near, ht, h_next, m_next, mt)
-        n = _put(found, n, mask, base + 8, near, ht, h_before, m_next, mt)
-        n = _put(found, n, mask, base + 9, near, ht, h_next, mt, 0)
-        n = _put(found, n, mask, base + 10, near, ht, h_before, mt, 0)
-        n = _put(found, n, mask, base + 11, near, ht, m_next, mt, 0)
-        n = _put(found, n, mask, base + 12, near, ht, m_before, mt, 0)
+    for near in (arc.side, arc.span + 2):
+        n = _put(places, n, base + 1, near, ht, mt, 0, 0)
+        n = _put(places, n, base + 2, near, ht, 0, 0, 0)
+        n = _put(places, n, base + 3, near, mt, 0, 0, 0)
+        n = _put(places, n, base + 5, near, ht, h_next, m_before, mt)
+        n = _put(places, n, base + 6, near, ht, h_before, m_before, mt)
+        n = _put(places, n, base + 7, near, ht, h_next, m_next, mt)
+        n = _put(places, n, base + 8, near, ht, h_before, m_next, mt)
+        n = _put(places, n, base + 9, near, ht, h_next, mt, 0)
+        n = _put(places, n, base + 10, near, ht, h_before, mt, 0)
+        n = _put(places, n, base + 11, near, ht, m_next, mt, 0)
+        n = _put(places, n, base + 12, near, ht, m_before, mt, 0)
+    return n
+
+
+@part
+def _word_indicators(head: Int32s, modifier: Int32s, arc: Arc, places: Places, n: int) -> int:
+    """Words of head and modifier, where they are known, with the tags of both."""
+    ht, hu, hw, _ = head
+    mt, mu, mw, _ = modifier
+    for near in (arc.side, arc.span + 2):
+        if mw >= 0:
+            n = _put(places, n, 13, near, mw, mt, ht, 0)
+            n = _put(places, n, 14, near, mw, 0, 0, 0)
+            n = _put(places, n, 23, near, mw, hu, 0, 0)
+        if hw >= 0:
+            n = _put(places, n, 15, near, hw, ht, mt, 0)
+            n = _put(places, n, 16, near, hw, 0, 0, 0)
+            n = _put(places, n, 24, near, hw, mu, 0, 0)
+            if mw >= 0:
+                n = _put(places, n, 17, near, hw, mw, 0, 0)
+    if hw >= 0 and mw >= 0:
+        n = _put(places, n, 18, arc.side, hw, ht, mw, mt)
+        n = _put(places, n, 19, arc.side, hw, mw, mt, 0)
+        n = _put(places, n, 20, arc.side, hw, ht, mw, 0)
+    return n
+
+
+@part
+def _ending_indicators(head: Int32s, modifier: Int32s, arc: Arc, places: Places, n: int) -> int:
+    """Endings of head and modifier, with tags and words."""
+    side, span = arc.side, arc.span
+    ht, hu, hw, hs = head
+    mt, mu, mw, ms = modifier
+    if ms >= 0:
+        n = _put(places, n, 25, side, ms, mt, ht, 0)
+        n = _put(places, n, 26, span, ms, hu, 0, 0)
+    if hs >= 0:
+        n = _put(places, n, 27, side, hs, ht, mt, 0)
+        n = _put(places, n, 28, span, hs, mu, 0, 0)
+        if ms >= 0:
+            n = _put(places, n, 29, side, hs, ms, 0, 0)
+        if mw >= 0:
+            n = _put(places, n, 30, side, hs, mw, 0, 0)
+    if hw >= 0 and ms >= 0:
+        n = _put(places, n, 31, side, hw, ms, 0, 0)
     return n
 
 
 @kernel
-def arc_indicators(words: Codes, between: NDArray[np.int64], h: int, m: int, mask: int, found: Longs) -> int:
+def arc_indicators(words: Int32s, between: Int64s, h: int, m: int, places: Places) -> int:
     """Write the places in theta of all indicators of the arc h -> m; returns how many there are."""
     low, high = min(h, m), max(h, m)
     side = 1 if m > h else 0
-    span = 2 * _distance_bin(high - low) + side
-    ht, hu, hw, hs = words[h]
-    mt, mu, mw, ms = words[m]
+    arc = Arc(h, m, side, 2 * _distance_bin(high - low) + side)
     n = 0
     n_columns = 2 if words[0, 1] >= 0 else 1  # fine tags, then coarse ones, in the same templates
     for column in range(n_columns):
-        n = _context_indicators(words, column, h, m, side, span, mask, found, n)
-    for near in (side, span + 2):
-        if mw >= 0:
-            n = _put(found, n, mask, 13, near, mw, mt, ht, 0)
-            n = _put(found, n, mask, 14, near, mw, 0, 0, 0)
-            n = _put(found, n, mask, 23, near, mw, hu, 0, 0)
-        if hw >= 0:
-            n = _put(found, n, mask, 15, near, hw, ht, mt, 0)
-            n = _put(found, n, mask, 16, near, hw, 0, 0, 0)
-            n = _put(found, n, mask, 24, near, hw, mu, 0, 0)
-            if mw >= 0:
-                n = _put(found, n, mask, 17, near, hw, mw, 0, 0)
-    if hw >= 0 and mw >= 0:
-        n = _put(found, n, mask, 18, side, hw, ht, mw, mt)
-        n = _put(found, n, mask, 19, side, hw, mw, mt, 0)
-        n = _put(found, n, mask, 20, side, hw, ht, mw, 0)
-    if ms >= 0:
-        n = _put(found, n, mask, 25, side, ms, mt, ht, 0)
-        n = _put(found, n, mask, 26, span, ms, hu, 0, 0)
-    if hs >= 0:
-        n = _put(found, n, mask, 27, side, hs, ht, mt, 0)
-        n = _put(found, n, mask, 28, span, hs, mu, 0, 0)
-        if ms >= 0:
-            n = _put(found, n, mask, 29, side, hs, ms, 0, 0)
-        if mw >= 0:
-            n = _put(found, n, mask, 30, side, hs, mw, 0, 0)
-    if hw >= 0 and ms >= 0:
-        n = _put(found, n, mask, 31, side, hw, ms, 0, 0)
-    tags = between[low, high]
-    kind = 0
+        n = _context_indicators(words, column, arc, places, n)
+    n = _word_indicators(words[h], words[m], arc, places, n)
+    n = _ending_indicators(words[h], words[m], arc, places, n)
+    tags, kind = between[low, high], 0
     while tags:
         if tags & 1 and n < MOST_INDICATORS - 2:
-            n = _put(found, n, mask, 21, side, hu, kind, mu, 0)
-            n = _put(found, n, mask, 22, side, ht, kind, mt, 0)
+            n = _put(places, n, 21, side, words[h, 1], kind, words[m, 1], 0)
+            n = _put(places, n, 22, side, words[h, 0], kind, words[m, 0], 0)
         tags >>= 1
         kind += 1
     return n
 
 
 @kernel
-def _tags_between(words: Codes) -> NDArray[np.int64]:
+def _tags_between(words: Int32s) -> Int64s:
     """Bits of the coarse tags strictly between two positions."""
     n = len(words)
     bits = np.zeros((n, n), np.int64)
@@ -135,65 +193,55 @@ def _tags_between(words: Codes) -> NDArray[np.int64]:
 
 
 @kernel
-def multiply_arcs(words: Codes, starts: Longs, theta: Array, weights: Array, at: Longs) -> None:
+def _factor(theta: Floats, places: Places, n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += theta[places.found[k]]
+    return np.exp(min(max(total, -_LARGEST), _LARGEST))  # type: ignore[no-any-return]
+
+
+@kernel
+def multiply_arcs(words: Int32s, starts: Int64s, theta: Floats, weights: Floats, at: Int64s) -> None:
     """Multiply the weights of all arcs; `weights` lies flat, each sentence as [head, modifier] from `at` on.
 
     Arcs that weigh nothing are passed over.
     """
-    found, mask = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1
+    places = _places(theta)
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
         for h in range(n):
             for m in range(1, n):
                 place = at[q] + h * n + m
-                if h == m or weights[place] == 0.0:
-                    continue
-                total = 0.0
-                for k in range(arc_indicators(rows, between, h, m, mask, found)):
-                    total += theta[found[k]]
-                weights[place] *= np.exp(min(max(total, -_LARGEST), _LARGEST))
+                if h != m and weights[place] != 0.0:
+                    weights[place] *= _factor(theta, places, arc_indicators(rows, between, h, m, places))
+
+
+@part
+def _step(trained: Averaged, places: Places, n: int, slope: float, rate: float, time: float) -> None:
+    for k in range(n):
+        averaged_step(trained.theta, trained.squares, trained.drift, places.found[k], slope, -rate, time)
 
 
 @kernel
-def _step(
-    place: int, slope: float, theta: Array, squares: Array, drift: Array, time: float, rate: float
-) -> None:
-    squares[place] += slope * slope
-    step = rate * slope / np.sqrt(squares[place])
-    theta[place] += step
-    drift[place] += time * step
-
-
-@kernel
-def ascend(
-    words: Codes, starts: Longs, heads: Codes, marginals: Array, at: Longs, usable: NDArray[np.bool_],
-    theta: Array, squares: Array, drift: Array, time: float, rate: float,
-) -> None:  # fmt: skip
-    """One adaptive gradient step of the log-likelihood: gold arcs up, expected arcs down.
-
-    `heads` has an entry for every position, the root's unused; `drift` gathers time * step, so that
-    theta - drift / time is the mean of theta over the steps.
-    """
-    found, mask = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1
+def ascend(trees: Trees, marginals: Floats, at: Int64s, trained: Averaged, rate: float, time: float) -> None:
+    """One adaptive gradient step of the log-likelihood: gold arcs up, expected arcs down."""
+    places, starts = _places(trained.theta), trees.starts
     for q in range(len(starts) - 1):
-        if not usable[q]:
+        if not trees.usable[q]:
             continue
-        rows = words[starts[q] : starts[q + 1]]
+        rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
         for h in range(n):
             for m in range(1, n):
-                if h == m:
-                    continue
-                slope = (1.0 if heads[starts[q] + m] == h else 0.0) - marginals[at[q] + h * n + m]
-                if abs(slope) < 1e-3:
-                    continue
-                for k in range(arc_indicators(rows, between, h, m, mask, found)):
-                    _step(found[k], slope, theta, squares, drift, time, rate)
+                slope = (1.0 if tops[m] == h else 0.0) - marginals[at[q] + h * n + m]
+                if h != m and abs(slope) >= _LEAST:
+                    count = arc_indicators(rows, between, h, m, places)
+                    _step(trained, places, count, slope, rate, time)
 
 
 @kernel
-def _way_indicators(words: Codes, h: int, s: int, m: int, mask: int, found: Longs) -> int:
+def _way_indicators(words: Int32s, h: int, s: int, m: int, places: Places) -> int:
     """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
     side = 1 if m > h else 0
     gap = 2 * _distance_bin(abs(m - s)) + side if s > 0 else side
@@ -202,40 +250,38 @@ def _way_indicators(words: Codes, h: int, s: int, m: int, mask: int, found: Long
     mt, mu, mw, _ = words[m]
     n = 0
     for near in (side, gap + 2):
-        n = _put(found, n, mask, 50, near, ht, st, mt, 0)
-        n = _put(found, n, mask, 51, near, hu, su, mu, 0)
-        n = _put(found, n, mask, 52, near, st, mt, 0, 0)
-        n = _put(found, n, mask, 53, near, su, mu, 0, 0)
+        n = _put(places, n, 50, near, ht, st, mt, 0)
+        n = _put(places, n, 51, near, hu, su, mu, 0)
+        n = _put(places, n, 52, near, st, mt, 0, 0)
+        n = _put(places, n, 53, near, su, mu, 0, 0)
     if hw >= 0:
-        n = _put(found, n, mask, 54, side, hw, st, mt, 0)
-        n = _put(found, n, mask, 55, side, hw, su, mu, 0)
+        n = _put(places, n, 54, side, hw, st, mt, 0)
+        n = _put(places, n, 55, side, hw, su, mu, 0)
     if sw >= 0:
-        n = _put(found, n, mask, 56, side, sw, mt, 0, 0)
-        n = _put(found, n, mask, 57, side, sw, hu, mt, 0)
+        n = _put(places, n, 56, side, sw, mt, 0, 0)
+        n = _put(places, n, 57, side, sw, hu, mt, 0)
     if mw >= 0:
-        n = _put(found, n, mask, 58, side, mw, st, 0, 0)
-        n = _put(found, n, mask, 59, side, mw, hu, st, 0)
+        n = _put(places, n, 58, side, mw, st, 0, 0)
+        n = _put(places, n, 59, side, mw, hu, st, 0)
         if sw >= 0:
-            n = _put(found, n, mask, 60, side, sw, mw, 0, 0)
+            n = _put(places, n, 60, side, sw, mw, 0, 0)
     return n
 
 
 @kernel
-def weigh_ways(words: Codes, starts: Longs, at: Longs, ways: Codes, theta: Array) -> Array:
+def weigh_ways(words: Int32s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
     """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
-    found, mask, weights = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1, np.empty(len(ways))
+    places, weights = _places(theta), np.empty(len(ways))
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         for w in range(at[q], at[q + 1]):
-            total = 0.0
-            for k in range(_way_indicators(rows, ways[w, 0], ways[w, 1], ways[w, 2], mask, found)):
-                total += theta[found[k]]
-            weights[w] = np.exp(min(max(total, -_LARGEST), _LARGEST))
+            n = _way_indicators(rows, ways[w, 0], ways[w, 1], ways[w, 2], places)
+            weights[w] = _factor(theta, places, n)
     return weights
 
 
 @part
-def _gold_siblings(heads: Codes) -> Codes:
+def _gold_siblings(heads: Int32s) -> Int32s:
     """The modifier next to each word towards its head, or 0."""
     siblings = np.zeros(len(heads), np.int32)
     for m in range(1, len(heads)):
@@ -251,20 +297,18 @@ def _gold_siblings(heads: Codes) -> Codes:
 
 @kernel
 def ascend_ways(
-    words: Codes, starts: Longs, heads: Codes, at: Longs, ways: Codes, expected: Array,
-    usable: NDArray[np.bool_], theta: Array, squares: Array, drift: Array, time: float, rate: float,
-) -> None:  # fmt: skip
+    trees: Trees, at: Int64s, ways: Int32s, expected: Floats, trained: Averaged, rate: float, time: float
+) -> None:
     """The step of `ascend` for ways, of which `expected` are the marginals."""
-    found, mask = np.empty(MOST_INDICATORS, np.int64), len(theta) - 1
+    places, starts = _places(trained.theta), trees.starts
     for q in range(len(starts) - 1):
-        if not usable[q]:
+        if not trees.usable[q]:
             continue
-        rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
+        rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         siblings = _gold_siblings(tops)
         for w in range(at[q], at[q + 1]):
             h, sibling, m = ways[w]
             slope = (1.0 if tops[m] == h and siblings[m] == sibling else 0.0) - expected[w]
-            if abs(slope) < 1e-3:
-                continue
-            for k in range(_way_indicators(rows, h, sibling, m, mask, found)):
-                _step(found[k], slope, theta, squares, drift, time, rate)
+            if abs(slope) >= _LEAST:
+                count = _way_indicators(rows, h, sibling, m, places)
+                _step(trained, places, count, slope, rate, time)

@@ -2,37 +2,40 @@
 
     P(label | arc) prop. to exp(sum of theta[f, label] over the indicators f of the arc)
 
-Rows of `words` are as in `arcs`: tag, coarse tag, word, ending; position 0 of a sentence is its root.
+Rows of `words` are as in `arc_features`: tag, coarse tag, word, ending; position 0 of a sentence is its root.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.adagrad import step_rows
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
+from sigmastar.dependency.kernels.arc_features import cut, mixed
 
 N_INDICATORS = 32
+_LEAST = 1e-3  # of a slope to be followed
 
 
-@kernel
-def _mixed(key: np.uint64, value: int) -> np.uint64:
-    product = (key ^ np.uint64(value + 3)) * np.uint64(0x9E3779B97F4A7C15)
-    return product ^ (product >> np.uint64(29))
+class LabelledTrees(NamedTuple):
+    """Sentences with their trees; sentence q has the positions `starts[q]:starts[q + 1]`."""
+
+    words: Int32s  # rows of positions
+    starts: Int64s
+    heads: Int32s  # of positions, within their sentence
+    labels: Int32s  # of positions
 
 
 @kernel
 def _place(template: int, a: int, b: int, c: int, mask: int) -> int:
-    key = _mixed(_mixed(_mixed(np.uint64(template), a), b), c)
-    return np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))  # type: ignore[return-value]
+    return cut(mixed(mixed(mixed(np.uint64(template), a), b), c), mask)
 
 
 @part
-def _around(heads: Codes, m: int) -> tuple[int, int, int, int]:
+def _around(heads: Int32s, m: int) -> tuple[int, int, int, int]:
     """The first and the last modifier of m, and its siblings next to it: inwards and outwards; 0: none."""
     h = heads[m]
     first = last = inner = outer = 0
@@ -49,7 +52,7 @@ def _around(heads: Codes, m: int) -> tuple[int, int, int, int]:
 
 
 @kernel
-def _indicators(words: Codes, heads: Codes, m: int, mask: int, found: Longs) -> None:
+def _indicators(words: Int32s, heads: Int32s, m: int, mask: int, found: Int64s) -> None:
     h, end = heads[m], len(words) - 1
     side = (1 if m > h else 0) + (2 if abs(m - h) == 1 else 0)
     ht, hu, hw, hs = words[h]
@@ -92,50 +95,40 @@ def _indicators(words: Codes, heads: Codes, m: int, mask: int, found: Longs) -> 
     found[31] = _place(31, mw, before, after, mask)
 
 
+@part
+def _scores(rows: Int32s, heads: Int32s, m: int, theta: Floats, found: Int64s, scores: Floats) -> None:
+    """The places of the indicators of the arc to m, and the sums of their rows in theta."""
+    _indicators(rows, heads, m, theta.shape[0] - 1, found)
+    scores[:] = 0.0
+    for k in range(N_INDICATORS):
+        row = theta[found[k]]
+        for label in range(len(scores)):
+            scores[label] += row[label]
+
+
 @kernel
-def predict_labels(words: Codes, heads: Codes, starts: Longs, theta: Array) -> Codes:
+def predict_labels(words: Int32s, heads: Int32s, starts: Int64s, theta: Floats) -> Int32s:
     """The best label of every position's arc (roots: -1). `heads` are counted within the sentence."""
-    n_labels, mask = theta.shape[1], theta.shape[0] - 1
-    found, scores = np.empty(N_INDICATORS, np.int64), np.empty(n_labels)
+    found, scores = np.empty(N_INDICATORS, np.int64), np.empty(theta.shape[1])
     labels = np.full(len(words), -1, np.int32)
     for q in range(len(starts) - 1):
         rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
         for m in range(1, len(rows)):
-            _indicators(rows, tops, m, mask, found)
-            scores[:] = 0.0
-            for k in range(N_INDICATORS):
-                row = theta[found[k]]
-                for label in range(n_labels):
-                    scores[label] += row[label]
+            _scores(rows, tops, m, theta, found, scores)
             labels[starts[q] + m] = np.argmax(scores)
     return labels
 
 
 @kernel
-def ascend_labels(
-    words: Codes, heads: Codes, labels: Codes, starts: Longs, order: Longs, theta: Array, squares: Array,
-    rate: float,
-) -> None:  # fmt: skip
-    """One pass of adaptive gradient steps of the log-likelihood, sentences in the given order."""
-    n_labels, mask = theta.shape[1], theta.shape[0] - 1
-    found, scores = np.empty(N_INDICATORS, np.int64), np.empty(n_labels)
+def descend_labels(trees: LabelledTrees, order: Int64s, theta: Floats, squares: Floats, rate: float) -> None:
+    """One pass of adaptive gradient steps of the negative log-likelihood, sentences in the given order."""
+    found, scores, starts = np.empty(N_INDICATORS, np.int64), np.empty(theta.shape[1]), trees.starts
     for q in order:
-        rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
+        rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         for m in range(1, len(rows)):
-            _indicators(rows, tops, m, mask, found)
-            scores[:] = 0.0
-            for k in range(N_INDICATORS):
-                row = theta[found[k]]
-                for label in range(n_labels):
-                    scores[label] += row[label]
+            _scores(rows, tops, m, theta, found, scores)
             scores -= scores.max()
-            chances = np.exp(scores)
-            chances /= -chances.sum()
-            chances[labels[starts[q] + m]] += 1.0
-            for k in range(N_INDICATORS):
-                row, sizes = theta[found[k]], squares[found[k]]
-                for label in range(n_labels):
-                    slope = chances[label]
-                    if abs(slope) > 1e-3:
-                        sizes[label] += slope * slope
-                        row[label] += rate * slope / np.sqrt(sizes[label])
+            slopes = np.exp(scores)
+            slopes /= slopes.sum()
+            slopes[trees.labels[starts[q] + m]] -= 1.0
+            step_rows(theta, squares, found, slopes, rate, _LEAST)

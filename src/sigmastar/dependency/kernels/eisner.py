@@ -1,299 +1,262 @@
-"""Inside-outside for head automata with hidden states (section 4 of Luque et al. 2012), by pairs of siblings.
+"""The best projective tree: Eisner's algorithm (2000), under scores of arcs or under head automata.
 
-t[h, e] is the weight of a half-constituent: head h with modifiers on one side whose words end at e, stopped.
-S[i, j] is that of the words from i to j as a right half of i and a left half of j, which lie between two
-siblings i and j whoever their head is; P[h, e] is the state vector of the automaton of h just after modifier
-e. To the right, and mirrored to the left,
+Under scores of arcs it takes O(N^3). With marginals as scores the tree found has the most expected right
+heads (minimum Bayes risk). Under head automata there is a state in every item,
 
-    t[h, h] = initial_h . final_h                 S[i, j] = sum_k t[i, k] t[j, k+1]         k = i .. j-1
-    P[h, e] = (initial_h t[e, h+1] + sum_l P[h, l] S[l, e]) A_e                             h < l < e
-    t[h, e] = sum_k P[h, k] . final_h t[k, e]                                               h < k <= e
+    T[i, i, s]  = log initial_i[s]
+    t[i, j]     = max over s of T[i, j, s] + log final_i[s]
+    P[i, j, s'] = max over k, s of T[i, k, s] + weight[i, j] + t[j, k+1] + log A_j[s, s']
+    T[i, j, s]  = max over k of P[i, k, s] + t[k, j]
 
-These are equations 18 to 20 with the triangles put into the trapezoids: sums over the end of a half no longer
-carry states. A sentence of N words costs O(N^3) scalar and, for M arcs that are not ruled out by a weight of
-zero, n states and s siblings on the way, O(M (s n + n^2)). Z = t[0, N]; the outside pass is the derivative of
-log Z, and the marginal of an arc is P[h, e] . d log Z / dP[h, e].
-
-A second, deterministic automaton may be multiplied in: its state is the class of the last modifier (0
-before the first), its weights are `weights[class, head, modifier]` and `stops[class, direction, head]`.
-Each term of the second equation, a way to come to e, may have a weight of its own (`Ways`).
-
-Scale: every word is a modifier once, so a factor for each word multiplies all trees alike. When values
-leave a safe range the factors are changed and the inside pass begins anew.
+as the sums of `inside_outside`, with maxima in place of sums and logarithms in place of weights. This
+maximizes over trees and paths of states together: where automata are deterministic each tree has one path,
+and the tree found is the most probable one (Viterbi). Logarithms need no scale.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.jit import fast_kernel, part
-from sigmastar.dependency.kernels.items import Automata, Items, Sentence, Siblings, Ways
-
-__all__ = ["Automata", "Ways", "all_marginals", "sentence_marginals"]
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
-LEFT, RIGHT = 0, 1
-_MOST_RESTARTS = 30
+from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
+from sigmastar.core.jit import kernel, part
+from sigmastar.dependency.kernels.inside_outside import LEFT, RIGHT, Automata
 
 
-@fast_kernel
-def _room(n: int, n_states: int) -> Items:
-    return Items(
-        np.empty((n + 1, n + 1, n_states)),  # where there are arcs they are set
-        np.zeros((n + 1, n + 1)),
-        np.zeros((2, n + 1, n + 1)),
-        np.zeros((2, n + 1, n + 1)),
-        np.zeros((n + 1, n + 1)),
+@part
+def _push(stack: Int64s, size: int, direction: int, head: int, end: int) -> int:
+    stack[size, 0], stack[size, 1], stack[size, 2] = direction, head, end
+    return size + 1
+
+
+@kernel
+def best_tree(scores: Floats, single_root: bool) -> Int32s:
+    """The heads (0 is the root) of the projective tree with the largest sum of scores[head, modifier].
+
+    With `single_root` exactly one word hangs on the root.
+    """
+    n = scores.shape[0] - 1
+    first = 1 if single_root else 0
+    whole, open_ = np.zeros((2, n + 1, n + 1)), np.zeros((2, n + 1, n + 1))
+    split, joint = np.zeros((2, n + 1, n + 1), np.int32), np.zeros((n + 1, n + 1), np.int32)
+    for width in range(1, n + 1 - first):
+        for i in range(first, n - width + 1):
+            j = i + width
+            best, at = -np.inf, i
+            for k in range(i, j):
+                value = whole[RIGHT, i, k] + whole[LEFT, j, k + 1]
+                if value > best:
+                    best, at = value, k
+            joint[i, j] = at
+            open_[RIGHT, i, j] = best + scores[i, j]
+            open_[LEFT, j, i] = best + scores[j, i] if i > 0 else -np.inf
+            for d in range(2):
+                head, end, far = (i, j, i + 1) if d == RIGHT else (j, i, i)
+                best, at = -np.inf, far
+                for k in range(far, far + width):
+                    value = open_[d, head, k] + whole[d, k, end]
+                    if value > best:
+                        best, at = value, k
+                whole[d, head, end], split[d, head, end] = best, at
+    return _heads(scores, whole, split, joint, single_root)
+
+
+@part
+def _heads(scores: Floats, whole: Floats, split: Int32s, joint: Int32s, single_root: bool) -> Int32s:
+    """The tree that the maxima came from."""
+    n = scores.shape[0] - 1
+    heads = np.zeros(n, np.int32)
+    stack = np.empty((4 * n + 8, 3), np.int64)
+    if single_root:
+        top, best = 1, -np.inf
+        for word in range(1, n + 1):
+            value = scores[0, word] + whole[LEFT, word, 1] + whole[RIGHT, word, n]
+            if value > best:
+                top, best = word, value
+        size = _push(stack, _push(stack, 0, LEFT, top, 1), RIGHT, top, n)
+    else:
+        size = _push(stack, 0, RIGHT, 0, n)
+    while size > 0:
+        size -= 1
+        d, head, end = stack[size]
+        if head == end:
+            continue
+        word = split[d, head, end]
+        heads[word - 1] = head
+        at = joint[min(head, word), max(head, word)]
+        near, beyond = (at, at + 1) if d == RIGHT else (at + 1, at)
+        size = _push(stack, size, d, word, end)
+        size = _push(stack, size, d, head, near)
+        size = _push(stack, size, 1 - d, word, beyond)
+    return heads
+
+
+@kernel
+def best_trees(scores: Floats, offsets: Int64s, usable: Flags, single_root: bool) -> Int32s:
+    """The heads of all words of sentences; those of sentences that are not usable are -1.
+
+    `scores` lies flat, sentence after sentence as [head, modifier].
+    """
+    heads = np.full(offsets[-1], -1, np.int32)
+    at = 0
+    for q in range(len(offsets) - 1):
+        n = offsets[q + 1] - offsets[q]
+        if usable[q]:
+            table = scores[at : at + (n + 1) ** 2].reshape((n + 1, n + 1))
+            tree = best_tree(table, single_root)
+            for i in range(n):
+                heads[offsets[q] + i] = tree[i]
+        at += (n + 1) ** 2
+    return heads
+
+
+@part
+def _open(
+    triangles: Floats, halves: Floats, weight: float, operator: Floats, result: Floats, came: Int32s
+) -> None:
+    """result[s'] = max over k, s of triangles[k, s] + halves[k] + weight + operator[s, s']."""
+    width = triangles.shape[1]
+    result[:] = -np.inf
+    for s in range(width):
+        best, at = -np.inf, 0
+        for k in range(triangles.shape[0]):
+            value = triangles[k, s] + halves[k] + weight
+            if value > best:
+                best, at = value, k * width + s
+        for t in range(width):
+            if best + operator[s, t] > result[t]:
+                result[t], came[t] = best + operator[s, t], at
+
+
+@part
+def _close(trapezoids: Floats, halves: Floats, result: Floats, came: Int32s) -> None:
+    """result[s] = max over k of trapezoids[k, s] + halves[k]."""
+    result[:] = -np.inf
+    for k in range(trapezoids.shape[0]):
+        for s in range(trapezoids.shape[1]):
+            if trapezoids[k, s] + halves[k] > result[s]:
+                result[s], came[s] = trapezoids[k, s] + halves[k], k
+
+
+@kernel
+def _stop(triangle: Floats, final: Floats) -> tuple[float, int]:
+    best, at = -np.inf, 0
+    for s in range(len(triangle)):
+        if triangle[s] + final[s] > best:
+            best, at = triangle[s] + final[s], s
+    return best, at
+
+
+class MaxChart(NamedTuple):
+    """Maxima of items, and where they came from."""
+
+    triangles: Floats  # T: direction, head, end, state
+    trapezoids: Floats  # P
+    halves: Floats  # t: direction, head, end
+    closed: Int32s  # of T: number of the last modifier
+    opened: Int32s  # of P: number of the split, and state
+    ended: Int32s  # of t: state
+
+
+@part
+def _max_chart(n: int, width: int) -> MaxChart:
+    shape = (2, n + 1, n + 1)
+    return MaxChart(
+        np.full((*shape, width), -np.inf),
+        np.full((*shape, width), -np.inf),
+        np.full(shape, -np.inf),
+        np.zeros((*shape, width), np.int32),
+        np.zeros((*shape, width), np.int32),
+        np.zeros(shape, np.int32),
     )
 
 
-@part
-def _sort(code: int, head: int, direction: int) -> int:
-    return 2 * code + (direction if head > 0 else 0)
+@kernel
+def viterbi_tree(codes: Int32s, logs: Automata, weights: Floats, single_root: bool) -> tuple[Int32s, float]:
+    """Heads and logarithm of the best tree; all arguments but the codes hold logarithms.
 
-
-@fast_kernel
-def _dot(one: Array, two: Array) -> float:
-    total = 0.0
-    for s in range(len(one)):
-        total += one[s] * two[s]
-    return total
-
-
-@fast_kernel
-def _is_open(weights: Array, head: int, end: int) -> bool:
-    total = 0.0
-    for c in range(weights.shape[0]):
-        total += abs(weights[c, head, end])
-    return total != 0.0
-
-
-@part
-def _fill_states(
-    sentence: Sentence, automata: Automata, items: Items, siblings: Siblings, scale: float,
-    d: int, head: int, end: int, mixed: Array,
-) -> None:  # fmt: skip
-    """P[head, end], its weight when it stops, and `end` among the siblings."""
-    sort = _sort(sentence.codes[head], head, d)
-    m, count, result = automata.n_states[sort], siblings.counts[d, head], items.states[head, end]
-    initial, operator = automata.initial[sort], automata.operators[sort, sentence.codes[end]]
-    near = head + 1 if d == RIGHT else head - 1
-    half = items.halves[1 - d, end, near] * sentence.weights[0, head, end] * scale
-    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
-    if trained:
-        half *= sentence.ways.weights[way + count]
-    for s in range(m):
-        mixed[s] = half * initial[s]
-    for number in range(count):
-        word = siblings.words[d, head, number]
-        factor = items.pairs[end, word] * sentence.weights[sentence.classes[word], head, end] * scale
-        if trained:
-            factor *= sentence.ways.weights[way + number]
-        before = items.states[head, word]
-        for s in range(m):
-            mixed[s] += factor * before[s]
-    result[:m] = 0.0
-    for s in range(m):
-        factor, row = mixed[s], operator[s]
-        for t in range(m):
-            result[t] += factor * row[t]
-    stop = sentence.stops[sentence.classes[end], d, head]
-    items.ended[head, end] = stop * _dot(result[:m], automata.final[sort, :m])
-    siblings.words[d, head, count] = end
-    siblings.counts[d, head] = count + 1
-
-
-@part
-def _inside(
-    sentence: Sentence, automata: Automata, scales: Array, items: Items, siblings: Siblings, mixed: Array
-) -> tuple[int, float]:
-    """Fill all items. Returns (0, 0.0), or the width and the size at which values left a safe range."""
-    n = len(sentence.codes) - 1
-    halves, by_end = items.halves, items.halves_by_end
-    siblings.counts[:] = 0
-    items.ended[:] = 0.0
+    Position 0 is the root, codes[0] the number of symbols. Without any tree the heads are -1.
+    """
+    n = len(codes) - 1
+    chart = _max_chart(n, logs.initial.shape[1])
+    triangles, trapezoids, halves, closed, opened, ended = chart
+    sorts = np.empty((2, n + 1), np.int32)
     for i in range(n + 1):
         for d in range(LEFT if i > 0 else RIGHT, 2):
-            sort = _sort(sentence.codes[i], i, d)
-            value = sentence.stops[0, d, i] * _dot(automata.initial[sort], automata.final[sort])
-            halves[d, i, i] = by_end[d, i, i] = value
-    for width in range(1, n + 1):
-        largest = 0.0
-        for i in range(n - width + 1):
-            j = i + width
-            value = _dot(halves[RIGHT, i, i:j], halves[LEFT, j, i + 1 : j + 1])
-            items.pairs[i, j] = items.pairs[j, i] = value
+            sorts[d, i] = sort = 2 * codes[i] + (d if i > 0 else 0)
+            triangles[d, i, i] = logs.initial[sort]
+            halves[d, i, i], ended[d, i, i] = _stop(triangles[d, i, i], logs.final[sort])
+    for span in range(1, n + 1):
+        for i in range(n - span + 1):
+            j = i + span
+            for d in range(LEFT if i > 0 else RIGHT, 2):
+                head, end, near, far = (i, j, i, i + 1) if d == RIGHT else (j, i, i + 1, i)
+                size = 1 if single_root and head == 0 else span  # one word on the root: it comes first
+                _open(
+                    triangles[d, head, near : near + size], halves[1 - d, end, far : far + size],
+                    weights[head, end], logs.operators[sorts[d, head], codes[end]],
+                    trapezoids[d, head, end], opened[d, head, end],
+                )  # fmt: skip
             for d in range(LEFT if i > 0 else RIGHT, 2):
                 head, end, far = (i, j, i + 1) if d == RIGHT else (j, i, i)
-                if _is_open(sentence.weights, head, end):
-                    _fill_states(sentence, automata, items, siblings, scales[end], d, head, end, mixed)
-                value = _dot(items.ended[head, far : far + width], by_end[d, end, far : far + width])
-                halves[d, head, end] = by_end[d, end, head] = value
-                largest = max(largest, abs(value))
-        if largest > 1e100 or 0.0 < largest < 1e-100:
-            return width, largest
-    return 0, 0.0
+                _close(
+                    trapezoids[d, head, far : far + span], halves[d, far : far + span, end],
+                    triangles[d, head, end], closed[d, head, end],
+                )  # fmt: skip
+                best, at = _stop(triangles[d, head, end], logs.final[sorts[d, head]])
+                halves[d, head, end], ended[d, head, end] = best, at
+    if halves[RIGHT, 0, n] == -np.inf:
+        return np.full(n, -1, np.int32), -np.inf
+    return _traced(chart), halves[RIGHT, 0, n]
 
 
 @part
-def _spread_states(
-    sentence: Sentence, automata: Automata, items: Items, slopes: Items, siblings: Siblings, scale: float,
-    d: int, head: int, end: int, lifted: Array, expected: Array,
-) -> float:  # fmt: skip
-    """From the derivative by P[head, end] to the items that it was made of; returns the arc's marginal."""
-    sort = _sort(sentence.codes[head], head, d)
-    m, count = automata.n_states[sort], siblings.counts[d, head] - 1
-    siblings.counts[d, head] = count  # `end` was the last
-    slope, operator = slopes.states[head, end], automata.operators[sort, sentence.codes[end]]
-    factor = slopes.ended[head, end] * sentence.stops[sentence.classes[end], d, head]
-    for s in range(m):
-        slope[s] += factor * automata.final[sort, s]
-    for s in range(m):
-        lifted[s] = scale * _dot(operator[s, :m], slope[:m])
-    near = head + 1 if d == RIGHT else head - 1
-    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
-    weight = sentence.weights[0, head, end] * (sentence.ways.weights[way + count] if trained else 1.0)
-    value = weight * _dot(automata.initial[sort, :m], lifted[:m])
-    slopes.halves[1 - d, end, near] += value
-    if trained:
-        expected[way + count] = value * items.halves[1 - d, end, near]
-    for number in range(count):
-        word = siblings.words[d, head, number]
-        weight = sentence.weights[sentence.classes[word], head, end]
-        if trained:
-            weight *= sentence.ways.weights[way + number]
-        factor, value = weight * items.pairs[end, word], 0.0
-        before, rising = items.states[head, word], slopes.states[head, word]
-        for s in range(m):
-            rising[s] += factor * lifted[s]
-            value += before[s] * lifted[s]
-        slopes.pairs[max(end, word), min(end, word)] += weight * value
-        if trained:
-            expected[way + number] = factor * value
-    return _dot(items.states[head, end, :m], slope[:m])
+def _push_state(stack: Int64s, size: int, direction: int, head: int, end: int, state: int) -> int:
+    stack[size, 3] = state
+    return _push(stack, size, direction, head, end)
 
 
 @part
-def _outside(
-    sentence: Sentence, automata: Automata, scales: Array, items: Items, slopes: Items, siblings: Siblings,
-    lifted: Array, marginals: Array, expected: Array,
-) -> None:  # fmt: skip
-    """Derivatives of log Z by all items, from wide to narrow, and the marginals of arcs and ways."""
-    n = len(sentence.codes) - 1
-    halves, by_end = items.halves, items.halves_by_end
-    for head in range(n + 1):
-        for d in range(2):
-            for word in siblings.words[d, head, : siblings.counts[d, head]]:
-                slopes.states[head, word] = 0.0
-    slopes.halves[RIGHT, 0, n] = 1.0 / halves[RIGHT, 0, n]
-    for width in range(n, 0, -1):
-        for i in range(n - width + 1):
-            j = i + width
-            for d in range(LEFT if i > 0 else RIGHT, 2):
-                head, end, far = (i, j, i + 1) if d == RIGHT else (j, i, i)
-                slope = slopes.halves[d, head, end] + slopes.halves_by_end[d, end, head]
-                if slope != 0.0:
-                    ended, rising = items.ended[head], slopes.ended[head]
-                    inner, outer = by_end[d, end], slopes.halves_by_end[d, end]
-                    for k in range(far, far + width):
-                        rising[k] += slope * inner[k]
-                        outer[k] += slope * ended[k]
-                if _is_open(sentence.weights, head, end):
-                    marginals[head, end] = _spread_states(
-                        sentence,
-                        automata,
-                        items,
-                        slopes,
-                        siblings,
-                        scales[end],
-                        d,
-                        head,
-                        end,
-                        lifted,
-                        expected,
-                    )
-            slope = slopes.pairs[j, i]
-            if slope != 0.0:
-                one, two = slopes.halves[RIGHT, i], slopes.halves[LEFT, j]
-                left, right = halves[RIGHT, i], halves[LEFT, j]
-                for k in range(i, j):
-                    one[k] += slope * right[k + 1]
-                    two[k + 1] += slope * left[k]
+def _traced(chart: MaxChart) -> Int32s:
+    """Heads from where the maxima came from. A stack of triangles: direction, head, end and state."""
+    closed, opened, ended = chart.closed, chart.opened, chart.ended
+    n, width = ended.shape[1] - 1, closed.shape[3]
+    heads, stack = np.zeros(n, np.int32), np.empty((4 * n + 8, 4), np.int64)
+    size = _push_state(stack, 0, RIGHT, 0, n, ended[RIGHT, 0, n])
+    while size > 0:
+        size -= 1
+        d, head, end, state = stack[size]
+        if head == end:
+            continue
+        low = head + 1 if d == RIGHT else end
+        word = low + closed[d, head, end, state]
+        heads[word - 1] = head
+        came = opened[d, head, word, state]
+        k = came // width
+        near, beyond = (head + k, head + k + 1) if d == RIGHT else (word + 1 + k, word + k)
+        size = _push_state(stack, size, d, word, end, ended[d, word, end])
+        size = _push_state(stack, size, d, head, near, came % width)
+        size = _push_state(stack, size, 1 - d, word, beyond, ended[1 - d, word, beyond])
+    return heads
 
 
-@fast_kernel
-def _marginals(
-    sentence: Sentence, automata: Automata, start_scales: Array, marginals: Array, expected: Array
-) -> tuple[float, float]:
-    """Fill the marginals of arcs and of ways; sign and logarithm of Z."""
-    n, n_states = len(sentence.codes) - 1, automata.initial.shape[1]
-    items, vector, scales = _room(n, n_states), np.zeros(n_states), start_scales.copy()
-    siblings = Siblings(np.empty((2, n + 1, n + 1), np.int32), np.zeros((2, n + 1), np.int32))
-    for _ in range(_MOST_RESTARTS):
-        width, size = _inside(sentence, automata, scales, items, siblings, vector)
-        if width == 0:
-            break
-        factor = size ** (-1.0 / width)
-        for i in range(n + 1):
-            scales[i] *= factor
-    total = items.halves[RIGHT, 0, n]
-    if width != 0 or total == 0.0 or not np.isfinite(total):
-        return 0.0, -np.inf
-    slopes = _room(n, n_states)
-    _outside(sentence, automata, scales, items, slopes, siblings, vector, marginals, expected)
-    log = np.log(abs(total))
-    for i in range(1, n + 1):
-        log -= np.log(scales[i])
-    return np.sign(total), log
+@kernel
+def viterbi_sentences(
+    codes: Int32s, offsets: Int64s, logs: Automata, weights: Floats, weight_starts: Int64s, single_root: bool
+) -> tuple[Int32s, Floats]:
+    """Heads, and the logarithms of the best trees, of sentences.
 
-
-@fast_kernel
-def sentence_marginals(
-    codes: Codes, classes: Codes, automata: Automata, weights: Array, stops: Array, start_scales: Array
-) -> tuple[float, float, Array]:
-    """Sign and logarithm of Z, and the marginals [head, modifier]; zeros where Z is zero."""
-    size = len(codes)
-    marginals, nothing = np.zeros((size, size)), np.zeros(0)
-    sentence = Sentence(codes, classes, weights, stops, Ways(np.zeros((size, size), np.int64), nothing))
-    sign, log = _marginals(sentence, automata, start_scales, marginals, nothing)
-    return sign, log, marginals
-
-
-@fast_kernel
-def all_marginals(
-    codes: Codes, classes: Codes, offsets: Longs, automata: Automata, weights: Array, stops: Array,
-    scales: Array, ways: Ways,
-) -> tuple[Array, Array, Array, Array]:  # fmt: skip
-    """Signs and logarithms of Z, and the marginals of arcs, flat, each sentence as [head, modifier]; of ways.
-
-    `weights` and `ways.starts` lie flat too, sentence after sentence as [class, head, modifier] and [head,
-    modifier]; `stops` is [class, direction, position] over all sentences, each with its root before it.
+    `weights` are logarithms, sentence after sentence as [head, modifier], from `weight_starts` on.
     """
-    n_classes, root = stops.shape[0], automata.operators.shape[1]
-    signs, logs = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
-    found, expected = np.zeros(len(weights) // n_classes), np.zeros(len(ways.weights))
-    low = 0
-    for q in range(len(offsets) - 1):
+    n_sentences = len(offsets) - 1
+    heads, found = np.full(offsets[n_sentences], -1, np.int32), np.zeros(n_sentences)
+    for q in range(n_sentences):
         start, end = offsets[q], offsets[q + 1]
         n = end - start
-        high = low + (n + 1) ** 2
-        words, kinds, factors = np.empty(n + 1, np.int32), np.zeros(n + 1, np.int32), np.ones(n + 1)
-        words[0] = root
-        for i in range(n):
-            words[i + 1], kinds[i + 1] = codes[start + i], classes[start + i]
-            factors[i + 1] = scales[codes[start + i]]
-        shape = (n + 1, n + 1)
-        sentence = Sentence(
-            words,
-            kinds,
-            weights[low * n_classes : high * n_classes].reshape((n_classes, n + 1, n + 1)),
-            stops[:, :, start + q : end + q + 1],
-            Ways(ways.starts[low:high].reshape(shape), ways.weights),
-        )
-        signs[q], logs[q] = _marginals(sentence, automata, factors, found[low:high].reshape(shape), expected)
-        low = high
-    return signs, logs, found, expected
+        words = np.empty(n + 1, np.int32)
+        words[0] = logs.operators.shape[1]
+        words[1:] = codes[start:end]
+        arcs = weights[weight_starts[q] : weight_starts[q + 1]].reshape((n + 1, n + 1))
+        heads[start:end], found[q] = viterbi_tree(words, logs, arcs, single_root)
+    return heads, found

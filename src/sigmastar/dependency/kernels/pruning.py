@@ -1,13 +1,13 @@
 """Arcs that a small grammar thinks possible: marginals of head automata that only know their first modifier.
 
 The two states of DET+F, before the first modifier and after it, are said by the place of an arc, so that the
-recursions of `eisner` need no vectors. With a = first / stop_first and b = rest / stop_rest,
+recursions of `inside_outside` need no vectors. With a = first / stop_first and b = rest / stop_rest,
 
     S[i, j] = sum_k t[i, k] t[j, k+1]                          f[h, e] = t[h, h] t[e, h+1]
     P[h, e] = w[h, e] (a f[h, e] + b (S[h, e] - f[h, e])) stop_rest_h
     t[h, e] = sum_k P[h, k] t[k, e]
 
-and S is that of the eisner module, which here serves both directions. Arcs whose marginal stays below a
+and S is that of `inside_outside`, and here serves both directions. Arcs whose marginal stays below a
 threshold get the weight zero; all others keep theirs.
 """
 
@@ -16,32 +16,26 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
-LEFT, RIGHT = 0, 1
-_MOST_RESTARTS = 30
+from sigmastar.dependency.kernels.inside_outside import LEFT, MOST_RESTARTS, RIGHT, dot
 
 
 class FirstAndRest(NamedTuple):
     """DET+F as tables by sort: what a first and a later modifier weigh, each over its stop; both stops."""
 
-    first: Array  # sorts x symbols
-    rest: Array
-    stop_first: Array  # sorts
-    stop_rest: Array
+    first: Floats  # sorts x symbols
+    rest: Floats
+    stop_first: Floats  # sorts
+    stop_rest: Floats
 
 
 class Chart(NamedTuple):
-    arcs: Array  # head, end
-    halves: Array  # direction, head, end
-    by_end: Array  # direction, end, head
-    pairs: Array
+    arcs: Floats  # head, end
+    halves: Floats  # direction, head, end
+    by_end: Floats  # direction, end, head
+    pairs: Floats
 
 
 @fast_kernel
@@ -54,16 +48,8 @@ def _room(n: int) -> Chart:
     )
 
 
-@fast_kernel
-def _dot(one: Array, two: Array) -> float:
-    total = 0.0
-    for s in range(len(one)):
-        total += one[s] * two[s]
-    return total
-
-
 @part
-def _tables(codes: Codes, counted: FirstAndRest, weights: Array, scales: Array) -> tuple[Array, Array]:
+def _tables(codes: Int32s, counted: FirstAndRest, weights: Floats, scales: Floats) -> tuple[Floats, Floats]:
     """The weights of all arcs, [head, modifier], as a first and as a later modifier."""
     n = len(codes)
     first, rest = np.zeros((n, n)), np.zeros((n, n))
@@ -79,7 +65,7 @@ def _tables(codes: Codes, counted: FirstAndRest, weights: Array, scales: Array) 
 
 @part
 def _inside(
-    codes: Codes, counted: FirstAndRest, first: Array, rest: Array, chart: Chart
+    codes: Int32s, counted: FirstAndRest, first: Floats, rest: Floats, chart: Chart
 ) -> tuple[int, float]:
     """Fill the chart. Returns (0, 0.0), or the width and the size at which values left a safe range."""
     n = len(codes) - 1
@@ -91,16 +77,16 @@ def _inside(
         largest = 0.0
         for i in range(n - width + 1):
             j = i + width
-            pairs[i, j] = _dot(halves[RIGHT, i, i:j], halves[LEFT, j, i + 1 : j + 1])
+            pairs[i, j] = dot(halves[RIGHT, i, i:j], halves[LEFT, j, i + 1 : j + 1])
             near = halves[RIGHT, i, i] * halves[LEFT, j, i + 1]
             arcs[i, j] = first[i, j] * near + rest[i, j] * (pairs[i, j] - near)
-            value = _dot(arcs[i, i + 1 : j + 1], by_end[RIGHT, j, i + 1 : j + 1])
+            value = dot(arcs[i, i + 1 : j + 1], by_end[RIGHT, j, i + 1 : j + 1])
             halves[RIGHT, i, j] = by_end[RIGHT, j, i] = value
             largest = max(largest, value)
             if i > 0:
                 near = halves[RIGHT, i, j - 1] * halves[LEFT, j, j]
                 arcs[j, i] = first[j, i] * near + rest[j, i] * (pairs[i, j] - near)
-                value = _dot(arcs[j, i:j], by_end[LEFT, i, i:j])
+                value = dot(arcs[j, i:j], by_end[LEFT, i, i:j])
                 halves[LEFT, j, i] = by_end[LEFT, i, j] = value
                 largest = max(largest, value)
         if largest > 1e100 or 0.0 < largest < 1e-100:
@@ -109,7 +95,7 @@ def _inside(
 
 
 @part
-def _outside(n: int, first: Array, rest: Array, chart: Chart, slopes: Chart) -> None:
+def _outside(n: int, first: Floats, rest: Floats, chart: Chart, slopes: Chart) -> None:
     """dZ/dP of all arcs, from wide to narrow."""
     arcs, halves, by_end, _ = chart
     rising, outer, outer_by_end, _ = slopes
@@ -144,14 +130,14 @@ def _outside(n: int, first: Array, rest: Array, chart: Chart, slopes: Chart) -> 
 
 @part
 def counted_marginals(
-    codes: Codes, counted: FirstAndRest, weights: Array, start_scales: Array
-) -> tuple[float, Array]:
+    codes: Int32s, counted: FirstAndRest, weights: Floats, start_scales: Floats
+) -> tuple[float, Floats]:
     """Z up to its scale, and the marginals [head, modifier]; zeros where there is no Z."""
     n = len(codes) - 1
     chart, slopes = _room(n), _room(n)
     scales = start_scales.copy()
     first, rest = _tables(codes, counted, weights, scales)
-    for _ in range(_MOST_RESTARTS):
+    for _ in range(MOST_RESTARTS):
         width, size = _inside(codes, counted, first, rest, chart)
         if width == 0:
             break
@@ -167,12 +153,12 @@ def counted_marginals(
 
 @fast_kernel
 def prune(
-    codes: Codes,
-    offsets: Longs,
+    codes: Int32s,
+    offsets: Int64s,
     counted: FirstAndRest,
-    weights: Array,
-    at: Longs,
-    scales: Array,
+    weights: Floats,
+    at: Int64s,
+    scales: Floats,
     threshold: float,
 ) -> None:
     """Set the weights of improbable arcs to zero; `weights` lies flat, each sentence as [head, modifier]."""

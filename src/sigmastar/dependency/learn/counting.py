@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.dependency.data.gaps import Array, Gaps, Integers
-from sigmastar.dependency.data.sequences import WeightedSequences
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.shrinkage import normalized, towards
+from sigmastar.dependency.data.sequences import Gaps, WeightedSequences
 from sigmastar.dependency.model.head_automata import HeadAutomata
 
 BACK_OFF = 1.0
@@ -28,7 +29,7 @@ def learn_deterministic(sequences: WeightedSequences, first: bool = False) -> He
 
 
 def count_moves(
-    gaps: Gaps, states: Integers, n_states: Integers, back_off: float, kinds: Integers | None = None
+    gaps: Gaps, states: Int64s, n_states: Int64s, back_off: float, kinds: Int64s | None = None
 ) -> HeadAutomata:
     """Probabilistic automata from a state for every gap; `kinds` are what states share across heads."""
     n_sorts, n_symbols = gaps.sequences.n_sorts, len(gaps.sequences.alphabet)
@@ -39,42 +40,40 @@ def count_moves(
     np.add.at(counts, (gaps.sort, states, gaps.after), gaps.weight)
     kind_of_state = np.zeros((n_sorts, m), dtype=np.int64)
     kind_of_state[gaps.sort, states] = kinds
-    backed = shared[directions(n_sorts)[:, None], kind_of_state]
-    probabilities = (counts + back_off * backed) / (counts.sum(axis=2, keepdims=True) + back_off)
-    targets = _targets(gaps, states, m)
+    probabilities = towards(counts, shared[directions(n_sorts)[:, None], kind_of_state], back_off)
     initial = np.zeros((n_sorts, m))
     starts = gaps.place == 0
     np.add.at(initial, (gaps.sort[starts], states[starts]), gaps.weight[starts])
-    totals = initial.sum(axis=1, keepdims=True)
-    initial = np.where(totals > 0, initial / np.where(totals > 0, totals, 1.0), np.eye(m)[0])
-    operators = probabilities[:, :, :n_symbols].transpose(0, 2, 1)[..., None] * targets
-    sizes = n_states.astype(np.int32)
-    return HeadAutomata(gaps.sequences.alphabet, sizes, initial, operators, probabilities[:, :, -1])
+    moves = probabilities[:, :, :n_symbols].transpose(0, 2, 1)[..., None] * _targets(gaps, states, m)
+    return HeadAutomata(
+        gaps.sequences.alphabet,
+        n_states.astype(np.int32),
+        normalized(initial, otherwise=np.eye(m)[0]),
+        moves,
+        probabilities[:, :, -1],
+    )
 
 
-def directions(n_sorts: int) -> Integers:
+def directions(n_sorts: int) -> Int64s:
     """Of every sort: left, right, and the root for itself."""
     sorts = np.arange(n_sorts)
     return np.where(sorts == n_sorts - 1, 2, sorts % 2)
 
 
-def _shared(gaps: Gaps, kinds: Integers, n_symbols: int) -> Array:
+def _shared(gaps: Gaps, kinds: Int64s, n_symbols: int) -> Floats:
     counts = np.full((3, int(kinds.max(initial=0)) + 1, n_symbols + 1), _ADDED)
-    towards = directions(gaps.sequences.n_sorts)[gaps.sort]
-    np.add.at(counts, (towards, kinds, gaps.after), gaps.weight)
-    return counts / counts.sum(axis=2, keepdims=True)  # type: ignore[no-any-return]
+    sides = directions(gaps.sequences.n_sorts)[gaps.sort]
+    np.add.at(counts, (sides, kinds, gaps.after), gaps.weight)
+    return normalized(counts)
 
 
-def _targets(gaps: Gaps, states: Integers, m: int) -> Array:
+def _targets(gaps: Gaps, states: Int64s, m: int) -> Floats:
     """P(next state | sort, symbol, state): as counted, else as for the symbol, else as for the sort."""
     n_sorts, n_symbols = gaps.sequences.n_sorts, len(gaps.sequences.alphabet)
     moving = np.flatnonzero(gaps.after < n_symbols)
     index = (gaps.sort[moving], gaps.after[moving], states[moving], states[moving + 1])
     counts = np.zeros((n_sorts, n_symbols, m, m))
     np.add.at(counts, index, gaps.weight[moving])
-    by_sort = counts.sum(axis=(1, 2), keepdims=True)
-    by_sort[by_sort.sum(axis=3) == 0] = np.eye(m)[min(1, m - 1)]
-    by_symbol = counts.sum(axis=2, keepdims=True)
-    by_symbol = np.where(by_symbol.sum(axis=3, keepdims=True) > 0, by_symbol, by_sort)
-    counts = np.where(counts.sum(axis=3, keepdims=True) > 0, counts, by_symbol)
-    return counts / counts.sum(axis=3, keepdims=True)  # type: ignore[no-any-return]
+    by_sort = normalized(counts.sum(axis=(1, 2), keepdims=True), otherwise=np.eye(m)[min(1, m - 1)])
+    by_symbol = normalized(counts.sum(axis=2, keepdims=True), otherwise=by_sort)
+    return normalized(counts, otherwise=by_symbol)

@@ -11,14 +11,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Symbol
+from sigmastar.core.arrays import Floats, Indices
 
-Array = NDArray[np.float64]
 Prefix = tuple[int, ...]
 
 STOP = "STOP"
@@ -54,7 +53,7 @@ class HeadDFA:
 def approximate_dfa(
     automaton: WeightedAutomaton,
     strings: Strings,
-    counts: Array,
+    counts: Floats,
     n_clusters: int = 10,
     most_prefixes: int = 300,
 ) -> HeadDFA:
@@ -67,7 +66,7 @@ def approximate_dfa(
     return _counted(automaton, dict(zip(prefixes, state.tolist(), strict=True)), strings, counts)
 
 
-def _frequent_prefixes(strings: Strings, counts: Array, most: int) -> list[Prefix]:
+def _frequent_prefixes(strings: Strings, counts: Floats, most: int) -> list[Prefix]:
     seen: Counter[Prefix] = Counter({(): 1})
     for low, high, count in zip(strings.offsets[:-1], strings.offsets[1:], counts.tolist(), strict=True):
         codes = tuple(strings.codes[low:high].tolist())
@@ -80,7 +79,7 @@ def _frequent_prefixes(strings: Strings, counts: Array, most: int) -> list[Prefi
     )
 
 
-def _clusters(vectors: Array, n_clusters: int) -> NDArray[np.intp]:
+def _clusters(vectors: Floats, n_clusters: int) -> Indices:
     sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
     units = vectors / np.where(sizes > 0, sizes, 1.0)
     if len(units) < 2 or n_clusters < 2:
@@ -89,7 +88,7 @@ def _clusters(vectors: Array, n_clusters: int) -> NDArray[np.intp]:
     return np.asarray(fcluster(tree, n_clusters, "maxclust") - 1, dtype=np.intp)
 
 
-def _merge(prefixes: list[Prefix], state: NDArray[np.intp]) -> None:
+def _merge(prefixes: list[Prefix], state: Indices) -> None:
     place = {prefix: k for k, prefix in enumerate(prefixes)}
     changed = True
     while changed:
@@ -103,12 +102,12 @@ def _merge(prefixes: list[Prefix], state: NDArray[np.intp]) -> None:
                 break
 
 
-def _first_is_zero(state: NDArray[np.intp]) -> NDArray[np.intp]:
+def _first_is_zero(state: Indices) -> Indices:
     return np.where(state == state[0], -1, state)
 
 
 def _counted(
-    automaton: WeightedAutomaton, state: dict[Prefix, int], strings: Strings, counts: Array
+    automaton: WeightedAutomaton, state: dict[Prefix, int], strings: Strings, counts: Floats
 ) -> HeadDFA:
     moves: dict[tuple[int, Symbol], tuple[int, float]] = {}
     stops: dict[int, float] = {}

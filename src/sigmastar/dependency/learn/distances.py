@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.dependency.data.gaps import Array
-from sigmastar.dependency.data.sequences import Codes
+from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.core.shrinkage import normalized, towards
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.distances import count_distances
 from sigmastar.dependency.learn.counting import directions
+from sigmastar.dependency.model.arcs import count_distances
 
 POWER = 0.5
 SHRINKAGE = 40.0
@@ -24,28 +24,22 @@ _COARSE_SHRINKAGE = 5.0
 
 
 def learn_distances(
-    treebank: DependencyTreebank, codes: Codes, n_symbols: int, power: float = POWER
-) -> Array:
+    treebank: DependencyTreebank, codes: Int32s, n_symbols: int, power: float = POWER
+) -> Floats:
     """Weights [sort, symbol, bin] from trees; `codes` are the symbols of their words."""
     arcs, pairs = count_distances(codes, treebank.head, treebank.sentence_offsets, n_symbols)
-    weights: Array = (shrunk(arcs) / shrunk(pairs)) ** power
-    return weights
+    return np.asarray((shrunk_bins(arcs) / shrunk_bins(pairs)) ** power)
 
 
-def shrunk(counts: Array, strength: float = SHRINKAGE) -> Array:
+def shrunk_bins(counts: Floats, strength: float = SHRINKAGE) -> Floats:
     """P(bin | sort, symbol) from counts of all three."""
-    towards = directions(len(counts))
+    sides = directions(len(counts))
     by_direction, by_modifier = np.zeros((3, counts.shape[2])), np.zeros((3, *counts.shape[1:]))
     by_sort = counts.sum(axis=1)
-    np.add.at(by_direction, towards, by_sort)
-    np.add.at(by_modifier, towards, counts)
-    everywhere = by_direction.sum(axis=0) + 0.1
-    coarse = _towards(by_direction, everywhere / everywhere.sum(), _COARSE_SHRINKAGE)
-    heads = _towards(by_sort, coarse[towards], strength)
-    modifiers = _towards(by_modifier, coarse[:, None], strength)
-    both = heads[:, None] * modifiers[towards] / coarse[towards][:, None]
-    return _towards(counts, both / both.sum(axis=-1, keepdims=True), strength)
-
-
-def _towards(counts: Array, prior: Array, strength: float) -> Array:
-    return (counts + strength * prior) / (counts.sum(axis=-1, keepdims=True) + strength)  # type: ignore[no-any-return]
+    np.add.at(by_direction, sides, by_sort)
+    np.add.at(by_modifier, sides, counts)
+    coarse = towards(by_direction, normalized(by_direction.sum(axis=0) + 0.1), _COARSE_SHRINKAGE)
+    heads = towards(by_sort, coarse[sides], strength)
+    modifiers = towards(by_modifier, coarse[:, None], strength)
+    both = heads[:, None] * modifiers[sides] / coarse[sides][:, None]
+    return towards(counts, normalized(both), strength)

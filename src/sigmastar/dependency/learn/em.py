@@ -1,184 +1,155 @@
-"""Head automata by expectation-maximisation, each sort for itself, on its distinct sequences.
+"""Head automata by expectation-maximization, each sort for itself, on its distinct sequences.
 
     E-step   expected counts of (start in i), (i, a, j), (stop in i)
     M-step   P(a, j | i) = (count + back_off * P(a | direction) P(j | a)) / (total + back_off)
 
-Starts: at random as in section 5.1 of Luque et al. (2012), or from the spectrum: the pasts of gaps lie in
-the space of the left singular vectors of the sort's block; k-means makes states of them.
+Starts: at random as in section 5.1 of Luque et al. (2012); or states from two views, the second idea: the
+pasts and the futures of gaps are correlated, pasts become points, k-means makes states of them, moves
+between states are counted and shrunk, and EM climbs from there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 
-from sigmastar.core.signature import Sort
-from sigmastar.dependency.counts import Indicators, Views, count_heads, rich_views
-from sigmastar.dependency.data.gaps import Array, Gaps, Integers
-from sigmastar.dependency.data.sequences import WeightedSequences, head_sorts
-from sigmastar.dependency.kernels.head_expectations import expected_moves
+from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.clusters import k_means
+from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_relative
+from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.progress import Progress, silent
+from sigmastar.core.shrinkage import normalized, towards
+from sigmastar.core.views import correlate
+from sigmastar.dependency.counts import Indicators, Views, count_pairs, rich_views
+from sigmastar.dependency.data.sequences import Gaps, WeightedSequences
+from sigmastar.dependency.kernels.head_expectations import Moves, expected_moves
 from sigmastar.dependency.learn.counting import count_moves, learn_deterministic
-from sigmastar.dependency.learn.spectral import factorize_heads, state_limits
+from sigmastar.dependency.learn.spectral import state_limits
 from sigmastar.dependency.model.head_automata import HeadAutomata
 
-Start = Callable[[WeightedSequences, "int | Integers", np.random.Generator], HeadAutomata]
+Start = Callable[[WeightedSequences, "int | Int64s", np.random.Generator], HeadAutomata]
+HeadClimb = Climb[HeadAutomata, Moves]
 
 BACK_OFF = 1.0
-COUNTS_A_STATE = 20.0  # fewer than recovered automata need: probabilities are smoothed
+TOLERANCE = 1e-5
+COUNTS_PER_STATE = 20.0  # fewer than recovered automata need: probabilities are smoothed
 _TINY = 1e-6
-
-
-@dataclass(frozen=True, eq=False)
-class HeadsEMFit:
-    """Learnt automata and the log-likelihood of all sequences before each iteration."""
-
-    automata: HeadAutomata
-    log_likelihoods: list[float]
+_OF_TARGETS = 1e-3  # what the targets of all symbols add to those of one
 
 
 def learn_heads_em(
     sequences: WeightedSequences,
-    n_states: int | Integers,
+    n_states: int | Int64s,
     rng: np.random.Generator,
     *,
     start: Start | None = None,
-    n_iterations: int = 50,
+    max_iter: int = 50,
     n_seeds: int = 1,
-    back_off: float = BACK_OFF,
-    tolerance: float = 1e-5,
-) -> HeadsEMFit:
-    """The most likely of `n_seeds` ascents; each stops where an iteration gains less than the tolerance."""
-    fits = [
-        climb(sequences, (start or random_start)(sequences, n_states, rng), n_iterations, back_off, tolerance)
-        for _ in range(n_seeds)
-    ]
-    return max(fits, key=lambda fit: fit.log_likelihoods[-1])
+    progress: Progress = silent,
+) -> HeadAutomata:
+    """The most likely of `n_seeds` climbs; each stops where an iteration gains less than the tolerance."""
+    starts = ((start or random_start)(sequences, n_states, rng) for _ in range(n_seeds))
+    return best_of(climb(sequences, first, max_iter, progress=progress) for first in starts).best.latest
 
 
 def climb(
     sequences: WeightedSequences,
     automata: HeadAutomata,
-    n_iterations: int,
+    max_iter: int,
     back_off: float = BACK_OFF,
-    tolerance: float = 1e-5,
-) -> HeadsEMFit:
+    tolerance: float = TOLERANCE,
+    progress: Progress = silent,
+) -> HeadClimb:
     """Iterations from given automata, all sorts side by side."""
     backed = learn_deterministic(sequences, first=False)
     backing = (backed.operators[:, :, 0, 0], backed.final[:, 0])
     strings, sorts = sequences.strings, sequences.sort_of_sequence
-    logs: list[float] = []
-    for _ in range(n_iterations):
-        likelihoods, *expected = expected_moves(
-            strings.codes,
-            strings.offsets,
-            sequences.counts,
-            sorts,
-            automata.n_states,
-            automata.initial,
-            automata.operators,
-            automata.final,
-        )
-        logs.append(float(likelihoods.sum()))
-        if len(logs) > 1 and logs[-1] - logs[-2] < tolerance * abs(logs[-2]):
-            break
-        automata = _maximized(automata, expected[0], expected[1], expected[2], backing, back_off)
-    return HeadsEMFit(automata, logs)
+    alphabet, n_states = automata.alphabet, automata.n_states
+
+    def expect(model: HeadAutomata) -> tuple[Moves, float]:
+        logs, found = expected_moves(strings.codes, strings.offsets, sequences.counts, sorts, model.arrays)
+        return found, float(logs.sum())
+
+    def maximize(found: Moves) -> HeadAutomata:
+        return HeadAutomata(alphabet, n_states, *_maximized(found, n_states, backing, back_off))
+
+    problem = Problem(expect, maximize, n_items=float(sequences.counts.sum()), name="EM of head automata")
+    stopping = Stopping(by_relative(tolerance), every=1, patience=1)
+    return Climb.begin(problem, automata).run(max_iter, stopping, progress=progress)
 
 
 def _maximized(
-    automata: HeadAutomata,
-    starts: Array,
-    moves: Array,
-    stops: Array,
-    backing: tuple[Array, Array],
-    back_off: float,
-) -> HeadAutomata:
-    """Smoothed conditional probabilities from expected counts (of moves: sort, symbol, from, to)."""
-    used = np.arange(starts.shape[1]) < automata.n_states[:, None]
-    initial = np.where(used, starts + _TINY, 0.0)
-    totals = moves.sum(axis=(1, 3)) + stops + back_off
+    found: Moves, n_states: Int32s, backing: tuple[Floats, Floats], back_off: float
+) -> tuple[Floats, Floats, Floats]:
+    """Initial, move and final probabilities from expected counts (of moves: sort, symbol, from, to)."""
+    starts, moves, stops = found
+    used = np.arange(starts.shape[1]) < n_states[:, None]
+    totals = moves.sum(axis=(1, 3)) + stops
     by_symbol = moves.sum(axis=2)
-    targets = by_symbol + 1e-3 * (by_symbol.sum(axis=1, keepdims=True) + _TINY * used[:, None])
-    targets /= targets.sum(axis=2, keepdims=True)
+    targets = by_symbol + _OF_TARGETS * (by_symbol.sum(axis=1, keepdims=True) + _TINY * used[:, None])
     symbols, stop = backing
-    moves += (back_off * symbols[:, :, None] * targets)[:, :, None, :]
-    moves /= totals[:, None, :, None]
-    moves *= used[:, None, :, None]
-    final = np.where(used, (stops + back_off * stop[:, None]) / totals, 0.0)
-    return HeadAutomata(
-        automata.alphabet, automata.n_states, initial / initial.sum(axis=1, keepdims=True), moves, final
+    coarse = symbols[:, :, None] * normalized(targets)
+    probabilities = towards(moves, coarse[:, :, None, :], back_off, totals=totals[:, None, :, None])
+    final = towards(stops, stop[:, None], back_off, totals=totals)
+    return (
+        normalized(np.where(used, starts + _TINY, 0.0)),
+        probabilities * used[:, None, :, None],
+        np.where(used, final, 0.0),
     )
 
 
 def random_start(
-    sequences: WeightedSequences, n_states: int | Integers, rng: np.random.Generator
+    sequences: WeightedSequences, n_states: int | Int64s, rng: np.random.Generator
 ) -> HeadAutomata:
     """As a hidden Markov model: random transitions times emissions drawn around the counted ones."""
-    limits = state_limits(Gaps(sequences), n_states, COUNTS_A_STATE)
+    limits = state_limits(Gaps(sequences), n_states, COUNTS_PER_STATE)
     backed = learn_deterministic(sequences, first=False)
     automata = []
     for sort, n in enumerate(limits.values()):
         emissions = np.append(backed.operators[sort, :, 0, 0], backed.final[sort, 0])
-        drawn = emissions * rng.gamma(1.0, size=(n, len(emissions)))
-        drawn /= drawn.sum(axis=1, keepdims=True)
+        drawn = normalized(emissions * rng.gamma(1.0, size=(n, len(emissions))))
         moves = rng.dirichlet(np.ones(n), size=n)
         operators = drawn[:, :-1].T[:, :, None] * moves
         automata.append((rng.dirichlet(np.ones(n)), operators, drawn[:, -1]))
     return HeadAutomata.of_automata(sequences.alphabet, automata)
 
 
-def spectral_start(
+def clustered_start(
     sequences: WeightedSequences,
-    n_states: int | Integers,
+    n_states: int | Int64s,
     rng: np.random.Generator,
     views: Views = rich_views,
 ) -> HeadAutomata:
-    """States are clusters of pasts in the space of the singular vectors."""
+    """States are clusters of pasts, by what the pasts tell of the futures; moves between them are counted."""
     gaps = Gaps(sequences)
-    limits = state_limits(gaps, n_states, COUNTS_A_STATE)
-    points = past_vectors(gaps, limits, views)
+    limits = list(state_limits(gaps, n_states, COUNTS_PER_STATE).values())
+    points = past_points(gaps, limits, views)
     states = np.zeros(len(gaps.sort), dtype=np.int64)
     sizes = np.ones(sequences.n_sorts, dtype=np.int64)
     ends = np.searchsorted(gaps.sort, np.arange(sequences.n_sorts + 1))
-    for sort, n in enumerate(limits.values()):
+    for sort, n in enumerate(limits):
         part = slice(ends[sort], ends[sort + 1])
         if n > 1 and ends[sort] < ends[sort + 1]:
-            states[part] = clustered(points[part], gaps.weight[part], n, rng)
-            sizes[sort] = states[part].max() + 1
+            weights = gaps.weight[part]
+            found = k_means(points[part], n, rng, weights=weights, first=int(np.argmax(weights)))
+            states[part], sizes[sort] = found.labels, found.n_clusters
     return count_moves(gaps, states, sizes, BACK_OFF, np.zeros_like(states))
 
 
-def past_vectors(gaps: Gaps, limits: dict[Sort, int], views: Views = rich_views) -> Array:
-    """What the past of every gap says of its future: a vector in the space of the sort's singular vectors."""
-    blocks = count_heads(gaps, views)
-    factors = factorize_heads(blocks, limits)
-    pasts = Indicators.of(gaps, views(gaps)[0], 150, 2.0)
-    table = np.zeros((len(pasts.scales) + 1, max(limits.values())))
-    for sort, name in enumerate(head_sorts(gaps.sequences.alphabet)):
-        if name in factors:
-            outside = factors[name].outside * pasts.of_sort(sort)[:, None]
-            table[pasts.starts[sort] : pasts.starts[sort + 1], : outside.shape[1]] = outside
-    rows = np.where(pasts.numbers >= 0, pasts.starts[gaps.sort][:, None] + pasts.numbers, len(table) - 1)
-    return table[rows].sum(axis=1)  # type: ignore[no-any-return]
+def past_points(gaps: Gaps, n_dimensions: list[int], views: Views = rich_views) -> Floats:
+    """Where the past of every gap lies, by its correlations with the futures of its sort."""
+    pasts, futures = (Indicators.of(gaps, view) for view in views(gaps))
+    table = np.zeros((len(pasts.counts), max(n_dimensions)))
+    with one_blas_thread():  # many small decompositions
+        for sort, counts in enumerate(count_pairs(gaps, pasts, futures)):
+            if counts.any():
+                totals = pasts.counts_of(sort), futures.counts_of(sort)
+                places = correlate(counts, n_dimensions[sort], totals=totals, total=1.0).left(1.0)
+                table[pasts.starts[sort] : pasts.starts[sort + 1], : places.shape[1]] = places
+    return pasts.sums(gaps, table)
 
 
-def clustered(points: Array, weights: Array, n: int, rng: np.random.Generator, n_rounds: int = 8) -> Integers:
-    """Weighted k-means with seeds far apart; clusters are numbered without gaps."""
-    centres = points[[int(np.argmax(weights))]]
-    distances = ((points - centres[0]) ** 2).sum(axis=1)
-    for _ in range(n - 1):
-        chances = weights * distances
-        if chances.sum() <= 1e-12 * weights.sum():
-            break
-        centres = np.vstack([centres, points[rng.choice(len(points), p=chances / chances.sum())]])
-        distances = np.minimum(distances, ((points - centres[-1]) ** 2).sum(axis=1))
-    for _ in range(n_rounds):
-        nearest = np.argmin((centres**2).sum(axis=1) - 2.0 * points @ centres.T, axis=1)
-        masses = np.bincount(nearest, weights, minlength=len(centres))
-        members = sparse.csr_array((weights, (nearest, np.arange(len(points)))), (len(centres), len(points)))
-        sums = members @ points
-        centres = np.where(masses[:, None] > 0, sums / np.maximum(masses, 1e-300)[:, None], centres)
-    return np.unique(nearest, return_inverse=True)[1]
+def clustered(points: Floats, weights: Floats, n: int, rng: np.random.Generator) -> Int64s:
+    """Weighted k-means; use `core.clusters.k_means`."""
+    return k_means(points, n, rng, weights=weights, first=int(np.argmax(weights))).labels

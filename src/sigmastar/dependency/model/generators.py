@@ -17,11 +17,28 @@ def make_head_automata(
     n_modifiers: float = 0.4,
     concentration: float = 0.2,
 ) -> HeadAutomata:
-    """A proper grammar: each head has about `n_modifiers` modifiers a side, the root exactly one.
+    """A proper grammar, whose root has exactly one modifier.
 
-    Below one half a side trees are finite with probability one. The smaller the `concentration`, the fewer
-    moves carry most of the probability.
+    Parameters
+    ----------
+    symbols : sequence of str
+        The tags.
+    n_states : int
+        Number of states per automaton.
+    rng : Generator
+        Source of chance.
+    n_modifiers : float
+        About how many modifiers a head has per side; below one half, trees are finite with probability one.
+    concentration : float
+        The smaller, the fewer moves carry most of the probability.
 
+    Returns
+    -------
+    HeadAutomata
+        To draw trees from with `sample_trees`.
+
+    Examples
+    --------
     >>> automata = make_head_automata("ab", 2, np.random.default_rng(0))
     >>> automata.n_sorts
     5

@@ -5,6 +5,10 @@
 
 Sorts are numbered as in `data.sequences`: 2 * symbol + direction, and the root last. All automata lie
 in one array, padded with zeros to the largest number of states.
+
+Trees are drawn from them: the root draws its modifiers, each of them draws its own, and so on. Words of one
+generation that have the same sort draw together. A tree that grows beyond `max_words` is drawn again: a
+grammar may well generate more words than it finishes.
 """
 
 from __future__ import annotations
@@ -15,17 +19,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.signature import head_signature
-from sigmastar.dependency.data.sequences import Codes, ModifierSequences, WeightedSequences, head_sorts
-from sigmastar.dependency.kernels.items import Automata
+from sigmastar.dependency.data.sequences import LEFT, RIGHT, ModifierSequences, WeightedSequences, head_sorts
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.kernels.inside_outside import Automata
 from sigmastar.dependency.kernels.pruning import FirstAndRest
 
-Array = NDArray[np.float64]
+Children = list[list[list[int]]]
+"""For every node its left and its right children, head outwards."""
+
+_MOST_ATTEMPTS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +41,10 @@ class HeadAutomata:
     """Weights of all automata of a grammar; they may have any sign."""
 
     alphabet: Alphabet
-    n_states: NDArray[np.int32]  # sorts
-    initial: Array  # sorts x states
-    operators: Array  # sorts x symbols x states x states
-    final: Array  # sorts x states
+    n_states: Int32s  # sorts
+    initial: Floats  # sorts x states
+    operators: Floats  # sorts x symbols x states x states
+    final: Floats  # sorts x states
 
     def __post_init__(self) -> None:
         for name in ("initial", "operators", "final"):
@@ -52,7 +60,9 @@ class HeadAutomata:
             raise ValueError("the weights of head automata must be finite: NaN or infinity found")
 
     @classmethod
-    def of_automata(cls, alphabet: Alphabet, automata: Sequence[tuple[Array, Array, Array]]) -> HeadAutomata:
+    def of_automata(
+        cls, alphabet: Alphabet, automata: Sequence[tuple[Floats, Floats, Floats]]
+    ) -> HeadAutomata:
         """From (initial, operators, final) of every sort, operators over the whole alphabet."""
         n_states = np.array([len(initial) for initial, _, _ in automata], dtype=np.int32)
         m = int(n_states.max())
@@ -96,8 +106,8 @@ class HeadAutomata:
             roots[name] = automaton.initial
         return OperatorModel(signature, roots, operators)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        arrays: dict[str, NDArray[Any]] = {
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        arrays: dict[str, Array] = {
             "n_states": self.n_states,
             "initial": self.initial,
             "operators": self.operators,
@@ -106,7 +116,7 @@ class HeadAutomata:
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> HeadAutomata:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> HeadAutomata:
         return cls(
             header["alphabet"], arrays["n_states"], arrays["initial"], arrays["operators"], arrays["final"]
         )
@@ -148,12 +158,12 @@ class HeadAutomata:
             self.alphabet, self.initial[sort, :n], self.operators[sort, :, :n, :n], self.final[sort, :n]
         )
 
-    def log_values(self, sequences: ModifierSequences, codes: Codes) -> Array:
+    def log_values(self, sequences: ModifierSequences, codes: Int32s) -> Floats:
         """log P(modifiers | head, direction) of every sequence; -inf where it is not positive."""
         distinct = WeightedSequences.of(sequences, codes, self.alphabet)
         return self.log_probability(distinct)[distinct.origin]
 
-    def log_probability(self, sequences: WeightedSequences) -> Array:
+    def log_probability(self, sequences: WeightedSequences) -> Floats:
         """The same of distinct sequences."""
         logs = np.empty(len(sequences.counts))
         for sort in np.flatnonzero(np.diff(sequences.sort_starts)).tolist():
@@ -174,9 +184,94 @@ class HeadAutomata:
         )
 
 
-def _side_by_side(one: WeightedAutomaton, two: WeightedAutomaton, share: float) -> tuple[Array, Array, Array]:
+def _side_by_side(
+    one: WeightedAutomaton, two: WeightedAutomaton, share: float
+) -> tuple[Floats, Floats, Floats]:
     n, m = one.n_states, two.n_states
     operators = np.zeros((len(one.transitions), n + m, n + m))
     operators[:, :n, :n], operators[:, n:, n:] = one.transitions, two.transitions
     initial = np.concatenate([(1.0 - share) * one.initial, share * two.initial])
     return initial, operators, np.concatenate([one.final, two.final])
+
+
+def sample_trees(
+    automata: HeadAutomata, n_trees: int, rng: np.random.Generator, max_words: int = 200
+) -> DependencyTreebank:
+    """Sentences of symbols with their trees.
+
+    Parameters
+    ----------
+    automata : HeadAutomata
+        The grammar.
+    n_trees : int
+        Number of trees.
+    rng : Generator
+        Source of chance.
+    max_words : int
+        Largest number of words; larger trees are drawn again.
+
+    Returns
+    -------
+    DependencyTreebank
+        Symbols stand for words and tags.
+    """
+    drawn = [draw_tree(automata, rng, max_words) for _ in range(n_trees)]
+    tags = [[str(automata.alphabet.symbols[code]) for code in codes] for codes, _ in drawn]
+    return DependencyTreebank.of(tags, tags, [heads for _, heads in drawn])
+
+
+def draw_tree(
+    automata: HeadAutomata, rng: np.random.Generator, max_words: int
+) -> tuple[list[int], list[int]]:
+    """The symbols of one sentence, and its heads."""
+    for _ in range(_MOST_ATTEMPTS):
+        grown = _grown(automata, rng, max_words)
+        if grown is not None:
+            return _in_order(*grown)
+    raise ValueError(f"no tree of 1 to {max_words} words in {_MOST_ATTEMPTS} draws; allow more words")
+
+
+def _grown(
+    automata: HeadAutomata, rng: np.random.Generator, max_words: int
+) -> tuple[list[int], Children] | None:
+    """Symbols of the nodes (node 0 is the root) and their children, or None for a tree of a wrong size."""
+    symbols = [-1]
+    children: Children = [[[], []]]
+    waiting = {automata.n_sorts - 1: [(0, RIGHT)]}
+    while waiting:
+        following: dict[int, list[tuple[int, int]]] = {}
+        for sort, nodes in waiting.items():
+            drawn = automata.automaton(sort).sample(len(nodes), rng, max_words + 1)
+            for k, (node, direction) in enumerate(nodes):
+                for code in drawn.codes[drawn.offsets[k] : drawn.offsets[k + 1]].tolist():
+                    children[node][direction].append(len(symbols))
+                    for side in (LEFT, RIGHT):
+                        following.setdefault(2 * code + side, []).append((len(symbols), side))
+                    symbols.append(code)
+                    children.append([[], []])
+            if len(symbols) > max_words + 1:
+                return None
+        waiting = following
+    return (symbols, children) if len(symbols) > 1 else None
+
+
+def _in_order(symbols: list[int], children: Children) -> tuple[list[int], list[int]]:
+    """The words from left to right, and their heads."""
+    order: list[int] = []
+    above = [0] * len(symbols)
+    stack = [(0, False)]
+    while stack:
+        node, open_ = stack.pop()
+        if open_:
+            order.append(node)
+            continue
+        left, right = children[node]
+        for child in (*left, *right):
+            above[child] = node
+        # Last pushed is first written: the furthest left child, .., the node, .., the furthest right.
+        stack += [(child, False) for child in reversed(right)]
+        stack.append((node, True))
+        stack += [(child, False) for child in left]
+    place = {node: number for number, node in enumerate(order)}  # the root comes first, at 0
+    words = [node for node in order if node]
+    return [symbols[node] for node in words], [place[above[node]] for node in words]

@@ -1,267 +1,347 @@
 """A dependency parser: head automata over tags, with what turns sentences into their symbols and back.
 
-    weight(tree) = P_automata(tree) P_counted(tree) times d(arc) over arcs
-    weight(tree) = exp(theta . indicators(tree)) times d(arc) over arcs, where arcs were trained
+One decoder decides which tree a sentence has:
 
-P_counted is a lexicalised grammar that was counted, the log-linear combination of section 5.2 of Luque et al.
-(2012); d is what distances weigh; both may be left out. Heads come from the marginals of arcs by Eisner's
-algorithm, or for deterministic automata, if asked, from the one most probable tree. Where the weights of all
-trees of a sentence do not sum to something positive, deterministic automata decide, and the sentence is
-counted. They also rule arcs out beforehand: those whose marginals under them are below `pruning`, unless
-marginals are asked for.
+    AutomataDecoder     weight(tree) = P_automata(tree) times d(arc) over arcs; heads from marginals of arcs
+    BestTreeDecoder     the same; the one most probable tree of deterministic automata
+    TrainedArcsDecoder  weight(tree) = exp(theta . indicators(tree)) times d(arc) over arcs
+
+with d what distances weigh (`ArcPrior`). **Where arcs were trained, they decide alone: the head automata
+take no part in the parse.** They stay what `score`, `sample` and `show` are about.
+
+Heads come from the marginals of arcs by Eisner's algorithm. Where the weights of all trees of a sentence do
+not sum to something positive, deterministic automata decide, and the sentence is counted. They also rule
+arcs out beforehand: those whose marginals under them are below `pruning`, unless marginals are asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.dependency.data.sequences import Codes, ModifierSequences
-from sigmastar.dependency.data.treebank import DependencyTreebank, Heads
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.parallel import thread_map
+from sigmastar.dependency.data.sequences import ModifierSequences
+from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.kernels.arc_labels import predict_labels
-from sigmastar.dependency.kernels.eisner import all_marginals
-from sigmastar.dependency.kernels.projective import best_trees
-from sigmastar.dependency.kernels.viterbi import viterbi_sentences
-from sigmastar.dependency.model.arc_scores import Pruner, base_weights, score_arcs
-from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.lexical import LexicalGrammar
+from sigmastar.dependency.kernels.eisner import best_trees, viterbi_sentences
+from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals
+from sigmastar.dependency.model.arcs import ArcPrior, no_ways, score_arcs
+from sigmastar.dependency.model.head_automata import HeadAutomata, draw_tree
 from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered, word_positions
 
-Array = NDArray[np.float64]
-Longs = NDArray[np.int64]
-
 _PIECE = 256  # sentences parsed at a time by one thread
-DECODINGS = ("mbr", "viterbi")
-PRUNING = 3e-4
-NO_LABELS = Alphabet([])
+
+
+class Decoded(NamedTuple):
+    """Of some sentences: heads of words, signs and logarithms of weights, marginals of arcs (flat)."""
+
+    heads: Int32s
+    signs: Floats
+    logs: Floats
+    marginals: Floats
+
+
+class Decoder(Protocol):
+    """What decides the heads of sentences."""
+
+    decided_by: str
+    """In words, for `show`."""
+    reads_words: bool
+    """Whether sentences need their rows of tags and words."""
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        """Heads, weights and marginals; no arc is ruled out where `exact`."""
+
+
+@dataclass(frozen=True)
+class AutomataDecoder:
+    """The tree of the most probable arcs under head automata and distances (minimum Bayes risk)."""
+
+    decided_by = "head automata"
+    reads_words = False
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        weights = prior.weights(sentences, exact=exact)
+        return _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior)
+
+
+@dataclass(frozen=True)
+class BestTreeDecoder:
+    """The most probable tree under deterministic head automata and distances (Viterbi)."""
+
+    decided_by = "head automata, by the most probable tree"
+    reads_words = False
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        if exact:  # marginals are asked for
+            return AutomataDecoder().decode(sentences, automata, prior, exact)
+        weights = np.log(prior.weights(sentences, exact=True))
+        heads, logs = viterbi_sentences(
+            sentences.codes,
+            sentences.offsets,
+            automata.logarithms,
+            weights,
+            sentences.squares,
+            prior.single_root,
+        )
+        return Decoded(heads, np.where(np.isneginf(logs), 0.0, 1.0), logs, weights[:0])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedArcsDecoder:
+    """The tree of the most probable arcs under trained weights of arcs and siblings, without automata."""
+
+    theta: Floats
+    decided_by = "trained arcs"
+    reads_words = True
+
+    def __post_init__(self) -> None:
+        if self.theta.ndim != 1 or not _is_power_of_two(len(self.theta)):
+            raise ValueError(f"arc_weights of shape {self.theta.shape} are no table of hashed weights")
+        if not np.isfinite(self.theta).all():
+            raise ValueError("arc_weights must be finite")
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        scores = score_arcs(sentences, prior.weights(sentences, exact=exact), self.theta)
+        neutral = HeadAutomata.neutral(automata.alphabet).arrays
+        return _by_marginals(sentences, neutral, scores.weights, scores.ways, prior)
+
+
+def _by_marginals(
+    sentences: Encoded, automata: Automata, weights: Floats, ways: Ways, prior: ArcPrior
+) -> Decoded:
+    codes, offsets = sentences.codes, sentences.offsets
+    signs, logs, marginals, _ = all_marginals(codes, offsets, automata, weights, prior.scales, ways)
+    return Decoded(best_trees(marginals, offsets, signs > 0, prior.single_root), signs, logs, marginals)
+
+
+DECODERS: Mapping[str, type[AutomataDecoder] | type[BestTreeDecoder]] = {
+    "mbr": AutomataDecoder,
+    "viterbi": BestTreeDecoder,
+}
+"""Ways in which head automata decide: the tree of the most probable arcs, or the most probable tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labeller:
+    """Relations of arcs, from indicators of the words around them."""
+
+    labels: Alphabet
+    theta: Floats  # hashed indicators x labels
+
+    def __post_init__(self) -> None:
+        shape = self.theta.shape
+        if len(shape) != 2 or not _is_power_of_two(shape[0]) or shape[1] != len(self.labels) or not shape[1]:
+            raise ValueError(f"label_weights of shape {shape} do not fit {len(self.labels)} labels")
+
+    def label(self, vocabulary: Vocabulary, treebank: DependencyTreebank, heads: Int32s) -> list[str]:
+        """The label of every word under given heads."""
+        rows = vocabulary.rows(treebank, vocabulary.codes(treebank))
+        places = word_positions(treebank.sentence_offsets)
+        tops = np.zeros(len(rows), dtype=np.int32)
+        tops[places] = heads
+        starts = treebank.sentence_offsets + np.arange(len(treebank) + 1)
+        numbers = predict_labels(rows, tops, starts, self.theta)[places]
+        return [str(self.labels.symbols[number]) for number in numbers.tolist()]
 
 
 @dataclass(frozen=True, eq=False)
 class Parse:
     """Heads of all words, the log of the total weight of every sentence, and how many needed the fallback."""
 
-    heads: Heads
-    log_weights: Array
+    heads: Int32s
+    log_weights: Floats
     n_fallback: int
-    marginals: list[Array] | None  # [head, modifier] of every sentence, the root is 0
+    marginals: list[Floats] | None  # [head, modifier] of every sentence, the root is 0
 
 
 @dataclass(frozen=True, eq=False)
 class DependencyParser:
-    """Head automata and all that surrounds them."""
+    """Head automata, and what decides the trees of sentences.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+        How words become numbers.
+    automata : HeadAutomata
+        A grammar: what trees and sentences are scored by, and drawn from. They decide the parse only if the
+        decoder lets them.
+    prior : ArcPrior
+        Distances, arcs that are ruled out, automata for where nothing else decides.
+    decoder : Decoder
+        What decides: head automata, or trained arcs.
+    labeller : Labeller or None
+        Relations of arcs, where they were learned.
+    """
 
     vocabulary: Vocabulary
     automata: HeadAutomata
-    fallback: HeadAutomata
-    frequencies: Array  # of symbols, for the scale
-    single_root: bool = True
-    arc_weights: Array | None = None  # theta
-    label_weights: Array | None = None
-    labels: Alphabet = NO_LABELS
-    decoding: str = DECODINGS[0]
-    counted: LexicalGrammar | None = None  # multiplied in
-    distances: Array | None = None  # weights: sort, symbol, bin
-    pruning: float = PRUNING
+    prior: ArcPrior
+    decoder: Decoder = AutomataDecoder()
+    labeller: Labeller | None = None
 
     def __post_init__(self) -> None:
-        if self.decoding not in DECODINGS:
-            raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
-        if self.decoding == "viterbi" and not self.automata.is_deterministic:
+        if not self.automata.alphabet == self.prior.automata.alphabet == self.alphabet:
+            raise ValueError("the automata of a parser and its vocabulary have different alphabets")
+        if isinstance(self.decoder, BestTreeDecoder) and not self.automata.is_deterministic:
             raise ValueError("decoding='viterbi' needs deterministic automata: use method='det' or 'det+f'")
-        if self.decoding == "viterbi" and (self.counted is not None or self.arc_weights is not None):
-            raise ValueError("decoding='viterbi' is for automata alone: no counted words, no trained arcs")
-
-    @cached_property
-    def deciding(self) -> HeadAutomata:
-        """The automata that parse: none in effect where trained arcs do."""
-        return self.automata if self.arc_weights is None else HeadAutomata.neutral(self.alphabet)
 
     @property
     def alphabet(self) -> Alphabet:
         return self.vocabulary.alphabet
 
-    def parse(self, treebank: DependencyTreebank, n_threads: int = 1, marginals: bool = False) -> Parse:
-        """Heads by minimum Bayes risk, or those of the most probable tree where `decoding` says so.
+    @property
+    def decided_by(self) -> str:
+        """What decides the parse, in words."""
+        return self.decoder.decided_by
 
-        Weights are of the sentence, all trees together; of the best tree where that alone was sought.
+    def parse(self, treebank: DependencyTreebank, marginals: bool = False) -> Parse:
+        """The heads of all words.
+
+        Parameters
+        ----------
+        treebank : DependencyTreebank
+            Its heads are not looked at.
+        marginals : bool
+            Whether the marginals of arcs are kept; then no arc is ruled out beforehand.
+
+        Returns
+        -------
+        Parse
+            Weights are of the sentence, all trees together; of the best tree where that alone was sought.
         """
-        sentences = self.vocabulary.encode(treebank, rows=self.arc_weights is not None)
-        if self.decoding == "viterbi" and not marginals:
-            return self._best_trees(sentences, n_threads)
-        found = self._run(treebank, sentences, self.deciding, n_threads, marginals)
+        sentences = self.vocabulary.encode(treebank, rows=self.decoder.reads_words)
+        found = self._decoded(self.decoder, self.automata, sentences, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))
         if not len(failed):
             return found
-        again = self._run(
-            treebank.select(failed), sentences.select(failed), self.fallback, n_threads, marginals
-        )
+        again = self._decoded(AutomataDecoder(), self.prior.automata, sentences.select(failed), marginals)
         heads = found.heads.copy()
         heads[gathered(sentences.offsets, failed)[0]] = again.heads
         kept = found.marginals
         if kept is not None and again.marginals is not None:
-            kept = list(kept)
-            for at, table in zip(failed.tolist(), again.marginals, strict=True):
-                kept[at] = table
+            tables = dict(zip(failed.tolist(), again.marginals, strict=True))
+            kept = [tables.get(number, table) for number, table in enumerate(kept)]
         return Parse(heads, found.log_weights, len(failed), kept)
 
-    def predict(self, treebank: DependencyTreebank, n_threads: int = 1) -> DependencyTreebank:
-        """The treebank with the heads found, and their labels where labels were learnt."""
-        parse = self.parse(treebank, n_threads)
-        return treebank.with_heads(parse.heads, self.label(treebank, parse.heads))
+    def predict(self, treebank: DependencyTreebank) -> DependencyTreebank:
+        """The treebank with the heads found, and their labels where labels were learned."""
+        heads = self.parse(treebank).heads
+        return treebank.with_heads(heads, self.label(treebank, heads))
 
-    def label(self, treebank: DependencyTreebank, heads: Heads) -> list[str] | None:
-        """The label of every word under given heads."""
-        if self.label_weights is None:
-            return None
-        rows = self.vocabulary.rows(treebank, self.vocabulary.codes(treebank))
-        places = word_positions(treebank.sentence_offsets)
-        tops = np.zeros(len(rows), dtype=np.int32)
-        tops[places] = heads
-        starts = treebank.sentence_offsets + np.arange(len(treebank) + 1)
-        numbers = predict_labels(rows, tops, starts, self.label_weights)[places]
-        return [str(self.labels.symbols[number]) for number in numbers.tolist()]
+    def label(self, treebank: DependencyTreebank, heads: Int32s) -> list[str] | None:
+        """The label of every word under given heads, where labels were learned."""
+        return None if self.labeller is None else self.labeller.label(self.vocabulary, treebank, heads)
 
-    def log_probability(self, treebank: DependencyTreebank) -> Array:
-        """log P(tree and sentence) under the automata; -inf where it is not positive.
+    def log_probability(self, treebank: DependencyTreebank) -> Floats:
+        """log P(sentence and tree) under the automata alone; of the sentence where heads are missing.
 
-        Counted words are multiplied in; distances and trained arcs, which are no probabilities, are not.
+        Distances and trained arcs, which are no probabilities, are left out. -inf stands where the value is
+        not positive.
         """
-        codes = self.vocabulary.codes(treebank)
+        if not treebank.has_heads:
+            return self._log_sentences(treebank)
+        codes, n = self.vocabulary.codes(treebank), treebank.n_words
         sequences = ModifierSequences.of(treebank.head, treebank.sentence_offsets, codes, len(self.alphabet))
         logs = self.automata.log_values(sequences, codes)
-        n = treebank.n_words
         totals = np.zeros(len(treebank))
-        sentence = np.repeat(np.arange(len(treebank)), 2 * treebank.lengths)
-        np.add.at(totals, sentence, logs[: 2 * n])
-        counted = 0.0 if self.counted is None else self.counted.log_probability(treebank)
-        return totals + logs[2 * n :] + counted
+        np.add.at(totals, np.repeat(np.arange(len(treebank)), 2 * treebank.lengths), logs[: 2 * n])
+        return totals + logs[2 * n :]
 
-    def _run(
-        self,
-        treebank: DependencyTreebank,
-        sentences: Encoded,
-        automata: HeadAutomata,
-        n_threads: int,
-        keep: bool,
-    ) -> Parse:
-        classes = self._classes(treebank)
+    def _log_sentences(self, treebank: DependencyTreebank) -> Floats:
+        bare = replace(self.prior, distances=None, pruning=0.0)
+        sentences = self.vocabulary.encode(treebank, rows=False)
+        return (
+            replace(self, prior=bare)._decoded(AutomataDecoder(), self.automata, sentences, False).log_weights
+        )
 
-        def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
-            part = sentences.part(low, high)
-            base = base_weights(part, self.distances, None if keep else self.pruner)
-            scores = score_arcs(part, base, self.arc_weights)
-            weights, stops = scores.weights, np.ones((1, 2, part.starts[-1]))
-            if self.counted is not None and automata is not self.fallback:
-                weights, stops = self.counted.multiplied(treebank, low, high, weights)
-            kinds = classes[sentences.offsets[low] : sentences.offsets[high]] * np.int32(len(stops) > 1)
-            signs, logs, marginals, _ = all_marginals(
-                part.codes, kinds, part.offsets, automata.arrays, weights, stops, self.scales, scores.ways
-            )
-            heads = best_trees(marginals, part.offsets, signs > 0, self.single_root)
-            return heads, signs, logs, marginals if keep else marginals[:0]
+    def sample(self, n_trees: int, rng: np.random.Generator, max_words: int = 200) -> DependencyTreebank:
+        """Trees drawn from the automata, over tags; `_` stands for words."""
+        drawn = [draw_tree(self.automata, rng, max_words) for _ in range(n_trees)]
+        tags = [self.vocabulary.tags(codes) for codes, _ in drawn]
+        forms = [["_"] * len(codes) for codes, _ in drawn]
+        heads = [tops for _, tops in drawn]
+        return DependencyTreebank.of(forms, [u for u, _ in tags], heads, xpos=[x for _, x in tags])
 
-        heads, signs, logs, kept = _in_pieces(parsed, len(treebank), n_threads)
-        tables = _tables(kept, treebank.lengths) if keep else None
+    def _decoded(self, decoder: Decoder, automata: HeadAutomata, sentences: Encoded, keep: bool) -> Parse:
+        """What a decoder gives for some hundred sentences at a time, on threads, put together."""
+        n_sentences = len(sentences.offsets) - 1
+
+        def piece(low: int) -> Decoded:
+            part = sentences.part(low, min(low + _PIECE, n_sentences))
+            found = decoder.decode(part, automata, self.prior, keep)
+            return found if keep else found._replace(marginals=found.marginals[:0])
+
+        parts = thread_map(piece, range(0, max(n_sentences, 1), _PIECE))
+        heads, signs, logs, kept = (np.concatenate(column) for column in zip(*parts, strict=True))
+        tables = _tables(kept, np.diff(sentences.offsets)) if keep else None
         return Parse(heads, np.where(signs > 0, logs, -np.inf), 0, tables)
 
-    def _classes(self, treebank: DependencyTreebank) -> Codes:
-        if self.counted is None:
-            return np.zeros(treebank.n_words, dtype=np.int32)
-        return self.counted.classes(treebank.xpos)
+    def with_parts(self, **parts: Any) -> DependencyParser:
+        """The same parser with other fields."""
+        return replace(self, **parts)
 
-    def _best_trees(self, sentences: Encoded, n_threads: int) -> Parse:
-        automata = self.automata.logarithms
-
-        def parsed(low: int, high: int) -> tuple[NDArray[Any], ...]:
-            part = sentences.part(low, high)
-            weights = base_weights(part, self.distances, None)
-            return viterbi_sentences(
-                part.codes, part.offsets, automata, np.log(weights), part.squares, self.single_root
-            )
-
-        heads, weights = _in_pieces(parsed, len(sentences.offsets) - 1, n_threads)
-        return Parse(heads, weights, 0, None)
-
-    @property
-    def scales(self) -> Array:
-        """A factor for each symbol that keeps the weights of sentences near one."""
-        return 1.0 / np.maximum(self.frequencies, 1e-4)
-
-    @property
-    def pruner(self) -> Pruner:
-        return Pruner(self.fallback.first_and_rest, self.scales, self.pruning)
-
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        parts: dict[str, NDArray[Any]] = {"frequencies": self.frequencies}
-        for name, automata in (("automata", self.automata), ("fallback", self.fallback)):
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        parts: dict[str, Array] = {"frequencies": self.prior.frequencies}
+        for name, automata in (("automata", self.automata), ("fallback", self.prior.automata)):
             parts |= {f"{name}.{key}": array for key, array in automata.to_parts()[0].items()}
-        for name in ("arc_weights", "label_weights", "distances"):
-            if (array := getattr(self, name)) is not None:
-                parts[name] = array.astype(np.float32)
-        counted = None
-        if self.counted is not None:
-            arrays, counted = self.counted.to_parts()
-            parts |= {f"counted.{key}": array for key, array in arrays.items()}
+        singles = {"distances": self.prior.distances}
+        if isinstance(self.decoder, TrainedArcsDecoder):
+            singles["arc_weights"] = self.decoder.theta
+        if self.labeller is not None:
+            singles["label_weights"] = self.labeller.theta
+        parts |= {name: array.astype(np.float32) for name, array in singles.items() if array is not None}
         return parts, {
             **self.vocabulary.to_header(),
-            "counted": counted,
-            "labels": self.labels,
-            "single_root": self.single_root,
-            "decoding": self.decoding,
-            "pruning": self.pruning,
+            "labels": Alphabet([]) if self.labeller is None else self.labeller.labels,
+            "single_root": self.prior.single_root,
+            "decoding": "viterbi" if isinstance(self.decoder, BestTreeDecoder) else "mbr",
+            "pruning": self.prior.pruning,
         }
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> DependencyParser:
-        def part(name: str) -> dict[str, NDArray[Any]]:
-            mine = {key.removeprefix(f"{name}."): array for key, array in arrays.items()}
-            return {key: array for key, array in mine.items() if f"{name}.{key}" in arrays}
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> DependencyParser:
+        if header.get("counted"):
+            raise ValueError(
+                "parsers with counted words (lex, lex+f, lex+fcp) are no longer read; learn anew"
+            )
+        decoding = header.get("decoding", "mbr")
+        if decoding not in DECODERS:
+            raise ValueError(f"decoding {decoding!r} is unknown")
 
-        def doubles(name: str) -> Array | None:
+        def automata(name: str) -> HeadAutomata:
+            part = {key.removeprefix(f"{name}."): array for key, array in arrays.items()}
+            return HeadAutomata.from_parts(part, header)
+
+        def doubles(name: str) -> Floats | None:
             return arrays[name].astype(np.float64) if name in arrays else None
 
-        counted = header.get("counted")
+        theta, label_theta = doubles("arc_weights"), doubles("label_weights")
         return cls(
             Vocabulary.from_header(header),
-            HeadAutomata.from_parts(part("automata"), header),
-            HeadAutomata.from_parts(part("fallback"), header),
-            arrays["frequencies"],
-            bool(header["single_root"]),
-            doubles("arc_weights"),
-            doubles("label_weights"),
-            header["labels"],
-            header.get("decoding", DECODINGS[0]),
-            LexicalGrammar.from_parts(part("counted"), counted) if counted else None,
-            doubles("distances"),
-            float(header.get("pruning", 0.0)),
+            automata("automata"),
+            ArcPrior(
+                automata("fallback"),
+                arrays["frequencies"].astype(np.float64),
+                doubles("distances"),
+                float(header.get("pruning", 0.0)),
+                bool(header["single_root"]),
+            ),
+            DECODERS[decoding]() if theta is None else TrainedArcsDecoder(theta),
+            None if label_theta is None else Labeller(header["labels"], label_theta),
         )
 
-    def with_parts(self, **parts: Any) -> DependencyParser:
-        return replace(self, **parts)
+
+def _is_power_of_two(size: int) -> bool:
+    return size > 0 and size & (size - 1) == 0
 
 
-def _in_pieces(
-    parsed: Callable[[int, int], tuple[NDArray[Any], ...]], n_sentences: int, n_threads: int
-) -> list[NDArray[Any]]:
-    """What `parsed` gives for some hundred sentences at a time, on threads, put together."""
-    lows = range(0, n_sentences, _PIECE)
-    highs = [min(low + _PIECE, n_sentences) for low in lows]
-    if n_threads > 1:
-        with ThreadPoolExecutor(n_threads) as pool:
-            parts = list(pool.map(parsed, lows, highs))
-    else:
-        parts = list(map(parsed, lows, highs))
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
-
-
-def _tables(flat: Array, lengths: Longs) -> list[Array]:
+def _tables(flat: Floats, lengths: Int64s) -> list[Floats]:
     ends = np.cumsum((lengths + 1) ** 2)
     pieces = np.split(flat, ends[:-1])
     return [piece.reshape(n + 1, n + 1) for piece, n in zip(pieces, lengths.tolist(), strict=True)]

@@ -8,13 +8,11 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.dependency.data.sequences import SYMBOLS, Codes
+from sigmastar.core.arrays import Indices, Int32s, Int64s
+from sigmastar.dependency.data.sequences import SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank
-
-Longs = NDArray[np.int64]
 
 N_COARSE = 30
 
@@ -23,17 +21,17 @@ N_COARSE = 30
 class Encoded:
     """Sentences in numbers: a symbol for every word, and where asked a row for every word and root."""
 
-    codes: Codes
-    offsets: Longs
-    rows: Codes | None  # tag, coarse tag, word and ending; each sentence has its root first
+    codes: Int32s
+    offsets: Int64s
+    rows: Int32s | None  # tag, coarse tag, word and ending; each sentence has its root first
 
     @property
-    def starts(self) -> Longs:
+    def starts(self) -> Int64s:
         """Where the rows of each sentence begin."""
         return self.offsets + np.arange(len(self.offsets))
 
     @property
-    def squares(self) -> Longs:
+    def squares(self) -> Int64s:
         """Where tables [head, modifier] of each sentence begin, if they lie flat one after the other."""
         return np.concatenate([[0], np.cumsum((np.diff(self.offsets) + 1) ** 2)])
 
@@ -46,14 +44,14 @@ class Encoded:
             None if self.rows is None else self.rows[starts[low] : starts[high]],
         )
 
-    def select(self, sentences: NDArray[np.intp]) -> Encoded:
+    def select(self, sentences: Indices) -> Encoded:
         """Some sentences, in that order."""
         words, offsets = gathered(self.offsets, sentences)
         rows = None if self.rows is None else self.rows[gathered(self.starts, sentences)[0]]
         return Encoded(self.codes[words], offsets, rows)
 
 
-def gathered(offsets: Longs, sentences: NDArray[np.intp]) -> tuple[Longs, Longs]:
+def gathered(offsets: Int64s, sentences: Indices) -> tuple[Int64s, Int64s]:
     """The places of the words of some sentences, and where each sentence begins among them."""
     lengths = np.diff(offsets)[sentences]
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -78,7 +76,7 @@ class Vocabulary:
             self.alphabet
         )
 
-    def codes(self, treebank: DependencyTreebank) -> Codes:
+    def codes(self, treebank: DependencyTreebank) -> Int32s:
         """The symbol of every word; unknown ones are taken for the most frequent of their coarse tag."""
         table, names = self.alphabet.codes, SYMBOLS[self.symbols](treebank)
         codes = np.fromiter((table.get(name, -1) for name in names), np.int32, len(names))
@@ -91,7 +89,7 @@ class Vocabulary:
         table = self.rows(treebank, codes) if rows else None
         return Encoded(codes, treebank.sentence_offsets, table)
 
-    def rows(self, treebank: DependencyTreebank, codes: Codes) -> Codes:
+    def rows(self, treebank: DependencyTreebank, codes: Int32s) -> Int32s:
         """Tag, coarse tag, word and ending of every position, each sentence with its root first."""
         n, n_sentences = treebank.n_words, len(treebank)
         rows = np.empty((n + n_sentences, 4), dtype=np.int32)
@@ -103,6 +101,17 @@ class Vocabulary:
             forms = {form: (self.words.get(form.lower(), -1), ending(form)) for form in set(treebank.form)}
             rows[places, 2:] = [forms[form] for form in treebank.form]
         return rows
+
+    def tags(self, codes: list[int]) -> tuple[list[str], list[str]]:
+        """The columns `upos` and `xpos` that symbols stand for; `_` where they do not tell."""
+        names = [str(self.alphabet.symbols[code]) for code in codes]
+        blank = ["_"] * len(names)
+        if self.symbols == "upos":
+            return names, blank
+        if self.symbols == "xpos":
+            return blank, names
+        pairs = [name.partition("+") for name in names]
+        return [upos for upos, _, _ in pairs], [xpos or upos for upos, _, xpos in pairs]
 
     def to_header(self) -> dict[str, Any]:
         return {
@@ -118,6 +127,12 @@ class Vocabulary:
     def from_header(cls, header: dict[str, Any]) -> Vocabulary:
         if header["symbols"] not in SYMBOLS:
             raise ValueError(f"symbols {header['symbols']!r} are unknown")
+        known = set(header["alphabet"])
+        if not {header["common"], *(name for _, name in header["likeness"])} <= known:
+            raise ValueError("symbols that stand for unknown ones are not in the alphabet")
+        for name, most in (("coarse", N_COARSE), ("words", np.iinfo(np.int32).max)):
+            if len(set(header[name])) != (n := len(header[name])) or n > most:
+                raise ValueError(f"{name}: {n} entries, which must differ and be {most} at most")
         return cls(
             header["symbols"],
             header["alphabet"],
@@ -133,6 +148,6 @@ def ending(form: str) -> int:
     return crc32(form.lower()[-3:].encode()) & 0x7FFFFFFF
 
 
-def word_positions(offsets: Longs) -> Longs:
+def word_positions(offsets: Int64s) -> Int64s:
     """Where the words stand when every sentence has its root before it."""
     return np.arange(offsets[-1]) + np.repeat(np.arange(1, len(offsets)), np.diff(offsets))

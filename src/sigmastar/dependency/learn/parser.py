@@ -1,0 +1,203 @@
+"""From a treebank to a parser: symbols, modifier sequences, automata, and where asked arcs and labels.
+
+det, det+f       counted: one state, or another before the first modifier
+spectral, bigram recover: blocks of long or of the paper's views, factors, operators
+em               EM from a random start
+spectral+em      states from two views: correlations, clusters, shrunk counts, EM
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress, silent, stage
+from sigmastar.dependency.counts import bigram_views
+from sigmastar.dependency.data.projectivity import lift
+from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, WeightedSequences
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.learn.arcs import ARC_EPOCHS, learn_arcs, learn_labels
+from sigmastar.dependency.learn.counting import learn_deterministic
+from sigmastar.dependency.learn.distances import learn_distances
+from sigmastar.dependency.learn.em import clustered_start, learn_heads_em, random_start
+from sigmastar.dependency.learn.spectral import learn_spectral
+from sigmastar.dependency.learn.states import choose_states
+from sigmastar.dependency.model.arcs import ArcPrior
+from sigmastar.dependency.model.head_automata import HeadAutomata
+from sigmastar.dependency.model.parser import DECODERS, DependencyParser
+from sigmastar.dependency.model.vocabulary import N_COARSE, Vocabulary
+
+LEAST_COUNT = 2  # of a word to be known by itself
+MOST_SYMBOLS = 150  # operators grow with the square of their number
+ARCS = ("none", "trained", "lexical")
+EM_ITERATIONS = 50
+CLUSTERED_ITERATIONS = 30
+
+
+AutomataLearner = Callable[..., HeadAutomata]
+"""From sequences, a number of states, a source of chance, and options by name."""
+
+METHODS: Mapping[str, AutomataLearner] = MappingProxyType(
+    {
+        "det": lambda sequences, n, rng, **_: learn_deterministic(sequences, first=False),
+        "det+f": lambda sequences, n, rng, **_: learn_deterministic(sequences, first=True),
+        "spectral": lambda sequences, n, rng, **_: learn_spectral(sequences, n),
+        "bigram": lambda sequences, n, rng, **_: learn_spectral(sequences, n, bigram_views),
+        "em": lambda sequences, n, rng, **options: learn_heads_em(
+            sequences, n, rng, start=random_start, **{"max_iter": EM_ITERATIONS, **options}
+        ),
+        "spectral+em": lambda sequences, n, rng, **options: learn_heads_em(
+            sequences, n, rng, start=clustered_start, **{"max_iter": CLUSTERED_ITERATIONS, **options}
+        ),
+    }
+)
+"""Ways to learn head automata; `bigram` is algorithm 1 of Luque et al. (2012) as it stands there."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a parser is learned.
+
+    Parameters
+    ----------
+    method : str
+        One of `METHODS`: how the automata are learned.
+    n_states : int or None
+        Largest number of states per automaton; None: as held-out sequences like best.
+    symbols : str
+        What automata read: one of `SYMBOLS`.
+    arcs : str
+        "none": the automata decide; "trained": trained weights of arcs and siblings, over tags; "lexical":
+        the same over words too.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    decoding : str
+        How automata decide: one of `DECODERS`.
+    arc_epochs : int
+        Passes over the trees when arcs are trained.
+    options : mapping
+        Of the method: `max_iter`.
+    """
+
+    method: str = "spectral+em"
+    n_states: int | None = 10
+    symbols: str = "upos+xpos"
+    arcs: str = "none"
+    distances: bool = True
+    decoding: str = "mbr"
+    arc_epochs: int = ARC_EPOCHS
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        tables = {"method": METHODS, "symbols": SYMBOLS, "arcs": ARCS, "decoding": DECODERS}
+        for name, known in tables.items():
+            if (value := getattr(self, name)) not in known:
+                raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
+        if self.decoding != "mbr" and self.arcs != "none":
+            raise ValueError(f"decoding={self.decoding!r} is for automata alone: arcs={self.arcs!r} decide")
+
+
+def learn_parser(
+    treebank: DependencyTreebank, recipe: Recipe, rng: np.random.Generator, progress: Progress = silent
+) -> DependencyParser:
+    """A parser from trees; those that are not projective are lifted. Labels are learned if there are any."""
+    if not len(treebank) or not treebank.has_heads:
+        raise InputError("there are no trees to learn from: every word needs a head")
+    progress("head automata: counting", 0.0)
+    treebank = treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
+    vocabulary = learn_vocabulary(treebank, recipe.symbols, lexical=recipe.arcs == "lexical")
+    sequences = modifier_sequences(treebank, vocabulary)
+    of_automata, of_arcs, of_labels = _stages(recipe, treebank, progress)
+    automata = _learn_automata(sequences, recipe, rng, of_automata)
+    prior = learn_prior(treebank, vocabulary, sequences, recipe.distances)
+    parser = DependencyParser(vocabulary, automata, prior, DECODERS[recipe.decoding]())
+    if recipe.arcs != "none":
+        trained = learn_arcs(vocabulary, prior, treebank, rng, recipe.arc_epochs, of_arcs)
+        parser = parser.with_parts(decoder=trained)
+    if _is_labelled(treebank):
+        parser = parser.with_parts(labeller=learn_labels(vocabulary, treebank, rng, progress=of_labels))
+    return parser
+
+
+def _stages(
+    recipe: Recipe, treebank: DependencyTreebank, progress: Progress
+) -> tuple[Progress, Progress, Progress]:
+    """The parts of the whole that automata, arcs and labels take, roughly as their times go."""
+    shares = np.array([1.0, 6.0 * (recipe.arcs != "none"), 2.0 * _is_labelled(treebank)])
+    ends = [0.0, *(np.cumsum(shares) / shares.sum()).tolist()]
+    first, second, third = (stage(progress, *ends[k : k + 2]) for k in range(3))
+    return first, second, third
+
+
+def _is_labelled(treebank: DependencyTreebank) -> bool:
+    return bool(set(treebank.deprel) - {"_"})
+
+
+def _learn_automata(
+    sequences: WeightedSequences, recipe: Recipe, rng: np.random.Generator, progress: Progress
+) -> HeadAutomata:
+    learner = METHODS[recipe.method]
+    if recipe.n_states is not None:
+        return learner(sequences, recipe.n_states, rng, progress=progress, **recipe.options)
+    chosen = choose_states(
+        sequences, lambda *given: learner(*given, **recipe.options), rng, progress=stage(progress, 0.0, 0.8)
+    )
+    return learner(sequences, chosen, rng, progress=stage(progress, 0.8, 1.0), **recipe.options)
+
+
+def learn_prior(
+    treebank: DependencyTreebank, vocabulary: Vocabulary, sequences: WeightedSequences, distances: bool
+) -> ArcPrior:
+    """DET+F, the frequencies of symbols, distances where asked for, and whether roots are single."""
+    codes, n = vocabulary.codes(treebank), len(vocabulary.alphabet)
+    roots = np.bincount(np.repeat(np.arange(len(treebank)), treebank.lengths), treebank.head == 0)
+    return ArcPrior(
+        learn_deterministic(sequences, first=True),
+        np.bincount(codes, minlength=n) / len(codes),
+        learn_distances(treebank, codes, n) if distances else None,
+        single_root=bool((roots == 1).all()),
+    )
+
+
+def modifier_sequences(treebank: DependencyTreebank, vocabulary: Vocabulary) -> WeightedSequences:
+    """The distinct head-modifier sequences of projective trees."""
+    codes = vocabulary.codes(treebank)
+    sequences = ModifierSequences.of(
+        treebank.head, treebank.sentence_offsets, codes, len(vocabulary.alphabet)
+    )
+    return WeightedSequences.of(sequences, codes, vocabulary.alphabet)
+
+
+def learn_vocabulary(treebank: DependencyTreebank, symbols: str, lexical: bool) -> Vocabulary:
+    """The most frequent symbols and coarse tags; with `lexical` the words seen twice or more.
+
+    Symbols that are left out are taken for the most frequent one of their coarse tag, as unknown ones are.
+    """
+    names = SYMBOLS[symbols](treebank)
+    kept = sorted(name for name, _ in Counter(names).most_common(MOST_SYMBOLS))
+    counts = Counter(zip(treebank.upos, names, strict=True))
+    known, likeness = set(kept), dict[str, str]()
+    for (tag, name), _ in counts.most_common():
+        if name in known:
+            likeness.setdefault(tag, name)
+    coarse = [tag for tag, _ in Counter(treebank.upos).most_common(N_COARSE)]
+    words = (
+        [word for word, n in Counter(map(str.lower, treebank.form)).items() if n >= LEAST_COUNT]
+        if lexical
+        else []
+    )
+    return Vocabulary(
+        symbols,
+        Alphabet(kept),
+        likeness,
+        Counter(names).most_common(1)[0][0],
+        {tag: number for number, tag in enumerate(coarse)},
+        {word: number for number, word in enumerate(words)},
+    )
