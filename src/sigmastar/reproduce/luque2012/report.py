@@ -100,7 +100,7 @@ def _tables(found: HeadResults, where: str) -> list[Table]:
     ]
     return [
         Table(f"Table 1: tags alone, states chosen on dev{where}", head, rows),
-        Table(f"Figure 2: lexicalised grammars, UAS on dev{where}", columns, lexical),
+        Table(f"Figure 2: lexicalized grammars, UAS on dev{where}", columns, lexical),
     ]
 
 
@@ -135,7 +135,7 @@ def _claims(found: HeadResults) -> list[Claim]:
             em.seconds > 100 * spectral.seconds,
         ),
         Claim(
-            "hidden states improve every lexicalised grammar",
+            "hidden states improve every lexicalized grammar",
             f"they improve {sum(better)} of {len(better)}",
             all(better),
         ),

@@ -1,18 +1,19 @@
 """Luque, Quattoni, Balle and Carreras (2012): spectral learning for non-deterministic dependency parsing.
 
 Figure 1 (UAS on dev against the number of states: spectral, and EM after 5, 10, 25 and 100 iterations),
-table 1 (test), figure 2 (lexicalised grammars alone and with hidden states), training times and a DFA; on a
+table 1 (test), figure 2 (lexicalized grammars alone and with hidden states), training times and a DFA; on a
 sample of the paper's treebank and, where it is there and time is no matter, on the English Web Treebank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from sigmastar.core.arrays import Int32s
 from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.provenance import hash_arrays, provenance
@@ -20,11 +21,11 @@ from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.conllu import read_treebank
 from sigmastar.dependency.data.projectivity import lift
 from sigmastar.dependency.data.sequences import WeightedSequences, head_sorts
-from sigmastar.dependency.data.treebank import DependencyTreebank, Heads
+from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.counting import learn_deterministic
 from sigmastar.dependency.learn.dfa import approximate_dfa
-from sigmastar.dependency.learn.em import climb, random_start, spectral_start
-from sigmastar.dependency.learn.methods import learn_parser, learn_vocabulary, modifier_sequences
+from sigmastar.dependency.learn.em import climb, clustered_start, random_start
+from sigmastar.dependency.learn.parser import Recipe, learn_parser, learn_vocabulary, modifier_sequences
 from sigmastar.dependency.learn.spectral import learn_spectral
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.parser import DependencyParser
@@ -80,8 +81,9 @@ def experiment(
 ) -> HeadResults:
     """From the parts for training, development and test. Automata parse alone, and no arc is ruled out."""
     train, dev, test = parts
-    parser = learn_parser(train, "det+f", symbols="xpos", rng=np.random.default_rng(seed), distances=False)
-    parser = parser.with_parts(pruning=0.0)
+    recipe = Recipe("det+f", symbols="xpos", distances=False)
+    parser = learn_parser(train, recipe, np.random.default_rng(seed))
+    parser = parser.with_parts(prior=replace(parser.prior, pruning=0.0))
     sequences = modifier_sequences(train, learn_vocabulary(train, "xpos", False))
     learn_spectral(sequences, 2)  # compiles, not timed
     climb(sequences, random_start(sequences, 2, np.random.default_rng(seed)), 1)
@@ -90,7 +92,7 @@ def experiment(
         progress(f"{learner}, {n_states} states", min(0.7, 0.01 * number))
         parsed = [_heads(parser, automata, part) == part.head for part in (dev, test)]
         points.append(Point(learner, n_states, float(parsed[0].mean()), float(parsed[1].mean()), seconds))
-    progress("lexicalised grammars", 0.7)
+    progress("lexicalized grammars", 0.7)
     hidden = {n: _from_spectrum(sequences, n, seed) for n in scale.lexical_sizes}
     lexical = lexical_scores(train, dev, parser, hidden)
     return HeadResults(points, lexical, _dfa(sequences, seed), len(train), len(dev), len(test))
@@ -114,15 +116,15 @@ def _automata(
         for iterations in ITERATIONS:
             more = iterations - done
             fit, seconds = timed(lambda a=automata, k=more: climb(sequences, a, k, tolerance=0.0))  # type: ignore[misc]
-            total, automata, done = total + seconds, fit.automata, iterations
+            total, automata, done = total + seconds, fit.latest, iterations
             yield f"{EM} ({iterations})", n, total, automata
 
 
 def _from_spectrum(sequences: WeightedSequences, n_states: int, seed: int) -> HeadAutomata:
-    return climb(sequences, spectral_start(sequences, n_states, np.random.default_rng(seed)), 10).automata
+    return climb(sequences, clustered_start(sequences, n_states, np.random.default_rng(seed)), 10).latest
 
 
-def _heads(parser: DependencyParser, automata: HeadAutomata, part: DependencyTreebank) -> Heads:
+def _heads(parser: DependencyParser, automata: HeadAutomata, part: DependencyTreebank) -> Int32s:
     return parser.with_parts(automata=automata).parse(part).heads
 
 
