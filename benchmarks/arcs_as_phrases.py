@@ -10,9 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.dependency.data.conllu import read_treebank
-from sigmastar.dependency.data.projectivity import projective_sentences
-from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency import DependencyTreebank, projective_sentences, read_treebank
 from sigmastar.trees.data.tree import Tree
 
 

@@ -303,17 +303,16 @@ def ways_of(heads) -> list[tuple[int, int, int]]:
     return found
 
 
-def tree_weight(heads, codes, classes, automata, weights, stops) -> float:
+def tree_weight(heads, codes, automata, weights) -> float:
     """The weight of one tree: every head's modifiers to both sides, one matrix after the other."""
     total = 1.0
     for head in range(len(heads) + 1):
         for direction in (0, 1) if head else (1,):
             sort = 2 * codes[head] + (direction if head else 0)
-            vector, state = automata.initial[sort].copy(), 0
+            vector = automata.initial[sort].copy()
             for modifier in siblings_of(heads, head, direction):
-                vector = vector @ automata.operators[sort, codes[modifier]] * weights[state, head, modifier]
-                state = classes[modifier]
-            total *= vector @ automata.final[sort] * stops[state, direction, head]
+                vector = vector @ automata.operators[sort, codes[modifier]] * weights[head, modifier]
+            total *= vector @ automata.final[sort]
     return total
 
 

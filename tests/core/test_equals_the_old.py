@@ -36,9 +36,7 @@ from sigmastar.core import (
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.kmeans import cluster
-from sigmastar.dependency.data.sequences import WeightedSequences
 from sigmastar.dependency.learn import em as heads_em
-from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.pcfg import learn as erm
 from sigmastar.transducers.learn import log_linear_weights as combination
 from sigmastar.transducers.learn import refined_chain
@@ -267,37 +265,6 @@ def test_climbs_of_automata() -> None:
     np.testing.assert_allclose(
         last.transitions, ascent.last_look(old.best, strings, moves.maximize_smoothed).transitions, atol=1e-8
     )
-
-
-@pytest.mark.parametrize(("n_iterations", "tolerance"), [(3, 1e-9), (60, 1e-2)])
-def test_climbs_of_head_automata(n_iterations: int, tolerance: float) -> None:
-    rng, alphabet = np.random.default_rng(0), Alphabet("ab")
-    words = ["", "a", "b", "ab", "ba", "aab"]
-    of = WeightedSequences(
-        alphabet,
-        Strings.of(words * 5, alphabet=alphabet),
-        rng.random(30) * 40,
-        np.arange(6) * 6,
-        np.arange(30),
-    )
-    start = heads_em.random_start(of, 2, rng)
-    old = heads_em.climb(of, start, n_iterations, 1.0, tolerance)
-    backed = heads_em.learn_deterministic(of, first=False)
-    backing = backed.operators[:, :, 0, 0], backed.final[:, 0]
-
-    def expect(model: HeadAutomata) -> tuple[list[np.ndarray], float]:
-        logs, *expected = heads_em.expected_moves(
-            of.strings.codes, of.strings.offsets, of.counts, of.sort_of_sequence,
-            model.n_states, model.initial, model.operators, model.final,
-        )  # fmt: skip
-        return expected, float(logs.sum())
-
-    problem = em.Problem(expect, lambda counts: heads_em._maximized(start, *counts, backing, 1.0))  # type: ignore[arg-type]
-    stopping = em.Stopping(em.by_relative(tolerance), every=1, patience=1)
-    found = em.Climb.begin(problem, start).run(n_iterations, stopping)
-    assert list(found.log_likelihoods) == pytest.approx(old.log_likelihoods)
-    model = found.evaluated if found.finished else found.latest
-    np.testing.assert_allclose(model.operators, old.automata.operators, atol=1e-12)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1e-2])

@@ -13,6 +13,7 @@ from sigmastar.cli.group import command
 from sigmastar.core.model_files import load_model
 from sigmastar.dependency.data.conllu import read_conllu, write_conllu, write_dp
 from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.model.parser import BestTreeDecoder
 
 SENTENCES = [
     ("the dog barks", "DET NOUN VERB", [2, 3, 0], "det nsubj root"),
@@ -93,7 +94,7 @@ def test_methods_on_the_short_format(folder: Path, method: str, tmp_path: Path) 
     learned = run(
         "learn", "dependency", folder / "train.dp", "-o", tmp_path / "m", "--method", method, "--json", "-q"
     )
-    assert json.loads(learned.stdout)["settings"]["arcs"] is False
+    assert json.loads(learned.stdout)["settings"]["arcs"] == "none"
     figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.dp", "--json", "-q").output)
     assert figures["uas"] > 0.9
     assert figures["las"] is None
@@ -105,7 +106,7 @@ def test_viterbi_is_kept_in_the_model(folder: Path, tmp_path: Path) -> None:
     options = ("--method", "det+f", "--symbols", "upos", "--decoding", "viterbi", "-q")
     result = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
     assert result.exit_code == 0, result.output
-    assert load_model(tmp_path / "m", "dependency").decoding == "viterbi"
+    assert load_model(tmp_path / "m", "dependency").decoder == BestTreeDecoder()
     figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.conllu", "--json", "-q").output)
     assert figures["uas"] == 1.0
     lone = float(run("score", tmp_path / "m", folder / "new.conllu", "-q").output)
@@ -115,40 +116,85 @@ def test_viterbi_is_kept_in_the_model(folder: Path, tmp_path: Path) -> None:
     hidden = ("--method", "em", "--decoding", "viterbi")
     refused = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *hidden)
     assert refused.exit_code == 2
-    assert "det and det+f" in refused.stderr
+    assert "--decoding is for --method det or det+f, not em" in refused.stderr
 
 
 def test_states_by_held_out_likelihood(folder: Path, tmp_path: Path) -> None:
     options = ("--states", "auto", "--method", "spectral", "--json", "-q")
     learned = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
-    assert json.loads(learned.stdout)["settings"]["states"] == "auto"
+    assert json.loads(learned.stdout)["settings"]["n_states"] == "auto"
     assert run("learn", "dependency", "f", "-o", "m", "--states", "some").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("predict", "--top"),
+        ("predict", "--json"),
+        ("evaluate", "--gold-tags"),
+        ("sample", "--format"),
+        ("show", "--html"),
+    ],
+)
+def test_options_of_other_families_are_refused(folder: Path, command: str, option: str) -> None:
+    file = [folder / "train.conllu"] if command in ("predict", "evaluate") else []
+    refused = run(command, folder / "m", *file, option)
+    assert refused.exit_code == 2
+    assert "No such option" in refused.stderr
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        ("--symbols", "lexical", "--method", "lex"),
-        ("--symbols", "lexical", "--method", "lex+f"),
-        ("--method", "lex+fcp"),
-        ("--method", "spectral", "--states", 2, "--counted", "lex+fcp"),
+        ("--method", "det", "--states", 2),
+        ("--method", "lex"),
+        ("--counted", "lex"),
+        ("--method", "det", "--decoding", "viterbi", "--arcs"),
     ],
 )
-def test_counted_words(folder: Path, tmp_path: Path, options: tuple) -> None:
-    result = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", "-q", *options)
-    assert result.exit_code == 0, result.output
-    figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.conllu", "--json", "-q").output)
-    assert figures["uas"] == 1.0
-    assert "lex" in json.loads(run("show", tmp_path / "m", "--json").output)["counted"]
-    assert run("score", tmp_path / "m", folder / "train.conllu", "-q").exit_code == 0
-    drawn = run("sample", tmp_path / "m", "-n", 3)
-    assert drawn.exit_code == 1
-    assert "cannot be drawn from" in drawn.stderr
+def test_options_that_a_method_does_not_have_are_refused(options: tuple) -> None:
+    assert run("learn", "dependency", "f", "-o", "m", *options).exit_code == 2
 
 
-@pytest.mark.parametrize("options", [("--method", "lex"), ("--method", "spectral+em"), ("--arcs",)])
-def test_counted_words_do_not_go_with_everything(options: tuple) -> None:
-    assert run("learn", "dependency", "f", "-o", "m", "--counted", "lex", *options).exit_code == 2
+def test_words_in_arcs(folder: Path, tmp_path: Path) -> None:
+    options = ("--symbols", "lexical", "--method", "det", "--epochs", 1, "--json", "-q")
+    learned = run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / "m", *options)
+    assert json.loads(learned.stdout)["settings"]["arcs"] == "lexical"
+    facts = json.loads(run("show", tmp_path / "m", "--json").output)
+    assert facts["decided_by"] == "trained arcs"
+    assert facts["n_words"] == 8
+    assert "take no part in the parse" in run("show", tmp_path / "m").output
+
+
+def test_equal_runs_give_equal_bytes(folder: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run("learn", "dependency", folder / "train.conllu", "-o", tmp_path / name, "--method", "em", "-q")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_heads_may_be_named_by_one_of_their_tags(tmp_path: Path) -> None:
+    tags = [["DET", "NOUN", "VERB"]] * 8
+    xpos = [["DT", "NN", "VBZ"], ["DT", "NNS", "VBP"]] * 4
+    write_conllu(DependencyTreebank.of(tags, tags, [[2, 3, 0]] * 8, xpos=xpos), tmp_path / "t")
+    run("learn", "dependency", tmp_path / "t", "-o", tmp_path / "m", "--method", "det", "-q")
+    assert (
+        'digraph "DET+DT left"'
+        in run("show", tmp_path / "m", "--dot", "--head", "DET", "--direction", "left").output
+    )
+    assert 'digraph "NOUN+NNS right"' in run("show", tmp_path / "m", "--dot", "--head", "NNS").output
+    asked = run("show", tmp_path / "m", "--dot", "--head", "NOUN")
+    assert asked.exit_code == 1
+    assert "there is no head 'NOUN'; did you mean NOUN+NN NOUN+NNS" in asked.stderr
+
+
+def test_old_heads_are_passed_over_by_predict(folder: Path, tmp_path: Path) -> None:
+    lines = [
+        f"{k}\t{w}\t_\t{t}\t{t}\t_\t{h}\t_\t_\t_"
+        for k, w, t, h in ((1, "the", "DET", 2), (2, "dog", "NOUN", 1))
+    ]
+    (tmp_path / "cycle.conllu").write_text("\n".join(lines) + "\n\n")
+    assert run("predict", folder / "m", tmp_path / "cycle.conllu", "-q").exit_code == 0
+    assert run("evaluate", folder / "m", tmp_path / "cycle.conllu", "-q").exit_code == 1
 
 
 def test_errors(folder: Path, tmp_path: Path) -> None:

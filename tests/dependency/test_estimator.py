@@ -17,15 +17,13 @@ from sigmastar import (
 X = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N"]] * 5
 Y = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3]] * 5
 ALL = [
+    SpectralDependencyGrammar(method="spectral", n_states=2, arcs="none"),
     SpectralDependencyGrammar(n_states=2),
-    SpectralDependencyGrammar(n_states=2, refine=True, arcs=True),
     EMDependencyGrammar(n_states=2),
-    SpectralDependencyGrammar(n_states="auto"),
+    SpectralDependencyGrammar(method="bigram", n_states="auto", arcs="none"),
     DeterministicDependencyGrammar(),
     DeterministicDependencyGrammar(first=False),
     DeterministicDependencyGrammar(decoding="viterbi"),
-    DeterministicDependencyGrammar(counted="lex+f"),
-    SpectralDependencyGrammar(n_states=2, counted="lex+fcp"),
 ]
 
 
@@ -45,7 +43,7 @@ def test_contract(estimator: SpectralDependencyGrammar) -> None:
 
 def test_words_may_have_forms_and_two_tags() -> None:
     sentences = [[(f"w{tag}", tag, tag.lower()) for tag in sentence] for sentence in X]
-    grammar = SpectralDependencyGrammar(n_states=2, refine=True, lexical=True).fit(sentences, Y)
+    grammar = SpectralDependencyGrammar(n_states=2, arcs="lexical").fit(sentences, Y)
     assert grammar.predict(sentences) == Y
     treebank = DependencyTreebank.of(X, X, Y, [["x"] * len(sentence) for sentence in X])
     grammar = DeterministicDependencyGrammar(symbols="upos").fit(treebank)
@@ -57,7 +55,7 @@ def test_words_may_have_forms_and_two_tags() -> None:
     [
         (X, Y[:3], "15 sentences, but heads of 3"),
         ([["D"]], [[2]], "sentence 1"),
-        ([["D", "N"]], [[2, 1]], "cycle"),
+        ([["N"], ["D", "N"]], [[0], [2, 1]], "sentence 2: the heads form a cycle"),
         ([[]], [[]], "without words"),
         ([[("a", "b", "c", "d")]], [[0]], "a word is"),
         ([["D"]], None, "no trees"),
@@ -73,13 +71,54 @@ def test_wrong_parameters_are_refused() -> None:
         SpectralDependencyGrammar(symbols="words").fit(X, Y)
     with pytest.raises(ValueError, match="decoding='best' must be one of 'mbr', 'viterbi'"):
         DeterministicDependencyGrammar(decoding="best").fit(X, Y)
-    with pytest.raises(ValueError, match="counted='words' must be None or one of 'lex'"):
-        EMDependencyGrammar(counted="words").fit(X, Y)
-    with pytest.raises(ValueError, match="no counted words"):
-        DeterministicDependencyGrammar(counted="lex", decoding="viterbi").fit(X, Y)
-    with pytest.raises(ValueError, match="counted='lex' does not go with trained arcs"):
-        SpectralDependencyGrammar(counted="lex", arcs=True).fit(X, Y)
+    with pytest.raises(ValueError, match="method='em' must be one of 'spectral\\+em', 'spectral', 'bigram'"):
+        SpectralDependencyGrammar(method="em").fit(X, Y)
+    with pytest.raises(ValueError, match="arcs='some' must be one of 'none', 'trained', 'lexical'"):
+        EMDependencyGrammar(arcs="some").fit(X, Y)
+    with pytest.raises(ValueError, match="decoding='viterbi' is for automata alone"):
+        DeterministicDependencyGrammar(arcs="trained", decoding="viterbi").fit(X, Y)
+    with pytest.raises(ValueError, match="max_iter=0"):
+        EMDependencyGrammar(max_iter=0).fit(X, Y)
     with pytest.raises(ValueError, match="n_states"):
         SpectralDependencyGrammar(n_states=0).fit(X, Y)
     with pytest.raises(ValueError, match="n_states='many' must be 'auto' or"):
         EMDependencyGrammar(n_states="many").fit(X, Y)
+
+
+def test_treebanks_can_be_taken_apart_and_given_in_pieces() -> None:
+    treebank = DependencyTreebank.of(X, X, Y)
+    grammar = DeterministicDependencyGrammar().fit(treebank)
+    assert grammar.predict([treebank[0], treebank[4]]) == [Y[0], Y[4]]
+    assert grammar.predict([]) == []
+    assert grammar.score(treebank[-3:]) == 1.0
+    joined = DependencyTreebank.joined([treebank[k] for k in range(len(treebank))])
+    assert joined.form == treebank.form
+    assert joined.head.tolist() == treebank.head.tolist()
+    assert joined.sentence_offsets.tolist() == treebank.sentence_offsets.tolist()
+    with pytest.raises(IndexError, match="no sentence 15 among 15"):
+        treebank[15]
+
+
+def test_stages_and_epochs_are_reported() -> None:
+    told: list[tuple[str, float | None]] = []
+    grammar = SpectralDependencyGrammar(n_states=2, arc_epochs=2, progress=lambda *given: told.append(given))
+    treebank = DependencyTreebank.of(X, X, Y, [["x"] * len(sentence) for sentence in X])
+    grammar.fit(treebank)
+    text = " ".join(message for message, _ in told)
+    for part in (
+        "head automata: counting",
+        "EM of head automata, iteration 1",
+        "epoch 2 of 2",
+        "labels of arcs",
+    ):
+        assert part in text
+    shares = [done for _, done in told if done is not None]
+    assert shares == sorted(shares)
+    assert 0.0 <= shares[0] < shares[-1] <= 1.0
+
+
+def test_scores_of_sentences_sum_over_trees() -> None:
+    grammar = EMDependencyGrammar(n_states=2).fit(X, Y)
+    with_tree, alone = grammar.score_samples(X[:3], Y[:3]), grammar.score_samples(X[:3])
+    assert (with_tree <= alone + 1e-9).all()
+    assert (with_tree > -np.inf).all()

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigmastar.dependency.kernels.head_expectations import expected_moves
+from sigmastar.dependency.kernels.inside_outside import Automata
 
 
 @settings(max_examples=30, deadline=None)
@@ -39,6 +40,7 @@ def test_counts_of_all_paths(seed: int, lengths: list[int]) -> None:
             expected[3][sort, path[-1]] += share
             for t, code in enumerate(word):
                 expected[2][sort, code, path[t], path[t + 1]] += share
-    found = expected_moves(codes, offsets, counts, sorts, n_states, initial, operators, final)
-    for ours, theirs in zip(found, expected, strict=True):
+    automata = Automata(n_states, initial, final, operators)
+    logs, found = expected_moves(codes, offsets, counts, sorts, automata)
+    for ours, theirs in zip((logs, *found), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)

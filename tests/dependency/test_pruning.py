@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.dependency.kernels.distances import N_BINS, count_distances, multiply_distances
-from sigmastar.dependency.kernels.eisner import sentence_marginals
+from sigmastar.dependency.kernels.inside_outside import sentence_marginals
 from sigmastar.dependency.kernels.pruning import counted_marginals, prune
 from sigmastar.dependency.model.head_automata import HeadAutomata
 
@@ -31,8 +30,7 @@ def test_marginals_are_those_of_the_automata(seed: int, n: int) -> None:
     codes = np.append(3, rng.integers(0, 3, n)).astype(np.int32)
     weights, scales = rng.random((n + 1, n + 1)), rng.random(n + 1) * 1e-20
     _, exact = counted_marginals(codes, automata.first_and_rest, weights, scales)
-    stops, classes = np.ones((1, 2, n + 1)), np.zeros(n + 1, dtype=np.int32)
-    found = sentence_marginals(codes, classes, automata.arrays, weights[None], stops, np.ones(n + 1))[2]
+    found = sentence_marginals(codes, automata.arrays, weights, np.ones(n + 1))[2]
     np.testing.assert_allclose(exact, found, atol=1e-9)
 
 
@@ -53,21 +51,3 @@ def test_only_improbable_arcs_are_ruled_out() -> None:
 def test_other_automata_cannot_rule_arcs_out() -> None:
     with pytest.raises(ValueError, match="DET"):
         _ = HeadAutomata.neutral(Alphabet("ab")).first_and_rest
-
-
-def test_distances_are_counted_and_looked_up_by_sort_symbol_and_bin() -> None:
-    codes, heads = np.array([0, 1, 0, 0], dtype=np.int32), np.array([2, 0, 2, 0], dtype=np.int32)
-    offsets = np.array([0, 3, 4])
-    arcs, pairs = count_distances(codes, heads, offsets, 2)
-    assert arcs.shape == (5, 2, N_BINS)
-    assert arcs.sum() == 4
-    assert pairs.sum() == 3 * 3 + 1
-    assert arcs[2, 0, 0] == arcs[3, 0, 0] == 1  # to both sides of symbol 1, next to it
-    assert arcs[4, 1, 1] == arcs[4, 0, 0] == 1  # the root's, two words away and one
-    assert pairs[1, 0, 1] == 1  # word 1 to word 3
-    weights = np.ones(16 + 4)
-    multiply_distances(codes, offsets, 1.0 + pairs, weights, np.array([0, 16, 20]))
-    table = weights[:16].reshape(4, 4)
-    assert table[1, 3] == 2.0
-    assert table[2, 1] == 2.0
-    assert (table[:, 0] == 1.0).all()

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 from oracles import projective_trees
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.dependency.data.gaps import Gaps
 from sigmastar.dependency.data.projectivity import lift, projective_sentences
-from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, WeightedSequences, head_sorts
+from sigmastar.dependency.data.sequences import (
+    SYMBOLS,
+    Gaps,
+    ModifierSequences,
+    WeightedSequences,
+    head_sorts,
+)
 from sigmastar.dependency.data.treebank import DependencyTreebank, words_without_root
 
 

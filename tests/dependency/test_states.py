@@ -9,7 +9,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.dependency.data.sequences import WeightedSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.learn.methods import METHODS, learn_parser
+from sigmastar.dependency.learn.parser import METHODS, Recipe, learn_parser
 from sigmastar.dependency.learn.states import choose_states, held_out_scores
 
 
@@ -59,7 +59,5 @@ def test_parsers_with_numbers_of_their_own() -> None:
     treebank = DependencyTreebank.of(
         [["D", "N", "V", "D", "N"]] * 200, [["D", "N", "V", "D", "N"]] * 200, [[2, 3, 0, 5, 3]] * 200
     )
-    parser = learn_parser(treebank, "spectral+em", "auto", labels=False, rng=np.random.default_rng(0))
+    parser = learn_parser(treebank, Recipe("spectral+em", n_states=None), np.random.default_rng(0))
     assert (parser.parse(treebank).heads == treebank.head).all()
-    with pytest.raises(ValueError, match="must be a number or 'auto'"):
-        learn_parser(treebank, "spectral", "few", rng=np.random.default_rng(0))

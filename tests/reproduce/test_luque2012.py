@@ -11,7 +11,7 @@ import pytest
 from sigmastar.core.errors import InputError
 from sigmastar.dependency.data.conllu import write_dp
 from sigmastar.dependency.model.generators import make_head_automata
-from sigmastar.dependency.model.sampling import sample_trees
+from sigmastar.dependency.model.head_automata import sample_trees
 from sigmastar.reproduce.luque2012 import run as luque2012
 
 

@@ -45,7 +45,7 @@ class Arc(NamedTuple):
 class Trees(NamedTuple):
     """Sentences with their gold trees; sentence q has the positions `starts[q]:starts[q + 1]`."""
 
-    words: Int32s  # rows of positions
+    words: Int64s  # rows of positions
     starts: Int64s
     heads: Int32s  # of positions, the root's unused
     usable: Flags  # sentences
@@ -92,7 +92,7 @@ def _distance_bin(distance: int) -> int:
 
 
 @part
-def _context_indicators(words: Int32s, column: int, arc: Arc, places: Places, n: int) -> int:
+def _context_indicators(words: Int64s, column: int, arc: Arc, places: Places, n: int) -> int:
     """Tags of head and modifier, alone and with the tags beside them."""
     last, base, h, m = len(words) - 1, 100 + 20 * column, arc.head, arc.modifier
     ht, mt = words[h, column], words[m, column]
@@ -116,7 +116,7 @@ def _context_indicators(words: Int32s, column: int, arc: Arc, places: Places, n:
 
 
 @part
-def _word_indicators(head: Int32s, modifier: Int32s, arc: Arc, places: Places, n: int) -> int:
+def _word_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n: int) -> int:
     """Words of head and modifier, where they are known, with the tags of both."""
     ht, hu, hw, _ = head
     mt, mu, mw, _ = modifier
@@ -139,7 +139,7 @@ def _word_indicators(head: Int32s, modifier: Int32s, arc: Arc, places: Places, n
 
 
 @part
-def _ending_indicators(head: Int32s, modifier: Int32s, arc: Arc, places: Places, n: int) -> int:
+def _ending_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n: int) -> int:
     """Endings of head and modifier, with tags and words."""
     side, span = arc.side, arc.span
     ht, hu, hw, hs = head
@@ -160,7 +160,7 @@ def _ending_indicators(head: Int32s, modifier: Int32s, arc: Arc, places: Places,
 
 
 @kernel
-def arc_indicators(words: Int32s, between: Int64s, h: int, m: int, places: Places) -> int:
+def arc_indicators(words: Int64s, between: Int64s, h: int, m: int, places: Places) -> int:
     """Write the places in theta of all indicators of the arc h -> m; returns how many there are."""
     low, high = min(h, m), max(h, m)
     side = 1 if m > h else 0
@@ -182,7 +182,7 @@ def arc_indicators(words: Int32s, between: Int64s, h: int, m: int, places: Place
 
 
 @kernel
-def _tags_between(words: Int32s) -> Int64s:
+def _tags_between(words: Int64s) -> Int64s:
     """Bits of the coarse tags strictly between two positions."""
     n = len(words)
     bits = np.zeros((n, n), np.int64)
@@ -201,7 +201,7 @@ def _factor(theta: Floats, places: Places, n: int) -> float:
 
 
 @kernel
-def multiply_arcs(words: Int32s, starts: Int64s, theta: Floats, weights: Floats, at: Int64s) -> None:
+def multiply_arcs(words: Int64s, starts: Int64s, theta: Floats, weights: Floats, at: Int64s) -> None:
     """Multiply the weights of all arcs; `weights` lies flat, each sentence as [head, modifier] from `at` on.
 
     Arcs that weigh nothing are passed over.
@@ -241,7 +241,7 @@ def ascend(trees: Trees, marginals: Floats, at: Int64s, trained: Averaged, rate:
 
 
 @kernel
-def _way_indicators(words: Int32s, h: int, s: int, m: int, places: Places) -> int:
+def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places) -> int:
     """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
     side = 1 if m > h else 0
     gap = 2 * _distance_bin(abs(m - s)) + side if s > 0 else side
@@ -269,7 +269,7 @@ def _way_indicators(words: Int32s, h: int, s: int, m: int, places: Places) -> in
 
 
 @kernel
-def weigh_ways(words: Int32s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
+def weigh_ways(words: Int64s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
     """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
     places, weights = _places(theta), np.empty(len(ways))
     for q in range(len(starts) - 1):

@@ -23,7 +23,7 @@ _LEAST = 1e-3  # of a slope to be followed
 class LabelledTrees(NamedTuple):
     """Sentences with their trees; sentence q has the positions `starts[q]:starts[q + 1]`."""
 
-    words: Int32s  # rows of positions
+    words: Int64s  # rows of positions
     starts: Int64s
     heads: Int32s  # of positions, within their sentence
     labels: Int32s  # of positions
@@ -52,7 +52,7 @@ def _around(heads: Int32s, m: int) -> tuple[int, int, int, int]:
 
 
 @kernel
-def _indicators(words: Int32s, heads: Int32s, m: int, mask: int, found: Int64s) -> None:
+def _indicators(words: Int64s, heads: Int32s, m: int, mask: int, found: Int64s) -> None:
     h, end = heads[m], len(words) - 1
     side = (1 if m > h else 0) + (2 if abs(m - h) == 1 else 0)
     ht, hu, hw, hs = words[h]
@@ -96,7 +96,7 @@ def _indicators(words: Int32s, heads: Int32s, m: int, mask: int, found: Int64s) 
 
 
 @part
-def _scores(rows: Int32s, heads: Int32s, m: int, theta: Floats, found: Int64s, scores: Floats) -> None:
+def _scores(rows: Int64s, heads: Int32s, m: int, theta: Floats, found: Int64s, scores: Floats) -> None:
     """The places of the indicators of the arc to m, and the sums of their rows in theta."""
     _indicators(rows, heads, m, theta.shape[0] - 1, found)
     scores[:] = 0.0
@@ -107,7 +107,7 @@ def _scores(rows: Int32s, heads: Int32s, m: int, theta: Floats, found: Int64s, s
 
 
 @kernel
-def predict_labels(words: Int32s, heads: Int32s, starts: Int64s, theta: Floats) -> Int32s:
+def predict_labels(words: Int64s, heads: Int32s, starts: Int64s, theta: Floats) -> Int32s:
     """The best label of every position's arc (roots: -1). `heads` are counted within the sentence."""
     found, scores = np.empty(N_INDICATORS, np.int64), np.empty(theta.shape[1])
     labels = np.full(len(words), -1, np.int32)

@@ -150,6 +150,7 @@ def past_points(gaps: Gaps, n_dimensions: list[int], views: Views = rich_views) 
     return pasts.sums(gaps, table)
 
 
-def clustered(points: Floats, weights: Floats, n: int, rng: np.random.Generator) -> Int64s:
+def clustered(points: Floats, weights: Floats, n: int, rng: np.random.Generator, n_rounds: int = 8) -> Int64s:
     """Weighted k-means; use `core.clusters.k_means`."""
-    return k_means(points, n, rng, weights=weights, first=int(np.argmax(weights))).labels
+    first = int(np.argmax(weights))
+    return k_means(points, n, rng, weights=weights, first=first, n_steps=n_rounds, little_change=0.0).labels

@@ -23,7 +23,7 @@ class Encoded:
 
     codes: Int32s
     offsets: Int64s
-    rows: Int32s | None  # tag, coarse tag, word and ending; each sentence has its root first
+    rows: Int64s | None  # tag, coarse tag, word and ending; each sentence has its root first
 
     @property
     def starts(self) -> Int64s:
@@ -89,10 +89,10 @@ class Vocabulary:
         table = self.rows(treebank, codes) if rows else None
         return Encoded(codes, treebank.sentence_offsets, table)
 
-    def rows(self, treebank: DependencyTreebank, codes: Int32s) -> Int32s:
+    def rows(self, treebank: DependencyTreebank, codes: Int32s) -> Int64s:
         """Tag, coarse tag, word and ending of every position, each sentence with its root first."""
         n, n_sentences = treebank.n_words, len(treebank)
-        rows = np.empty((n + n_sentences, 4), dtype=np.int32)
+        rows = np.empty((n + n_sentences, 4), dtype=np.int64)  # one type of number: hashes are compiled once
         rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1, -1)
         places = word_positions(treebank.sentence_offsets)
         rows[places, 0] = codes

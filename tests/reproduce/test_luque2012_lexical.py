@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from itertools import pairwise, product
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from oracles import backed_off, projective_trees, tree_weight
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.eisner import sentence_marginals
-from sigmastar.dependency.learn.lexical import STATES, learn_lexical
-from sigmastar.dependency.learn.methods import learn_parser
+from sigmastar.dependency.kernels.inside_outside import Automata, sentence_marginals
+from sigmastar.dependency.learn.parser import Recipe, learn_parser
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.lexical import BackOff
-from sigmastar.reproduce.luque2012.lexical import lexical_scores, parse_sentence
+from sigmastar.reproduce.luque2012.lexical import (
+    STATES,
+    BackOff,
+    LexicalGrammar,
+    learn_lexical,
+    lexical_scores,
+    parse_sentence,
+    product_automata,
+)
 
 TREEBANK = DependencyTreebank.of(
     [["the", "dog", "barks"], ["dogs", "see", "the", "cat"], ["the", "cat", "sees", "dogs"]] * 4,
@@ -65,11 +69,17 @@ def test_probabilities_are_those_of_the_formulas(states: str) -> None:
         if tag:
             total += np.log(backed_off(word, ((tag, w, t, d, s), (tag, t, d, s), tag), words))
     grammar = learn_lexical(TREEBANK, states, least_count=1)
-    assert grammar.log_probability(TREEBANK)[1] == pytest.approx(total)
-    weights, stops, classes = grammar.weights(["dogs", "see", "the", "cat"], ["N", "V", "D", "N"])
     arrays = HeadAutomata.neutral(Alphabet("x")).arrays
-    codes = np.array([1, 0, 0, 0, 0])
-    assert np.log(tree_weight((2, 0, 4, 2), codes, classes, arrays, weights, stops)) == pytest.approx(total)
+    automata = together(grammar, arrays, [1, 0, 0, 0, 0], ["dogs", "see", "the", "cat"], ["N", "V", "D", "N"])
+    codes = np.array([4, 0, 1, 2, 3])
+    assert np.log(tree_weight((2, 0, 4, 2), codes, automata, np.ones((5, 5)))) == pytest.approx(total)
+
+
+def together(
+    grammar: LexicalGrammar, arrays: Automata, codes: list[int], words: list[str], tags: list[str]
+) -> Automata:
+    weights, stops, classes = grammar.weights(words, tags)
+    return product_automata(arrays, np.array(codes, dtype=np.int32), weights, stops, classes)
 
 
 @pytest.mark.parametrize("states", STATES)
@@ -85,50 +95,26 @@ def test_weights_are_probabilities_of_tags_and_words(states: str) -> None:
     assert stops[0, 0, 1] > 0.4  # nothing stands before determiners
 
 
-def test_alone_its_marginals_are_those_of_all_trees() -> None:
-    grammar = learn_lexical(TREEBANK, "lex+f", least_count=1)
-    parser = learn_parser(TREEBANK, "det", symbols="upos", rng=np.random.default_rng(0))
-    arrays = HeadAutomata.neutral(parser.alphabet).arrays
-    codes = np.append(3, parser.vocabulary.codes(TREEBANK)[:3]).astype(np.int32)
-    weights, stops, classes = grammar.weights(["the", "dog", "barks"], ["D", "N", "V"])
-    total = sum(tree_weight(heads, codes, classes, arrays, weights, stops) for heads in projective_trees(3))
-    _, log, _ = sentence_marginals(codes, classes, arrays, weights, stops, np.ones(4))
-    assert np.exp(log) == pytest.approx(total)
+def test_its_product_with_hidden_states_has_the_marginals_of_all_trees() -> None:
+    grammar = learn_lexical(TREEBANK, "lex+fcp", least_count=1)
+    parser = learn_parser(TREEBANK, Recipe("spectral+em", 2, "upos"), np.random.default_rng(0))
+    known = np.append(3, parser.vocabulary.codes(TREEBANK)[:3]).tolist()
+    automata = together(grammar, parser.automata.arrays, known, ["the", "dog", "barks"], ["D", "N", "V"])
+    codes, ones = np.array([3, 0, 1, 2], dtype=np.int32), np.ones((4, 4))
+    total = sum(tree_weight(heads, codes, automata, ones) for heads in projective_trees(3))
+    sign, log, marginals = sentence_marginals(codes, automata, ones, np.ones(4))
+    assert sign * np.exp(log) == pytest.approx(total)
+    np.testing.assert_allclose(marginals[:, 1:].sum(axis=0), 1.0, atol=1e-10)
+    one = TREEBANK.select([0])
+    heads = parse_sentence(parser, parser.automata, one, *grammar.weights(one.form, one.xpos))
+    assert heads.tolist() == [2, 3, 0]
 
 
 def test_scores_of_figure_2() -> None:
-    parser = learn_parser(TREEBANK, "spectral+em", 2, "upos", rng=np.random.default_rng(0))
+    parser = learn_parser(TREEBANK, Recipe("spectral+em", 2, "upos"), np.random.default_rng(0))
     scores = lexical_scores(TREEBANK, TREEBANK, parser, {2: parser.automata})
     assert set(scores) == {(states, n) for states in STATES for n in (None, 2)}
     assert scores["lex+fcp", 2] == 1.0
-
-
-@pytest.mark.parametrize("states", STATES)
-@pytest.mark.parametrize("method", [None, "spectral"])
-def test_parsers_with_counted_words(states: str, method: str | None, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    parser = learn_parser(TREEBANK, method or states, 2, "upos", rng=rng, counted=states if method else None)
-    save_model(parser, tmp_path / "m", {})
-    again = load_model(tmp_path / "m", "dependency")
-    new = DependencyTreebank.of([["the", "cat", "barks", "loudly"]], [["D", "N", "V", "R"]])
-    for treebank in (TREEBANK, new):
-        parse = again.parse(treebank, marginals=True)
-        assert parse.heads.tolist() == parser.parse(treebank).heads.tolist()
-        for table in parse.marginals:
-            np.testing.assert_allclose(table[:, 1:].sum(axis=0), 1.0, atol=1e-10)
-    assert (again.parse(TREEBANK).heads == TREEBANK.head).all()
-    assert np.isfinite(again.log_probability(TREEBANK)).all()
-    if method is None:
-        grammar = learn_lexical(TREEBANK, states)
-        np.testing.assert_allclose(again.log_probability(TREEBANK), grammar.log_probability(TREEBANK))
-
-
-def test_one_at_a_time_is_the_same() -> None:
-    parser = learn_parser(TREEBANK, "lex+fcp", symbols="upos", rng=np.random.default_rng(0))
-    grammar = parser.counted
-    one = TREEBANK.select([1])
-    heads = parse_sentence(parser, parser.automata, one, *grammar.weights(one.form, one.xpos))
-    assert heads.tolist() == parser.parse(one).heads.tolist()
 
 
 def test_unknown_states_are_refused() -> None:

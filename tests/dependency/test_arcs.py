@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +10,13 @@ import pytest
 
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.distances import N_BINS
 from sigmastar.dependency.learn.arcs import learn_arcs
-from sigmastar.dependency.learn.distances import learn_distances, shrunk
-from sigmastar.dependency.learn.methods import learn_parser
+from sigmastar.dependency.learn.distances import learn_distances, shrunk_bins
+from sigmastar.dependency.learn.parser import Recipe, learn_parser
+from sigmastar.dependency.model.arcs import N_BINS, count_distances, multiply_distances
 from sigmastar.dependency.model.generators import make_head_automata
+from sigmastar.dependency.model.head_automata import sample_trees
 from sigmastar.dependency.model.parser import DependencyParser
-from sigmastar.dependency.model.sampling import sample_trees
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +29,10 @@ def test_shrunk_counts_are_probabilities_between_counts_and_what_is_known_coarse
     rng = np.random.default_rng(0)
     counts = rng.integers(0, 4, (7, 3, N_BINS)).astype(np.float64)
     counts[2, 1] = 0.0
-    found = shrunk(counts)
+    found = shrunk_bins(counts)
     np.testing.assert_allclose(found.sum(axis=-1), 1.0)
     assert (found > 0).all()
-    many = shrunk(1e6 * counts + 1e-9)
+    many = shrunk_bins(1e6 * counts + 1e-9)
     np.testing.assert_allclose(many[0, 0], counts[0, 0] / counts[0, 0].sum(), atol=1e-3)
 
 
@@ -50,13 +51,13 @@ def test_distances_at_which_words_are_arcs_weigh_more() -> None:
 def test_distances_are_kept_in_files_and_left_out_if_asked(
     treebank: DependencyTreebank, tmp_path: Path
 ) -> None:
-    parser = learn_parser(treebank, "det+f", symbols="upos", rng=np.random.default_rng(0))
+    parser = learn_parser(treebank, Recipe("det+f", symbols="upos"), np.random.default_rng(0))
     save_model(parser, tmp_path / "m")
     again: DependencyParser = load_model(tmp_path / "m")
     np.testing.assert_array_equal(again.parse(treebank).heads, parser.parse(treebank).heads)
-    plain = learn_parser(treebank, "det+f", symbols="upos", rng=np.random.default_rng(0), distances=False)
-    assert plain.distances is None
-    bare = parser.with_parts(distances=None).parse(treebank, marginals=True)
+    plain = learn_parser(treebank, Recipe("det+f", symbols="upos", distances=False), np.random.default_rng(0))
+    assert plain.prior.distances is None
+    bare = parser.with_parts(prior=replace(parser.prior, distances=None)).parse(treebank, marginals=True)
     for one, two in zip(bare.marginals, plain.parse(treebank, marginals=True).marginals, strict=True):
         np.testing.assert_allclose(one, two)
 
@@ -73,12 +74,29 @@ def gold_share(parser: DependencyParser, treebank: DependencyTreebank) -> float:
 
 
 def test_training_raises_the_marginals_of_gold_arcs_epoch_by_epoch(treebank: DependencyTreebank) -> None:
-    parser = learn_parser(treebank, "det+f", symbols="upos", rng=np.random.default_rng(0))
+    parser = learn_parser(treebank, Recipe("det+f", symbols="upos"), np.random.default_rng(0))
+    given = (parser.vocabulary, parser.prior, treebank)
     shares = [
-        gold_share(
-            parser.with_parts(arc_weights=learn_arcs(parser, treebank, np.random.default_rng(0), n)), treebank
-        )
+        gold_share(parser.with_parts(decoder=learn_arcs(*given, np.random.default_rng(0), n)), treebank)
         for n in (1, 4, 16)
     ]
     assert shares == sorted(shares)
     assert gold_share(parser, treebank) < shares[2]
+
+
+def test_distances_are_counted_and_looked_up_by_sort_symbol_and_bin() -> None:
+    codes, heads = np.array([0, 1, 0, 0], dtype=np.int32), np.array([2, 0, 2, 0], dtype=np.int32)
+    offsets = np.array([0, 3, 4])
+    arcs, pairs = count_distances(codes, heads, offsets, 2)
+    assert arcs.shape == (5, 2, N_BINS)
+    assert arcs.sum() == 4
+    assert pairs.sum() == 3 * 3 + 1
+    assert arcs[2, 0, 0] == arcs[3, 0, 0] == 1  # to both sides of symbol 1, next to it
+    assert arcs[4, 1, 1] == arcs[4, 0, 0] == 1  # the root's, two words away and one
+    assert pairs[1, 0, 1] == 1  # word 1 to word 3
+    weights = np.ones(16 + 4)
+    multiply_distances(codes, offsets, 1.0 + pairs, weights, np.array([0, 16, 20]))
+    table = weights[:16].reshape(4, 4)
+    assert table[1, 3] == 2.0
+    assert table[2, 1] == 2.0
+    assert (table[:, 0] == 1.0).all()
