@@ -18,7 +18,7 @@ from sigmastar.grammars.counts.bracketings import BracketCounts, count_brackets,
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.trees.counts.subtrees import TreeCounts, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
-from sigmastar.trees.model.automaton import make_tree_automaton
+from sigmastar.trees.model.generators import make_tree_automaton
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.reproduce.cohen2012 import run as cohen2012
 from sigmastar.reproduce.cohen2012.recovery import Recovery, mean_errors, slope
 from sigmastar.trees.data.brackets import write_brackets
-from sigmastar.trees.model.latent_pcfg import make_treebank
+from sigmastar.trees.model.generators import make_treebank
 
 
 def test_tables_figures_and_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

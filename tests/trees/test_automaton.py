@@ -11,7 +11,8 @@ from sigmastar.core.errors import InputError, ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.automaton import TreeAutomaton, make_tree_automaton
+from sigmastar.trees.model.automaton import TreeAutomaton
+from sigmastar.trees.model.generators import make_tree_automaton
 
 ALPHABET = RankedAlphabet(Alphabet("xy"), Alphabet("u"), Alphabet("fg"))
 trees = st.recursive(

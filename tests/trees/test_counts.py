@@ -7,7 +7,7 @@ from oracles_trees import context_counts
 from sigmastar.trees.counts.subtrees import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.automaton import make_tree_automaton
+from sigmastar.trees.model.generators import make_tree_automaton
 
 
 def sample(n: int, seed: int = 0) -> list[Tree | str]:

@@ -5,7 +5,7 @@ import pytest
 
 from sigmastar import InputError, NotFittedError, SpectralLatentPCFG, SpectralTreeAutomaton, Tree
 from sigmastar.trees import as_trees, make_treebank, parse_brackets
-from sigmastar.trees.model.automaton import make_tree_automaton
+from sigmastar.trees.model.generators import make_tree_automaton
 
 
 def test_a_known_automaton_is_found():

@@ -12,7 +12,8 @@ from sigmastar.core.model_files import load_model, save_model
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.ranked import production_trees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.model.latent_pcfg import LatentPCFG, make_latent_pcfg, make_treebank
+from sigmastar.trees.model.generators import make_latent_pcfg, make_treebank
+from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
 
 def by_definition(grammar: LatentPCFG, tree: Tree) -> float:

@@ -15,7 +15,8 @@ from sigmastar.trees.learn.latent_pcfg import (
     one_uniform_node,
     operators_of_moments,
 )
-from sigmastar.trees.model.latent_pcfg import LatentPCFG, make_latent_pcfg
+from sigmastar.trees.model.generators import make_latent_pcfg
+from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
 
 def exact_moments(grammar: LatentPCFG, rng: np.random.Generator) -> Moments:

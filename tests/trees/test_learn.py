@@ -7,7 +7,8 @@ from sigmastar.trees.counts.subtrees import exact_tree_blocks, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.learn.tree_automaton import learn_tree_automaton, tree_automaton
-from sigmastar.trees.model.automaton import TreeAutomaton, make_tree_automaton
+from sigmastar.trees.model.automaton import TreeAutomaton
+from sigmastar.trees.model.generators import make_tree_automaton
 
 
 def draw(truth: TreeAutomaton, n: int, seed: int) -> RankedTrees:

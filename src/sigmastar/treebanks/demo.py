@@ -15,7 +15,7 @@ from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreeb
 from sigmastar.treebanks.metrics import score_brackets
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.draw import draw_tree
-from sigmastar.trees.model.latent_pcfg import make_latent_pcfg
+from sigmastar.trees.model.generators import make_latent_pcfg
 
 FAMILY = "treebank"
 N_WARM = 60

@@ -14,8 +14,8 @@ from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.estimator import SpectralLatentPCFG, SpectralTreeAutomaton
 from sigmastar.trees.learn.tree_automaton import tree_automaton
-from sigmastar.trees.model.automaton import TreeAutomaton, make_tree_automaton
-from sigmastar.trees.model.latent_pcfg import make_latent_pcfg
+from sigmastar.trees.model.automaton import TreeAutomaton
+from sigmastar.trees.model.generators import make_latent_pcfg, make_tree_automaton
 
 N_STATES = 2
 

@@ -21,7 +21,7 @@ from sigmastar.trees.learn.latent_pcfg import (
     one_node,
     one_uniform_node,
 )
-from sigmastar.trees.model.latent_pcfg import make_latent_pcfg
+from sigmastar.trees.model.generators import make_latent_pcfg
 
 Array = NDArray[np.float64]
 

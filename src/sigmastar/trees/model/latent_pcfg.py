@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -278,90 +278,3 @@ def _padded(array: Floats, shape: tuple[int, ...]) -> Floats:
 
 def _as_productions(trees: Sequence[Tree] | RankedTrees) -> RankedTrees:
     return trees if isinstance(trees, RankedTrees) else production_trees(trees)
-
-
-class MadeTreebank(NamedTuple):
-    """Trees and the grammar that they were drawn from."""
-
-    trees: list[Tree]
-    grammar: LatentPCFG
-
-
-def make_latent_pcfg(
-    rng: np.random.Generator,
-    n_states: int = 2,
-    n_phrases: int = 3,
-    n_tags: int = 4,
-    n_words: int = 3,
-    n_rules: int = 4,
-    branching: float = 0.45,
-) -> LatentPCFG:
-    """A random grammar: phrases X0 .. and tags T0 .., each tag with words of its own.
-
-    A child of a rule is a phrase with probability about `branching`: below one half trees stay finite.
-    Distributions are drawn sparsely, so that the hidden states of a symbol differ.
-    """
-    if not 0 <= branching < 0.5:
-        raise ValueError(f"branching={branching} must be from 0 to below 1/2, or trees never end")
-    phrases, tags = [f"X{k}" for k in range(n_phrases)], [f"T{k}" for k in range(n_tags)]
-    rules = [rule for phrase in phrases for rule in _rules(phrase, phrases, tags, n_rules, branching, rng)]
-    lexical = [(tag, f"w{k}{j}") for k, tag in enumerate(tags) for j in range(n_words)]
-    rule_weights = np.concatenate([_tempered(x, rules, branching, rng, n_states) for x in phrases])
-    word_weights = np.concatenate([_columns(rng, n_words, n_states) for _ in tags])
-    left, right = (np.stack([_columns(rng, n_states, n_states) for _ in rules]) for _ in range(2))
-    pi = rng.dirichlet(np.ones(n_phrases * n_states)).reshape(n_phrases, n_states)
-    names = tuple(rules), tuple(lexical), tuple(phrases)
-    return LatentPCFG.of_probabilities(*names, pi, rule_weights, word_weights, left, right)
-
-
-def make_treebank(
-    n_trees: int = 1000,
-    random_state: int | np.random.Generator = 0,
-    max_words: int = 40,
-    **grammar: float,
-) -> MadeTreebank:
-    """Trees from a random grammar; further arguments are those of `make_latent_pcfg`.
-
-    >>> bank = make_treebank(5)
-    >>> len(bank.trees), bank.grammar.n_states
-    (5, 2)
-    """
-    rng = np.random.default_rng(random_state)
-    made = make_latent_pcfg(rng, **grammar)  # type: ignore[arg-type]
-    return MadeTreebank(made.sample(n_trees, rng, max_words), made)
-
-
-def _rules(
-    phrase: str, phrases: list[str], tags: list[str], n_rules: int, branching: float, rng: np.random.Generator
-) -> list[tuple[str, str, str]]:
-    """Different right sides, the first of two tags: every phrase can end."""
-    sides = {(str(rng.choice(tags)), str(rng.choice(tags))): None}
-    for _ in range(100 * n_rules):
-        if len(sides) >= n_rules:
-            break
-        first, second = (str(rng.choice(phrases if rng.random() < branching else tags)) for _ in range(2))
-        sides.setdefault((first, second))
-    return [(phrase, first, second) for first, second in sides]
-
-
-def _tempered(
-    phrase: str,
-    rules: list[tuple[str, str, str]],
-    branching: float,
-    rng: np.random.Generator,
-    n_states: int,
-) -> Floats:
-    """q(r | h) of the rules of a phrase with less than one phrase below it, in the mean of every state."""
-    own = [rule for rule in rules if rule[0] == phrase]
-    below = np.array([sum(child.startswith("X") for child in rule[1:]) for rule in own], dtype=float)
-    weights = _columns(rng, len(own), n_states)
-    ending = np.where(below == 0, 1.0, 0.0)[:, None]
-    ending = ending / ending.sum()
-    mean = below @ weights
-    share = np.minimum(1.0, 2 * branching / np.maximum(mean, 1e-12))
-    return np.asarray(share * weights + (1 - share) * ending)
-
-
-def _columns(rng: np.random.Generator, n_outcomes: int, n_states: int) -> Floats:
-    """A distribution for every state, as columns."""
-    return rng.dirichlet(np.full(n_outcomes, 0.5), size=n_states).T
