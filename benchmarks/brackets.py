@@ -14,7 +14,7 @@ from typing import Any
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.trees.data.brackets import read_brackets
+from sigmastar.trees import read_brackets
 
 N_RUNS = 7
 OWN, LOOP, NLTK = "read_brackets", "brackets in a Python loop", "nltk"

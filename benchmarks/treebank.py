@@ -4,15 +4,16 @@ F1 by EVALB's conventions on sentences of up to 40 words, from words and with go
 drawing sentences again; training and parsing on one thread, in processor seconds. Settings were chosen on the
 development set. The Berkeley parser 1.7, trained on the same trees, reaches 86.9 from words and 88.0 with
 gold tags on the test set after 4 split-merge cycles (about 145 s of training), and parses 16 to 21 sentences
-a second. `best` is five latent PCFGs and a log-linear model of spans. The unit `nltk` runs inside and outside
-of the plain PCFG beside nltk's ViterbiParser on the same grammar. Other languages come from UD treebanks,
-whose arcs are made phrases: `best` with the defaults against the PCFG, on their test sets.
+a second. `best` is three latent PCFGs, one per direction of binarization, and a span scorer. The unit `nltk`
+runs inside and outside of the plain PCFG beside nltk's ViterbiParser on the same grammar. Other languages
+come from UD treebanks, whose arcs are made phrases: `best` with the defaults against the PCFG, on their test
+sets.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,24 +21,22 @@ import numpy as np
 from benchmarks.arcs_as_phrases import read_as_phrases
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
+from sigmastar import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, Tree
 from sigmastar.core.parallel import limited_threads
-from sigmastar.treebanks.data.binary import Binarization
-from sigmastar.treebanks.data.phrases import Phrases, phrases
-from sigmastar.treebanks.learn.methods import BEST, SPANS, Recipe, learn_treebank
-from sigmastar.treebanks.metrics import BracketScores, score_brackets
+from sigmastar.treebanks import BracketScores, Parse, Phrases, TreebankParser, phrases, score_brackets
+from sigmastar.treebanks.estimator import TreebankEstimator
+from sigmastar.treebanks.kernels.plain_chart import Allowed
 from sigmastar.treebanks.model.coarse_to_fine import EVERYTHING, plain_chart
-from sigmastar.treebanks.model.parser import FULL, Parse, TreebankParser
-from sigmastar.trees.data.brackets import read_brackets
-from sigmastar.trees.data.tree import Tree
+from sigmastar.treebanks.model.parser import FULL
+from sigmastar.trees import read_brackets
 
-HEAD = Binarization("head")
-METHODS: dict[str, tuple[Recipe, ...]] = {
-    "pcfg": (Recipe("pcfg", Binarization("right"), 1),),
-    "em": (Recipe("em", HEAD, 8, n_rounds=40),),
-    "spectral": (Recipe("spectral", HEAD),),
-    "cluster": (Recipe("cluster", HEAD),),
-    "spectral+em": (Recipe("spectral+em", HEAD),),
-    "best": BEST,
+METHODS: dict[str, Callable[[], TreebankEstimator]] = {
+    "pcfg": PCFG,
+    "em": EMTreebankGrammar,
+    "spectral": lambda: SpectralTreebankGrammar("spectral"),
+    "cluster": lambda: SpectralTreebankGrammar("cluster"),
+    "spectral+em": lambda: SpectralTreebankGrammar("spectral+em"),
+    "best": SpectralTreebankGrammar,
 }
 OTHERS = ("el_gdt", "id_gsd", "ko_gsd", "tr_imst", "vi_vtb")
 LONGEST, N_QUICK, NLTK_LONGEST, NLTK_SENTENCES = 40, 40, 8, 5
@@ -64,10 +63,13 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
             yield {"method": method, **_measured(train, gold, METHODS[method], settings)}
 
 
-def _measured(train: list[Tree], gold: list[Tree], recipes: tuple[Recipe, ...], settings: Settings) -> Row:
-    spans = SPANS if recipes is BEST else None
-    learn_treebank(train[:50], recipes, settings.rng(0), spans=spans)  # compiles
-    parser, training = timed(lambda: learn_treebank(train, recipes, settings.rng(0), spans=spans))
+def _measured(
+    train: list[Tree], gold: list[Tree], make: Callable[[], TreebankEstimator], settings: Settings
+) -> Row:
+    make().set_params(n_jobs=1).fit(train[:50])  # compiles
+    estimator = make().set_params(n_jobs=1, random_state=settings.seed)
+    fitted, training = timed(lambda: estimator.fit(train))
+    parser = fitted.model_
     row: Row = {"seconds": training.seconds, "cpu_seconds": training.cpu_seconds}
     for name, tagged in (("words", False), ("tags", True)):
         parses, scores, speed = _parsed(parser, gold, tagged, settings)
@@ -99,9 +101,9 @@ def _beside_nltk(train: list[Tree], gold: list[Tree]) -> Row:
     """Inside and outside without any pruning, against nltk's parser of the same grammar."""
     import nltk  # type: ignore[import-not-found, unused-ignore]
 
-    parser = learn_treebank(train, METHODS["pcfg"])
+    parser = PCFG().fit(train).model_
     member = parser.members[0]
-    grammar, level = member.grammar, member.plain
+    grammar, coarse = member.grammar, member.plain
     names = [f"s{number}" for number in range(grammar.n_symbols)]
     rules = [
         nltk.ProbabilisticProduction(
@@ -118,12 +120,14 @@ def _beside_nltk(train: list[Tree], gold: list[Tree]) -> Row:
     start = nltk.Nonterminal(names[int(np.argmax(grammar.roots))])
     other = nltk.ViterbiParser(nltk.PCFG(start, rules))
     sentences = [s for s in _sentences(phrases(gold)) if len(s[0]) <= NLTK_LONGEST][:NLTK_SENTENCES]
-    leaves = [parser.forest.leaves(words, tags, least=1.0) for words, tags in sentences]  # one symbol a word
+    leaves = [
+        parser.forest.leaves(words, tags, least=1.0) for words, tags in sentences
+    ]  # one symbol each
     tokens = [[names[a] for a in leaf.symbols[leaf.begin[:-1]]] for leaf in leaves]
 
     def ours(n_times: int) -> None:
         for leaf in leaves * n_times:
-            plain_chart(level, leaf, 0.0, 0.0, member.groups.keys, EVERYTHING)
+            plain_chart(coarse, leaf, 0.0, 0.0, Allowed(member.groups.keys, EVERYTHING))
 
     ours(1)
     _, mine = timed(lambda: ours(100))

@@ -8,9 +8,8 @@ import time
 import numpy as np
 
 from sigmastar import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
-from sigmastar.treebanks.metrics import score_brackets
-from sigmastar.trees.draw import tree_text
-from sigmastar.trees.model.generators import make_latent_pcfg
+from sigmastar.treebanks import score_brackets
+from sigmastar.trees import make_latent_pcfg, tree_text
 
 rng = np.random.default_rng(0)
 truth = make_latent_pcfg(rng, n_states=3, n_phrases=4, n_tags=4, n_words=4, n_rules=6)

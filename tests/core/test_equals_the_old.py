@@ -25,7 +25,6 @@ from sigmastar.core import (
     clusters,
     em,
     held_out,
-    indicators,
     log_linear,
     mixture,
     race,
@@ -40,10 +39,6 @@ from sigmastar.dependency.learn import em as heads_em
 from sigmastar.pcfg import learn as erm
 from sigmastar.transducers.learn import log_linear_weights as combination
 from sigmastar.transducers.learn import refined_chain
-from sigmastar.treebanks.counts import Indicators as OldIndicators
-from sigmastar.treebanks.kernels.smoothing import smoothed
-from sigmastar.treebanks.learn import clusters as tree_clusters
-from sigmastar.treebanks.learn import embedding as tree_embedding
 
 seeds = st.integers(0, 10**6)
 few = settings(max_examples=20)
@@ -122,32 +117,6 @@ def test_views_of_automata() -> None:
     np.testing.assert_allclose(found.values, old.singular_values, atol=1e-10)
 
 
-@few
-@given(seeds)
-def test_views_of_trees(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    groups, hidden = rng.integers(0, 2, 300), rng.integers(0, 3, 300)
-    codes = [np.stack([hidden * 2 + rng.integers(0, 3, 300), rng.integers(-1, 4, 300)], axis=1) for _ in "xy"]
-    sides = [indicators.grouped_indicators(groups, each, 2) for each in codes]
-    n_states = np.array([3, 2])
-    old_sides = [OldIndicators(side.number, side.weight, side.n_features) for side in sides]
-    old = tree_embedding.embed(groups, *old_sides, n_states, np.random.default_rng(seed))
-    again = np.random.default_rng(seed)
-    blocks = [
-        views.random_block(int(n), int(k), again) for n, k in zip(sides[1].n_features, n_states, strict=True)
-    ]
-    for group, rows in enumerate(clusters.rows_by_group(groups, 2)):
-        inside, outside = (side.of(group, rows) for side in sides)
-        k = int(n_states[group])
-        found = views.correlate_views(inside, outside, k, blocks[group], total=len(rows))
-        np.testing.assert_allclose(found.values, old.singular_values[group, :k], atol=1e-12)
-        y, z = inside.times(found.left()), outside.times(found.right())
-        same_up_to_signs(y, old.inside[rows, :k])
-        same_up_to_signs(z, old.outside[rows, :k])
-        points = np.hstack([views.unit_columns(side) * np.sqrt(found.values) for side in (y, z)])
-        same_up_to_signs(points, tree_clusters._points(old, rows, group, 12))
-
-
 # Clusters
 
 
@@ -172,40 +141,7 @@ def test_k_means_of_heads_and_tags(seed: int, n: int, n_rounds: int) -> None:
     assert found.labels.tolist() == old.tolist()
 
 
-@few
-@given(seeds, st.integers(1, 5))
-def test_merging(seed: int, n_groups: int) -> None:
-    rng = np.random.default_rng(seed)
-    points, weights = rng.random((9, 3)), rng.random(9)
-    old = tree_clusters._compact(tree_clusters._agglomerated(points, weights, n_groups))
-    assert clusters.merged(points, weights, n_groups).tolist() == old.tolist()
-
-
 # Shrinkage
-
-
-@few
-@given(seeds)
-def test_shrinkage_of_tree_rules(seed: int) -> None:
-    """The root of the total in the mix: strength * sqrt(total), on the margins of one rule."""
-    rng = np.random.default_rng(seed)
-    counts, shares = rng.random(8), np.concatenate([rng.dirichlet(np.ones(2)) for _ in range(3)])
-    rules, sizes = np.array([[0, 1, 2]], dtype=np.int32), np.full(3, 2)
-    old = smoothed(rules, sizes, np.array([0, 8]), counts, shares, np.array([0, 2, 4, 6]), 8.0, 5.0)
-    tensor, total = counts.reshape(2, 2, 2), counts.sum()
-    y, z, x = (
-        shrinkage.towards(tensor.sum(axis=axes), shares[2 * place : 2 * place + 2], 5.0, totals=total)
-        for axes, place in (((1, 2), 1), ((0, 2), 2), ((0, 1), 0))
-    )
-    pairs = (
-        tensor.sum(axis=2)[:, :, None] * x
-        + tensor.sum(axis=1)[:, None, :] * z[None, :, None]
-        + tensor.sum(axis=0)[None] * y[:, None, None]
-    ) / 3.0
-    triple = total * y[:, None, None] * z[None, :, None] * x
-    weight = float(shrinkage.weight_of_coarse(total, 8.0 * np.sqrt(total)))
-    backed = (1 - weight) * pairs + weight * triple
-    np.testing.assert_allclose((1 - weight) * tensor + weight * backed, old.reshape(2, 2, 2), rtol=1e-9)
 
 
 def test_shrinkage_of_automata() -> None:

@@ -26,7 +26,7 @@ def test_tables_figures_and_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert len(result.claims) == 4
     written = json.loads((tmp_path / "out" / "figures.json").read_text())
     assert len(written["recovery"]) == 6
-    assert {"PCFG", "several binarisations"} <= {row["grammar"] for row in written["treebank"]}
+    assert {"PCFG", "several binarizations"} <= {row["grammar"] for row in written["treebank"]}
     assert all(0.3 < row["dev_f1"] <= 1.0 for row in written["treebank"])
     assert all(row["dev_log_likelihood"] < 0 for row in written["treebank"])
     assert (tmp_path / "out" / "report.html").exists()

@@ -84,8 +84,11 @@ def test_sample_and_its_seed(folder: Path) -> None:
 def test_show(folder: Path, tmp_path: Path) -> None:
     said = succeed("show", folder / "spectral+em")
     assert "spectral+em" in said
-    assert "head binarisation" in said
-    assert figures("show", folder / "pcfg")["learned"]["data"]["n_trees"] == 36
+    assert "head binarization" in said
+    told = figures("show", folder / "pcfg")
+    assert told["learned"]["data"]["n_trees"] == told["trees"] == 36
+    assert told["grammars"][0]["binarization"] == "right"
+    assert told["span scorer"] is None
     lines = succeed("show", folder / "pcfg", "--sentence", "the dog sees a cat .")
     assert lines.splitlines()[:3] == ["S", "├─ NP", "│  ├─ DT the"]
     succeed("show", folder / "pcfg", "--sentence", "the dog sees a cat .", "--svg", "-o", tmp_path / "t.svg")
@@ -97,8 +100,14 @@ def test_show(folder: Path, tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_file(folder: Path, tmp_path: Path) -> None:
     for name in ("a", "b"):
         succeed("learn", "treebank", folder / "train.mrg", "--states", "2", "-o", tmp_path / name, "-q")
-    one, other = (succeed("predict", tmp_path / name, folder / "train.mrg", "-q") for name in ("a", "b"))
-    assert one == other
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    scorer = figures("show", tmp_path / "a")["span scorer"]
+    assert scorer["share"] == 0.35
+    assert "span scorer" in succeed("show", tmp_path / "a")
+    succeed(
+        "learn", "treebank", folder / "train.mrg", "--states", "2", "--no-spans", "-o", tmp_path / "c", "-q"
+    )
+    assert figures("show", tmp_path / "c")["span scorer"] is None
 
 
 def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -111,11 +120,15 @@ def test_what_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mixed.mrg").write_text("(S she (VP runs))\n")
     assert "tag of its own" in fail("learn", "treebank", tmp_path / "mixed.mrg", "-o", tmp_path / "m")
     train = folder / "train.mrg"
-    assert "does not go" in fail("learn", "treebank", train, "--rounds", "3", "-o", tmp_path / "m", status=2)
+    for option, others in (("--vertical", "pcfg or spectral or cluster or em or spectral+em, not best"),):
+        told = fail("learn", "treebank", train, option, "2", "-o", tmp_path / "m", status=2)
+        assert others in told
+    told = fail("learn", "treebank", train, "--method", "pcfg", "--no-spans", "-o", tmp_path / "m", status=2)
+    assert "--no-spans is for --method best, not pcfg" in told
     assert "line" not in fail("evaluate", folder / "pcfg", tmp_path / "empty.mrg")
     assert "has no tag" in fail("predict", folder / "pcfg", "-", "--tags", stdin="dogs_NNS bark\n")
     assert "--sentence" in fail("show", folder / "pcfg", "--svg", status=2)
-    assert "--svg, --html or --json" in fail("show", folder / "pcfg", "--dot", status=2)
+    assert "No such option" in fail("show", folder / "pcfg", "--dot", status=2)
     assert not (tmp_path / "m").exists()
 
 

@@ -32,7 +32,7 @@ METHODS: list[TreebankEstimator] = [
     SpectralTreebankGrammar("cluster", 3),
     SpectralTreebankGrammar("spectral+em", 6, direction="left"),
     SpectralTreebankGrammar("best", 3),
-    EMTreebankGrammar(2, n_rounds=5),
+    EMTreebankGrammar(2, max_iter=5),
     SpectralTreebankGrammar("spectral+em", 3, decoding="rules"),
     PCFG(decoding="rules"),
 ]
@@ -81,7 +81,7 @@ def test_a_tree_is_less_probable_than_its_sentence(grammar: TreebankEstimator) -
 
 
 def test_a_file_holds_all_of_it(grammar: TreebankEstimator, tmp_path: Path) -> None:
-    save_model(grammar.parser_, tmp_path / "model")
+    save_model(grammar.model_, tmp_path / "model")
     other = load_model(tmp_path / "model", "treebank")
     (before,), (after,) = grammar.parse([SENTENCE]), other.parse([(SENTENCE, None)])
     assert before.tree == after.tree

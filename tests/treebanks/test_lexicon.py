@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sigmastar.core.word_shapes import signatures, word_class
-from sigmastar.treebanks.data.binary import Binarization, BinaryPhrases, binarize
-from sigmastar.treebanks.data.head_choice import head_children
+from sigmastar.treebanks.counts.head_choice import choose_heads
+from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.learn.lexicon import LexicalCounts, count_lexicon, plain_lexicon, state_lexicon
 from sigmastar.trees.data.brackets import parse_brackets
@@ -18,7 +18,7 @@ TEXT = "(S (D the) (N cats)) (S (D the) (N dogs)) (S (D a) (V dogs)) (S (NP (N c
 @pytest.fixture(scope="module")
 def bank() -> BinaryPhrases:
     rows = phrases(parse_brackets(TEXT))
-    return binarize(rows, Binarization(), head_children(rows))
+    return binarize(rows, Binarization(), choose_heads(rows).heads(rows))
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from oracles_treebank import random_tree
 from sigmastar.core.errors import InputError
-from sigmastar.treebanks.data.binary import DIRECTIONS, PHRASE, Binarization, BinaryPhrases, binarize
-from sigmastar.treebanks.data.head_choice import head_children
+from sigmastar.treebanks.counts.head_choice import choose_heads
+from sigmastar.treebanks.data.binarized import DIRECTIONS, PHRASE, Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
@@ -70,7 +70,7 @@ def test_every_binarisation_can_be_undone(seed: int, direction: str, horizontal:
     rng = np.random.default_rng(seed)
     trees = [random_tree(rng, int(rng.integers(1, 12))) for _ in range(4)]
     bank = phrases(trees)
-    binary = binarize(bank, Binarization(direction, horizontal, vertical), head_children(bank))
+    binary = binarize(bank, Binarization(direction, horizontal, vertical), choose_heads(bank).heads(bank))
     assert [debinarised(binary, number) for number in range(len(binary))] == trees
     inner = np.flatnonzero(binary.left >= 0)
     assert (binary.left[inner] < inner).all()  # children before parents
@@ -100,7 +100,7 @@ def test_a_word_beside_other_children_is_refused_with_the_number_of_its_tree() -
 
 def test_symbols_remember_siblings_and_parents() -> None:
     bank = phrases(parse_brackets("(S (NP (D a) (A b) (N c)) (V d))"))
-    binary = binarize(bank, Binarization("right", 1, 2), head_children(bank))
+    binary = binarize(bank, Binarization("right", 1, 2), choose_heads(bank).heads(bank))
     names = {binary.symbols.name(symbol, bank.labels) for symbol in range(len(binary.symbols))}
     assert names == {"D", "A", "N", "V", "@NP|D^S", "NP^S", "S"}
 
@@ -108,7 +108,7 @@ def test_symbols_remember_siblings_and_parents() -> None:
 def test_heads_are_what_explains_all_expansions() -> None:
     text = "(PP (IN of) (NP (N x) (N y)))(PP (IN in) (S (V x) (N z)))(PP (IN at) (X (V x) (V z)))"
     bank = phrases(parse_brackets(text))
-    heads = head_children(bank)
+    heads = choose_heads(bank).heads(bank)
     rows = [row for row in range(len(bank.label)) if bank.labels[bank.label[row]] == ("PP",)]
     assert [heads[row] for row in rows] == [0, 0, 0]
 

@@ -7,8 +7,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles_treebank import span_trees
-from sigmastar.treebanks.kernels.span_features import N_ROWS, PAD, learn_spans, span_posteriors, span_scores
-from sigmastar.treebanks.kernels.span_labels import best_tags, forbid_others, onto_chains
+from sigmastar.treebanks.kernels.decoding import ChainItems
+from sigmastar.treebanks.kernels.span_features import (
+    N_ROWS,
+    PAD,
+    SpanText,
+    SpanWeights,
+    learn_spans,
+    span_posteriors,
+    span_scores,
+)
+from sigmastar.treebanks.model.span_scorer import _best_tags, _Columns, _forbid_others, _onto_chains
 
 
 def cell(i: int, j: int, n: int) -> int:
@@ -64,14 +73,9 @@ def test_learning_makes_the_trees_it_saw_probable() -> None:
     gold = np.full(6, -1, dtype=np.int8)
     gold[cell(1, 3, 3)], gold[cell(0, 3, 3)] = 1, 0
     weights = np.zeros((N_ROWS, 2), np.float32)
-    squares, alive = np.zeros_like(weights), np.ones(6, dtype=np.uint8)
-    logs = [
-        learn_spans(
-            np.zeros(1, np.int64), np.array([0, 7]), words, tags, np.array([0, 6]), gold, alive, weights,
-            squares, 0.1, 0.01,
-        )
-        for _ in range(20)
-    ]  # fmt: skip
+    model, alive = SpanWeights(weights, np.full_like(weights, 0.01)), np.ones(6, dtype=np.uint8)
+    text = SpanText(np.array([0, 7]), words, tags, np.array([0, 6]), gold, alive)
+    logs = [learn_spans(np.zeros(1, np.int64), text, model, (0.1, 0.01)) for _ in range(20)]
     assert all(later > earlier for earlier, later in pairwise(logs))
     assert logs[-1] > -0.1
     posteriors, _ = span_posteriors(3, span_scores(words, tags, weights, alive), alive)
@@ -84,25 +88,24 @@ def test_the_first_step_follows_the_gradient() -> None:
     words, tags = marked(1, 2), marked(1, 2)
     gold = np.array([-1, -1, 0], dtype=np.int8)
     weights = np.zeros((N_ROWS, 1), np.float32)
-    squares, alive = np.zeros_like(weights), np.ones(3, dtype=np.uint8)
-    log = learn_spans(
-        np.zeros(1, np.int64), np.array([0, 6]), words, tags, np.array([0, 3]), gold, alive, weights, squares,
-        0.1, 0.0,
-    )  # fmt: skip
+    model, alive = SpanWeights(weights, np.full_like(weights, 0.01)), np.ones(3, dtype=np.uint8)
+    text = SpanText(np.array([0, 6]), words, tags, np.array([0, 3]), gold, alive)
+    log = learn_spans(np.zeros(1, np.int64), text, model, (0.1, 0.0))
     assert np.isclose(log, -np.log(len(span_trees(2, [0]))), atol=1e-6)
     scores = span_scores(words, tags, weights, alive)
     assert (scores[:2, 0] < 0).all()  # labels over single words are wrong half of the time
 
 
 def test_posteriors_come_onto_chains_with_the_tags_of_the_chart() -> None:
-    starts, chains = np.array([0, 3, 4, 5]), np.array([0, 1, 2, 3, 4], dtype=np.int32)
-    values = np.array([0.3, 0.4, 0.3, 1.0, 1.0])
+    chart = ChainItems(
+        np.array([0, 3, 4, 5]), np.arange(5, dtype=np.int32), np.array([0.3, 0.4, 0.3, 1.0, 1.0])
+    )
     chain_tags = np.array([0, 0, 1, 1, -1])  # of N, NP N, V, V, S
     posteriors = np.array([[0.6, 0.0], [0.0, 0.0], [0.0, 1.0]], dtype=np.float32)  # NP, S
-    leaf, phrase = np.array([-2, 0, -2, -2, -1]), np.array([-1, -1, -1, -1, 1])
-    assert best_tags(2, starts, chains, values, chain_tags, 2).tolist() == [0, 1]
-    found = onto_chains(2, starts, chains, values, posteriors, chain_tags, leaf, phrase)
+    columns = _Columns(chain_tags, np.array([-2, 0, -2, -2, -1]), np.array([-1, -1, -1, -1, 1]))
+    assert _best_tags(2, chart, chain_tags, 2).tolist() == [0, 1]
+    found = _onto_chains(2, chart, posteriors, columns)
     np.testing.assert_allclose(found, [0.4 * 0.7, 0.6 * 0.7, 0.3, 1.0, 1.0], rtol=1e-6)
     scores = np.ones((3, 2), dtype=np.float32)
-    forbid_others(2, starts, chains, leaf, phrase, scores)
+    _forbid_others(2, chart, columns, scores)
     assert (scores > 0).tolist() == [[True, False], [False, False], [False, True]]

@@ -9,8 +9,8 @@ import pytest
 
 from sigmastar import load_model, save_model
 from sigmastar.treebanks.data.phrases import phrases
-from sigmastar.treebanks.learn.methods import Recipe, learn_treebank
-from sigmastar.treebanks.learn.span_scorer import SpanRecipe, _gold, _labels, learn_span_scorer
+from sigmastar.treebanks.learn.methods import GrammarSpec, learn_treebank
+from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec, _gold, _labels, learn_span_scorer
 from sigmastar.trees.data.brackets import parse_brackets
 
 SUBJECTS = ("(NP (D the) (N dog))", "(NP (N cats))")
@@ -43,14 +43,15 @@ def test_rare_chains_count_as_their_first_label() -> None:
 
 @pytest.fixture(scope="module")
 def parser():  # type: ignore[no-untyped-def]
-    return learn_treebank(TREES, [Recipe("pcfg", n_states=1)], spans=SpanRecipe(n_passes=8))
+    return learn_treebank(TREES, [GrammarSpec("pcfg", n_states=1)], spans=SpanScorerSpec(n_passes=8))
 
 
 def test_spans_take_their_share_of_the_marginals(parser) -> None:  # type: ignore[no-untyped-def]
     words = ["cats", "saw", "the", "bone", "."]
-    alone = replace(parser, spans=None).chart(words)
+    alone = replace(parser, span_scorer=None).chart(words)
     whole, half = (
-        replace(parser, spans=replace(parser.spans, share=share)).chart(words) for share in (1.0, 0.5)
+        replace(parser, span_scorer=replace(parser.span_scorer, share=share)).chart(words)
+        for share in (1.0, 0.5)
     )
     np.testing.assert_allclose(half.values, 0.5 * alone.values + 0.5 * whole.values, atol=1e-9)
     right = [
@@ -69,14 +70,14 @@ def test_they_are_part_of_the_file(parser, tmp_path: Path) -> None:  # type: ign
     read = load_model(tmp_path / "m")
     words = ["the", "bone", "saw", "cats", "."]
     np.testing.assert_allclose(read.chart(words).values, parser.chart(words).values, atol=1e-3)
-    assert read.spans.labels == parser.spans.labels
+    assert read.span_scorer.labels == parser.span_scorer.labels
     assert read.threshold == parser.threshold == 0.44
 
 
 def test_one_seed_gives_one_model_and_words_beyond_training_are_scored(parser) -> None:  # type: ignore[no-untyped-def]
     bank = phrases(TREES)
     first, second = (
-        learn_span_scorer(bank, parser.forest, SpanRecipe(), np.random.default_rng(2)).weights
+        learn_span_scorer(bank, parser.forest, SpanScorerSpec(), np.random.default_rng(2)).weights
         for _ in range(2)
     )
     np.testing.assert_array_equal(first, second)
@@ -87,7 +88,9 @@ def test_one_seed_gives_one_model_and_words_beyond_training_are_scored(parser) -
 
 
 def test_trees_without_phrases_score_nothing() -> None:
-    flat = learn_treebank(parse_brackets("(N a)(N b)") * 3, [Recipe("pcfg", n_states=1)], spans=SpanRecipe())
+    flat = learn_treebank(
+        parse_brackets("(N a)(N b)") * 3, [GrammarSpec("pcfg", n_states=1)], spans=SpanScorerSpec()
+    )
     assert str(flat.parse_one(["a"]).tree) == "(N a)"
 
 
@@ -97,6 +100,6 @@ def test_spans_alone_stand_in_where_no_grammar_has_a_parse(parser) -> None:  # t
     assert found.how == "spans"
     assert list(found.tree.words()) == words
     assert "(NP (D a) (N bone))" in str(found.tree)
-    assert replace(parser, spans=None).parse_one(words, tags).how == "flat"
+    assert replace(parser, span_scorer=None).parse_one(words, tags).how == "flat"
     assert parser.parse_one(words, [*tags[:-1], "NEW"]).how == "flat"
     assert parser.parse_one([".", "saw"]).how in ("spans", "flat")

@@ -13,11 +13,7 @@ import click
 
 from sigmastar.core.model_files import read_header
 
-HANDLERS: Mapping[str, str] = MappingProxyType(
-    {
-        "treebank": "sigmastar.treebanks.cli.use",
-    }
-)
+HANDLERS: Mapping[str, str] = MappingProxyType({})
 
 
 def handled(command: str, model: str) -> bool:

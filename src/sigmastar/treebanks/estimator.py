@@ -1,43 +1,39 @@
-"""Treebank grammars: parsers learnt from trees, by counting, by the spectral method, by EM.
+"""Treebank grammars: parsers learned from trees, by counting, by the spectral method, by EM.
 
-`fit` takes trees (`sigmastar.trees.data.tree.Tree`, as `read_brackets` gives them); traces and functions are
-left out. A sentence to parse is a sequence of words, or a pair (words, tags); a tree stands for its words.
+`fit` takes trees (`Tree` objects, text in brackets, nltk trees); traces and functions are left out. A
+sentence to parse is a sequence of words, or a pair (words, tags); a tree stands for its words.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive
-from sigmastar.core.parallel import limited_threads
-from sigmastar.treebanks.data.binary import Binarization
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
+from sigmastar.core.progress import silent
+from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
-from sigmastar.treebanks.learn.methods import BEST, METHODS, SPANS, Recipe, learn_treebank
-from sigmastar.treebanks.learn.span_scorer import SpanRecipe
-from sigmastar.treebanks.model.parser import (
-    DECODINGS,
-    Chart,
-    Parse,
-    Sentence,
-    Span,
-    TreebankParser,
-)
+from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, learn_treebank
+from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec
+from sigmastar.treebanks.metrics import score_brackets, spans_of
+from sigmastar.treebanks.model.parser import DECODINGS, Chart, Parse, Sentence, Span, TreebankParser
+from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.tree import Tree
 
 Words = Sequence[str] | tuple[Sequence[str], Sequence[str]] | Tree
-Array = NDArray[np.float64]
+Trees = str | Iterable[Tree | str | Any] | Phrases
+Self = TypeVar("Self", bound="TreebankEstimator")
 
 
 def as_sentence(sentence: Words) -> Sentence:
     """Words, and tags or None."""
     if isinstance(sentence, Tree):
-        return list(sentence.words()), None
+        return spans_of(sentence).words, None
     if isinstance(sentence, str):
         raise InputError(f"{sentence!r} is one text; split it into words first, as in sentence.split()")
     if isinstance(sentence, tuple) and len(sentence) == 2 and not isinstance(sentence[0], str):
@@ -49,177 +45,301 @@ def as_sentence(sentence: Words) -> Sentence:
     return texts, None
 
 
-class TreebankEstimator(Estimator, ABC):
-    """What all treebank grammars share: `parser_` holds what `fit` found."""
+class TreebankEstimator(Estimator):
+    """What all treebank grammars share: `model_` holds the parser that `fit` found; `parser_` is the same."""
 
-    parser_: TreebankParser
+    model_: TreebankParser
     threshold: float | None
     decoding: str
-    random_state: RandomState
-    n_threads: int
 
-    @abstractmethod
-    def recipes(self) -> tuple[Recipe, ...]:
-        """How each member of the parser is learnt."""
+    def specs(self) -> tuple[GrammarSpec, ...]:
+        """How each grammar of the parser is learned."""
+        raise NotImplementedError
 
-    def span_recipe(self) -> SpanRecipe | None:
-        """How a model of spans beside them is learnt, where there is one."""
+    def span_spec(self) -> SpanScorerSpec | None:
+        """How the span scorer beside them is learned, where there is one."""
         return None
 
-    def fit(self, X: Iterable[Tree] | Phrases, y: None = None) -> TreebankEstimator:
-        """Learn from trees."""
-        recipes = self.recipes()
+    @property
+    def parser_(self) -> TreebankParser:
+        """The parser that `fit` found."""
+        return self.model_
+
+    def fit(self: Self, X: Trees, y: object = None) -> Self:
+        """Learn from trees.
+
+        Parameters
+        ----------
+        X : text, or iterable of Tree, text or nltk trees
+            The treebank; text is read as brackets.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        self
+            With `model_`.
+        """
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
-        with limited_threads(self.n_threads):
-            parser = learn_treebank(X, recipes, as_generator(self.random_state), spans=self.span_recipe())
+        bank = X if isinstance(X, Phrases) else phrases(_only_trees(X))
+        specs, rng = self.specs(), as_generator(self.random_state)
+        with self._working():
+            parser = learn_treebank(bank, specs, rng, self.progress or silent, self.span_spec())
         threshold = parser.threshold if self.threshold is None else float(self.threshold)
-        chosen = replace(parser, threshold=threshold, decoding=self.decoding)
-        self._replace_fitted(parser_=chosen)
+        self._replace_fitted(model_=replace(parser, threshold=threshold, decoding=self.decoding))
         return self
 
     def predict(self, X: Iterable[Words]) -> list[Tree]:
-        """The tree of every sentence."""
+        """The tree of every sentence.
+
+        Parameters
+        ----------
+        X : iterable of sequences of words, of pairs (words, tags), or of trees
+            The sentences; of trees the words are parsed.
+
+        Returns
+        -------
+        list of Tree
+            One per sentence; see `parse` for how they were found.
+        """
         return [parse.tree for parse in self.parse(X)]
 
     def parse(self, X: Iterable[Words]) -> list[Parse]:
         """The tree of every sentence, the log-probability of its words, and whether it is a fallback."""
-        return self.parser_.parse([as_sentence(sentence) for sentence in X], self.n_threads)
+        self.check_fitted()
+        return self.model_.parse([as_sentence(sentence) for sentence in X], n_threads(self.n_jobs))
 
     def marginals(self, X: Iterable[Words]) -> list[dict[Span, float]]:
         """For every sentence mu(label, i, j): how probable a label over words i to j - 1 is."""
-        return [self.parser_.marginals(*as_sentence(sentence)) for sentence in X]
+        return [self.model_.marginals(*as_sentence(sentence)) for sentence in X]
 
     def charts(self, X: Iterable[Words]) -> list[Chart]:
         """The same as arrays, over chains of labels."""
-        return [self.parser_.chart(*as_sentence(sentence)) for sentence in X]
+        return [self.model_.chart(*as_sentence(sentence)) for sentence in X]
 
-    def score_samples(self, X: Sequence[Words]) -> Array:
-        """log P of every item: of the tree where it is a tree, else of the words, over all trees."""
+    def score(self, X: Trees, y: object = None) -> float:
+        """F1 of labelled brackets, by the conventions of EVALB, where the words of trees are parsed anew.
+
+        Parameters
+        ----------
+        X : as of `fit`
+            Trees that are right.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        self.check_fitted()
+        gold = [tree for tree in _only_trees(X) if spans_of(tree).words]
+        found: list[Tree | None] = [*self.predict(gold)]
+        return score_brackets(gold, found, np.random.default_rng(0), n_resamples=1).f1.value
+
+    def score_samples(self, X: Sequence[Words], y: object = None) -> Floats:
+        """The log-probability of every item: of the tree where it is one, else of the words, over all trees.
+
+        Parameters
+        ----------
+        X : sequence
+            Trees, or sentences as of `predict`.
+        y : object
+            Not used.
+
+        Returns
+        -------
+        array
+            -inf where the grammars cannot build it.
+        """
+        self.check_fitted()
         result = np.empty(len(X))
         trees = [at for at, item in enumerate(X) if isinstance(item, Tree)]
         if trees:
-            result[trees] = self.parser_.tree_log_probabilities(phrases(X[at] for at in trees))  # type: ignore[misc]
+            result[trees] = self.model_.tree_log_probabilities(phrases(X[at] for at in trees))  # type: ignore[misc]
         others = [at for at, item in enumerate(X) if not isinstance(item, Tree)]
-        result[others] = [self.parser_.log_probability(*as_sentence(X[at])) for at in others]
+        result[others] = [self.model_.log_probability(*as_sentence(X[at])) for at in others]
         return result
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> list[Tree]:
-        """Trees drawn from the grammar; from several members each is drawn from one of them."""
+        """Trees drawn from the grammar; from several grammars each is drawn from one of them.
+
+        Parameters
+        ----------
+        n_samples : int
+            How many.
+        random_state : int, Generator or None
+            None: that of the estimator.
+
+        Returns
+        -------
+        list of Tree
+            Over words of the treebank.
+        """
         rng = as_generator(self.random_state if random_state is None else random_state)
-        return self.parser_.sample(positive(n_samples, "n_samples"), rng)
+        return self.model_.sample(positive(n_samples, "n_samples"), rng)
 
 
+@dataclass(eq=False, repr=False)
 class SpectralTreebankGrammar(TreebankEstimator):
-    """Latent PCFGs whose states come from the spectral embedding of inside and outside trees.
+    """Latent PCFGs whose states come from two views of every node: what is inside it and what is outside.
 
-    method       "best": several binarisations, averaged; "spectral+em", "cluster" or "spectral": one of them
-    n_states     of a symbol, at most; None: 24 for "best", 16 for the others
-    direction    of binarisation for a single grammar: "right", "left" or "head"
-    horizontal   how many siblings intermediate symbols remember, vertical=2: phrases remember their parent
-    n_rounds     of EM, where the method has some
-    spans        whether "best" has a log-linear model of spans beside its grammars
-    threshold    labels below this marginal are left out of trees; None: 0.4, with a model of spans 0.44
-    decoding     "labels": trees of probable labels; "rules": of probable rules, under the first grammar alone
+    "spectral" recovers signed operators from moments of both (the first idea); "cluster" and "spectral+em"
+    make clusters of nodes and count them (the second); "best" does the latter for every direction of
+    binarization.
 
-    >>> from sigmastar.trees.data.brackets import parse_brackets
-    >>> trees = parse_brackets("(S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))" * 20)
+    Parameters
+    ----------
+    method : "best", "spectral+em", "cluster" or "spectral"
+        "best" averages three grammars, and has a span scorer beside them.
+    n_states : int or None
+        Number of states per symbol, at most; None: 24 for "best", 16 for the others.
+    direction : "head", "left" or "right"
+        Direction of binarization of a single grammar; "best" has all.
+    horizontal, vertical : int
+        Number of siblings that intermediate symbols remember (0 to 2); 2: phrases remember their parent.
+    max_iter : int
+        Number of rounds of EM, where the method has some.
+    span_scorer : bool
+        Whether "best" has a second model, log-linear in the words and tags around spans, beside its grammars.
+    span_share : float
+        Share of the marginals that comes from the span scorer.
+    threshold : float or None
+        Marginal that a label must have to stand in a tree; None: 0.4, with a span scorer 0.44.
+    decoding : "labels" or "rules"
+        Trees of probable labels; or of probable rules, under the first grammar alone.
+
+    Attributes
+    ----------
+    model_ : TreebankParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> trees = "(S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))" * 20
     >>> grammar = SpectralTreebankGrammar(method="spectral+em", n_states=2).fit(trees)
     >>> print(grammar.predict([["a", "dog", "saw", "the", "cat"]])[0])
     (S (NP (D a) (N dog)) (VP (V saw) (NP (D the) (N cat))))
     """
 
-    def __init__(
-        self,
-        method: str = "best",
-        n_states: int | None = None,
-        direction: str = "head",
-        horizontal: int = 0,
-        vertical: int = 1,
-        n_rounds: int = 4,
-        spans: bool = True,
-        threshold: float | None = None,
-        decoding: str = "labels",
-        random_state: RandomState = 0,
-        n_threads: int = 1,
-    ) -> None:
-        self.method = method
-        self.n_states = n_states
-        self.direction = direction
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.n_rounds = n_rounds
-        self.spans = spans
-        self.threshold = threshold
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_threads = n_threads
+    method: str = "best"
+    n_states: int | None = None
+    direction: str = "head"
+    horizontal: int = 0
+    vertical: int = 1
+    max_iter: int = 4
+    span_scorer: bool = True
+    span_share: float = SpanScorerSpec.share
+    threshold: float | None = None
+    decoding: str = "labels"
 
-    def recipes(self) -> tuple[Recipe, ...]:
+    def specs(self) -> tuple[GrammarSpec, ...]:
         methods = ("best", *(name for name in METHODS if name not in ("pcfg", "em")))
         if self.method not in methods:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
         n_states = None if self.n_states is None else positive(self.n_states, "n_states")
         if self.method == "best":
-            return BEST if n_states is None else tuple(replace(r, n_states=n_states) for r in BEST)
+            return tuple(replace(s, n_states=n_states or s.n_states, max_iter=self.max_iter) for s in BEST)
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
-        return (Recipe(self.method, binarization, n_states or Recipe.n_states, n_rounds=self.n_rounds),)
+        n_states = n_states or GrammarSpec.n_states
+        return (GrammarSpec(self.method, binarization, n_states, max_iter=self.max_iter),)
 
-    def span_recipe(self) -> SpanRecipe | None:
-        return SPANS if self.method == "best" and self.spans else None
+    def span_spec(self) -> SpanScorerSpec | None:
+        if self.method != "best" or not self.span_scorer:
+            return None
+        if not 0.0 <= self.span_share <= 1.0:
+            raise ValueError(f"span_share={self.span_share!r} must be from 0 to 1")
+        return SpanScorerSpec(share=float(self.span_share))
 
 
+@dataclass(eq=False, repr=False)
 class EMTreebankGrammar(TreebankEstimator):
-    """A latent PCFG by expectation-maximisation from a random start; parameters as for the spectral one."""
+    """A latent PCFG by expectation-maximization from a random start.
 
-    def __init__(
-        self,
-        n_states: int = 8,
-        direction: str = "head",
-        horizontal: int = 0,
-        vertical: int = 1,
-        n_rounds: int = 40,
-        threshold: float | None = None,
-        decoding: str = "labels",
-        random_state: RandomState = 0,
-        n_threads: int = 1,
-    ) -> None:
-        self.n_states = n_states
-        self.direction = direction
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.n_rounds = n_rounds
-        self.threshold = threshold
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_threads = n_threads
+    Parameters
+    ----------
+    n_states : int
+        Number of states per symbol, at most.
+    direction : "head", "left" or "right"
+        Direction of binarization.
+    horizontal, vertical : int
+        Number of siblings that intermediate symbols remember (0 to 2); 2: phrases remember their parent.
+    max_iter : int
+        Number of rounds of EM.
+    threshold : float or None
+        Marginal that a label must have to stand in a tree; None: 0.4.
+    decoding : "labels" or "rules"
+        Trees of probable labels, or of probable rules.
 
-    def recipes(self) -> tuple[Recipe, ...]:
+    Attributes
+    ----------
+    model_ : TreebankParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> trees = "(S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))" * 20
+    >>> EMTreebankGrammar(2, max_iter=3).fit(trees).score(trees)
+    1.0
+    """
+
+    n_states: int = 8
+    direction: str = "head"
+    horizontal: int = 0
+    vertical: int = 1
+    max_iter: int = 40
+    threshold: float | None = None
+    decoding: str = "labels"
+
+    def specs(self) -> tuple[GrammarSpec, ...]:
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
-        n_states = positive(self.n_states, "n_states")
-        return (Recipe("em", binarization, n_states, n_rounds=positive(self.n_rounds, "n_rounds")),)
+        max_iter = positive(self.max_iter, "max_iter")
+        return (GrammarSpec("em", binarization, positive(self.n_states, "n_states"), max_iter=max_iter),)
 
 
+@dataclass(eq=False, repr=False)
 class PCFG(TreebankEstimator):
-    """A plain PCFG: relative frequencies of rules; parameters as for the spectral one."""
+    """A plain PCFG: relative frequencies of rules.
 
-    def __init__(
-        self,
-        direction: str = "right",
-        horizontal: int = 0,
-        vertical: int = 1,
-        threshold: float | None = None,
-        decoding: str = "labels",
-        random_state: RandomState = 0,
-        n_threads: int = 1,
-    ) -> None:
-        self.direction = direction
-        self.horizontal = horizontal
-        self.vertical = vertical
-        self.threshold = threshold
-        self.decoding = decoding
-        self.random_state = random_state
-        self.n_threads = n_threads
+    Parameters
+    ----------
+    direction : "right", "left" or "head"
+        Direction of binarization.
+    horizontal, vertical : int
+        Number of siblings that intermediate symbols remember (0 to 2); 2: phrases remember their parent.
+    threshold : float or None
+        Marginal that a label must have to stand in a tree; None: 0.4.
+    decoding : "labels" or "rules"
+        Trees of probable labels, or of probable rules.
 
-    def recipes(self) -> tuple[Recipe, ...]:
-        return (Recipe("pcfg", Binarization(self.direction, self.horizontal, self.vertical), 1),)
+    Attributes
+    ----------
+    model_ : TreebankParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> trees = "(S (NP (D the) (N dog)) (VP (V saw) (NP (D a) (N cat))))" * 20
+    >>> PCFG().fit(trees).score(trees)
+    1.0
+    """
+
+    direction: str = "right"
+    horizontal: int = 0
+    vertical: int = 1
+    threshold: float | None = None
+    decoding: str = "labels"
+
+    def specs(self) -> tuple[GrammarSpec, ...]:
+        return (GrammarSpec("pcfg", Binarization(self.direction, self.horizontal, self.vertical), 1),)
+
+
+def _only_trees(X: Trees) -> list[Tree]:
+    if isinstance(X, Phrases):
+        raise InputError("phrases have lost what scores compare; give trees")
+    trees = as_trees(X)
+    for number, tree in enumerate(trees, 1):
+        if isinstance(tree, str):
+            raise InputError(f"tree {number}: {tree!r} is a word, no tree; write (TAG {tree})")
+    return trees  # type: ignore[return-value]

@@ -4,30 +4,49 @@ from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
 
-COMMANDS = {
-    "evaluate": "sigmastar.automata.cli.evaluate:command",
-    "score": "sigmastar.automata.cli.score:command",
-    "predict": "sigmastar.automata.cli.predict:command",
-    "sample": "sigmastar.automata.cli.sample:command",
-    "show": "sigmastar.automata.cli.show:command",
-    "convert": "sigmastar.automata.cli.convert:command",
+HERE = "sigmastar.treebanks."
+COMMANDS = ("evaluate", "score", "predict", "sample", "show")
+NAMES = {
+    "data.phrases": "Phrases phrases",
+    "data.binarized": "Binarization",
+    "counts.node_features": "INSIDE OUTSIDE",
+    "model.parser": "TreebankParser Parse Chart",
+    "metrics": "BracketScores Conventions EVALB paired_f1 score_brackets spans_of",
+    "learn.methods": "BEST GrammarSpec learn_treebank",
+    "learn.span_scorer": "SpanScorerSpec",
+    "draw": "draw_chart",
 }
 
 FAMILY = Family(
     name="treebanks",
     summary="Phrase structure parsers: latent-variable grammars of treebanks.",
     kinds={
-        "treebank": Kind("sigmastar.treebanks.model.parser:TreebankParser", COMMANDS),
-    },
-    estimators={
-        "SpectralTreebankGrammar": "sigmastar.treebanks.estimator:SpectralTreebankGrammar",
-        "EMTreebankGrammar": "sigmastar.treebanks.estimator:EMTreebankGrammar",
-        "PCFG": "sigmastar.treebanks.estimator:PCFG",
-    },
-    learn={
-        "treebank": Command(
-            "sigmastar.treebanks.cli.learn:command", "A phrase structure parser from trees in brackets."
+        "treebank": Kind(
+            f"{HERE}model.parser:TreebankParser",
+            {
+                name: f"{HERE}cli.commands:{name}"
+                for name in ("evaluate", "score", "predict", "sample", "show")
+            },
         ),
     },
-    demo="sigmastar.treebanks.demo:TreebankFamily",
+    estimators={
+        name: f"{HERE}estimator:{name}" for name in ("SpectralTreebankGrammar", "EMTreebankGrammar", "PCFG")
+    },
+    names={name: f"{HERE}{module}:{name}" for module, names in NAMES.items() for name in names.split()},
+    learn={
+        "treebank": Command(f"{HERE}cli.learn:command", "A phrase structure parser from trees in brackets."),
+    },
+    formats={"brackets": "sigmastar.trees.data.brackets:read_brackets"},
+    metrics={
+        "f1": "F1 of labelled brackets",
+        "precision": "Share of brackets found that are right",
+        "recall": "Share of right brackets that are found",
+        "unlabelled_f1": "F1 of brackets without labels",
+        "exact": "Share of sentences whose brackets are all right",
+        "crossing": "Number of crossing brackets per sentence",
+        "no_crossing": "Share of sentences without crossing brackets",
+        "tagging": "Share of tags that are right",
+    },
+    demo=f"{HERE}demo:TreebankFamily",
+    laws=f"{HERE}laws:TreebankLaws",
 )

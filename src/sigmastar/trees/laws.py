@@ -23,7 +23,7 @@ N_STATES = 2
 class TreeLaws:
     """Tree automata seen by the laws."""
 
-    sizes = (300, 20_000)
+    sizes = (300, 5_000)
 
     def truth(self, rng: np.random.Generator) -> TreeAutomaton:
         return make_tree_automaton(N_STATES, rng)

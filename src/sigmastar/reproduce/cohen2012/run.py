@@ -54,7 +54,7 @@ def learners(quick: bool, seed: int) -> dict[str, TreebankEstimator]:
         found[f"spectral clusters, EM (4), {n} states"] = SpectralTreebankGrammar(
             "spectral+em", n, random_state=seed
         )
-    found["several binarisations"] = SpectralTreebankGrammar("best", random_state=seed)
+    found["several binarizations"] = SpectralTreebankGrammar("best", random_state=seed)
     return found
 
 
@@ -92,7 +92,7 @@ def experiment(
         estimator.predict([spans_of(used[0]).words])
         _, seconds = timed(lambda estimator=estimator: estimator.fit(used))  # type: ignore[misc]
         scored = [_scored(estimator, part[: scale.n_parsed], seed) for part in (dev, test)]
-        logs = estimator.parser_.tree_log_probabilities(phrases(dev[: scale.n_parsed]))
+        logs = estimator.model_.tree_log_probabilities(phrases(dev[: scale.n_parsed]))
         trained.append(Trained(name, seconds, *scored[0], scored[1][0], tuple(logs.tolist())))
     return Results(first, trained, len(used), len(dev), len(test))
 

@@ -2,128 +2,112 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from typing import Any
 
 import click
-import numpy as np
 
-from sigmastar import __version__
-from sigmastar.core.cli.options import json_option, quiet_option, seed_option
-from sigmastar.core.cli.paths import described_file, require_folder
-from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.paths import described_file
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import save_model
-from sigmastar.core.parallel import limited_threads
-from sigmastar.treebanks.data.binary import DIRECTIONS
+from sigmastar.treebanks.data.binarized import DIRECTIONS
 from sigmastar.treebanks.data.phrases import Phrases, phrases
-from sigmastar.treebanks.estimator import (
-    PCFG,
-    EMTreebankGrammar,
-    SpectralTreebankGrammar,
-    TreebankEstimator,
-)
-from sigmastar.treebanks.learn.methods import learn_treebank
+from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
+from sigmastar.treebanks.model.parser import DECODINGS
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 
-METHODS = ("best", "pcfg", "spectral", "cluster", "em", "spectral+em")
+_SHAPE = ("direction", "horizontal", "vertical", "threshold", "decoding")
+_SINGLE = ("n_states", *_SHAPE)
+METHODS = {
+    "best": Method(
+        SpectralTreebankGrammar,
+        ("n_states", "max_iter", "span_scorer", "span_share", "threshold", "decoding"),
+        {"method": "best"},
+    ),
+    "pcfg": Method(PCFG, _SHAPE),
+    "spectral": Method(SpectralTreebankGrammar, _SINGLE, {"method": "spectral"}),
+    "cluster": Method(SpectralTreebankGrammar, _SINGLE, {"method": "cluster"}),
+    "em": Method(EMTreebankGrammar, (*_SINGLE, "max_iter")),
+    "spectral+em": Method(SpectralTreebankGrammar, (*_SINGLE, "max_iter"), {"method": "spectral+em"}),
+}
+_BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.argument("files", metavar="FILES...", nargs=-1, required=True)
-@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
-@click.option("--method", type=click.Choice(METHODS), default="best", help="How to learn.")
 @click.option(
-    "--states", type=click.IntRange(1), metavar="N", help="Of a symbol, at most; 16, best: 24, em: 8."
+    "--method", type=click.Choice(list(METHODS)), default="best", show_default=True, help="Way to learn."
 )
-@click.option("--binarisation", type=click.Choice(DIRECTIONS), help="Which way; head, pcfg: right.")
-@click.option("--horizontal", type=click.IntRange(0, 2), help="Siblings that binary symbols remember; 0.")
-@click.option("--vertical", type=click.IntRange(1, 2), help="2: phrases remember their parent; 1.")
-@click.option("--rounds", type=click.IntRange(0), metavar="N", help="Of EM; 4, em: 40.")
-@click.option("--no-spans", is_flag=True, help="best: grammars alone, no log-linear model of spans.")
 @click.option(
-    "--threshold", type=click.FloatRange(0, 1), help="Least marginal of a label; 0.4, with spans 0.44."
+    "--states",
+    "n_states",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Largest number of states per symbol  [default: 16; best: 24; em: 8]",
 )
-@click.option("--threads", type=click.IntRange(1), default=1, help="To work with.")
-@seed_option
-@json_option
-@quiet_option
-def command(
-    files: tuple[str, ...],
-    output: str,
-    method: str,
-    states: int | None,
-    binarisation: str | None,
-    horizontal: int | None,
-    vertical: int | None,
-    rounds: int | None,
-    no_spans: bool,
-    threshold: float | None,
-    threads: int,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@click.option(
+    "--binarization",
+    "--binarisation",
+    "direction",
+    type=click.Choice(DIRECTIONS),
+    help="Direction in which phrases are made binary  [default: head; pcfg: right]",
+)
+@parameter(
+    "horizontal",
+    "--horizontal",
+    _EM,
+    type=click.IntRange(0, 2),
+    help="Number of siblings that binary symbols remember.",
+)
+@parameter(
+    "vertical",
+    "--vertical",
+    _EM,
+    type=click.IntRange(1, 2),
+    help="Number of labels in the symbol of a phrase: 2 adds that of its parent.",
+)
+@parameter("max_iter", "--rounds", _BEST, _EM, type=click.IntRange(0), metavar="N", help="Rounds of EM.")
+@click.option(
+    "--no-spans", "span_scorer", flag_value=False, default=None, help="No span scorer beside the grammars."
+)
+@parameter(
+    "span_share",
+    "--span-share",
+    _BEST,
+    type=click.FloatRange(0, 1),
+    metavar="SHARE",
+    help="Share of the marginals that comes from the span scorer.",
+)
+@click.option(
+    "--threshold",
+    type=click.FloatRange(0, 1),
+    metavar="P",
+    help="Least marginal of a label in a tree  [default: 0.4; with a span scorer 0.44]",
+)
+@parameter("decoding", "--decoding", _PCFG, type=click.Choice(DECODINGS), help="What trees are chosen by.")
+@learn_options
+def command(files: tuple[str, ...], method: str, **options: Any) -> None:
     """Learn a phrase structure parser from FILES of trees in brackets, as the Penn Treebank's.
 
-    pcfg: rules counted. spectral: hidden states by the method of Cohen et al. 2012. cluster: states are
-    clusters in the spectral space. em: from a random start. spectral+em: clusters, then EM. best: spectral+em
-    for several binarisations, their marginals averaged with those of a log-linear model of spans: slower, and
-    the most accurate.
+    pcfg: rules counted. spectral: operators recovered from moments, as in Cohen et al. 2012. cluster:
+    states are clusters of nodes by what is inside and outside of them. em: from a random start.
+    spectral+em: clusters, then EM. best: spectral+em for every direction of binarization, their marginals
+    averaged with those of a span scorer: slower, and the most accurate.
     """
-    given = {
-        "n_states": states,
-        "direction": binarisation,
-        "horizontal": horizontal,
-        "vertical": vertical,
-        "n_rounds": rounds,
-        "spans": False if no_spans else None,
-    }
-    settings = {name: value for name, value in given.items() if value is not None}
-    _require_fitting(method, settings)
-    require_folder(output)
-    estimator = estimator_of(method, settings)
-    with watching("reading", quiet) as say, limited_threads(threads):
+    names = (*_SINGLE, "max_iter", "span_scorer", "span_share")
+    given = {name: options.pop(name) for name in names}
+
+    def work(estimator: Any, say: Any) -> Learned:
         bank = read_treebank(files)
-        begin = time.perf_counter()
-        say("learning")
-        parser = learn_treebank(
-            bank,
-            estimator.recipes(),
-            np.random.default_rng(seed),
-            lambda done, total: say(f"learning, part {done + 1} of {total}", done / total),
-            estimator.span_recipe(),
-        )
-    parser = parser if threshold is None else replace(parser, threshold=threshold)
-    learned = {
-        "method": method,
-        "seed": seed,
-        "settings": {**settings, "threshold": parser.threshold},
-        "data": {
+        estimator.fit(bank)
+        data = {
             "files": [described_file(file) for file in files],
             "n_trees": len(bank),
             "n_words": int((bank.word >= 0).sum()),
-        },
-        "sigmastar": __version__,
-        "seconds": round(time.perf_counter() - begin, 3),
-    }
-    save_model(parser, output, learned)
-    if as_json:
-        print_figures(learned, as_json=True)
-    size = f"{len(bank)} trees over {len(bank.words)} words"
-    tell(f"{output}: {method}, from {size} in {learned['seconds']:.1f} s", quiet)
+        }
+        return Learned(data, f"from {len(bank)} trees over {len(bank.words)} words")
 
-
-def estimator_of(method: str, settings: dict[str, Any]) -> TreebankEstimator:
-    """The estimator that a method is."""
-    if method == "pcfg":
-        return PCFG(**settings)
-    if method == "em":
-        return EMTreebankGrammar(**settings)
-    return SpectralTreebankGrammar(method, **settings)
+    learn(built(METHODS, method, given), method, work, **options)
 
 
 def read_treebank(files: tuple[str, ...]) -> Phrases:
@@ -138,18 +122,3 @@ def read_treebank(files: tuple[str, ...]) -> Phrases:
         return phrases(trees)
     except InputError as problem:
         raise InputError(problem.problem, file=files[0] if len(files) == 1 else None) from None
-
-
-def _require_fitting(method: str, settings: dict[str, Any]) -> None:
-    unused = {
-        "pcfg": ("n_states", "n_rounds", "spans"),
-        "best": ("direction", "horizontal", "vertical", "n_rounds"),
-        "spectral": ("n_rounds", "spans"),
-        "cluster": ("n_rounds", "spans"),
-        "em": ("spans",),
-        "spectral+em": ("spans",),
-    }
-    names = {"n_states": "states", "direction": "binarisation", "n_rounds": "rounds", "spans": "no-spans"}
-    for name in unused.get(method, ()):
-        if name in settings:
-            raise click.UsageError(f"--{names.get(name, name)} does not go with --method {method}")

@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Flags, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel
 from sigmastar.trees.data.labels import TRACE, plain_label
 from sigmastar.trees.data.tree import Tree
-
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,16 +26,16 @@ class Phrases:
 
     labels: tuple[tuple[str, ...], ...]  # chains, from the top down
     words: tuple[str, ...]
-    label: Ints  # of every row
-    parent: Ints  # row, -1 for roots
-    word: Ints  # -1 for phrases above several words
-    starts: Longs  # the first row of every tree, and the end
+    label: Int32s  # of every row
+    parent: Int32s  # row, -1 for roots
+    word: Int32s  # -1 for phrases above several words
+    starts: Int64s  # the first row of every tree, and the end
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
     @cached_property
-    def children(self) -> tuple[Longs, Ints]:
+    def children(self) -> tuple[Int64s, Int32s]:
         """Where the children of every row begin, and their rows, from left to right."""
         inner = np.flatnonzero(self.parent >= 0)
         order = inner[np.argsort(self.parent[inner], kind="stable")]
@@ -46,16 +43,16 @@ class Phrases:
         return np.concatenate([[0], np.cumsum(counts)]), order.astype(np.int32)
 
     @cached_property
-    def word_counts(self) -> Longs:
+    def word_counts(self) -> Int64s:
         return np.bincount(self.word[self.word >= 0], minlength=len(self.words))
 
     @cached_property
-    def leaf_rows(self) -> Longs:
+    def leaf_rows(self) -> Int64s:
         """The rows of words, in the order of the text."""
         return np.flatnonzero(self.word >= 0)
 
     @cached_property
-    def spans(self) -> tuple[Longs, Longs]:
+    def spans(self) -> tuple[Int64s, Int64s]:
         """The first word of every row, counted in its sentence, and the word behind its last."""
         return _spans(self.parent, self.word, self.starts)
 
@@ -135,7 +132,7 @@ class _Walk:
 
 
 @kernel
-def _spans(parent: Ints, word: Ints, starts: Longs) -> tuple[Longs, Longs]:
+def _spans(parent: Int32s, word: Int32s, starts: Int64s) -> tuple[Int64s, Int64s]:
     begin, end = np.zeros(len(word), np.int64), np.zeros(len(word), np.int64)
     for tree in range(len(starts) - 1):
         count = 0
@@ -149,7 +146,7 @@ def _spans(parent: Ints, word: Ints, starts: Longs) -> tuple[Longs, Longs]:
 
 
 @kernel
-def _living(code: Longs, parent: Longs, dead: NDArray[np.bool_]) -> tuple[Longs, Longs]:
+def _living(code: Int64s, parent: Int64s, dead: Flags) -> tuple[Int64s, Int64s]:
     """How many children with words each node has, and the last of them in preorder; words count as one."""
     count, only = np.zeros(len(code), np.int64), np.full(len(code), -1, np.int64)
     for node in range(len(code) - 1, -1, -1):
@@ -164,7 +161,7 @@ def _living(code: Longs, parent: Longs, dead: NDArray[np.bool_]) -> tuple[Longs,
 
 
 @kernel
-def _bottoms(only: Longs, count: Longs, code: Longs) -> Longs:
+def _bottoms(only: Int64s, count: Int64s, code: Int64s) -> Int64s:
     """The word or branching node at the end of each chain."""
     bottom = np.arange(len(code))
     for node in range(len(code) - 1, -1, -1):
@@ -174,7 +171,7 @@ def _bottoms(only: Longs, count: Longs, code: Longs) -> Longs:
 
 
 @kernel
-def _tops(parent: Longs, count: Longs, rows: NDArray[np.bool_]) -> Longs:
+def _tops(parent: Int64s, count: Int64s, rows: Flags) -> Int64s:
     """The row that each node is part of."""
     top = np.arange(len(parent))
     for node in range(len(parent)):
@@ -184,8 +181,8 @@ def _tops(parent: Longs, count: Longs, rows: NDArray[np.bool_]) -> Longs:
 
 
 def _chains(
-    names: Sequence[str], code: Longs, label: Longs, count: Longs, only: Longs
-) -> tuple[tuple[tuple[str, ...], ...], Longs]:
+    names: Sequence[str], code: Int64s, label: Int64s, count: Int64s, only: Int64s
+) -> tuple[tuple[tuple[str, ...], ...], Int64s]:
     """The chain that begins at each node, as a number, and the chains."""
     chains: list[tuple[str, ...]] = [(name,) for name in names]
     label = label.copy()
@@ -200,7 +197,7 @@ def _chains(
 
 
 @kernel
-def _heights(open_: NDArray[np.bool_], only: Longs) -> Longs:
+def _heights(open_: Flags, only: Int64s) -> Int64s:
     height = np.zeros(len(open_), np.int64)
     for node in range(len(open_) - 1, -1, -1):
         if open_[node]:

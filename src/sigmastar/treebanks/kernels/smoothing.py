@@ -5,28 +5,37 @@ Tensors are flat, that of rule r beginning at `offsets[r]`, axes (left, right, p
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
 from sigmastar.core.jit import fast_kernel, part
+from sigmastar.core.shrinkage import shrink_in_place
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Array = NDArray[np.float64]
-Reals = NDArray[np.float64] | NDArray[np.float32]
+
+class RuleStates(NamedTuple):
+    """Rules [parent, left, right], and the numbers of states that decide where things begin."""
+
+    rules: Int32s
+    n_states: Int64s  # of each symbol
+    state_at: Int64s  # where the states of each symbol begin, and the end
+    offsets: Int64s  # where the tensor of each rule begins, and the end
+
+
+class _Margins(NamedTuple):
+    """Sums of the counts of one rule over one and over two of its states."""
+
+    x: Floats
+    y: Floats
+    z: Floats
+    yz: Floats
+    yx: Floats
+    zx: Floats
 
 
 @fast_kernel
-def smoothed(
-    rules: Ints,
-    n_states: Longs,
-    offsets: Longs,
-    counts: Reals,
-    shares: Array,
-    share_at: Longs,
-    strength: float,
-    backing: float,
-) -> Reals:
+def smoothed(grammar: RuleStates, counts: Reals, shares: Floats, strength: float, backing: float) -> Reals:
     """Counts mixed with products of their margins, keeping the total of every rule.
 
         l C + (1 - l) [l mean of pair x single products + (1 - l) triple product]
@@ -34,27 +43,29 @@ def smoothed(
 
     Margins are shrunk towards `shares`, the distribution of states of each symbol, by `backing` counts.
     """  # fmt: skip
+    rules, n_states, at, offsets = grammar
     result = np.zeros_like(counts)
     most = n_states.max()
-    px, py, pz = np.zeros(most), np.zeros(most), np.zeros(most)
-    yz, yx, zx = np.zeros((most, most)), np.zeros((most, most)), np.zeros((most, most))
+    singles, pairs = np.zeros((3, most)), np.zeros((3, most, most))
     for r in range(len(rules)):
         a, b, c = rules[r]
-        x, y, z = px[: n_states[a]], py[: n_states[b]], pz[: n_states[c]]
+        x, y, z = singles[0, : n_states[a]], singles[1, : n_states[b]], singles[2, : n_states[c]]
+        margins = _Margins(x, y, z, pairs[0], pairs[1], pairs[2])
         mine, mixed = counts[offsets[r] : offsets[r + 1]], result[offsets[r] : offsets[r + 1]]
-        total = _margins(mine, x, y, z, yz, yx, zx)
+        total = _sum_margins(mine, margins)
         if total > 0.0:
-            _shrunk(x, shares[share_at[a] : share_at[a + 1]], backing, total)
-            _shrunk(y, shares[share_at[b] : share_at[b + 1]], backing, total)
-            _shrunk(z, shares[share_at[c] : share_at[c + 1]], backing, total)
+            shrink_in_place(x, shares[at[a] : at[a + 1]], backing, total)
+            shrink_in_place(y, shares[at[b] : at[b + 1]], backing, total)
+            shrink_in_place(z, shares[at[c] : at[c + 1]], backing, total)
             mix = np.sqrt(total) / (strength + np.sqrt(total))
-            _mixed(mine, x, y, z, yz, yx, zx, mix, total, mixed)
+            _mix(mine, margins, mix, total, mixed)
     return result
 
 
 @part
-def _margins(counts: Reals, px: Array, py: Array, pz: Array, yz: Array, yx: Array, zx: Array) -> float:
-    """Sums of the counts of one rule over one and over two of its states; the sum of all."""
+def _sum_margins(counts: Reals, margins: _Margins) -> float:
+    """Fill the margins; the sum of all counts."""
+    px, py, pz, yz, yx, zx = margins
     n, low, total = len(px), 0, 0.0
     px[:], py[:], pz[:] = 0.0, 0.0, 0.0
     yx[: len(py), :n], zx[: len(pz), :n] = 0.0, 0.0
@@ -76,27 +87,10 @@ def _margins(counts: Reals, px: Array, py: Array, pz: Array, yz: Array, yx: Arra
     return total
 
 
-@fast_kernel
-def _shrunk(margin: Array, share: Array, backing: float, total: float) -> None:
-    norm = 1.0 / (total + backing)
-    for x in range(len(margin)):
-        margin[x] = (margin[x] + backing * share[x]) * norm
-
-
 @part
-def _mixed(
-    counts: Reals,
-    px: Array,
-    py: Array,
-    pz: Array,
-    yz: Array,
-    yx: Array,
-    zx: Array,
-    mix: float,
-    total: float,
-    result: Reals,
-) -> None:
+def _mix(counts: Reals, margins: _Margins, mix: float, total: float, result: Reals) -> None:
     """One rule of `smoothed`, its margins known."""
+    px, py, pz, yz, yx, zx = margins
     n, low = len(px), 0
     pairs, triple = (1 - mix) * mix / 3.0, (1 - mix) * (1 - mix) * total
     for y in range(len(py)):
@@ -109,10 +103,9 @@ def _mixed(
 
 
 @fast_kernel
-def conditional(
-    rules: Ints, n_states: Longs, offsets: Longs, counts: Reals, share_at: Longs
-) -> tuple[Reals, Array]:
+def conditional(grammar: RuleStates, counts: Reals) -> tuple[Reals, Floats]:
     """T_r[y, z, x] = P(rule r with y and z | parent in x), and how often each state is a parent."""
+    rules, n_states, share_at, offsets = grammar
     totals, room = np.zeros(share_at[-1]), np.zeros(n_states.max())
     tensors, norms = np.zeros_like(counts), np.zeros(share_at[-1], counts.dtype)
     for r in range(len(rules)):
@@ -140,17 +133,10 @@ def conditional(
 
 @fast_kernel
 def grouped_tensors(
-    rules: Ints,
-    n_states: Longs,
-    offsets: Longs,
-    tensors: Reals,
-    state_at: Longs,
-    groups: Longs,
-    share: Array,
-    n_groups: Longs,
-    new_offsets: Longs,
-) -> Array:
+    grammar: RuleStates, tensors: Reals, groups: Int64s, share: Floats, n_groups: Int64s, new_offsets: Int64s
+) -> Floats:
     """Sums over groups of states of children, means over those of parents with the `share` of each state."""
+    rules, n_states, state_at, offsets = grammar
     result = np.zeros(new_offsets[-1])
     for r in range(len(rules)):
         a, b, c = rules[r]

@@ -15,14 +15,16 @@ logarithms. Sentences come with two marks before and two behind: word i stands a
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.core.adagrad import step_rows
+from sigmastar.core.arrays import Floats, Int64s, Singles
 from sigmastar.core.jit import fast_kernel, part
+from sigmastar.core.scaling import cell_by_width
 
-Longs = NDArray[np.int64]
-Singles = NDArray[np.float32]
-Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 N_ROWS = 1 << 17
@@ -46,11 +48,6 @@ def _row(template: int, a: int, b: int, c: int, d: int) -> int:
     return np.int64(mixed & np.uint64(N_ROWS - 1))  # type: ignore[return-value]
 
 
-@fast_kernel
-def _cell(i: int, j: int, n: int) -> int:
-    return (j - i - 1) * n - (j - i - 1) * (j - i - 2) // 2 + i
-
-
 @part
 def _bin(width: int) -> int:
     if width <= 5:
@@ -59,7 +56,7 @@ def _bin(width: int) -> int:
 
 
 @fast_kernel
-def _end_rows(words: Longs, tags: Longs, i: int, begin: Longs, end: Longs) -> None:
+def _end_rows(words: Int64s, tags: Int64s, i: int, begin: Int64s, end: Int64s) -> None:
     """Features of spans that begin with word i, and of those whose last word it is."""
     w, t, p = words[i + PAD], tags[i + PAD], i + PAD
     begin[0], begin[1] = _row(1, w, 0, 0, 0), _row(2, t, 0, 0, 0)
@@ -75,7 +72,7 @@ def _end_rows(words: Longs, tags: Longs, i: int, begin: Longs, end: Longs) -> No
 
 
 @fast_kernel
-def _cell_rows(words: Longs, tags: Longs, i: int, j: int, rows: Longs) -> None:
+def _cell_rows(words: Int64s, tags: Int64s, i: int, j: int, rows: Int64s) -> None:
     """Features of both ends together, of the span from word i to word j - 1."""
     a, z, width = i + PAD, j - 1 + PAD, _bin(j - i)
     first, last, before, after = tags[a], tags[z], tags[a - 1], tags[z + 1]
@@ -99,7 +96,7 @@ def _add(weights: Singles, row: int, total: Singles) -> None:
 
 
 @part
-def _ends(words: Longs, tags: Longs, weights: Singles) -> tuple[Singles, Singles, Singles]:
+def _ends(words: Int64s, tags: Int64s, weights: Singles) -> tuple[Singles, Singles, Singles]:
     """Weights of each word as the first of a span and as the last; of the tags up to each word."""
     n, n_labels = len(words) - 2 * PAD, weights.shape[1]
     begin, end = np.zeros(N_BEGIN, np.int64), np.zeros(N_END, np.int64)
@@ -117,14 +114,14 @@ def _ends(words: Longs, tags: Longs, weights: Singles) -> tuple[Singles, Singles
 
 
 @fast_kernel
-def span_scores(words: Longs, tags: Longs, weights: Singles, alive: Bytes) -> Singles:
+def span_scores(words: Int64s, tags: Int64s, weights: Singles, alive: Bytes) -> Singles:
     """s(label, i, j) of all cells that are alive, [cell, label]; cells by width."""
     n, n_labels = len(words) - 2 * PAD, weights.shape[1]
     first, last, upto = _ends(words, tags, weights)
     scores, rows = np.zeros((len(alive), n_labels), np.float32), np.zeros(N_CELL, np.int64)
     for width in range(1, n + 1):
         for i in range(n - width + 1):
-            j, c = i + width, _cell(i, i + width, n)
+            j, c = i + width, cell_by_width(i, i + width, n)
             if alive[c]:
                 _cell_rows(words, tags, i, j, rows)
                 mine = scores[c]
@@ -150,7 +147,7 @@ def _log_one_more(value: float) -> float:
 
 
 @part
-def _insides(n: int, labels: Array) -> tuple[Array, Array, Array]:
+def _insides(n: int, labels: Floats) -> tuple[Floats, Floats, Floats]:
     """full, rest and inner of all cells, as logarithms, from L."""
     full, rest, inner = np.full(len(labels), _NEVER), np.full(len(labels), _NEVER), np.zeros(len(labels))
     terms = np.zeros(n + 1)
@@ -158,9 +155,9 @@ def _insides(n: int, labels: Array) -> tuple[Array, Array, Array]:
         full[i] = rest[i] = _log_one_more(labels[i])
     for width in range(2, n + 1):
         for i in range(n - width + 1):
-            j, c, top = i + width, _cell(i, i + width, n), _NEVER
+            j, c, top = i + width, cell_by_width(i, i + width, n), _NEVER
             for k in range(i + 1, j):
-                terms[k - i] = full[_cell(i, k, n)] + rest[_cell(k, j, n)]
+                terms[k - i] = full[cell_by_width(i, k, n)] + rest[cell_by_width(k, j, n)]
                 top = max(top, terms[k - i])
             inner[c] = top
             if top > 0.5 * _NEVER:
@@ -176,19 +173,19 @@ def _insides(n: int, labels: Array) -> tuple[Array, Array, Array]:
 
 
 @part
-def _visits(n: int, full: Array, rest: Array, inner: Array) -> Array:
+def _visits(n: int, full: Floats, rest: Floats, inner: Floats) -> Floats:
     """How probable it is that each cell is one child, labelled or a word; from the root down."""
     as_child, as_rest = np.zeros(len(full)), np.zeros(len(full))
     as_child[-1] = 1.0
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
-            j, c = i + width, _cell(i, i + width, n)
+            j, c = i + width, cell_by_width(i, i + width, n)
             labelled = 1.0 if width == 1 else np.exp(max(full[c] - rest[c], -700.0))
             as_child[c] += as_rest[c] * labelled
             here = as_child[c] + as_rest[c] * (1.0 - labelled)
             if width > 1 and here > 1e-12:
                 for k in range(i + 1, j):
-                    left, right = _cell(i, k, n), _cell(k, j, n)
+                    left, right = cell_by_width(i, k, n), cell_by_width(k, j, n)
                     share = full[left] + rest[right] - inner[c]
                     if share > -30.0:
                         flow = here * np.exp(share)
@@ -217,84 +214,85 @@ def span_posteriors(n: int, scores: Singles, alive: Bytes) -> tuple[Singles, flo
     return posteriors, full[-1]
 
 
-@fast_kernel
-def _step(weights: Singles, squares: Singles, rows: Longs, slope: Singles, rate: float) -> None:
-    """One step of AdaGrad (Duchi, Hazan and Singer 2011) on the weights of some features, of equal slope."""
-    for label in range(len(slope)):
-        g = slope[label]
-        if g > _KEPT or g < -_KEPT:
-            for row in rows:
-                squares[row, label] += g * g
-                weights[row, label] -= rate * g / np.sqrt(squares[row, label] + 0.01)
+class SpanWeights(NamedTuple):
+    """Weights of features and labels, and the sums of squares of their gradients; changed in place."""
+
+    weights: Singles
+    squares: Singles  # begin at 0.01
+
+
+class SpanText(NamedTuple):
+    """Sentences with their trees: words and tags with marks between sentences, gold columns of cells."""
+
+    starts: Int64s
+    words: Int64s
+    tags: Int64s
+    cell_starts: Int64s
+    gold: NDArray[np.int8]
+    alive: Bytes  # changed in place
 
 
 @part
 def _learn_sentence(
-    words: Longs,
-    tags: Longs,
-    gold: NDArray[np.int8],
-    alive: Bytes,
-    weights: Singles,
-    squares: Singles,
-    rate: float,
-    least: float,
-) -> float:
-    """Follow the gradient of log P(tree) of one sentence, and give log P; cells below `least` die."""
-    n, n_labels = len(words) - 2 * PAD, weights.shape[1]
+    words: Int64s, tags: Int64s, gold: NDArray[np.int8], alive: Bytes, model: SpanWeights,
+    pace: tuple[float, float],
+) -> float:  # fmt: skip
+    """Follow the gradient of log P(tree) of one sentence, and give log P.
+
+    `pace` is the rate, and the posterior below which cells die.
+    """
+    (weights, squares), n = model, len(words) - 2 * PAD
     scores = span_scores(words, tags, weights, alive)
     slopes, log_total = span_posteriors(n, scores, alive)
-    first, last = np.zeros((n, n_labels), np.float32), np.zeros((n, n_labels), np.float32)
-    within, rows, value = np.zeros((n + 1, n_labels), np.float32), np.zeros(N_CELL, np.int64), -log_total
+    first, last = np.zeros((n, weights.shape[1]), np.float32), np.zeros((n, weights.shape[1]), np.float32)
+    within, rows = np.zeros((n + 1, weights.shape[1]), np.float32), np.zeros(N_CELL, np.int64)
+    value = -log_total
     for width in range(1, n + 1):
         for i in range(n - width + 1):
-            j, c = i + width, _cell(i, i + width, n)
+            j, c = i + width, cell_by_width(i, i + width, n)
             if not alive[c]:
                 continue
             mass, slope = slopes[c].sum(), slopes[c]
             if gold[c] >= 0:
                 value += scores[c, gold[c]]
                 slope[gold[c]] -= 1.0
-            elif mass < least:
+            elif mass < pace[1]:
                 alive[c] = 0
             if gold[c] >= 0 or mass > _KEPT:
                 _cell_rows(words, tags, i, j, rows)
-                _step(weights, squares, rows, slope, rate)
-                for label in range(n_labels):
-                    first[i, label] += slope[label]
-                    last[j - 1, label] += slope[label]
-                    within[i, label] += slope[label]
-                    within[j, label] -= slope[label]
-    begin, end, bag = np.zeros(N_BEGIN, np.int64), np.zeros(N_END, np.int64), np.zeros(1, np.int64)
-    for i in range(n):
-        _end_rows(words, tags, i, begin, end)
-        _step(weights, squares, begin, first[i], rate)
-        _step(weights, squares, end, last[i], rate)
-        if i > 0:
-            within[i] += within[i - 1]
-        bag[0] = _row(50, tags[i + PAD], 0, 0, 0)
-        _step(weights, squares, bag, within[i], rate)
+                step_rows(weights, squares, rows, slope, pace[0], _KEPT)
+                first[i] += slope
+                last[j - 1] += slope
+                within[i] += slope
+                within[j] -= slope
+    _learn_ends(words, tags, (first, last, within), model, pace[0])
     return value
 
 
+@part
+def _learn_ends(
+    words: Int64s, tags: Int64s, slopes: tuple[Singles, Singles, Singles], model: SpanWeights, rate: float
+) -> None:
+    """Steps of the features of first words, of last words, and of the tags within."""
+    begin, end, bag = np.zeros(N_BEGIN, np.int64), np.zeros(N_END, np.int64), np.zeros(1, np.int64)
+    (first, last, within), (weights, squares) = slopes, model
+    for i in range(len(first)):
+        _end_rows(words, tags, i, begin, end)
+        step_rows(weights, squares, begin, first[i], rate, _KEPT)
+        step_rows(weights, squares, end, last[i], rate, _KEPT)
+        if i > 0:
+            within[i] += within[i - 1]
+        bag[0] = _row(50, tags[i + PAD], 0, 0, 0)
+        step_rows(weights, squares, bag, within[i], rate, _KEPT)
+
+
 @fast_kernel
-def learn_spans(
-    order: Longs,
-    starts: Longs,
-    words: Longs,
-    tags: Longs,
-    cell_starts: Longs,
-    gold: NDArray[np.int8],
-    alive: Bytes,
-    weights: Singles,
-    squares: Singles,
-    rate: float,
-    least: float,
-) -> float:
-    """One pass over all sentences; the sum of log P(tree) met on the way. Marks stand between sentences."""
+def learn_spans(order: Int64s, text: SpanText, model: SpanWeights, pace: tuple[float, float]) -> float:
+    """One pass over all sentences; the sum of log P(tree) met on the way."""
     total = 0.0
     for s in order:
-        mine, cells = slice(starts[s], starts[s + 1]), slice(cell_starts[s], cell_starts[s + 1])
-        total += _learn_sentence(
-            words[mine], tags[mine], gold[cells], alive[cells], weights, squares, rate, least
-        )
+        mine = slice(text.starts[s], text.starts[s + 1])
+        cells = slice(text.cell_starts[s], text.cell_starts[s + 1])
+        gold, alive = text.gold[cells], text.alive[cells]
+        total += _learn_sentence(text.words[mine], text.tags[mine], gold, alive, model, pace)
     return total

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.word_shapes import signatures
-from sigmastar.treebanks.data.binary import BinaryPhrases
-from sigmastar.treebanks.data.phrases import Ints, Longs
-from sigmastar.treebanks.kernels.lexical import add_posteriors
+from sigmastar.treebanks.data.binarized import BinaryPhrases
+from sigmastar.treebanks.kernels.lexicon import add_posteriors
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, flat_states
-
-Array = NDArray[np.float64]
 
 RARE = 10  # signatures are counted on words that occur at most so often
 ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
@@ -24,11 +21,11 @@ class LexicalCounts:
     """A forest, and which of its pairs every leaf of the treebank counts for."""
 
     forest: LexicalForest
-    leaves: Longs  # nodes of the treebank
-    symbols: Ints  # of each leaf
-    words: Longs  # the node of the forest of each leaf
-    pairs: Longs  # the row of `levels` of each leaf
-    levels: Longs  # [word pair, level]: pairs of the forest, -1 for none
+    leaves: Int64s  # nodes of the treebank
+    symbols: Int32s  # of each leaf
+    words: Int64s  # the node of the forest of each leaf
+    pairs: Int64s  # the row of `levels` of each leaf
+    levels: Int64s  # [word pair, level]: pairs of the forest, -1 for none
 
 
 def count_lexicon(bank: BinaryPhrases, rare: int = RARE, strength: float = 5.0) -> LexicalCounts:
@@ -67,11 +64,11 @@ class _Nodes:
     """The forest: words, then signatures, then rare words, then all words."""
 
     shapes: dict[str, int]
-    above: Ints
-    paths: Longs  # [word, level]: the nodes that an occurrence of a word counts for, -1 for none
+    above: Int32s
+    paths: Int64s  # [word, level]: the nodes that an occurrence of a word counts for, -1 for none
 
     @classmethod
-    def of(cls, words: tuple[str, ...], frequency: Longs, rare: int) -> _Nodes:
+    def of(cls, words: tuple[str, ...], frequency: Int64s, rare: int) -> _Nodes:
         shapes: dict[str, int] = {}
         is_rare = (frequency <= rare).tolist()
         for word, counted in zip(words, is_rare, strict=True):
@@ -92,7 +89,7 @@ class _Nodes:
         return cls(shapes, above, paths)
 
 
-def _tags(bank: BinaryPhrases) -> tuple[tuple[str, ...], Ints]:
+def _tags(bank: BinaryPhrases) -> tuple[tuple[str, ...], Int32s]:
     """The tags, and that of every leaf symbol: the last label of its chain."""
     labels, symbols = bank.phrases.labels, bank.symbols
     names = [labels[label][-1] for label in symbols.label[: symbols.n_leaves].tolist()]
@@ -101,14 +98,14 @@ def _tags(bank: BinaryPhrases) -> tuple[tuple[str, ...], Ints]:
 
 
 def plain_lexicon(counts: LexicalCounts) -> Lexicon:
-    """One state a symbol."""
+    """One state per symbol."""
     forest = counts.forest
     one = np.ones(len(forest.tags), dtype=np.int64)
     return Lexicon(forest, one, forest.counts / forest.frequencies[forest.symbols])
 
 
 def state_lexicon(
-    counts: LexicalCounts, n_states: Longs, posteriors: Array, at: Longs, across: float = ACROSS
+    counts: LexicalCounts, n_states: Int64s, posteriors: Floats, at: Int64s, across: float = ACROSS
 ) -> Lexicon:
     """Scores from the posteriors of states at every leaf, flat, that of leaf i beginning at `at[i]`."""
     forest = counts.forest

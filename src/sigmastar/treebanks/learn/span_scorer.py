@@ -1,4 +1,4 @@
-"""A log-linear model of spans from trees: a few passes of AdaGrad over log P(tree | sentence).
+"""The span scorer from trees: a few passes of AdaGrad over log P(tree | sentence).
 
 The first pass looks at all spans; from the second on those that are next to impossible are left out. Three
 passes are enough: more fit the training trees better, and others not.
@@ -12,17 +12,20 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.treebanks.data.phrases import Longs, Phrases
-from sigmastar.treebanks.kernels.span_features import N_ROWS, PAD, learn_spans
+from sigmastar.core.arrays import Int64s
+from sigmastar.core.progress import Progress, silent
+from sigmastar.treebanks.data.phrases import Phrases
+from sigmastar.treebanks.kernels.span_features import N_ROWS, PAD, SpanText, SpanWeights, learn_spans
 from sigmastar.treebanks.model.lexicon import LexicalForest
 from sigmastar.treebanks.model.span_scorer import Chains, SpanScorer
 
+_FIRST_SQUARE = 0.01  # bounds the first steps
 _MOST_LABELS = 127  # numbers of labels are kept in a byte
 
 
 @dataclass(frozen=True)
-class SpanRecipe:
-    """How a model of spans is learnt."""
+class SpanScorerSpec:
+    """How a span scorer is learned."""
 
     n_passes: int = 3
     rate: float = 0.1
@@ -33,36 +36,29 @@ class SpanRecipe:
 
 
 def learn_span_scorer(
-    bank: Phrases, forest: LexicalForest, recipe: SpanRecipe, rng: np.random.Generator
+    bank: Phrases,
+    forest: LexicalForest,
+    spec: SpanScorerSpec,
+    rng: np.random.Generator,
+    progress: Progress = silent,
 ) -> SpanScorer:
     """Weights from the trees of a bank, whose words `forest` knows."""
-    labels, column = _labels(bank, recipe.occurrences)
+    labels, column = _labels(bank, spec.occurrences)
     scorer = SpanScorer(
-        forest, bank.labels, labels, np.zeros((N_ROWS, max(len(labels), 1)), np.float32), recipe.share
+        forest, bank.labels, labels, np.zeros((N_ROWS, max(len(labels), 1)), np.float32), spec.share
     )
     if not labels:
         return scorer
-    starts, words, tags = _marked_text(bank, scorer)
     cell_starts, gold = _gold(bank, column)
-    alive, squares = np.ones(len(gold), dtype=np.uint8), np.zeros_like(scorer.weights)
-    for number in range(recipe.n_passes):
-        learn_spans(
-            rng.permutation(len(bank)),
-            starts,
-            words,
-            tags,
-            cell_starts,
-            gold,
-            alive,
-            scorer.weights,
-            squares,
-            recipe.rate,
-            recipe.least if number else 0.0,
-        )
+    text = SpanText(*_marked_text(bank, scorer), cell_starts, gold, np.ones(len(gold), dtype=np.uint8))
+    model = SpanWeights(scorer.weights, np.full_like(scorer.weights, _FIRST_SQUARE))
+    for number in range(spec.n_passes):
+        progress(f"spans, pass {number + 1}", number / spec.n_passes)
+        learn_spans(rng.permutation(len(bank)), text, model, (spec.rate, spec.least if number else 0.0))
     return scorer
 
 
-def _labels(bank: Phrases, occurrences: int) -> tuple[Chains, Longs]:
+def _labels(bank: Phrases, occurrences: int) -> tuple[Chains, Int64s]:
     """Chains of phrase labels that are frequent, and the column of each row of the bank, -1 for none."""
     kinds, kind = np.unique(2 * bank.label + (bank.word >= 0), return_inverse=True)
     chains = [bank.labels[k // 2][:-1] if k % 2 else bank.labels[k // 2] for k in kinds.tolist()]
@@ -82,7 +78,7 @@ def _column(column: dict[tuple[str, ...], int], chain: tuple[str, ...]) -> int:
     return column.get(chain, column.get(chain[:1], 0))
 
 
-def _marked_text(bank: Phrases, scorer: SpanScorer) -> tuple[Longs, Longs, Longs]:
+def _marked_text(bank: Phrases, scorer: SpanScorer) -> tuple[Int64s, Int64s, Int64s]:
     """Where each sentence begins, its words and tags as the scorer codes them."""
     rows, forest = bank.leaf_rows, scorer.forest
     ends = np.searchsorted(rows, bank.starts)
@@ -93,7 +89,7 @@ def _marked_text(bank: Phrases, scorer: SpanScorer) -> tuple[Longs, Longs, Longs
     return starts, np.concatenate([words for words, _ in pairs]), np.concatenate([tags for _, tags in pairs])
 
 
-def _gold(bank: Phrases, column: Longs) -> tuple[Longs, NDArray[np.int8]]:
+def _gold(bank: Phrases, column: Int64s) -> tuple[Int64s, NDArray[np.int8]]:
     """Where the cells of each sentence begin, and the column of every cell, -1 where no phrase stands."""
     begin, end = bank.spans
     tree = np.repeat(np.arange(len(bank)), np.diff(bank.starts))

@@ -1,13 +1,13 @@
-"""The spectral algorithm for latent PCFGs: figure 4 of Cohen et al. (2012), from all nodes of all trees.
+"""Signed latent grammars by moments: figure 4 of Cohen et al. (2012), with shrunk moments.
 
-    D_r      = sum over nodes with rule r of Y_left (x) Y_right (x) Z / M_a
-    T_r      = D_r Sigma_a^-1 on the last axis,   Sigma_a = E[Y Z^T | a]
-    leaf w   = (sum over leaves with word w of Z / M_a) Sigma_a^-1
-    root a   = sum over roots of symbol a of Y / number of trees
+    Sigma_a = sum over nodes of a of Z Y^T,    D_r = sum over nodes with rule r of Z (x) Y_left (x) Y_right
+    d_w     = sum over leaves with word w of Z,  root a = sum over roots of a of Y         all per tree
 
-Moments of rare rules are unreliable. With l = sqrt(n) / (strength + sqrt(n)) they are mixed,
+Operators are recovered from them as for any latent PCFG (`trees.learn.latent_pcfg`); Y and Z are
+coordinates of nodes that the two views gave (`states`). Moments of rare rules are unreliable. With l =
+sqrt(n) / (strength + sqrt(n)) they are shrunk,
 
-    l E[y y' z] + (1 - l) (l mean of the products of a pair and a single moment + (1 - l) E[y] E[y'] E[z])
+    l E[z y y'] + (1 - l) (l mean of the products of a pair and a single moment + (1 - l) E[z] E[y] E[y'])
 
 and single moments are shrunk towards those of the symbol. The product of three is the plain PCFG in tensor
 form, but for what truncation takes from the constant feature (2 in 10,000 on the WSJ sample).
@@ -15,128 +15,152 @@ form, but for what truncation takes from the constant feature (2 in 10,000 on th
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.treebanks.data.binary import BinaryPhrases
-from sigmastar.treebanks.data.phrases import Longs
-from sigmastar.treebanks.kernels.lexical import add_posteriors
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.clusters import rows_by_group
+from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.shrinkage import mean_towards, towards
+from sigmastar.core.signature import Sort
+from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
+from sigmastar.treebanks.kernels.lexicon import add_posteriors
 from sigmastar.treebanks.learn.em import LatentFit, Shrinkage
-from sigmastar.treebanks.learn.embedding import Embedding
 from sigmastar.treebanks.learn.lexicon import LexicalCounts
+from sigmastar.treebanks.learn.states import Embedding
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
-from sigmastar.treebanks.model.lexicon import Lexicon, flat_states
-
-Array = NDArray[np.float64]
+from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon
+from sigmastar.trees.learn.latent_pcfg import Moments, operators_of_moments
 
 
 def spectral_fit(
-    bank: BinaryPhrases,
-    lexical: LexicalCounts,
-    embedding: Embedding,
-    shrinkage: Shrinkage,
-    n_states: int | None = None,
+    symbols: Symbols, rules: Int32s, forest: LexicalForest, moments: Moments, n_states: int
 ) -> LatentFit:
-    """The signed grammar and lexicon of the leading dimensions of an embedding."""
-    states = embedding.n_states if n_states is None else np.minimum(embedding.n_states, n_states)
-    moments = _Moments(bank, embedding, states)
-    tensors = [moments.tensor(rule, shrinkage).ravel() for rule in range(len(bank.rules))]
-    grammar = LatentGrammar(
-        bank.rules,
-        states,
-        np.concatenate(tensors) if tensors else np.zeros(0),
-        moments.roots(),
-        np.ones(int(states.sum())),
-    )
-    return LatentFit(grammar, moments.lexicon(lexical, shrinkage.words))
+    """The signed grammar and lexicon with up to so many states per symbol.
+
+    Parameters
+    ----------
+    symbols, rules
+        Of the binarized treebank, in the order of the moments.
+    forest : LexicalForest
+        Its words.
+    moments : Moments
+        See `shrunk_moments`.
+    n_states : int
+        Of each symbol, at most.
+
+    Returns
+    -------
+    LatentFit
+        A grammar whose frequencies are unknown: ones.
+    """
+    model = operators_of_moments(moments, n_states)
+    sizes = np.ones(len(symbols), dtype=np.int64)
+    for operation, array in model.operators.items():
+        sizes[int(operation.result)] = array.shape[1]  # type: ignore[call-overload]
+    found = [
+        array[0].transpose(1, 2, 0).ravel() for operation, array in model.operators.items() if operation.arity
+    ]
+    at = np.concatenate([[0], np.cumsum(sizes)])
+    roots = np.zeros(int(at[-1]))
+    for symbol, root in model.roots.items():
+        low = at[int(symbol)]  # type: ignore[call-overload]
+        roots[low : low + len(root)] = root
+    tensors = np.concatenate(found) if found else np.zeros(0)
+    grammar = LatentGrammar(rules, sizes, tensors, roots, np.ones(len(roots)))
+    return LatentFit(grammar, _lexicon(forest, model, sizes[: symbols.n_leaves]))
 
 
-class _Moments:
-    """Nodes by rule, means by symbol, and what undoes Sigma."""
+def _lexicon(forest: LexicalForest, model: OperatorModel, n_states: Int64s) -> Lexicon:
+    """Operators of the words of every symbol, as scores times counts."""
+    found = Lexicon(forest, n_states, np.zeros(int(n_states[forest.symbols].sum())))
+    total = float(forest.totals[-1])
+    for operation, array in model.operators.items():
+        if not operation.arity:
+            pairs = np.array(list(operation.alphabet), dtype=np.int64)
+            found.values[found.offsets[pairs][:, None] + np.arange(array.shape[1])] = array * total
+    return found
 
-    def __init__(self, bank: BinaryPhrases, embedding: Embedding, n_states: Longs) -> None:
-        self.bank, self.n_states = bank, n_states
-        self.y, self.z = embedding.inside, embedding.outside
-        self.totals = np.bincount(bank.symbol, minlength=len(n_states)).astype(np.float64)
-        inner = np.flatnonzero(bank.rule >= 0)
-        self.order = inner[np.argsort(bank.rule[inner], kind="stable")]
-        self.ends = np.searchsorted(bank.rule[self.order], np.arange(len(bank.rules) + 1))
-        self.by_symbol = np.argsort(bank.symbol, kind="stable")
-        self.symbol_ends = np.searchsorted(bank.symbol[self.by_symbol], np.arange(len(n_states) + 1))
-        self.inverses = [self._inverse(a) for a in range(len(n_states))]
-        self.y_means = [self._rows(self.y, a).mean(axis=0) for a in range(len(n_states))]
-        self.z_means = [self._rows(self.z, a).mean(axis=0) for a in range(len(n_states))]
 
-    def _rows(self, vectors: Array, symbol: int) -> Array:
-        rows = self.by_symbol[self.symbol_ends[symbol] : self.symbol_ends[symbol + 1]]
-        return vectors[rows, : self.n_states[symbol]]
+def shrunk_moments(
+    bank: BinaryPhrases, lexical: LexicalCounts, embedding: Embedding, shrinkage: Shrinkage
+) -> Moments:
+    """The moments of all nodes of a treebank. Words are named by their pairs in the forest."""
+    nodes = _Nodes(bank, embedding)
+    symbols, n_trees = range(len(bank.symbols)), len(bank)
+    matrices: dict[Sort, Floats] = {
+        a: nodes.z(nodes.rows[a], a).T @ nodes.y(nodes.rows[a], a) / n_trees for a in symbols
+    }
+    rules: dict[tuple[Sort, Sort, Sort], Floats] = {
+        (a, b, c): nodes.rule_moment(rule, shrinkage) / n_trees
+        for rule, (a, b, c) in enumerate(bank.rules.tolist())
+    }
+    tops = bank.roots
+    roots: dict[Sort, Floats] = {
+        a: nodes.y(tops[bank.symbol[tops] == a], a).sum(axis=0) / n_trees
+        for a in np.unique(bank.symbol[tops]).tolist()
+    }
+    return Moments(matrices, rules, nodes.words(lexical, shrinkage.words), roots)
 
-    def _inverse(self, symbol: int) -> Array:
-        """Sigma_a^-1, from the axis of Z to that of Y."""
-        y, z = self._rows(self.y, symbol), self._rows(self.z, symbol)
-        return np.asarray(np.linalg.pinv(y.T @ z / len(y), rcond=1e-10), dtype=np.float64)
 
-    def tensor(self, rule: int, shrinkage: Shrinkage) -> Array:
-        """T_r with axes (left, right, parent)."""
-        a, b, c = self.bank.rules[rule].tolist()
-        nodes = self.order[self.ends[rule] : self.ends[rule + 1]]
-        n = len(nodes)
-        left = self.y[self.bank.left[nodes], : self.n_states[b]]
-        right = self.y[self.bank.right[nodes], : self.n_states[c]]
-        above = self.z[nodes, : self.n_states[a]]
-        full = np.einsum("ni,nj,nk->ijk", left, right, above, optimize=True) / n
-        mix = np.sqrt(n) / (shrinkage.strength + np.sqrt(n))
-        means = [
-            (n * part.mean(axis=0) + shrinkage.backing * mean) / (n + shrinkage.backing)
-            for part, mean in ((left, self.y_means[b]), (right, self.y_means[c]), (above, self.z_means[a]))
-        ]
-        moment = mix * full + (1 - mix) * _backed_off(left, right, above, means, mix)
-        result: Array = moment @ self.inverses[a] * (n / self.totals[a])
-        return result
+class _Nodes:
+    """Nodes by rule and by symbol, with their coordinates."""
 
-    def roots(self) -> Array:
-        at = np.concatenate([[0], np.cumsum(self.n_states)])
-        roots = np.zeros(int(at[-1]))
-        for node in self.bank.roots.tolist():
-            symbol = int(self.bank.symbol[node])
-            roots[at[symbol] : at[symbol + 1]] += self.y[node, : self.n_states[symbol]]
-        return roots / len(self.bank)
+    def __init__(self, bank: BinaryPhrases, embedding: Embedding) -> None:
+        self.bank, self.embedding, self.rows = bank, embedding, embedding.rows
 
-    def lexicon(self, lexical: LexicalCounts, strength: float) -> Lexicon:
-        """Sums of Z over the leaves of every pair of the forest, times Sigma^-1 / P(a).
+    def y(self, nodes: Array, symbol: int) -> Floats:
+        return self.embedding.inside[nodes, : self.embedding.n_dimensions[symbol]]
 
-        The mean of n leaves is shrunk towards that of their symbol by `strength` / (n + `strength`).
-        """
-        states = self.n_states[: self.bank.symbols.n_leaves]
-        forest = lexical.forest
-        sizes = states[lexical.symbols]
-        at = np.concatenate([[0], np.cumsum(sizes)])
-        scores = np.zeros(int(at[-1]))
-        total = float(forest.totals[-1])
-        for a in range(len(states)):
-            mine = np.flatnonzero(lexical.symbols == a)
-            k = int(states[a])
-            vectors = self.z[lexical.leaves[mine], :k] @ self.inverses[a] * (total / self.totals[a])
-            scores[(at[mine][:, None] + np.arange(k)).ravel()] = vectors.ravel()
-        offsets = np.concatenate([[0], np.cumsum(states[forest.symbols])])
-        values = add_posteriors(lexical.pairs, lexical.levels, offsets, scores, at, int(offsets[-1]))
-        means = np.concatenate(
-            [self.z_means[a] @ self.inverses[a] * (total / self.totals[a]) for a in range(len(states))]
+    def z(self, nodes: Array, symbol: int) -> Floats:
+        return self.embedding.outside[nodes, : self.embedding.n_dimensions[symbol]]
+
+    @cached_property
+    def by_rule(self) -> list[Int64s]:
+        inner = np.flatnonzero(self.bank.rule >= 0)
+        return [inner[rows] for rows in rows_by_group(self.bank.rule[inner], len(self.bank.rules))]
+
+    @cached_property
+    def means(self) -> list[tuple[Floats, Floats]]:
+        """Of y and z, for every symbol."""
+        pairs = [(self.y(rows, a), self.z(rows, a)) for a, rows in enumerate(self.rows)]
+        return [(y.mean(axis=0), z.mean(axis=0)) for y, z in pairs]
+
+    def rule_moment(self, rule: int, shrinkage: Shrinkage) -> Floats:
+        """D_r with axes (parent, left, right)."""
+        (a, b, c), nodes = self.bank.rules[rule].tolist(), self.by_rule[rule]
+        z, y, w = self.z(nodes, a), self.y(self.bank.left[nodes], b), self.y(self.bank.right[nodes], c)
+        n, strength = len(nodes), shrinkage.strength * np.sqrt(len(nodes))
+        coarse = self.means[a][1], self.means[b][0], self.means[c][0]
+        mz, my, mw = (
+            towards(part.sum(axis=0), mean, shrinkage.backing, totals=n)
+            for part, mean in zip((z, y, w), coarse, strict=True)
         )
-        counts = np.repeat(forest.counts, states[forest.symbols])
-        kept = counts / (counts + strength)
-        common = counts * means[flat_states(states, forest.symbols)]
-        return Lexicon(forest, states, kept * values + (1 - kept) * common)
+        pairs = (
+            np.einsum("ij,k->kij", y.T @ w / n, mz)
+            + np.einsum("ki,j->kij", z.T @ y / n, mw)
+            + np.einsum("kj,i->kij", z.T @ w / n, my)
+        )
+        singles = np.einsum("k,i,j->kij", mz, my, mw)
+        full = np.einsum("nk,ni,nj->kij", z, y, w, optimize=True) / n
+        return n * mean_towards(full, mean_towards(pairs / 3.0, singles, n, strength), n, strength)
 
-
-def _backed_off(left: Array, right: Array, above: Array, means: list[Array], mix: float) -> Array:
-    """Mixtures of products of pair and single moments, and of single ones alone."""
-    n = len(left)
-    y, w, z = means
-    pairs = (
-        np.einsum("ij,k->ijk", left.T @ right / n, z)
-        + np.einsum("ik,j->ijk", left.T @ above / n, w)
-        + np.einsum("jk,i->ijk", right.T @ above / n, y)
-    )
-    result: Array = mix * pairs / 3.0 + (1 - mix) * np.einsum("i,j,k->ijk", y, w, z)
-    return result
+    def words(self, lexical: LexicalCounts, strength: float) -> dict[Sort, tuple[Alphabet, Floats]]:
+        """d of every pair of the forest, the mean of its leaves shrunk towards that of their symbol."""
+        forest, sizes = lexical.forest, self.embedding.n_dimensions[: self.bank.symbols.n_leaves]
+        at = np.concatenate([[0], np.cumsum(sizes[lexical.symbols])])
+        vectors = np.zeros(int(at[-1]))
+        for a in range(len(sizes)):
+            leaves = np.flatnonzero(lexical.symbols == a)
+            vectors[at[leaves][:, None] + np.arange(sizes[a])] = self.z(lexical.leaves[leaves], a)
+        offsets = np.concatenate([[0], np.cumsum(sizes[forest.symbols])])
+        sums = add_posteriors(lexical.pairs, lexical.levels, offsets, vectors, at, int(offsets[-1]))
+        found: dict[Sort, tuple[Alphabet, Floats]] = {}
+        for a, pairs in enumerate(rows_by_group(forest.symbols, len(sizes))):
+            table = sums[offsets[pairs][:, None] + np.arange(sizes[a])]
+            counts = forest.counts[pairs][:, None]
+            means = towards(table, self.means[a][1], strength, totals=counts)
+            found[a] = Alphabet(pairs.tolist()), counts * means / len(self.bank)
+        return found

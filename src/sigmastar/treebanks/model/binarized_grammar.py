@@ -1,29 +1,33 @@
-"""One binarised grammar of a treebank parser: from words to marginals, coarse to fine.
+"""One binarized grammar of a treebank parser: from words to marginals, coarse to fine.
 
-    1  the chart of the plain PCFG (`plain_levels`); items and edges of small posterior go
+    1  the chart of the plain PCFG (`coarse_to_fine`); items and edges of small posterior go
     2  a grammar of few states, made by joining states of the full one; more items go
     3  the full grammar on what is left
 
-The last stage whose total is positive decides. Non-negative grammars always are; of signed ones some are not.
+The last pass whose total is positive decides. Non-negative grammars always are; of signed ones some are not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.treebanks.data.binary import DIRECTIONS, PHRASE, Binarization, Symbols
-from sigmastar.treebanks.data.phrases import Ints, Longs
-from sigmastar.treebanks.kernels.edges import allowed_parts
-from sigmastar.treebanks.kernels.fine import fine_posteriors, pruned
+from sigmastar.core.arrays import Array, Floats, Int32s
+from sigmastar.treebanks.counts.head_choice import HeadChoice
+from sigmastar.treebanks.data.binarized import DIRECTIONS, PHRASE, Binarization, Symbols
+from sigmastar.treebanks.kernels.chart_edges import EdgeChart, allowed_parts, pruned
+from sigmastar.treebanks.kernels.latent_chart import LeafVectors, latent_posteriors
+from sigmastar.treebanks.kernels.plain_chart import Allowed
 from sigmastar.treebanks.model.coarse_to_fine import (
     EVERYTHING,
+    Bytes,
+    CoarseGrammar,
     Groups,
-    Level,
     PlainChart,
     Pruning,
     chart_edges,
@@ -33,25 +37,24 @@ from sigmastar.treebanks.model.coarse_to_fine import (
 )
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import Leaves, LexicalForest, Lexicon
+from sigmastar.trees.data.tree import Tree
 
-Array = NDArray[np.float64]
+Chains = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Marginals:
     """Posteriors of items: symbols over cells, cells by width; log of the total over that of the words."""
 
-    starts: Longs
-    items: Ints
-    posteriors: Array
+    graph: EdgeChart  # its edges are none where only the plain grammar was run
+    posteriors: Floats
     log_total: float  # -inf where there is no parse
-    is_full: bool  # whether the last stage gave it
-    edges: Ints  # [parent, left, right, rule]; none where only the plain grammar was run
-    uses: Array  # the posterior of each edge
+    is_full: bool  # whether the last pass gave it
+    uses: Floats  # the posterior of each edge
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class PruningPass:
     """A grammar and the vectors of leaves that go with it."""
 
     grammar: LatentGrammar
@@ -59,114 +62,129 @@ class Stage:
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
-    """A binarised grammar with all its stages; the first has one state a symbol."""
+class BinarizedGrammar:
+    """A binarized grammar with all its passes; the first has one state per symbol."""
 
     binarization: Binarization
     symbols: Symbols
-    labels: tuple[tuple[str, ...], ...]
-    stages: tuple[Stage, ...]
+    labels: Chains
+    passes: tuple[PruningPass, ...]
+    heads: HeadChoice | None = None  # of the treebank; older files lack it
 
     @property
     def forest(self) -> LexicalForest:
-        return self.stages[0].lexicon.forest
+        return self.passes[0].lexicon.forest
 
     @property
     def grammar(self) -> LatentGrammar:
-        """That of the last stage."""
-        return self.stages[-1].grammar
+        """That of the last pass."""
+        return self.passes[-1].grammar
 
     @cached_property
-    def plain(self) -> Level:
-        return Level(self.stages[0].grammar)
+    def plain(self) -> CoarseGrammar:
+        return CoarseGrammar(self.passes[0].grammar)
 
     @cached_property
     def groups(self) -> Groups:
-        return groups(self.stages[0].grammar, self.symbols, self.labels)
+        return groups(self.passes[0].grammar, self.symbols, self.labels)
 
     @cached_property
-    def _part_keys(self) -> Ints:
+    def _part_keys(self) -> Int32s:
         """The column of each symbol in what `allowed_parts` makes."""
         kind = np.maximum(self.symbols.kind, PHRASE) - PHRASE
         return (kind * len(self.labels) + self.symbols.label).astype(np.int32)
 
     def marginals(
-        self,
-        leaves: Leaves,
-        pruning: Pruning,
-        allowed: NDArray[np.uint8] = EVERYTHING,
-        with_edges: bool = False,
+        self, leaves: Leaves, pruning: Pruning, allowed: Bytes = EVERYTHING, with_edges: bool = False
     ) -> Marginals:
         """Posteriors of symbols over cells; `allowed` [cell, chain of labels] may rule some out."""
         if len(allowed):
             parts = allowed_parts(len(leaves.nodes), allowed, DIRECTIONS.index(self.binarization.direction))
-            keys = self._part_keys
-            chart = plain_chart(self.plain, leaves, pruning.beam, pruning.ignored, keys, parts)
+            keys = Allowed(self._part_keys, parts)
+            chart = plain_chart(self.plain, leaves, pruning.beam, pruning.ignored, keys)
         else:
             chart = pruned_chart(self.plain, self.groups, leaves, pruning)
-        if np.isneginf(chart.log2_total) or (len(self.stages) == 1 and not with_edges):
-            return _of_plain(chart, len(self.stages) == 1)
+        if np.isneginf(chart.log2_total) or (len(self.passes) == 1 and not with_edges):
+            return _of_plain(chart, len(self.passes) == 1)
         return self._with_states(chart, leaves, pruning)
 
     def _with_states(self, chart: PlainChart, leaves: Leaves, pruning: Pruning) -> Marginals:
-        starts, items, edges = chart_edges(self.plain, chart, pruning)
-        found = _of_plain(chart, False)
-        for stage in self.stages[1:] or self.stages:
-            grammar = stage.grammar
-            posteriors, uses, log2_total = fine_posteriors(
-                starts,
-                items,
-                edges,
-                leaves.begin,
-                leaves.symbols,
-                *stage.lexicon.candidate_vectors(leaves),
-                grammar.n_states,
-                grammar.single,
-                grammar.offsets,
-                grammar.roots,
-                grammar.state_at,
-            )
+        graph, found = chart_edges(self.plain, chart, pruning), _of_plain(chart, False)
+        for step in self.passes[1:] or self.passes:
+            vectors = LeafVectors(leaves.begin, leaves.symbols, *step.lexicon.candidate_vectors(leaves))
+            posteriors, uses, log2_total = latent_posteriors(graph, vectors, step.grammar.arrays)
             if np.isnan(log2_total):  # then it prunes nothing either
                 continue
-            is_full = stage is self.stages[-1]
+            is_full = step is self.passes[-1]
             log_total = log2_total * float(np.log(2.0))
-            found = Marginals(starts, items, posteriors, log_total, is_full, edges, uses)
+            found = Marginals(graph, posteriors, log_total, is_full, uses)
             if not is_full:
-                starts, items, edges = pruned(starts, items, edges, posteriors, pruning.middle)
+                graph = pruned(graph, posteriors, pruning.middle)
         return found
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def tags(self, words: Sequence[str]) -> list[str]:
+        """The most probable tag of every word by itself."""
+        leaves = self.forest.leaves(words)
+        weights = leaves.scores * self.forest.frequencies[leaves.symbols]
+        best = [
+            leaves.symbols[low + int(np.argmax(weights[low:high]))] for low, high in pairwise(leaves.begin)
+        ]
+        return [self.labels[self.symbols.label[symbol]][-1] for symbol in best]
+
+    def flat_tree(self, words: Sequence[str], tags: Sequence[str]) -> Tree:
+        """The most frequent root over tags: for sentences that cannot be parsed."""
+        phrase = np.where(self.symbols.base >= 0, self.passes[0].grammar.roots, -1.0)
+        phrase[: self.symbols.n_leaves] = -1.0
+        root = int(self.symbols.label[int(np.argmax(phrase))])
+        children = [Tree(tag, (word,)) for tag, word in zip(tags, words, strict=True)]
+        return Tree(self.labels[root][0], tuple(children))
+
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         symbols, arrays = self.symbols, {}
         for name in ("kind", "label", "parent", "siblings"):
             arrays[f"symbols.{name}"] = getattr(symbols, name)
-        for number, stage in enumerate(self.stages):
-            for name, array in stage.grammar.to_parts().items():
+        for number, step in enumerate(self.passes):
+            for name, array in step.grammar.to_parts().items():
                 arrays[f"{number}.{name}"] = array
-            arrays[f"{number}.lexicon"] = stage.lexicon.values.astype(np.float32)
+            arrays[f"{number}.lexicon"] = step.lexicon.values.astype(np.float32)
         how = self.binarization
-        header = {"binarization": [how.direction, how.horizontal, how.vertical], "n_stages": len(self.stages)}
+        header = {"binarization": [how.direction, how.horizontal, how.vertical], "n_stages": len(self.passes)}
         return arrays, header
 
     @classmethod
     def from_parts(
-        cls,
-        arrays: dict[str, NDArray[Any]],
-        header: dict[str, Any],
-        labels: tuple[tuple[str, ...], ...],
-        forest: LexicalForest,
-    ) -> Member:
+        cls, arrays: dict[str, Array], header: dict[str, Any], labels: Chains, forest: LexicalForest
+    ) -> BinarizedGrammar:
         symbols = Symbols(*(arrays[f"symbols.{name}"] for name in ("kind", "label", "parent", "siblings")))
-        stages = []
+        symbols.check(len(labels), len(forest.tags))
+        passes = []
         for number in range(int(header["n_stages"])):
-            mine = f"{number}."
-            parts = {key.removeprefix(mine): array for key, array in arrays.items() if key.startswith(mine)}
+            begin = f"{number}."
+            parts = {key.removeprefix(begin): array for key, array in arrays.items() if key.startswith(begin)}
             grammar = LatentGrammar.from_parts(parts)
             values = parts["lexicon"].astype(np.float64)
-            stages.append(Stage(grammar, Lexicon(forest, grammar.n_states[: symbols.n_leaves], values)))
-        return cls(Binarization(*header["binarization"]), symbols, labels, tuple(stages))
+            passes.append(PruningPass(grammar, Lexicon(forest, grammar.n_states[: symbols.n_leaves], values)))
+        _check_passes(passes, len(symbols))
+        return cls(Binarization(*header["binarization"]), symbols, labels, tuple(passes))
+
+
+def _check_passes(passes: Sequence[PruningPass], n_symbols: int) -> None:
+    """Raise `ValueError` where charts would be led astray: what a file says may be wrong."""
+    if not passes or passes[0].grammar.n_states.max(initial=1) > 1:
+        raise ValueError("the first pass of a grammar must have one state per symbol")
+    rules = passes[0].grammar.rules.astype(np.int64)
+    keys = (rules[:, 1] * n_symbols + rules[:, 2]) * n_symbols + rules[:, 0]
+    if (np.diff(keys) <= 0).any():
+        raise ValueError("rules must be sorted by their children")
+    for step in passes:
+        if step.grammar.n_symbols != n_symbols or not np.array_equal(step.grammar.rules, rules):
+            raise ValueError("all passes of a grammar must have its symbols and rules")
+        if step.lexicon.values.shape != (step.lexicon.offsets[-1],):
+            raise ValueError("the values of a lexicon do not fit its states")
 
 
 def _of_plain(chart: PlainChart, is_full: bool) -> Marginals:
     log_total = chart.log2_total * float(np.log(2.0))
     none = np.zeros((0, 4), dtype=np.int32)
-    return Marginals(chart.starts, chart.items, chart.posteriors, log_total, is_full, none, np.zeros(0))
+    graph = EdgeChart(chart.items.starts, chart.items.symbols, none)
+    return Marginals(graph, chart.posteriors, log_total, is_full, np.zeros(0))

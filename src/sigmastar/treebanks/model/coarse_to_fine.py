@@ -1,4 +1,4 @@
-"""Plain PCFGs of one treebank, coarse and fine: what is pruned before any states are looked at.
+"""Coarse-to-fine pruning: plain PCFGs, coarse and fine, that rule items out before states are looked at.
 
 Symbols above words are joined into four groups: phrases of the most frequent label, other phrases, and what
 stands between children of the one and the other. The grammar of groups has the mean probabilities of their
@@ -13,15 +13,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.treebanks.data.binary import PHRASE, Symbols
-from sigmastar.treebanks.data.phrases import Ints, Longs
-from sigmastar.treebanks.kernels.chart import coarse_inside, coarse_posteriors
-from sigmastar.treebanks.kernels.edges import coarse_edges
-from sigmastar.treebanks.kernels.groups import probable_groups
+from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.treebanks.data.binarized import PHRASE, Symbols
+from sigmastar.treebanks.kernels.chart_edges import EdgeChart, probable_edges
+from sigmastar.treebanks.kernels.group_chart import GroupRules, probable_groups
+from sigmastar.treebanks.kernels.plain_chart import (
+    Allowed,
+    ChartRules,
+    PlainItems,
+    plain_inside,
+    plain_posteriors,
+)
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import Leaves
 
-Array = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 EVERYTHING = np.zeros((0, 0), dtype=np.uint8)
@@ -54,40 +59,33 @@ THOROUGH = Pruning(beam=1e-4, groups=3e-4, coarse=1e-4, edges=3e-5)
 
 
 @dataclass(frozen=True, eq=False)
-class Level:
+class CoarseGrammar:
     """A plain grammar with its rules by their children."""
 
     grammar: LatentGrammar
 
     @cached_property
-    def values(self) -> Array:
-        """The probabilities of the rules, in double precision."""
-        return self.grammar.tensors.astype(np.float64, copy=False)
-
-    @cached_property
-    def pair_starts(self) -> Ints:
-        """Where the rules of each pair of children begin: rules are sorted by their children."""
+    def rules(self) -> ChartRules:
+        """As charts take them: in double precision, sorted by their children as they were before."""
         n, rules = self.grammar.n_symbols, self.grammar.rules
         keys = rules[:, 1].astype(np.int64) * n + rules[:, 2]
-        return np.searchsorted(keys, np.arange(n * n + 1)).astype(np.int32)
-
-    @cached_property
-    def parents(self) -> Ints:
-        return np.ascontiguousarray(self.grammar.rules[:, 0])
+        starts = np.searchsorted(keys, np.arange(n * n + 1)).astype(np.int32)
+        values = self.grammar.tensors.astype(np.float64, copy=False)
+        return ChartRules(starts, np.ascontiguousarray(rules[:, 0]), values)
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
     """A plain grammar whose symbols above words are groups."""
 
-    level: Level
-    keys: Ints  # of each symbol of the full grammar: its group, -1 for leaves
+    coarse: CoarseGrammar
+    keys: Int32s  # of each symbol of the full grammar: its group, -1 for leaves
     n_leaves: int
 
     @cached_property
-    def tensor(self) -> Array:
+    def tensor(self) -> Floats:
         """Rules between groups, [left, right, parent]."""
-        grammar, n = self.level.grammar, self.level.grammar.n_symbols - self.n_leaves
+        grammar, n = self.coarse.grammar, self.coarse.grammar.n_symbols - self.n_leaves
         result = np.zeros((n, n, n))
         inner = grammar.rules.min(axis=1) >= self.n_leaves
         a, b, c = (grammar.rules[inner] - self.n_leaves).T
@@ -96,19 +94,9 @@ class Groups:
 
     def allowed(self, leaves: Leaves, least: float) -> Bytes:
         """[cell, group]: where each has a posterior of `least`; empty where nothing is known."""
-        grammar = self.level.grammar
-        table, log2_total = probable_groups(
-            leaves.begin,
-            leaves.symbols,
-            leaves.scores,
-            self.n_leaves,
-            self.level.pair_starts,
-            self.level.parents,
-            self.level.values,
-            self.tensor,
-            grammar.roots,
-            least,
-        )
+        grammar = self.coarse.grammar
+        rules = GroupRules(self.coarse.rules, self.tensor, self.n_leaves)
+        table, log2_total = probable_groups(leaves.items, rules, grammar.roots, least)
         return EVERYTHING if np.isneginf(log2_total) else table
 
 
@@ -116,11 +104,8 @@ class Groups:
 class PlainChart:
     """What is left of a chart, and its posteriors; `log2_total` is -inf where there is no parse."""
 
-    starts: Longs
-    items: Ints
-    values: Array
-    exponents: Longs
-    posteriors: Array
+    items: PlainItems
+    posteriors: Floats
     log2_total: float
 
 
@@ -135,10 +120,10 @@ def groups(grammar: LatentGrammar, symbols: Symbols, labels: tuple[tuple[str, ..
     keys = np.full(n, -1, dtype=np.int32)
     keys[above] = np.unique(2 * between + is_common, return_inverse=True)[1]
     joined = np.where(keys < 0, np.arange(n), n_leaves + keys).astype(np.int32)
-    return Groups(Level(_joined(grammar, joined)), keys, n_leaves)
+    return Groups(CoarseGrammar(_joined(grammar, joined)), keys, n_leaves)
 
 
-def _joined(grammar: LatentGrammar, groups: Ints) -> LatentGrammar:
+def _joined(grammar: LatentGrammar, groups: Int32s) -> LatentGrammar:
     """The plain grammar of groups of symbols, weighted by how often each occurs."""
     n = int(groups.max()) + 1
     frequencies = np.asarray(np.bincount(groups, grammar.frequencies, n), dtype=np.float64)
@@ -152,49 +137,22 @@ def _joined(grammar: LatentGrammar, groups: Ints) -> LatentGrammar:
 
 
 def plain_chart(
-    level: Level, leaves: Leaves, beam: float, least: float, keys: Ints, allowed: Bytes
+    coarse: CoarseGrammar, leaves: Leaves, beam: float, least: float, allowed: Allowed
 ) -> PlainChart:
-    """The chart of one level; symbols whose key a cell does not allow are left out."""
-    grammar = level.grammar
-    chart = coarse_inside(
-        leaves.begin,
-        leaves.symbols,
-        leaves.scores,
-        level.pair_starts,
-        level.parents,
-        level.values,
-        grammar.frequencies,
-        beam,
-        keys,
-        allowed,
-    )
-    posteriors, log2_total = coarse_posteriors(
-        len(leaves.begin) - 1, *chart, level.pair_starts, level.parents, level.values, grammar.roots, least
-    )
-    return PlainChart(*chart, posteriors, log2_total)
+    """The chart of a plain grammar, without symbols that a cell does not allow."""
+    grammar = coarse.grammar
+    items = plain_inside(leaves.items, coarse.rules, grammar.frequencies, beam, allowed)
+    n = len(leaves.begin) - 1
+    return PlainChart(items, *plain_posteriors(n, items, coarse.rules, grammar.roots, least))
 
 
-def pruned_chart(level: Level, groups: Groups, leaves: Leaves, pruning: Pruning) -> PlainChart:
+def pruned_chart(coarse: CoarseGrammar, groups: Groups, leaves: Leaves, pruning: Pruning) -> PlainChart:
     """The chart of a plain grammar, without what that of its groups finds improbable."""
-    allowed = groups.allowed(leaves, pruning.groups) if pruning.groups > 0 else EVERYTHING
-    return plain_chart(level, leaves, pruning.beam, pruning.ignored, groups.keys, allowed)
+    table = groups.allowed(leaves, pruning.groups) if pruning.groups > 0 else EVERYTHING
+    return plain_chart(coarse, leaves, pruning.beam, pruning.ignored, Allowed(groups.keys, table))
 
 
-def chart_edges(level: Level, chart: PlainChart, pruning: Pruning) -> tuple[Longs, Ints, Ints]:
-    """Items and edges that are left for grammars with states: starts, items, edges."""
-    grammar = level.grammar
-    n = int(np.sqrt(2 * len(chart.exponents)))
-    return coarse_edges(
-        n,
-        chart.starts,
-        chart.items,
-        chart.values,
-        chart.exponents,
-        chart.posteriors,
-        level.pair_starts,
-        level.parents,
-        level.values,
-        grammar.n_symbols,
-        pruning.coarse,
-        pruning.edges,
-    )
+def chart_edges(coarse: CoarseGrammar, chart: PlainChart, pruning: Pruning) -> EdgeChart:
+    """Items and edges that are left for grammars with states."""
+    n, bounds = int(np.sqrt(2 * len(chart.items.exponents))), (pruning.coarse, pruning.edges)
+    return probable_edges(n, chart.items, chart.posteriors, coarse.rules, coarse.grammar.n_symbols, bounds)

@@ -9,18 +9,14 @@ not part of it: their vectors come from a `Lexicon`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.treebanks.data.phrases import Ints, Longs
-from sigmastar.treebanks.kernels.smoothing import grouped_tensors
-
-Array = NDArray[np.float64]
-Reals = NDArray[np.float64] | NDArray[np.float32]
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
+from sigmastar.treebanks.kernels.latent_chart import Tensors
+from sigmastar.treebanks.kernels.smoothing import RuleStates, grouped_tensors
 
 _MANY = 1 << 20  # numbers of a grammar whose file is to be half as large
 
@@ -29,32 +25,36 @@ _MANY = 1 << 20  # numbers of a grammar whose file is to be half as large
 class LatentGrammar:
     """Tensors of rules, flat, and vectors of roots, flat."""
 
-    rules: Ints  # [rule, 3]: parent, left, right
-    n_states: Longs  # of each symbol
+    rules: Int32s  # [rule, 3]: parent, left, right
+    n_states: Int64s  # of each symbol
     tensors: Reals  # in single precision where many numbers were fitted
-    roots: Array
+    roots: Floats
     frequencies: (
-        Array  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
+        Floats  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
     )
 
     def __post_init__(self) -> None:
-        if len(self.tensors) != self.offsets[-1] or len(self.roots) != self.state_at[-1]:
-            raise ValueError("tensors and roots do not fit the numbers of states")
+        if self.rules.ndim != 2 or self.rules.shape[1] != 3 or self.n_states.min(initial=1) < 1:
+            raise ValueError("rules must be triples of symbols, and every symbol must have a state")
         if len(self.rules) and not 0 <= self.rules.min() <= self.rules.max() < len(self.n_states):
             raise ValueError("a rule names a symbol that does not exist")
+        if len(self.tensors) != self.offsets[-1] or len(self.roots) != self.state_at[-1]:
+            raise ValueError("tensors and roots do not fit the numbers of states")
+        if len(self.frequencies) != len(self.roots):
+            raise ValueError("frequencies do not fit the numbers of states")
 
     @cached_property
-    def offsets(self) -> Longs:
+    def offsets(self) -> Int64s:
         """Where the tensor of each rule begins, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_states[self.rules].prod(axis=1))])
 
     @cached_property
-    def state_at(self) -> Longs:
+    def state_at(self) -> Int64s:
         """Where the states of each symbol begin, and the end."""
         return np.concatenate([[0], np.cumsum(self.n_states)])
 
     @cached_property
-    def single(self) -> NDArray[np.float32]:
+    def single(self) -> Singles:
         """The tensors in single precision: charts keep their values near one, so nothing underflows."""
         return self.tensors.astype(np.float32, copy=False)
 
@@ -67,13 +67,20 @@ class LatentGrammar:
         a, b, c = self.n_states[self.rules[rule]].tolist()
         return self.tensors[self.offsets[rule] : self.offsets[rule + 1]].reshape(b, c, a)
 
-    def root(self, symbol: int) -> Array:
+    def root(self, symbol: int) -> Floats:
         return self.roots[self.state_at[symbol] : self.state_at[symbol + 1]]
 
-    def with_arrays(self, **arrays: Any) -> LatentGrammar:
-        return replace(self, **arrays)
+    @cached_property
+    def arrays(self) -> Tensors:
+        """The grammar as charts take it, tensors in single precision."""
+        return Tensors(self.n_states, self.single, self.offsets, self.roots, self.state_at)
 
-    def grouped(self, groups: Longs) -> LatentGrammar:
+    @property
+    def rule_states(self) -> RuleStates:
+        """Rules and where their tensors begin."""
+        return RuleStates(self.rules, self.n_states, self.state_at, self.offsets)
+
+    def grouped(self, groups: Int64s) -> LatentGrammar:
         """A smaller grammar: states of a symbol with one group number, from 0, become one state.
 
         Its rules have the mean probability over the states of a group, weighted by how often each occurs: the
@@ -87,20 +94,10 @@ class LatentGrammar:
         roots = np.asarray(np.bincount(flat, self.roots, int(at[-1])), dtype=np.float64)
         sizes = n_groups[self.rules].prod(axis=1)
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        tensors = grouped_tensors(
-            self.rules,
-            self.n_states,
-            self.offsets,
-            self.tensors,
-            self.state_at,
-            groups,
-            share,
-            n_groups,
-            offsets,
-        )
+        tensors = grouped_tensors(self.rule_states, self.tensors, groups, share, n_groups, offsets)
         return LatentGrammar(self.rules, n_groups, tensors, roots, totals)
 
-    def to_parts(self) -> dict[str, NDArray[Any]]:
+    def to_parts(self) -> dict[str, Array]:
         return {
             "rules": self.rules,
             "n_states": self.n_states,
@@ -110,7 +107,7 @@ class LatentGrammar:
         }
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]]) -> LatentGrammar:
+    def from_parts(cls, arrays: dict[str, Array]) -> LatentGrammar:
         return cls(
             arrays["rules"],
             arrays["n_states"],
@@ -120,14 +117,14 @@ class LatentGrammar:
         )
 
 
-def _stored(tensors: NDArray[np.float32]) -> NDArray[Any]:
+def _stored(tensors: Singles) -> Array:
     """Many numbers are kept in 16 bits: sign, exponent and 7 bits of the mantissa, rounded."""
     if len(tensors) < _MANY:
         return tensors
     return ((tensors.view(np.uint32) + 0x8000) >> 16).astype(np.uint16)
 
 
-def _restored(stored: NDArray[Any]) -> Reals:
+def _restored(stored: Array) -> Reals:
     if stored.dtype != np.uint16:
         return stored
     return (stored.astype(np.uint32) << 16).view(np.float32)

@@ -3,7 +3,7 @@
     score(a, z, w) = P(a, z | w) / P(a, z)
 
 so that a word of any frequency is near one, and P(w | a, z) = score * P(w). P(a, z | w) backs off from the
-word to its signatures and on to all rare words, see `kernels.lexical`. Nothing in it knows a language.
+word to its signatures and on to all rare words, see `kernels.lexicon`. Nothing in it knows a language.
 """
 
 from __future__ import annotations
@@ -14,25 +14,37 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.word_shapes import signatures
-from sigmastar.treebanks.data.phrases import Ints, Longs
-from sigmastar.treebanks.kernels.lexical import candidate_vectors, candidates, leaf_vectors
+from sigmastar.treebanks.kernels.lexicon import (
+    ForestArrays,
+    StateValues,
+    WordCandidates,
+    candidate_vectors,
+    candidates,
+    leaf_vectors,
+)
+from sigmastar.treebanks.kernels.plain_chart import LeafItems
 
-Array = NDArray[np.float64]
 LEAST = 1e-3
+_DEEPEST = 10  # steps from a word to the top
 
 
 @dataclass(frozen=True, eq=False)
 class Leaves:
     """Candidates of the words of one sentence: symbols and their scores."""
 
-    nodes: Longs  # of each word
-    tags: Longs  # of each word, -1 where none was given or none fits
-    begin: Longs  # of each word, and the end
-    symbols: Ints
-    scores: Array  # P(a | w) / P(a)
+    nodes: Int64s  # of each word
+    tags: Int64s  # of each word, -1 where none was given or none fits
+    begin: Int64s  # of each word, and the end
+    symbols: Int32s
+    scores: Floats  # P(a | w) / P(a)
+
+    @property
+    def items(self) -> LeafItems:
+        """The candidates as charts take them."""
+        return LeafItems(self.begin, self.symbols, self.scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +54,12 @@ class LexicalForest:
     words: Mapping[str, int]  # known words, by their node
     shapes: Mapping[str, int]  # known signatures, by their node
     tag_names: tuple[str, ...]
-    above: Ints  # of each node, -1 at the top
-    starts: Longs  # where the pairs of each node begin
-    symbols: Ints  # of each pair
-    counts: Array  # of each pair
-    totals: Array  # of each node
-    tags: Ints  # of each leaf symbol
+    above: Int32s  # of each node, -1 at the top
+    starts: Int64s  # where the pairs of each node begin
+    symbols: Int32s  # of each pair
+    counts: Floats  # of each pair
+    totals: Floats  # of each node
+    tags: Int32s  # of each leaf symbol
     strength: float = 5.0
 
     def node(self, word: str) -> int:
@@ -56,6 +68,13 @@ class LexicalForest:
         if found is not None:
             return found
         return next((self.shapes[s] for s in signatures(word) if s in self.shapes), self.rare)
+
+    @cached_property
+    def arrays(self) -> ForestArrays:
+        """The same as kernels take it."""
+        return ForestArrays(
+            self.above, self.starts, self.symbols, self.counts, self.totals, self.tags, self.strength
+        )
 
     @property
     def rare(self) -> int:
@@ -67,7 +86,7 @@ class LexicalForest:
         return {tag: number for number, tag in enumerate(self.tag_names)}
 
     @cached_property
-    def frequencies(self) -> Array:
+    def frequencies(self) -> Floats:
         """P(a) of every leaf symbol."""
         top = slice(self.starts[-2], self.starts[-1])
         result = np.zeros(len(self.tags))
@@ -88,22 +107,10 @@ class LexicalForest:
         codes = np.full(len(words), -1, dtype=np.int64)
         if tags is not None:
             codes[:] = [self.tag_codes.get(tag, -1) for tag in tags]
-        begin, symbols, scores, obeyed = candidates(
-            nodes,
-            codes,
-            self.strength,
-            least,
-            self.above,
-            self.starts,
-            self.symbols,
-            self.counts,
-            self.totals,
-            self.tags,
-            self.frequencies,
-        )
+        begin, symbols, scores, obeyed = candidates(self.arrays, nodes, codes, least, self.frequencies)
         return Leaves(nodes, obeyed, begin, symbols, scores)
 
-    def to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {
             name: getattr(self, name) for name in ("above", "starts", "symbols", "counts", "totals", "tags")
         }
@@ -116,21 +123,51 @@ class LexicalForest:
         return arrays, header
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> LexicalForest:
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> LexicalForest:
         words = {word: number for number, word in enumerate(header["words"])}
         shapes = {shape: len(words) + number for number, shape in enumerate(header["shapes"])}
-        return cls(
-            words,
-            shapes,
-            tuple(header["tag_names"]),
-            arrays["above"],
-            arrays["starts"],
-            arrays["symbols"],
-            arrays["counts"],
-            arrays["totals"],
-            arrays["tags"],
-            float(header["strength"]),
+        parts = {name: arrays[name] for name in ("above", "starts", "symbols", "counts", "totals", "tags")}
+        tags, strength = tuple(header["tag_names"]), float(header["strength"])
+        found = cls(words, shapes, tags, **parts, strength=strength)
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise `ValueError` where kernels would be led astray: what a file says may be wrong."""
+        n_nodes, n_pairs = len(self.words) + len(self.shapes) + 2, len(self.symbols)
+        one = all(
+            getattr(self, name).ndim == 1 for name in ("above", "starts", "symbols", "counts", "totals")
         )
+        if not one or (len(self.above), len(self.starts), len(self.totals)) != (
+            n_nodes,
+            n_nodes + 1,
+            n_nodes,
+        ):
+            raise ValueError(f"the forest of words must have {n_nodes} nodes")
+        last, upward = n_nodes - 1, self.above
+        if self.above[last] != -1 or self.above.min() < -1 or self.above.max() > last:
+            raise ValueError(f"above must be numbers from -1 to {last}")
+        for _ in range(_DEEPEST):
+            upward = np.where(upward >= 0, self.above[upward], -1)
+        if (upward >= 0).any():
+            raise ValueError("above must lead from every node to the last one")
+        if self.starts[0] != 0 or self.starts[-1] != n_pairs or (np.diff(self.starts) < 0).any():
+            raise ValueError(f"starts must rise from 0 to {n_pairs}, the number of pairs")
+        if len(self.counts) != n_pairs or not (np.isfinite(self.counts).all() and (self.counts >= 0).all()):
+            raise ValueError("counts must be finite numbers, one per pair")
+        if not (np.isfinite(self.totals).all() and (self.totals >= 0).all() and self.totals[last] > 0):
+            raise ValueError("totals must be finite numbers, and that of all words positive")
+        _require_range("symbols", self.symbols, len(self.tags))
+        _require_range("tags", self.tags, len(self.tag_names))
+        inner = np.diff(self.symbols) <= 0
+        inner[self.starts[1:-1][(self.starts[1:-1] > 0) & (self.starts[1:-1] < n_pairs)] - 1] = False
+        if inner.any():
+            raise ValueError("symbols must rise within each node")
+
+
+def _require_range(name: str, numbers: Array, size: int) -> None:
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
+        raise ValueError(f"{name} must be numbers from 0 to {size - 1}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,57 +175,29 @@ class Lexicon:
     """A forest, and the values of the states of every pair: scores times counts."""
 
     forest: LexicalForest
-    n_states: Longs  # of each leaf symbol
-    values: Array
+    n_states: Int64s  # of each leaf symbol
+    values: Floats
 
     @cached_property
-    def offsets(self) -> Longs:
+    def offsets(self) -> Int64s:
         """Where the values of each pair begin."""
         return np.concatenate([[0], np.cumsum(self.n_states[self.forest.symbols])])
 
     @cached_property
-    def state_offsets(self) -> Longs:
-        return np.concatenate([[0], np.cumsum(self.n_states)])
+    def _states(self) -> StateValues:
+        return StateValues(self.values, self.offsets, self.n_states)
 
-    def candidate_vectors(self, leaves: Leaves) -> tuple[Longs, Array]:
+    def candidate_vectors(self, leaves: Leaves) -> tuple[Int64s, Floats]:
         """Where the vector of every candidate begins, and the vectors."""
-        forest = self.forest
-        return candidate_vectors(
-            leaves.nodes,
-            leaves.tags,
-            leaves.begin,
-            leaves.symbols,
-            forest.strength,
-            forest.above,
-            forest.starts,
-            forest.symbols,
-            forest.counts,
-            forest.totals,
-            forest.tags,
-            self.offsets,
-            self.values,
-            self.n_states,
-        )
+        words = WordCandidates(leaves.nodes, leaves.tags, leaves.begin, leaves.symbols)
+        return candidate_vectors(self.forest.arrays, words, self._states)
 
-    def vectors(self, nodes: Longs, symbols: Ints) -> tuple[Array, Longs]:
+    def vectors(self, nodes: Int64s, symbols: Int32s) -> tuple[Floats, Int64s]:
         """The vectors of given symbols at given nodes, flat, and where each begins."""
         at = np.concatenate([[0], np.cumsum(self.n_states[symbols])])
-        forest = self.forest
-        found = leaf_vectors(
-            nodes,
-            symbols,
-            forest.strength,
-            forest.above,
-            forest.starts,
-            forest.symbols,
-            forest.totals,
-            self.offsets,
-            self.values,
-            at,
-        )
-        return found, at
+        return leaf_vectors(self.forest.arrays, nodes, symbols, self._states, at), at
 
-    def grouped(self, groups: Longs, frequencies: Array, n_groups: Longs, totals: Array) -> Lexicon:
+    def grouped(self, groups: Int64s, frequencies: Floats, n_groups: Int64s, totals: Floats) -> Lexicon:
         """The lexicon of a grammar whose states were joined, see `LatentGrammar.grouped`.
 
         `frequencies` and `totals` are how often states and groups occur; leaf symbols come first in both.
@@ -201,7 +210,7 @@ class Lexicon:
         return Lexicon(self.forest, sizes, sums / np.maximum(totals[flat_states(sizes, symbols)], 1e-300))
 
 
-def flat_states(n_states: Longs, symbols: Ints) -> Longs:
+def flat_states(n_states: Int64s, symbols: Int32s) -> Int64s:
     """For the states of each of `symbols`, one after the other, their numbers among the states of all."""
     begin = (np.cumsum(n_states) - n_states)[symbols]
     sizes = n_states[symbols]

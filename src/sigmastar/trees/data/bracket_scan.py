@@ -2,7 +2,7 @@
 
 Behind an opening bracket stands a piece: a label, and for preterminals a word and a closing bracket. Pieces
 repeat, so each different one is kept once, found by an open-addressed hash (FNV-1a) of its bytes. Text that
-holds anything else (words beside brackets, nodes without children, brackets that do not close) is not regular:
+holds anything else (words beside brackets, nodes without children, open brackets) is not regular:
 there is then nothing to return.
 """
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles_treebank import Scores, marginals, random_grammar
-from sigmastar.treebanks.kernels.groups import probable_groups
-from sigmastar.treebanks.model.coarse_to_fine import Groups, Level
+from sigmastar.treebanks.kernels.group_chart import GroupRules, probable_groups
+from sigmastar.treebanks.kernels.plain_chart import LeafItems
+from sigmastar.treebanks.model.coarse_to_fine import CoarseGrammar, Groups
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import Leaves
 
@@ -18,7 +21,7 @@ N_LEAVES, N_GROUPS = 3, 3
 
 def grouped(grammar: LatentGrammar) -> Groups:
     keys = np.arange(grammar.n_symbols, dtype=np.int32) - N_LEAVES
-    return Groups(Level(grammar), np.maximum(keys, -1), N_LEAVES)
+    return Groups(CoarseGrammar(grammar), np.maximum(keys, -1), N_LEAVES)
 
 
 def leaves_of(scores: Scores, n_words: int) -> Leaves:
@@ -30,11 +33,8 @@ def leaves_of(scores: Scores, n_words: int) -> Leaves:
 
 
 def run(groups: Groups, leaves: Leaves, least: float) -> tuple[np.ndarray, float]:
-    level = groups.level
-    return probable_groups(
-        leaves.begin, leaves.symbols, leaves.scores, N_LEAVES, level.pair_starts, level.parents,
-        level.grammar.tensors, groups.tensor, level.grammar.roots, least,
-    )  # fmt: skip
+    rules = GroupRules(groups.coarse.rules, groups.tensor, N_LEAVES)
+    return probable_groups(leaves.items, rules, groups.coarse.grammar.roots, least)
 
 
 @given(st.integers(0, 100_000), st.integers(2, 6), st.sampled_from([1e-9, 0.05, 0.3]))
@@ -67,19 +67,16 @@ def test_long_sentences_do_not_underflow() -> None:
     grammar = LatentGrammar(
         rules, np.ones(2, dtype=np.int64), np.full(2, 1e-9), np.array([0.0, 1.0]), np.ones(2)
     )
-    level, n = Level(grammar), 250
-    table, log2 = probable_groups(
-        np.arange(n + 1), np.zeros(n, dtype=np.int32), np.full(n, 1e-6), 1, level.pair_starts, level.parents,
-        grammar.tensors, np.zeros((1, 1, 1)), grammar.roots, 0.5,
-    )  # fmt: skip
+    rules, n = GroupRules(CoarseGrammar(grammar).rules, np.zeros((1, 1, 1)), 1), 250
+    leaves = LeafItems(np.arange(n + 1), np.zeros(n, dtype=np.int32), np.full(n, 1e-6))
+    table, log2 = probable_groups(leaves, rules, grammar.roots, 0.5)
     np.testing.assert_allclose(log2, (n * np.log(1e-6) + (n - 1) * np.log(1e-9)) / np.log(2))
     assert table.sum() == n - 1  # spans that end where the sentence ends
 
 
 @pytest.mark.parametrize("n", [1, 3])
 def test_what_cannot_be_parsed_is_left_to_others(n: int) -> None:
-    grammar = random_grammar(np.random.default_rng(0), N_LEAVES, N_GROUPS, 16, 1).with_arrays(
-        roots=np.zeros(N_LEAVES + N_GROUPS)
-    )
+    grammar = random_grammar(np.random.default_rng(0), N_LEAVES, N_GROUPS, 16, 1)
+    grammar = replace(grammar, roots=np.zeros(N_LEAVES + N_GROUPS))
     leaves = leaves_of({(i, 0): np.ones(1) for i in range(n)}, n)
     assert grouped(grammar).allowed(leaves, 1e-3).size == 0

@@ -11,15 +11,37 @@ rule r beginning at `offsets[r]`, axes (left, right, parent).
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats, Int64s, Reals
 from sigmastar.core.jit import fast_kernel, part
+from sigmastar.treebanks.data.binarized import BinaryNodes
 
-Ints = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Array = NDArray[np.float64]
-Reals = NDArray[np.float64] | NDArray[np.float32]
+
+class RuleTensors(NamedTuple):
+    """Tensors of rules, flat, and where each begins."""
+
+    values: Reals
+    offsets: Int64s
+
+
+class RootVectors(NamedTuple):
+    """Vectors of roots, flat, and where that of each symbol begins."""
+
+    values: Floats
+    at: Int64s
+
+
+class _Passes(NamedTuple):
+    """What both passes over trees fill, and room for tables of the states of two symbols."""
+
+    vectors: Reals
+    scales: Floats
+    outer: Reals
+    counts: Reals
+    room: Reals
 
 
 @part
@@ -40,7 +62,7 @@ def _inside_node(tensors: Reals, low: int, left: Reals, right: Reals, result: Re
 
 
 @fast_kernel
-def _normalised(vector: Reals) -> float:
+def _normalized(vector: Reals) -> float:
     """Divide by the sum of sizes, and give it; signed vectors too."""
     total = 0.0
     for x in range(len(vector)):
@@ -53,26 +75,20 @@ def _normalised(vector: Reals) -> float:
 
 @fast_kernel
 def tree_insides(
-    low: int,
-    high: int,
-    symbol: Ints,
-    left: Ints,
-    right: Ints,
-    rule: Ints,
-    at: Longs,
-    tensors: Reals,
-    offsets: Longs,
-    vectors: Reals,
-    scales: Array,
-    sums: Reals,
+    low: int, high: int, nodes: BinaryNodes, tensors: RuleTensors, vectors: Reals, scales: Floats, sums: Reals
 ) -> float:
     """Fill the inside vectors of one tree, leaves are given; the sum of the logarithms of the scales.
 
     `sums` has room for a table of the states of two symbols.
     """
-    logs = 0.0
+    logs, at = 0.0, nodes.at
     for node in range(low, high):
-        _fill(node, left, right, rule, at, tensors, offsets, vectors, scales, sums)
+        result = vectors[at[node] : at[node + 1]]
+        if nodes.rule[node] >= 0:
+            west, east = nodes.left[node], nodes.right[node]
+            f, g = vectors[at[west] : at[west + 1]], vectors[at[east] : at[east + 1]]
+            _inside_node(tensors.values, tensors.offsets[nodes.rule[node]], f, g, result, sums)
+        scales[node] = _normalized(result)
         if scales[node] == 0.0:
             return -np.inf
         logs += np.log(scales[node])
@@ -80,83 +96,49 @@ def tree_insides(
 
 
 @part
-def _fill(
-    node: int,
-    left: Ints,
-    right: Ints,
-    rule: Ints,
-    at: Longs,
-    tensors: Reals,
-    offsets: Longs,
-    vectors: Reals,
-    scales: Array,
-    sums: Reals,
-) -> None:
-    """The inside vector of one node, those of its children being there, and its scale."""
-    mine = vectors[at[node] : at[node + 1]]
-    if rule[node] >= 0:
-        west, east = left[node], right[node]
-        _inside_node(
-            tensors,
-            offsets[rule[node]],
-            vectors[at[west] : at[west + 1]],
-            vectors[at[east] : at[east + 1]],
-            mine,
-            sums,
-        )
-    scales[node] = _normalised(mine)
+def _largest(at: Int64s) -> int:
+    most = 1
+    for node in range(len(at) - 1):
+        most = max(most, at[node + 1] - at[node])
+    return most
 
 
 @fast_kernel
 def expectations(
-    starts: Longs,
-    symbol: Ints,
-    left: Ints,
-    right: Ints,
-    rule: Ints,
-    at: Longs,
-    tensors: Reals,
-    offsets: Longs,
-    roots: Array,
-    root_at: Longs,
-    vectors: Reals,
-) -> tuple[Reals, Array, Array, float]:
+    starts: Int64s, nodes: BinaryNodes, tensors: RuleTensors, roots: RootVectors, vectors: Reals
+) -> tuple[Reals, Floats, Floats, float]:
     """Expected counts of rules and roots, posteriors of all nodes, and the log-likelihood.
 
     `vectors` holds the scores of leaves. Trees of probability zero count for nothing. Tensors, vectors and
     counts may be of single precision, which halves what has to come from memory.
     """
-    counts, root_counts = np.zeros(len(tensors), tensors.dtype), np.zeros(len(roots))
-    outer, scales = np.zeros(len(vectors), tensors.dtype), np.zeros(len(symbol))
+    at, kind = nodes.at, tensors.values.dtype
+    counts, root_counts = np.zeros(len(tensors.values), kind), np.zeros(len(roots.values))
+    outer, scales = np.zeros(len(vectors), kind), np.zeros(len(nodes.symbol))
     posteriors, total = np.zeros(len(vectors)), 0.0
-    most = 1
-    for node in range(len(symbol)):
-        most = max(most, at[node + 1] - at[node])
-    room = np.zeros((3, most * most), tensors.dtype)
+    room = np.zeros((3, _largest(at) ** 2), kind)
+    passes = _Passes(vectors, scales, outer, counts, room)
     for tree in range(len(starts) - 1):
         low, top = starts[tree], starts[tree + 1] - 1
-        logs = tree_insides(
-            low, top + 1, symbol, left, right, rule, at, tensors, offsets, vectors, scales, room[0]
-        )
-        mine, base, value = vectors[at[top] : at[top + 1]], root_at[symbol[top]], 0.0
-        for x in range(len(mine)):
-            outer[at[top] + x] = roots[base + x]
-            value += roots[base + x] * mine[x]
+        logs = tree_insides(low, top + 1, nodes, tensors, vectors, scales, room[0])
+        inner, base, value = vectors[at[top] : at[top + 1]], roots.at[nodes.symbol[top]], 0.0
+        for x in range(len(inner)):
+            outer[at[top] + x] = roots.values[base + x]
+            value += roots.values[base + x] * inner[x]
         if not value > 0.0 or logs == -np.inf:
             continue
         total += logs + np.log(value)
-        for x in range(len(mine)):
-            root_counts[base + x] += roots[base + x] * mine[x] / value
+        for x in range(len(inner)):
+            root_counts[base + x] += roots.values[base + x] * inner[x] / value
         for node in range(top, low - 1, -1):
-            _outside_node(node, left, right, rule, at, tensors, offsets, vectors, outer, scales, counts, room)
-            _posterior(
-                vectors[at[node] : at[node + 1]], outer[at[node] : at[node + 1]], posteriors[at[node] :]
-            )
+            _outside_node(node, nodes, tensors, passes)
+            mine = slice(at[node], at[node + 1])
+            _posterior(vectors[mine], outer[mine], posteriors[at[node] :])
     return counts, root_counts, posteriors, total
 
 
 @part
-def _posterior(inner: Reals, outer: Reals, result: Array) -> None:
+def _posterior(inner: Reals, outer: Reals, result: Floats) -> None:
     norm = 0.0
     for x in range(len(inner)):
         norm += inner[x] * outer[x]
@@ -166,34 +148,22 @@ def _posterior(inner: Reals, outer: Reals, result: Array) -> None:
 
 
 @part
-def _outside_node(
-    node: int,
-    left: Ints,
-    right: Ints,
-    rule: Ints,
-    at: Longs,
-    tensors: Reals,
-    offsets: Longs,
-    vectors: Reals,
-    outer: Reals,
-    scales: Array,
-    counts: Reals,
-    room: Reals,
-) -> None:
+def _outside_node(node: int, nodes: BinaryNodes, tensors: RuleTensors, passes: _Passes) -> None:
     """Outside vectors of both children, and the counts of the rule."""
+    at, (vectors, scales, outer, counts, room) = nodes.at, passes
     out = outer[at[node] : at[node + 1]]
-    _normalised(out)
-    if rule[node] < 0:
+    _normalized(out)
+    if nodes.rule[node] < 0:
         return
-    west, east, n = left[node], right[node], len(out)
+    west, east, n = nodes.left[node], nodes.right[node], len(out)
     f, g = vectors[at[west] : at[west + 1]], vectors[at[east] : at[east + 1]]
     f_out, g_out = outer[at[west] : at[west + 1]], outer[at[east] : at[east + 1]]
-    mine, value = vectors[at[node] : at[node + 1]], 0.0
+    inner, value = vectors[at[node] : at[node + 1]], 0.0
     for x in range(n):
-        value += mine[x] * out[x]
+        value += inner[x] * out[x]
     if not value > 0.0:
         return
-    size, low = n * len(g), offsets[rule[node]]
+    size, low = n * len(g), tensors.offsets[nodes.rule[node]]
     sums, weights, shares = room[0, :size], room[1, :size], room[2, : len(f)]
     for y in range(len(f)):
         shares[y] = f[y] / (value * scales[node])
@@ -203,7 +173,8 @@ def _outside_node(
             row[x] = weight * out[x]
     sums[:] = 0.0
     for y in range(len(f)):
-        f_out[y] = _flows(tensors[low : low + size], weights, f[y], shares[y], counts[low : low + size], sums)
+        here = slice(low, low + size)
+        f_out[y] = _flows(tensors.values[here], weights, f[y], shares[y], counts[here], sums)
         low += size
     for z in range(len(g)):
         total = 0.0
@@ -225,21 +196,12 @@ def _flows(row: Reals, weights: Reals, inner: float, share: float, count: Reals,
 
 
 @fast_kernel
-def hard_counts(
-    left: Ints,
-    right: Ints,
-    rule: Ints,
-    state: Longs,
-    symbol: Ints,
-    n_states: Longs,
-    offsets: Longs,
-    size: int,
-) -> Array:
+def hard_counts(nodes: BinaryNodes, state: Int64s, n_states: Int64s, offsets: Int64s) -> Floats:
     """Counts of rules where every node is in one known state."""
-    counts = np.zeros(size)
-    for node in range(len(rule)):
-        if rule[node] >= 0:
-            west, east = left[node], right[node]
-            low = (state[west] * n_states[symbol[east]] + state[east]) * n_states[symbol[node]] + state[node]
-            counts[offsets[rule[node]] + low] += 1.0
+    counts = np.zeros(offsets[-1])
+    for node in range(len(nodes.rule)):
+        if nodes.rule[node] >= 0:
+            west, east = nodes.left[node], nodes.right[node]
+            n, m = n_states[nodes.symbol[east]], n_states[nodes.symbol[node]]
+            counts[offsets[nodes.rule[node]] + (state[west] * n + state[east]) * m + state[node]] += 1.0
     return counts

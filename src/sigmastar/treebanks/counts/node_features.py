@@ -1,13 +1,9 @@
 """Features of inside and outside trees, phi and psi of Cohen et al. (2012), section 6.1.
 
-A template is a function from all nodes of a binarised treebank to one whole number each; two nodes of one
+A template is a function from all nodes of a binarized treebank to one whole number each; two nodes of one
 symbol with the same number share an indicator feature. To add a feature, write a template and pass it in
 `inside` or `outside`. Indicators are kept as a table [node, template] of numbers that count from 0 within
-each symbol, each with the weight
-
-    sqrt(M_a / (count + 5)),   0 where the count is below 2 and M_a > 50
-
-so that a frequent feature does not drown the rare ones.
+each symbol, weighted so that a frequent feature does not drown the rare ones (`core.indicators`).
 """
 
 from __future__ import annotations
@@ -20,49 +16,48 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Int32s, Int64s
+from sigmastar.core.indicators import GroupedIndicators, grouped_indicators
 from sigmastar.core.word_shapes import signatures
-from sigmastar.treebanks.data.binary import BinaryPhrases
-from sigmastar.treebanks.data.phrases import Ints, Longs
-from sigmastar.treebanks.kernels.indicators import numbered
+from sigmastar.treebanks.data.binarized import BinaryPhrases
 
-Array = NDArray[np.float64]
-Template = Callable[["Nodes"], Longs]
+Template = Callable[["Nodes"], Int64s]
 
-SHRINKAGE = 5.0
+DAMPING = 5.0
 
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """What templates look at: columns with one number a node, -1 where there is none."""
+    """What templates look at: columns with one number per node, -1 where there is none."""
 
     bank: BinaryPhrases
-    tags: Ints  # of leaf symbols: a number of the last label of the chain
+    tags: Int32s  # of leaf symbols: a number of the last label of the chain
 
     @cached_property
-    def symbol(self) -> Longs:
+    def symbol(self) -> Int64s:
         return self.bank.symbol.astype(np.int64)
 
     @cached_property
-    def rule(self) -> Longs:
+    def rule(self) -> Int64s:
         """The rule at each node; at leaves a number of its own for each symbol."""
         return np.where(self.bank.rule >= 0, self.bank.rule, len(self.bank.rules) + self.symbol)
 
     @cached_property
-    def leaf_tag(self) -> Longs:
+    def leaf_tag(self) -> Int64s:
         """The tag of every leaf, by node; -1 elsewhere."""
         symbol = self.bank.symbol
         return np.where(self.bank.word >= 0, self.tags[np.minimum(symbol, len(self.tags) - 1)], -1)
 
     @cached_property
-    def head_tag(self) -> Longs:
+    def head_tag(self) -> Int64s:
         return self.leaf_tag[self.bank.head]
 
     @cached_property
-    def head_word(self) -> Longs:
+    def head_word(self) -> Int64s:
         return self.bank.word[self.bank.head].astype(np.int64)
 
     @cached_property
-    def sibling(self) -> Longs:
+    def sibling(self) -> Int64s:
         """The other child of the parent, -1 at roots."""
         parent = self.bank.parent
         above = np.maximum(parent, 0)
@@ -70,13 +65,13 @@ class Nodes:
         return np.where(parent < 0, -1, left + right - np.arange(len(parent)))
 
     @cached_property
-    def is_right(self) -> Longs:
+    def is_right(self) -> Int64s:
         right = self.bank.right[np.maximum(self.bank.parent, 0)]
-        found: Longs = (right == np.arange(len(right))).astype(np.int64)
+        found: Int64s = (right == np.arange(len(right))).astype(np.int64)
         return found
 
     @cached_property
-    def sentence_tags(self) -> tuple[Longs, Longs, Longs]:
+    def sentence_tags(self) -> tuple[Int64s, Int64s, Int64s]:
         """Tags of all words in the order of the text; where each node's sentence begins; where it ends."""
         lengths = self.bank.end[self.bank.roots].astype(np.int64)
         offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -86,7 +81,7 @@ class Nodes:
         tags[offsets[tree[leaves]] + self.bank.begin[leaves]] = self.leaf_tag[leaves]
         return tags, offsets[tree], offsets[tree + 1]
 
-    def tag_at(self, position: Longs) -> Longs:
+    def tag_at(self, position: Int64s) -> Int64s:
         """The tag at a place of each node's sentence, -1 beyond its ends."""
         tags, low, high = self.sentence_tags
         place = low + position
@@ -94,7 +89,7 @@ class Nodes:
         return np.where(inside, tags[np.clip(place, 0, len(tags) - 1)], -1)
 
     @cached_property
-    def shapes(self) -> list[Longs]:
+    def shapes(self) -> list[Int64s]:
         """The signatures of every leaf's word, from the finest; -1 elsewhere."""
         table: dict[str, int] = {}
         words = self.bank.phrases.words
@@ -102,21 +97,21 @@ class Nodes:
         return [np.where(self.bank.word >= 0, rows[self.bank.word, level], -1) for level in range(4)]
 
 
-def at(values: Longs, nodes: NDArray[np.integer]) -> Longs:
+def at(values: Int64s, nodes: NDArray[np.integer]) -> Int64s:
     """Values at other nodes, -1 where there is no such node."""
     return np.where(nodes >= 0, values[np.maximum(nodes, 0)], -1)
 
 
-def joined(first: Longs, second: Longs) -> Longs:
+def joined(first: Int64s, second: Int64s) -> Int64s:
     """One number for two."""
     return (first + 1) * (int(second.max(initial=0)) + 2) + second + 1
 
 
-def _bin(widths: Longs) -> Longs:
+def _bin(widths: Int64s) -> Int64s:
     return np.digitize(widths, [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50])
 
 
-def _parent(nodes: Nodes, steps: int = 1) -> Longs:
+def _parent(nodes: Nodes, steps: int = 1) -> Int64s:
     found = nodes.bank.parent.astype(np.int64)
     for _ in range(steps - 1):
         found = at(nodes.bank.parent.astype(np.int64), found)
@@ -162,26 +157,27 @@ OUTSIDE: Mapping[str, Template] = MappingProxyType(
 """The default psi. Whether a node is a root shows in "parent"."""
 
 
-@dataclass(frozen=True, eq=False)
-class Indicators:
-    """Indicator features of all nodes: [node, template] numbers within the symbol, and their weights."""
+def indicators(
+    nodes: Nodes, templates: Mapping[str, Template], damping: float = DAMPING
+) -> GroupedIndicators:
+    """The features of every node, numbered within its symbol.
 
-    number: Ints
-    weight: NDArray[np.float32]
-    n_features: Longs  # of each symbol
+    Parameters
+    ----------
+    nodes : Nodes
+        See `nodes_of`.
+    templates : mapping
+        From names to functions from nodes to whole numbers from -1 up.
+    damping : float
+        Added to the counts that features are weighted by.
 
-
-def indicators(nodes: Nodes, templates: Mapping[str, Template], shrinkage: float = SHRINKAGE) -> Indicators:
-    """The features of every node, numbered within its symbol."""
+    Returns
+    -------
+    GroupedIndicators
+        A view of the nodes of every symbol.
+    """
     codes = np.stack([template(nodes) for template in templates.values()], axis=1)
-    if codes.min(initial=-1) < -1:
-        raise ValueError("templates must give numbers from -1 up")
-    n_symbols = len(nodes.bank.symbols)
-    number, counts, n_features = numbered(nodes.symbol, codes, n_symbols)
-    total = np.bincount(nodes.symbol, minlength=n_symbols).astype(np.float64)[nodes.symbol][:, None]
-    weight = np.sqrt(total / (counts + shrinkage))
-    weight[((counts < 2) & (total > 50)) | (codes < 0)] = 0.0
-    return Indicators(number, weight.astype(np.float32), n_features)
+    return grouped_indicators(nodes.symbol, codes, len(nodes.bank.symbols), damping)
 
 
 def nodes_of(bank: BinaryPhrases) -> Nodes:

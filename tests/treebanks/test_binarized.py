@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles_treebank import random_tree
-from sigmastar.treebanks.data.binary import PHRASE, Binarization, BinaryPhrases, binarize
+from sigmastar.treebanks.data.binarized import PHRASE, Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.trees.data.binarize import GENERIC, Order, debinarize, head_outward, left, right
 from sigmastar.trees.data.binarize import binarize as binarized_tree

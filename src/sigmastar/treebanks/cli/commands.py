@@ -1,0 +1,341 @@
+"""Commands on treebank parsers: sentences or trees in, brackets out.
+
+Sentences are words on a line, `word_TAG` on a line, or trees in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.progress import Say, tell, watching
+from sigmastar.core.errors import InputError
+from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.page import Part, Picture, Section, Table, render
+from sigmastar.core.text_files import display_name, open_text
+from sigmastar.treebanks.data.phrases import phrases
+from sigmastar.treebanks.draw import draw_chart
+from sigmastar.treebanks.metrics import score_brackets, spans_of
+from sigmastar.treebanks.model.parser import FULL, Parse, Sentence, TreebankParser
+from sigmastar.trees.data.brackets import parse_brackets, read_brackets
+from sigmastar.trees.data.labels import BRACKETS, escaped
+from sigmastar.trees.data.tree import Tree
+from sigmastar.trees.draw import draw_tree, tree_text
+
+_AT_ONCE = 64  # sentences between two looks at the bar
+_METRICS = ("f1", "precision", "recall", "unlabelled_f1", "exact", "crossing", "no_crossing", "tagging")
+_LEAST = 0.01  # marginal that is worth drawing
+_BRACKET = re.compile(r"\(\s*\(|\(\S")  # `(S`, `( (S`; a sentence may begin with `( `
+
+_threads = click.option(
+    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Number of threads."
+)
+
+
+@click.command()
+@model_argument
+@click.argument("file")
+@click.option("--gold-tags", is_flag=True, help="Tags of the trees given to the parser.")
+@click.option(
+    "--max-length", type=click.IntRange(1), metavar="N", help="Largest number of words per sentence."
+)
+@_threads
+@json_option
+@quiet_option
+def evaluate(
+    model: str, file: str, gold_tags: bool, max_length: int | None, threads: int, as_json: bool, quiet: bool
+) -> None:
+    """Labelled brackets on the trees in FILE by EVALB's conventions, with 95% intervals over sentences."""
+    parser = _parser(model)
+    with watching("reading", quiet) as say:
+        trees = read_brackets(file)
+        inputs = [Input.of_tree(tree, gold_tags) for tree in trees]
+        most = max_length or max((len(one.words) for one in inputs), default=0)
+        chosen = [k for k, one in enumerate(inputs) if 0 < len(one.words) <= most]
+        if not chosen:
+            raise InputError("holds no trees to measure on, or none so short", file=display_name(file))
+        begin = time.perf_counter()
+        parses = _parsed(parser, [inputs[k].sentence for k in chosen], threads, say)
+        seconds = time.perf_counter() - begin
+        found: list[Tree | None] = [parse.tree for parse in parses]
+        scores = score_brackets([trees[k] for k in chosen], found, np.random.default_rng(0))
+    figures: dict[str, Any] = {
+        "n_sentences": scores.n_sentences,
+        "n_left_out": len(trees) - scores.n_sentences,
+        "tags": "gold" if gold_tags else "found",
+    }
+    for name in _METRICS:
+        figures |= with_interval(name, getattr(scores, name))
+    figures |= _fallbacks(parses)
+    print_figures({**figures, "sentences_per_second": len(parses) / seconds}, as_json)
+
+
+@click.command()
+@model_argument
+@click.argument("file")
+@click.option("--tags", is_flag=True, help="Words with their tags, as word_TAG.")
+@_threads
+@json_option
+@output_option
+@quiet_option
+def predict(model: str, file: str, tags: bool, threads: int, as_json: bool, output: str, quiet: bool) -> None:
+    """The tree of every sentence in FILE, one per line; with --json its probability and how it was found."""
+    parser = _parser(model)
+    with watching("reading", quiet) as say:
+        inputs = read_inputs(file, tags, parser.forest.words)
+        full = [one for one in inputs if one.words]
+        _warn_of_tags(parser, full, quiet)
+        parses = _parsed(parser, [one.sentence for one in full], threads, say)
+    found = iter(parses)
+    written = [_written(next(found), as_json) if one.words else "" for one in inputs]
+    with atomic_write(output) as stream:
+        stream.writelines(f"{line}\n" for line in written)
+    if others := _fallbacks(parses)["n_fallback"]:
+        tell(f"{others} of {len(parses)} sentences were parsed by a fallback", quiet)
+
+
+@click.command()
+@model_argument
+@click.argument("file")
+@output_option
+@quiet_option
+def score(model: str, file: str, output: str, quiet: bool) -> None:
+    """The natural log-probability of every tree in FILE, or of every sentence over all its trees."""
+    parser = _parser(model)
+    with watching("scoring", quiet) as say:
+        inputs = read_inputs(file, False, parser.forest.words)
+        logs = list[float]()
+        for number, one in enumerate(inputs):
+            say("scoring", number / len(inputs))
+            if one.tree is None:
+                logs.append(parser.log_probability(one.words) if one.words else float("-inf"))
+        if any(one.tree is not None for one in inputs):
+            bank = phrases(one.tree for one in inputs if one.tree is not None)
+            if len(bank) != len(inputs):
+                raise InputError("some trees have no words; leave them out", file=display_name(file))
+            logs = parser.tree_log_probabilities(bank).tolist()
+    with atomic_write(output) as stream:
+        stream.writelines(f"{value!r}\n" for value in logs)
+
+
+@click.command()
+@model_argument
+@click.option("-n", "n_trees", type=click.IntRange(1), default=10, show_default=True, help="Number of trees.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Largest number of words per tree.",
+)
+@seed_option
+@output_option
+@quiet_option
+def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+    """Trees drawn from the grammars, one per line; longer ones than --max-length are drawn again."""
+    parser, rng = _parser(model), np.random.default_rng(seed)
+    trees = list[Tree]()
+    with watching("sampling", quiet) as say:
+        for _ in range(100 * n_trees + 1000):
+            if len(trees) == n_trees:
+                break
+            (tree,) = parser.sample(1, rng)
+            if sum(1 for _ in tree.words()) <= max_length:
+                trees.append(tree)
+                say("sampling", len(trees) / n_trees)
+        else:
+            raise InputError(f"trees of at most {max_length} words hardly ever come; raise --max-length")
+    with atomic_write(output) as stream:
+        stream.writelines(f"{tree}\n" for tree in trees)
+
+
+@click.command()
+@model_argument
+@click.option("--sentence", metavar="TEXT", help="Sentence to parse and to show the tree of.")
+@click.option("--svg", is_flag=True, help="Drawing of the tree of --sentence.")
+@click.option("--html", is_flag=True, help="Page with a tree and the chart that it comes from.")
+@json_option
+@output_option
+def show(model: str, sentence: str | None, svg: bool, html: bool, as_json: bool, output: str) -> None:
+    """The grammars and the span scorer of MODEL; with --sentence the tree of one."""
+    parser = _parser(model)
+    if svg and sentence is None:
+        raise click.UsageError('--svg draws a tree: give --sentence "the dog barks"')
+    told = facts(parser, model)
+    if as_json:
+        print_figures({**told, "learned": read_header(model)["learned"]}, as_json=True)
+        return
+    words = None if sentence is None else Input.of_line(sentence, False, parser.forest.words).words
+    if words is not None and not words:
+        raise click.UsageError("--sentence has no words")
+    with atomic_write(output) as stream:
+        if html:
+            stream.write(page(parser, model, _in_words(told), words or _example(parser)))
+        elif words is None:
+            stream.writelines(f"{name:<12}  {value}\n" for name, value in _in_words(told).items())
+        else:
+            tree = parser.parse_one(words).tree
+            stream.write((draw_tree(tree) if svg else tree_text(tree)) + "\n")
+
+
+def facts(parser: TreebankParser, path: str) -> dict[str, Any]:
+    """The parts of a parser, in the order to show them."""
+    learned, scorer = read_header(path)["learned"], parser.span_scorer
+    grammars = [
+        {
+            "binarization": member.binarization.direction,
+            "rules": len(member.grammar.rules),
+            "symbols": len(member.symbols),
+            "states": int(member.grammar.n_states.max()),
+        }
+        for member in parser.members
+    ]
+    return {
+        "file": path,
+        "family": "treebank",
+        "method": learned.get("method"),
+        "grammars": grammars,
+        "span scorer": None if scorer is None else {"labels": len(scorer.labels), "share": scorer.share},
+        "labels": len({label for chain in parser.labels for label in chain}),
+        "words": len(parser.forest.words),
+        "threshold": parser.threshold,
+        "trees": learned.get("data", {}).get("n_trees"),
+    }
+
+
+def _in_words(told: Mapping[str, Any]) -> dict[str, str]:
+    """The same as text, one line per grammar."""
+    found = dict[str, str]()
+    for name, value in told.items():
+        if name == "grammars":
+            for number, grammar in enumerate(value, 1):
+                shape = "{rules} rules, {symbols} symbols of up to {states} states".format(**grammar)
+                found[f"grammar {number}"] = f"{grammar['binarization']} binarization, {shape}"
+        elif name == "span scorer" and value is not None:
+            found[name] = f"{value['labels']} labels, {value['share']} of every marginal"
+        elif value is not None:
+            found[name] = str(value)
+    return found
+
+
+def page(parser: TreebankParser, path: str, told: Mapping[str, str], words: Sequence[str]) -> str:
+    """One HTML page: the facts, a tree, and the chart it comes from."""
+    items = [
+        (label, begin, end, value)
+        for (label, begin, end), value in parser.marginals(words).items()
+        if value >= _LEAST and (end - begin > 1 or label not in parser.forest.tag_codes)
+    ]
+    tree = "The tree of a sentence, from the marginals below."
+    chart = "How probable phrases over each span are; a cell names the likeliest label."
+    parts: list[Part] = [
+        Table("The parser", ("", ""), list(told.items())),
+        Picture(draw_tree(parser.parse_one(words).tree), tree, tree),
+        Picture(draw_chart(words, items), chart, chart),
+    ]
+    return render(f"treebank: {path}", [Section("Parser", parts)], {})
+
+
+def _example(parser: TreebankParser) -> list[str]:
+    """The words of a drawn tree of a good length."""
+    drawn = [list(tree.words()) for tree in parser.sample(20, np.random.default_rng(0))]
+    return min(drawn, key=lambda words: abs(len(words) - 9))
+
+
+def _parser(model: str) -> TreebankParser:
+    parser: TreebankParser = load_model(model, "treebank")
+    return parser
+
+
+def _parsed(parser: TreebankParser, sentences: Sequence[Sentence], threads: int, say: Say) -> list[Parse]:
+    """Parses in order, with the bar moving on."""
+    found = list[Parse]()
+    size = _AT_ONCE * threads
+    for first in range(0, len(sentences), size):
+        say("parsing", first / len(sentences))
+        found += parser.parse(sentences[first : first + size], threads)
+    return found
+
+
+def _fallbacks(parses: Sequence[Parse]) -> dict[str, Any]:
+    kinds = Counter(parse.how for parse in parses if parse.how != FULL)
+    return {"n_fallback": sum(kinds.values()), "fallbacks": dict(kinds)}
+
+
+def _warn_of_tags(parser: TreebankParser, inputs: Sequence[Input], quiet: bool) -> None:
+    strange = {tag for one in inputs for tag in one.tags or () if tag not in parser.forest.tag_codes}
+    if strange:
+        named = ", ".join(sorted(strange)[:5])
+        tell(f"the treebank has no tags {named}: words with them get the tags they would have", quiet)
+
+
+def _written(parse: Parse, as_json: bool) -> str:
+    if not as_json:
+        return str(parse.tree)
+    return to_json({"tree": str(parse.tree), "log_probability": parse.log_probability, "found_by": parse.how})
+
+
+@dataclass(frozen=True)
+class Input:
+    """Words, their tags where they are given, and the tree where it is."""
+
+    words: list[str]
+    tags: list[str] | None = None
+    tree: Tree | None = None
+
+    @property
+    def sentence(self) -> Sentence:
+        return self.words, self.tags
+
+    @classmethod
+    def of_tree(cls, tree: Tree, tagged: bool) -> Input:
+        """The words of a tree without its traces, and its tags if asked for."""
+        spans = spans_of(tree)
+        return cls(spans.words, spans.tags if tagged else None, tree)
+
+    @classmethod
+    def of_line(cls, line: str, tagged: bool, known: Collection[str] = ()) -> Input:
+        """The words of a line, as a treebank writes them."""
+        tokens = line.split()
+        if not tagged:
+            return cls([_as_known(token, known) for token in tokens])
+        pairs = [token.rpartition("_") for token in tokens]
+        for token, (word, _, tag) in zip(tokens, pairs, strict=True):
+            if not word or not tag:
+                raise InputError(f"{token!r} has no tag; write word_TAG, as in dog_NN, or leave --tags out")
+        return cls([_as_known(word, known) for word, _, _ in pairs], [tag for _, _, tag in pairs])
+
+
+def read_inputs(path: str, tagged: bool, known: Collection[str] = ()) -> list[Input]:
+    """Trees, if the first line begins with a bracket and a label, else a sentence a line."""
+    lines = list(open_text(path))
+    first = next((line for line in lines if line.strip()), "").strip()
+    if _BRACKET.match(first):
+        trees = parse_brackets("\n".join(lines), display_name(path))
+        return [Input.of_tree(tree, tagged) for tree in trees]
+    found = list[Input]()
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(Input.of_line(line, tagged, known))
+        except InputError as problem:
+            raise InputError(problem.problem, file=display_name(path), line=number) from None
+    return found
+
+
+def _as_known(word: str, known: Collection[str]) -> str:
+    """Brackets by name always; other escapes where the treebank has the escaped word alone."""
+    if word in BRACKETS:
+        return BRACKETS[word]
+    other = escaped(word)
+    if other in known and word not in known:
+        return other
+    return word.replace("(", BRACKETS["("]).replace(")", BRACKETS[")"])

@@ -1,0 +1,207 @@
+"""Charts with states: the tensor form of inside and outside on the items and edges of a plain chart.
+
+    inside   f_p += 2^e sum over y, z of T[y, z, x] f_l[y] f_r[z]        e = e_left + e_right - e_parent
+    outside  g_l += 2^e sum over x, z of T[y, z, x] g_p[x] f_r[z],  and g_r alike
+
+Figure 3 of Cohen et al. (2012). Cells have exponents as in `plain_chart`, but their own: over a long sentence
+a grammar with states may be 2^128 times as sure as the plain one. Tensors are read along (z, x), one row for
+every y, in single or double precision. They may be signed. Edges into one cell come together, cells by width.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
+from sigmastar.core.jit import fast_kernel, part
+from sigmastar.core.scaling import power_of_two
+from sigmastar.treebanks.kernels.chart_edges import EdgeChart
+
+
+class LeafVectors(NamedTuple):
+    """Candidates of words, as in `LeafItems`, with a vector each, flat."""
+
+    begin: Int64s
+    symbols: Int32s
+    at: Int64s
+    vectors: Floats
+
+
+class Tensors(NamedTuple):
+    """A grammar with states: tensors of rules and vectors of roots, flat."""
+
+    n_states: Int64s
+    values: Reals
+    offsets: Int64s
+    roots: Floats
+    root_at: Int64s
+
+
+class _Chart(NamedTuple):
+    """Vectors of all items, flat, and what is needed to fill them."""
+
+    cell: Int32s  # of each item
+    at: Int64s  # where the vector of each item begins
+    inner: Reals
+    outer: Reals
+    exponents: Int64s  # of each cell
+    table: Reals  # room for the states of two symbols
+    cast: Reals  # numbers of the type of the tensors, so that products stay in it
+
+
+@part
+def _cells(starts: Int64s) -> Int32s:
+    cell = np.zeros(starts[-1], np.int32)
+    for c in range(len(starts) - 1):
+        cell[starts[c] : starts[c + 1]] = c
+    return cell
+
+
+@fast_kernel
+def _contract_left(
+    tensors: Reals, low: int, left: Reals, scale: float, table: Reals, parent: Reals, right: Reals
+) -> None:
+    """table[z, x] = scale * sum over y of left[y] T[y, z, x]: long rows, which fill the vector registers."""
+    size = len(right) * len(parent)
+    for k in range(size):
+        table[k] = 0.0
+    for y in range(len(left)):
+        weight, row = left[y] * scale, tensors[low : low + size]
+        for k in range(size):
+            table[k] += weight * row[k]
+        low += size
+
+
+@fast_kernel
+def _rescaled(vectors: Reals) -> int:
+    """Bring the largest entry of a cell near one; the power of two that was taken out."""
+    top = 0.0
+    for x in range(len(vectors)):
+        top = max(top, abs(vectors[x]))
+    if not top > 0.0:
+        return 0
+    step = int(np.ceil(np.log2(top)))
+    factor = power_of_two(-step)
+    for x in range(len(vectors)):
+        vectors[x] *= factor
+    return step
+
+
+@part
+def _leaf_insides(graph: EdgeChart, leaves: LeafVectors, chart: _Chart) -> None:
+    starts, at = graph.starts, chart.at
+    for i in range(len(leaves.begin) - 1):
+        candidate = leaves.begin[i]
+        for item in range(starts[i], starts[i + 1]):
+            while leaves.symbols[candidate] != graph.items[item]:
+                candidate += 1
+            for x in range(at[item + 1] - at[item]):
+                chart.inner[at[item] + x] = leaves.vectors[leaves.at[candidate] + x]
+        chart.exponents[i] = _rescaled(chart.inner[at[starts[i]] : at[starts[i + 1]]])
+
+
+@part
+def _insides(graph: EdgeChart, tensors: Tensors, chart: _Chart) -> None:
+    """Inside vectors and exponents of all cells above words."""
+    starts, edges = graph.starts, graph.edges
+    cell, at, inner, exponents, table, cast = (
+        chart.cell, chart.at, chart.inner, chart.exponents, chart.table, chart.cast
+    )  # fmt: skip
+    e = 0
+    while e < len(edges):
+        c, end, scale = cell[edges[e, 0]], e, np.int64(-(1 << 60))
+        while end < len(edges) and cell[edges[end, 0]] == c:
+            scale = max(scale, exponents[cell[edges[end, 1]]] + exponents[cell[edges[end, 2]]])
+            end += 1
+        while e < end:
+            p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
+            cast[0] = power_of_two(exponents[cell[west]] + exponents[cell[east]] - scale)
+            above, right = inner[at[p] : at[p + 1]], inner[at[east] : at[east + 1]]
+            low = tensors.offsets[edges[e, 3]]
+            _contract_left(tensors.values, low, inner[at[west] : at[west + 1]], cast[0], table, above, right)
+            place = 0
+            for z in range(len(right)):
+                weight, row = right[z], table[place : place + len(above)]
+                for x in range(len(above)):
+                    above[x] += weight * row[x]
+                place += len(above)
+            e += 1
+        exponents[c] = scale + _rescaled(inner[at[starts[c]] : at[starts[c + 1]]])
+
+
+@part
+def _outsides(edges: Int32s, tensors: Tensors, chart: _Chart) -> Floats:
+    """Fill the outside vectors; the posterior of every edge."""
+    cell, at, inner, outer, exponents, table, cast = chart
+    uses = np.zeros(len(edges))
+    for e in range(len(edges) - 1, -1, -1):
+        p, west, east = edges[e, 0], edges[e, 1], edges[e, 2]
+        cast[0] = power_of_two(exponents[cell[west]] + exponents[cell[east]] - exponents[cell[p]])
+        out, right = outer[at[p] : at[p + 1]], inner[at[east] : at[east + 1]]
+        low = tensors.offsets[edges[e, 3]]
+        _contract_left(tensors.values, low, inner[at[west] : at[west + 1]], cast[0], table, out, right)
+        place = 0
+        for z in range(len(right)):
+            flow, weight = cast[1], right[z] * cast[0]
+            row = table[place : place + len(out)]
+            for x in range(len(out)):
+                flow += row[x] * out[x]
+                row[x] = weight * out[x]
+            outer[at[east] + z] += flow
+            uses[e] += flow * right[z]
+            place += len(out)
+        for y in range(at[west], at[west + 1]):
+            flow, row = cast[1], tensors.values[low : low + place]
+            for k in range(place):
+                flow += row[k] * table[k]
+            outer[y] += flow
+            low += place
+    return uses
+
+
+@part
+def _empty_chart(graph: EdgeChart, tensors: Tensors) -> _Chart:
+    items, kind = graph.items, tensors.values.dtype
+    at = np.zeros(len(items) + 1, np.int64)
+    for item in range(len(items)):
+        at[item + 1] = at[item] + tensors.n_states[items[item]]
+    inner, outer, exponents = (
+        np.zeros(at[-1], kind),
+        np.zeros(at[-1], kind),
+        np.zeros(len(graph.starts) - 1, np.int64),
+    )
+    table = np.zeros(tensors.n_states.max() ** 2, kind)
+    return _Chart(_cells(graph.starts), at, inner, outer, exponents, table, np.zeros(2, kind))
+
+
+@fast_kernel
+def latent_posteriors(
+    graph: EdgeChart, leaves: LeafVectors, tensors: Tensors
+) -> tuple[Floats, Floats, float]:
+    """Figure 3 of Cohen et al. (2012) on edges: posteriors of items and of edges, all states together.
+
+    And log2 of the total, nan where it is not positive.
+    """
+    starts, items, edges = graph
+    chart = _empty_chart(graph, tensors)
+    at, inner, outer, root_at, roots = chart.at, chart.inner, chart.outer, tensors.root_at, tensors.roots
+    _leaf_insides(graph, leaves, chart)
+    _insides(graph, tensors, chart)
+    last, total, posteriors = len(starts) - 2, 0.0, np.zeros(len(items))
+    for item in range(starts[last], starts[last + 1]):
+        for x in range(at[item + 1] - at[item]):
+            total += roots[root_at[items[item]] + x] * inner[at[item] + x]
+    if not total > 0.0:
+        return posteriors, np.zeros(len(edges)), np.nan
+    for item in range(starts[last], starts[last + 1]):
+        for x in range(at[item + 1] - at[item]):
+            outer[at[item] + x] = roots[root_at[items[item]] + x] / total
+    uses = _outsides(edges, tensors, chart)
+    for item in range(len(items)):
+        value = 0.0
+        for x in range(at[item], at[item + 1]):
+            value += inner[x] * outer[x]
+        posteriors[item] = value
+    return posteriors, uses, np.log2(total) + chart.exponents[last]
