@@ -32,8 +32,9 @@ class TreebankLaws:
     def truth(self, rng: np.random.Generator) -> TreebankParser:
         trees = make_treebank(300, rng, max_words=30).trees
         model = EMTreebankGrammar(N_STATES, "right", max_iter=5, random_state=rng).fit(trees).model_
-        arrays, header = model.to_parts()  # in the precision of files; and words do not back off to others
-        return TreebankParser.from_parts(arrays, {**header, "lexicon": {**header["lexicon"], "strength": 0.0}})
+        arrays, header = model.to_parts()  # in the precision of files, without backing off
+        header["lexicon"]["strength"] = 0.0
+        return TreebankParser.from_parts(arrays, header)
 
     def exact(self, truth: TreebankParser) -> TreebankParser:
         """The spectral learner on the moments of theorem 2, for features that are random and of full rank."""
