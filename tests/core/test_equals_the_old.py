@@ -34,7 +34,6 @@ from sigmastar.core import (
 )
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.kmeans import cluster
 from sigmastar.dependency.learn import em as heads_em
 from sigmastar.pcfg import learn as erm
 from sigmastar.transducers.learn import log_linear_weights as combination
@@ -118,14 +117,6 @@ def test_views_of_automata() -> None:
 
 
 # Clusters
-
-
-@few
-@given(seeds, st.integers(2, 6))
-def test_k_means_of_trees(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    points, uniforms = rng.standard_normal((300, 4)), rng.random(n)
-    same_partition(clusters.k_means_from(points, uniforms).labels, cluster(points, n, uniforms, 15))
 
 
 @few
