@@ -55,7 +55,18 @@ def bracket_counts(found: Bracketings, gold: Bracketings) -> Floats:
 
 
 def baselines(gold: Bracketings) -> dict[str, BracketScore]:
-    """The scores of trees that branch to the right, and to the left, everywhere."""
+    """The scores of trees that branch to the right, and to the left, everywhere.
+
+    Parameters
+    ----------
+    gold
+        Brackets to compare with.
+
+    Returns
+    -------
+    dict
+        Scores by name: right-branching, left-branching.
+    """
     return {
         "right-branching": bracket_score(right_branching(gold.strings), gold),
         "left-branching": bracket_score(left_branching(gold.strings), gold),
@@ -85,7 +96,20 @@ class Distances(NamedTuple):
 
 
 def empirical_l1(grammar: WeightedGrammar, strings: Strings) -> float:
-    """The sum of |p - f| over the distinct strings of a sample, p their frequencies."""
+    """The sum of |p - f| over the distinct strings of a sample, p their frequencies.
+
+    Parameters
+    ----------
+    grammar
+        The grammar that gives f.
+    strings
+        The sample.
+
+    Returns
+    -------
+    float
+        From 0 up.
+    """
     distinct, counts = distinct_strings(strings, np.ones(len(strings)))
     return float(np.abs(counts / counts.sum() - grammar.value(distinct)).sum())
 

@@ -162,8 +162,7 @@ def singular_value_thresholding(
     """Uzawa's scheme: the sparse multipliers climb until the entries fit."""
     pattern, step = SparsePattern(loss.shape, loss.rows, loss.columns), 1.0 / loss.curvature
     multipliers, nothing = np.zeros(len(loss.rows)), LowRank.zero(loss.shape)
-    slopes = loss.value_and_gradient(multipliers)[1]
-    scale = _largest(pattern.matrix(slopes), rng)
+    slopes, scale = loss.value_and_gradient(multipliers)[1], largest_penalty(loss)
     threshold = 5.0 * scale  # far above the data: of all matrices that fit, close to the smallest norm
     multipliers -= slopes * threshold / max(scale, 1e-300)  # where the first singular value appears
     found, block, trace = _nothing(loss.shape), np.zeros((loss.shape[1], 0)), settings.trace()
@@ -179,7 +178,7 @@ def singular_value_thresholding(
 
 
 def frank_wolfe(loss: EntryLoss, settings: CompletionSettings, rng: np.random.Generator) -> Completion:
-    """Conditional gradient: a pair of vectors a step, the best mixture, a small correction."""
+    """Conditional gradient: one pair of vectors per step, the best mixture, a small correction."""
     pattern = SparsePattern(loss.shape, loss.rows, loss.columns)
     found, trace = _nothing(loss.shape), settings.trace()
     for _ in range(settings.n_iterations):
@@ -297,12 +296,6 @@ def _solved(product: Floats, factor: Floats, ridge: float) -> Floats:
     """product (factor^T factor + ridge)^-1"""
     gram = factor.T @ factor + (ridge + 1e-12) * np.eye(factor.shape[1])
     return np.ascontiguousarray(linalg.solve(gram, product.T, assume_a="pos").T)
-
-
-def _largest(matrix: object, rng: np.random.Generator) -> float:
-    whole = SparsePlusLowRank(matrix, LowRank.zero(matrix.shape))  # type: ignore[arg-type, attr-defined]
-    block = rng.standard_normal((whole.shape[1], min(4, *whole.shape)))
-    return float(leading_triples(whole, block, n_passes=8).singular_values[0])
 
 
 COMPLETERS: Mapping[str, Completer] = {

@@ -10,7 +10,7 @@ from sigmastar.core.arrays import Floats, Indices
 def nonnegative_least_squares(atoms: Floats, targets: Floats, n_steps: int = 150) -> Floats:
     """Rows t >= 0 with `t @ atoms` close to each target: accelerated projected gradient with restart.
 
-    One Gram matrix serves all targets, so the cost a step is targets x atoms^2.
+    One Gram matrix serves all targets, so the cost per step is targets x atoms^2.
     """
     gram, aims = atoms @ atoms.T, targets @ atoms.T
     step = 1.0 / max(float(np.linalg.norm(gram, 2)), 1e-300)

@@ -9,7 +9,7 @@ i < k < l < j of a w of length m the entries of w are
     D(i, k, j)       three        w[i:k] and w[k:j] combined: inside, around the right part, around the left
     E_R, E_L         one each     the hole of an open operation cut in turn
 
-and the equations between them depend on m alone: one projection a length serves all strings.
+and the equations between them depend on m alone: one projection per length serves all strings.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Flags, Floats, Int64s
 
 Tables = Callable[[int], Floats] | Sequence[Floats]
-"""t(i, j) for strings of a length, or one table a string."""
+"""t(i, j) for strings of a length, or one table per string."""
 
 _LEAST = 1e-4
 

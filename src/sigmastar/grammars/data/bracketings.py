@@ -50,7 +50,7 @@ class Bracketings:
 
     @classmethod
     def of_spans(cls, strings: Strings, spans: Sequence[Int64s | Sequence[Span]]) -> Bracketings:
-        """One list of (begin, end) a string."""
+        """One list of (begin, end) per string."""
         if len(spans) != len(strings):
             raise InputError(f"{len(strings)} strings, but spans of {len(spans)}")
         offsets = np.concatenate([[0], np.cumsum([len(part) for part in spans])]).astype(np.int64)

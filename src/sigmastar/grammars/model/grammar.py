@@ -51,6 +51,8 @@ class WeightedGrammar:
                 f"initial {shapes[0]}, words {shapes[1]} and composition {shapes[2]} do not fit each other "
                 f"and {len(self.alphabet)} symbols; use (n,), ({len(self.alphabet)}, n) and (n, n, n)"
             )
+        if not all(np.isfinite(part).all() for part in (self.initial, self.words, self.composition)):
+            raise ValueError("a weight of the grammar is not finite")
 
     @property
     def n_states(self) -> int:
@@ -117,7 +119,7 @@ class WeightedGrammar:
         return float(self.outside(left, right) @ self.inside(middle))
 
     def span_posteriors(self, strings: Strings) -> list[Floats]:
-        """Of every string a table [begin, end] of the share of its weight with a constituent there."""
+        """One table [begin, end] per string: the share of its weight with a constituent there."""
         return list(self._posteriors(strings))
 
     def brackets(self, strings: Strings) -> Bracketings:

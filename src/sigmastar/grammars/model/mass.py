@@ -45,12 +45,34 @@ def state_masses(grammar: WeightedGrammar, tolerance: float = 1e-13) -> Floats:
 
 
 def total_mass(grammar: WeightedGrammar) -> float:
-    """The sum of f over all strings; below 1 for a PCFG whose derivations need not end."""
+    """The sum of f over all strings; below 1 for a PCFG whose derivations need not end.
+
+    Parameters
+    ----------
+    grammar
+        A grammar whose mass is finite, or ValueError.
+
+    Returns
+    -------
+    float
+        The mass of all strings.
+    """
     return float(grammar.initial @ state_masses(grammar))
 
 
 def expected_length(grammar: WeightedGrammar) -> float:
-    """The mean length of strings under f / total mass."""
+    """The mean length of strings under f / total mass.
+
+    Parameters
+    ----------
+    grammar
+        A grammar whose mass and mean length are finite, or ValueError.
+
+    Returns
+    -------
+    float
+        In symbols.
+    """
     masses = state_masses(grammar)
     derivative = _derivative(grammar.composition, masses)
     if _growth(derivative) >= 1.0 - 1e-9:
@@ -60,7 +82,20 @@ def expected_length(grammar: WeightedGrammar) -> float:
 
 
 def length_masses(grammar: WeightedGrammar, max_length: int) -> Floats:
-    """The mass of all strings of length 1, .., max_length."""
+    """The mass of all strings of length 1, .., max_length.
+
+    Parameters
+    ----------
+    grammar
+        Any grammar.
+    max_length
+        The largest length.
+
+    Returns
+    -------
+    array of float
+        One mass per length.
+    """
     n, operator = grammar.n_states, grammar.composition.reshape(grammar.n_states, -1)
     vectors = np.zeros((max_length + 1, n))
     vectors[1] = grammar.words.sum(axis=0)
@@ -71,7 +106,18 @@ def length_masses(grammar: WeightedGrammar, max_length: int) -> Floats:
 
 
 def normalized(grammar: WeightedGrammar) -> WeightedGrammar:
-    """The PCFG with the distribution f / total mass, for weights of which none is negative."""
+    """The PCFG with the distribution f / total mass, for weights of which none is negative.
+
+    Parameters
+    ----------
+    grammar
+        A grammar without negative weights, whose mass is finite.
+
+    Returns
+    -------
+    WeightedGrammar
+        Without the states that derive nothing.
+    """
     if min(part.min(initial=0.0) for part in (grammar.initial, grammar.words, grammar.composition)) < 0.0:
         raise ValueError("a grammar with negative weights is no distribution; repair it by EM")
     masses = state_masses(grammar)
@@ -100,7 +146,20 @@ def _derivative(operator: Floats, masses: Floats) -> Floats:
 
 
 def grammar_values_up_to(grammar: WeightedGrammar, max_length: int) -> tuple[Strings, Floats]:
-    """Every non-empty string of at most `max_length` symbols, shorter ones first, and its value."""
+    """Every non-empty string of at most `max_length` symbols, shorter ones first, and its value.
+
+    Parameters
+    ----------
+    grammar
+        Any grammar.
+    max_length
+        The largest length.
+
+    Returns
+    -------
+    tuple
+        Strings, and an array of their values.
+    """
     levels = _levels(grammar, max_length)
     words = [all_words(len(grammar.alphabet), length) for length in range(1, max_length + 1)]
     lengths = np.repeat(np.arange(1, max_length + 1), [len(level) for level in levels])

@@ -56,7 +56,20 @@ class _Tables:
 
 
 def of_rules(grammar: Grammar, weights: Floats | None = None) -> WeightedGrammar:
-    """A grammar by rules, with weights in their order (without any: uniform for each left side)."""
+    """A grammar by rules, with weights in their order (without any: uniform for each left side).
+
+    Parameters
+    ----------
+    grammar
+        Rules of any length.
+    weights
+        One per rule; None: uniform for each left side.
+
+    Returns
+    -------
+    WeightedGrammar
+        With the same value for every string.
+    """
     values = _uniform(grammar) if weights is None else np.asarray(weights, dtype=float)
     if values.shape != (len(grammar.rules),):
         raise ValueError(f"{len(grammar.rules)} rules, but {values.shape} weights")
@@ -81,8 +94,22 @@ def of_rules(grammar: Grammar, weights: Floats | None = None) -> WeightedGrammar
 
 
 def to_rules(grammar: WeightedGrammar, least: float = 0.0) -> tuple[Grammar, Floats]:
-    """The classic form: rules and weights, those of size `least` or less left out.
+    """The classic form: rules and weights.
 
+    Parameters
+    ----------
+    grammar
+        A grammar that gives some string a weight.
+    least
+        Rules with weights of this size or less are left out.
+
+    Returns
+    -------
+    tuple
+        The rules, and an array of their weights.
+
+    Examples
+    --------
     >>> grammar = WeightedGrammar(Alphabet("a"), np.ones(1), np.array([[0.7]]), np.array([[[0.3]]]))
     >>> [str(rule) for rule in to_rules(grammar)[0].rules]
     ['S -> N0', 'N0 -> N0 N0', 'N0 -> "a"']

@@ -160,7 +160,10 @@ def _held_table(findings: Findings) -> Table:
         for row in findings.held_out
     ]
     columns = ("learner", "train", "impossible", "held-out", "impossible there", "strings there")
-    note = "Nats a string over those that have a probability. The paper has no held-out figures."
+    note = (
+        "Nats per string over those that have a probability. Values of completion are signed and need not "
+        "sum to one: its row is no likelihood. The paper has no held-out figures."
+    )
     return Table("Beyond the paper: sentences that were not trained on", columns, rows, note=note)
 
 
