@@ -8,16 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.harness import Timing, timed
-from sigmastar.automata.counts.ngram_smoothing import Smoothing, kneser_ney, witten_bell
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.auto import learn_auto
-from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.em import learn_em
-from sigmastar.automata.learn.fast import learn_fast
-from sigmastar.automata.learn.ngram import learn_ngram
-from sigmastar.automata.model.averaged import AveragedFilters
-from sigmastar.automata.model.generators import make_automaton
-from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar import EMAutomaton, NgramAutomaton, SpectralAutomaton, Strings
+from sigmastar.automata import SequenceModel, make_automaton
 
 EM_TIMES = 3.0  # how much longer than `auto` random-start EM may take
 EM_SEEDS, EM_ITERATIONS = 50, 300
@@ -42,28 +34,28 @@ Learner = Callable[[Strings, np.random.Generator], Learnt]
 
 
 def fast(strings: Strings, rng: np.random.Generator) -> Learnt:
-    model = learn_fast(strings, rng).model
-    return Learnt(model, str(model.automaton.n_states), model.automaton.n_states)
+    return _learnt(SpectralAutomaton(random_state=rng).fit(strings))
 
 
 def convex(strings: Strings, rng: np.random.Generator) -> Learnt:
-    model = learn_convex(strings, rng).model
-    members = model.members if isinstance(model, AveragedFilters) else (model,)
-    size = " & ".join(str(member.automaton.n_states) for member in members)
-    return Learnt(model, size, model.automaton.n_states)
+    return _learnt(SpectralAutomaton("convex", random_state=rng).fit(strings))
 
 
 def auto(strings: Strings, rng: np.random.Generator) -> Learnt:
-    fit = learn_auto(strings, rng)
-    return Learnt(fit.model, "+".join(map(str, fit.sizes)), max(fit.sizes))
+    fitted = SpectralAutomaton("auto", random_state=rng).fit(strings)
+    return Learnt(fitted.model_, str(fitted.n_states_), fitted.rank_evidence_.chosen)
 
 
-def ngram(order: int | None, smoothing: Smoothing) -> Learner:
-    """n-grams of one order, or (None) of the order that held-out strings like best."""
+def _learnt(fitted: SpectralAutomaton) -> Learnt:
+    return Learnt(fitted.model_, str(fitted.n_states_), fitted.n_states_)
+
+
+def ngram(order: int | str, smoothing: str) -> Learner:
+    """n-grams of one order, or ("auto") of the order that held-out strings like best."""
 
     def learn(strings: Strings, rng: np.random.Generator) -> Learnt:
-        model = learn_ngram(strings, order, smoothing, rng)
-        found = int(model.contexts.depth.max()) + 1
+        model = NgramAutomaton(order, smoothing, random_state=rng).fit(strings).model_
+        found = int(model.contexts.depth.max()) + 1  # type: ignore[attr-defined]
         return Learnt(model, f"order {found}", found)
 
     return learn
@@ -73,28 +65,27 @@ def random_em(n_states: int, time_limit: float) -> Learner:
     """Random-start EM: seeds one after the other until the time is over, the best by held-out kept."""
 
     def learn(strings: Strings, rng: np.random.Generator) -> Learnt:
-        fit = learn_em(
-            strings,
+        made = EMAutomaton(
             n_states,
-            rng,
-            n_seeds=EM_SEEDS,
-            n_iterations=EM_ITERATIONS,
-            dtype=np.float32,
+            EM_SEEDS,
+            EM_ITERATIONS,
+            precision="float32",
             time_limit=time_limit,
+            random_state=rng,
         )
-        return Learnt(fit.automaton, str(n_states), n_states)
+        return Learnt(made.fit(strings).model_, str(n_states), n_states)
 
     return learn
 
 
 SPECTRAL: dict[str, Learner] = {"fast": fast, "convex": convex, "auto": auto}
 BEST_NGRAMS: dict[str, Learner] = {
-    "witten-bell": ngram(None, witten_bell),
-    "kneser-ney": ngram(None, kneser_ney),
+    "witten-bell": ngram("auto", "witten-bell"),
+    "kneser-ney": ngram("auto", "kneser-ney"),
 }
 TRIGRAMS: dict[str, Learner] = {
-    "3-gram witten-bell": ngram(3, witten_bell),
-    "3-gram kneser-ney": ngram(3, kneser_ney),
+    "3-gram witten-bell": ngram(3, "witten-bell"),
+    "3-gram kneser-ney": ngram(3, "kneser-ney"),
 }
 
 
@@ -103,12 +94,12 @@ def learn_timed(learner: Learner, strings: Strings, rng: np.random.Generator) ->
 
 
 def learner_named(name: str, learners: dict[str, Learner], of_auto: Timed | None) -> Learner:
-    """A learner by name; `em` is shaped after the run of `auto`: its largest member, three times its time."""
+    """A learner by name; `em` is shaped after the run of `auto`: the size that its race chose, three times its processor time."""
     if name != "em":
         return learners[name]
     if of_auto is None:
         raise ValueError("em is compared with auto: ask for auto too")
-    return random_em(of_auto.learnt.n_states, EM_TIMES * of_auto.timing.seconds)
+    return random_em(of_auto.learnt.n_states, EM_TIMES * of_auto.timing.cpu_seconds)
 
 
 def warm_up(learners: dict[str, Learner]) -> None:

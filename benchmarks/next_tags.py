@@ -17,13 +17,7 @@ import numpy as np
 
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.automata.counts.ngram_smoothing import kneser_ney
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.auto import learn_auto
-from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.em import learn_em
-from sigmastar.automata.learn.fast import learn_fast
-from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar import EMAutomaton, NgramAutomaton, SpectralAutomaton, Strings
 from sigmastar.automata.metrics import log_likelihood, next_symbol_error, next_symbol_errors
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.intervals import bootstrap
@@ -65,11 +59,11 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
     train, dev, test = read(unit, settings)
     learners: dict[str, Callable[[Strings], SequenceModel]] = {
         KN: lambda strings: _best_ngram(strings, dev),
-        SAME: lambda strings: learn_fast(strings, settings.rng(0), N_STATES, (N_CLASSES,)).model,
-        "fast": lambda strings: learn_fast(strings, settings.rng(0)).model,
-        "convex": lambda strings: learn_convex(strings, settings.rng(0)).model,
-        "auto": lambda strings: learn_auto(strings, settings.rng(0)).automaton,
-        EM: lambda strings: learn_em(strings, N_STATES, settings.rng(0)).automaton,
+        SAME: lambda strings: SpectralAutomaton(n_states=N_STATES, n_classes=N_CLASSES).fit(strings).model_,
+        "fast": lambda strings: SpectralAutomaton().fit(strings).model_,
+        "convex": lambda strings: SpectralAutomaton("convex").fit(strings).model_,
+        "auto": lambda strings: SpectralAutomaton("auto").fit(strings).model_,
+        EM: lambda strings: EMAutomaton(N_STATES).fit(strings).model_,
     }
     for method in settings.chosen(METHODS):
         learners[method](train.select(np.arange(100)))  # compiles
@@ -90,7 +84,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
 
 
 def _best_ngram(strings: Strings, dev: Strings) -> SequenceModel:
-    models = [learn_ngram(strings, order, kneser_ney) for order in (2, 3, 4, 5)]
+    models = [NgramAutomaton(order, "kneser-ney").fit(strings).model_ for order in (2, 3, 4, 5)]
     return min(models, key=lambda model: next_symbol_error(model, dev))
 
 

@@ -21,9 +21,8 @@ import numpy as np
 from benchmarks.corpora import PautomacProblem, pautomac_numbers, pautomac_problem
 from benchmarks.harness import Finding, Question, Row, Settings, Target, say, timed
 from benchmarks.learners import fast, warm_up
+from sigmastar import SpectralAutomaton, Strings
 from sigmastar.automata.counts.context_growth import grow_contexts
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.fast import CLASSES, FilteredFit, learn_fast
 from sigmastar.automata.metrics import competition_perplexity, competition_score
 
 LENGTHS = {"classic": (3, 5, 7), "prefix": (2, 3, 4, 5), "factor": (2, 3, 4, 5)}  # of rows and columns
@@ -67,9 +66,9 @@ def units(settings: Settings) -> list[str]:
 
 def measure(number: str, settings: Settings) -> Iterator[Row]:
     problem = pautomac_problem(number, settings)
-    fit, timing = timed(lambda: learn_fast(problem.train, settings.rng(int(number))), N_RUNS)
-    _, single = timed(lambda: _fit_again(problem.train, fit, settings.rng(int(number))), N_RUNS)
-    ratio = competition_perplexity(fit.model, problem.test, problem.solution).ratio
+    fit, timing = timed(lambda: SpectralAutomaton(random_state=int(number)).fit(problem.train), N_RUNS)
+    _, single = timed(lambda: _fit_again(problem.train, fit), N_RUNS)
+    ratio = competition_perplexity(fit.model_, problem.test, problem.solution).ratio
     grid = QUICK_LENGTHS if settings.quick else LENGTHS
     (best_ratio, best, n_tried), search = timed(lambda: best_of_grid(problem, grid))
     data = to_array(problem.train)
@@ -90,10 +89,11 @@ def measure(number: str, settings: Settings) -> Iterator[Row]:
     }
 
 
-def _fit_again(train: Strings, fit: FilteredFit, rng: np.random.Generator) -> FilteredFit:
+def _fit_again(train: Strings, fit: SpectralAutomaton) -> SpectralAutomaton:
     """One fit at the number of states and classes that `fit` has chosen."""
-    n_classes = fit.contexts.counts.pasts.n_classes
-    return learn_fast(train, rng, fit.contexts.n_states, [size for size in CLASSES if size >= n_classes][:1])
+    n_classes = fit.model_.backoff.contexts.n_classes  # type: ignore[attr-defined]
+    made = SpectralAutomaton(n_states=fit.n_states_, n_classes=n_classes, random_state=fit.random_state)
+    return made.fit(train)
 
 
 def patch() -> None:

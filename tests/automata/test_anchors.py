@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automata.random_automata import strings_of
+from automata.random_automata import SEEDS, strings_of
 from automata.random_corpora import corpora, corpus_of
 from automata.test_context_models import TRUTH, counted
 from oracles import words_up_to
-from sigmastar.automata.learn.anchor_updates import learn_anchor_model
 from sigmastar.automata.learn.anchors import (
     anchor_states,
     background,
@@ -18,6 +17,7 @@ from sigmastar.automata.learn.anchors import (
     to_probabilistic,
 )
 from sigmastar.automata.learn.context_model import learn_contexts
+from sigmastar.automata.learn.convex import _ratio_sums, learn_anchor_model
 
 
 @settings(max_examples=40)
@@ -65,3 +65,39 @@ def test_the_spectral_start_is_near_the_truth():
     automaton = to_probabilistic(contexts, anchor_states(contexts))
     short = strings_of(words_up_to(2, 4), TRUTH.alphabet)
     assert np.abs(automaton.value(short) - TRUTH.value(short)).sum() < 0.2
+
+
+@given(SEEDS, st.integers(1, 4), st.integers(1, 5), st.integers(1, 6))
+def test_sums_of_ratios_are_those_of_dense_tables(seed, n, n_rows, n_columns):
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 3, size=(n_rows, n_columns)).astype(float)
+    left, right = rng.random((n_rows, n)), rng.random((n_columns, n))
+    rows, columns = np.nonzero(table)
+    found = _ratio_sums(rows, columns, table[rows, columns], left, right)
+    ratios = table / (left @ right.T)
+    np.testing.assert_allclose(found[0], ratios @ right, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[1], ratios.T @ left, rtol=1e-9, atol=1e-12)
+
+
+def test_entries_of_value_zero_are_left_out():
+    rows, columns, counts = np.array([0, 1]), np.array([0, 0]), np.array([2.0, 3.0])
+    left, right = np.array([[1.0], [0.0]]), np.array([[0.5]])
+    left_sums, right_sums = _ratio_sums(rows, columns, counts, left, right)
+    assert left_sums.tolist() == [[2.0], [0.0]]
+    assert right_sums.tolist() == [[4.0]]
+
+
+@given(SEEDS)
+def test_multiplicative_updates_climb(seed):
+    """The step that the sums are for never lowers the likelihood."""
+    rng = np.random.default_rng(seed)
+    table = rng.integers(0, 4, size=(4, 5)).astype(float) + 0.1
+    rows, columns = np.nonzero(table)
+    left, right = rng.dirichlet(np.ones(2), size=4), rng.dirichlet(np.ones(5), size=2).T.copy()
+    reached = -np.inf
+    for _ in range(5):
+        log_likelihood = (table * np.log(left @ right.T)).sum()
+        assert log_likelihood >= reached - 1e-9
+        reached = log_likelihood
+        right = right * _ratio_sums(rows, columns, table.ravel(), left, right)[1]
+        right /= right.sum(axis=0)

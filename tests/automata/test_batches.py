@@ -13,9 +13,9 @@ from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator import SpectralAutomaton
-from sigmastar.automata.learn import held_strings as module
-from sigmastar.automata.learn.batches import BasisBatches
+from sigmastar.automata.learn import held_out as module
 from sigmastar.automata.learn.fast import ContextBatches
+from sigmastar.automata.learn.spectral import BasisBatches
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.errors import UnknownSymbolError
 
@@ -55,7 +55,7 @@ def test_context_counts_of_batches_are_those_of_the_whole(strings: Strings, size
     assert len(batches.classes) == 2
     for classes in batches.classes:
         assert_same_contexts(batches.all_counts().coarsened(*classes), ContextCounts.of(strings, *classes))
-    held = 0 if batches.held.are_counted else len(batches.held.strings)
+    held = len(batches.held.strings) if batches.held.are_whole else 0
     assert batches.kept.n_strings == len(strings) - held
 
 

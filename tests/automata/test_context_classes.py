@@ -11,7 +11,7 @@ from automata.random_corpora import corpora, corpus_of
 from oracles import frequent_contexts, gap_context, longest_context
 from sigmastar.automata.counts import context_growth as growing
 from sigmastar.automata.counts.context_growth import grow_contexts
-from sigmastar.automata.data.contexts import ContextTrie, with_edges
+from sigmastar.automata.data.contexts import ContextTrie, _classify, with_edges
 from sigmastar.automata.data.trie import PrefixTrie
 
 DIRECTIONS = st.sampled_from(["past", "future"])
@@ -99,3 +99,21 @@ def test_stored_contexts_are_closed_under_forgetting_either_end(corpus, max_clas
 def test_edges_stand_around_every_string():
     assert with_edges(corpus_of([(0, 1), (), (1,)], 2).strings).tolist() == [2, 0, 1, 2, 2, 1, 2]
     assert with_edges(corpus_of([], 2).strings).tolist() == [2]
+
+
+class Watched(np.ndarray):
+    """An array that refuses what compiled code would read out of bounds."""
+
+    def __getitem__(self, index):
+        assert 0 <= index < len(self)
+        return super().__getitem__(index)
+
+
+@given(corpora(min_strings=1), DIRECTIONS)
+def test_no_gap_is_classified_by_what_lies_outside_the_corpus(corpus, direction):
+    """Plain Python in place of the kernel: the edge was found at the last gap, and nothing follows it."""
+    trie = grow_contexts(corpus.strings, direction)
+    first, step = (0, -1) if direction == "past" else (1, 1)
+    extended = with_edges(corpus.strings).view(Watched)
+    classes = _classify.py_func(extended, first, step, corpus.strings.n_gaps, *trie.children)
+    np.testing.assert_array_equal(classes, trie.classify(corpus.strings))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice, pairwise
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -14,14 +14,7 @@ from oracles import words_up_to
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.learn import em_steps as moves
-from sigmastar.automata.learn.em_driver import (
-    Climb,
-    held_out_logs,
-    last_look,
-    mean_log_probability,
-    plain_steps,
-    relaxed_steps,
-)
+from sigmastar.automata.learn.em import RELAXED, _problem, begin_climb, final_iterations
 from sigmastar.automata.learn.em_steps import (
     EMCorpus,
     MoveCounts,
@@ -32,9 +25,19 @@ from sigmastar.automata.learn.em_steps import (
     random_start,
     split_states,
 )
-from sigmastar.automata.learn.mixing import HeldOut
+from sigmastar.automata.learn.held_out import Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.em import NEVER, Climb, Deadline, Step, plain
+
+
+def way_of(advance: Step, corpus: EMCorpus, start: WeightedAutomaton, n: int, step=maximize) -> list[Climb]:
+    """The climb after 1, 2, .. n iterations."""
+    way = [Climb.begin(_problem(corpus, step), start, advance)]
+    for _ in range(n):
+        way.append(way[-1].run(1, NEVER))
+    return way[1:]
+
 
 STEPS = [maximize, maximize_smoothed, maximize_hmm, maximize_hmm_smoothed]
 
@@ -72,7 +75,7 @@ def test_the_log_likelihood_is_that_of_the_strings():
     assert single.transitions.dtype == np.float64
 
 
-@pytest.mark.parametrize("steps", [plain_steps, relaxed_steps])
+@pytest.mark.parametrize("steps", [plain, RELAXED], ids=["plain", "relaxed"])
 @pytest.mark.parametrize("step", [maximize, maximize_hmm])
 def test_the_likelihood_never_decreases(steps, step):
     for seed in range(20):
@@ -80,11 +83,11 @@ def test_the_likelihood_never_decreases(steps, step):
         start = step(strings.alphabet, EMCorpus(strings, 3).expect(
             random_start(strings.alphabet, 3, strings, np.random.default_rng(seed))
         ))  # fmt: skip
-        way = list(islice(steps(EMCorpus(strings, 3), start, step), 25))
-        climbed = [log_likelihood for _, log_likelihood in way]
+        way = way_of(steps, EMCorpus(strings, 3), start, 25, step)
+        climbed = way[-1].log_likelihoods
         assert all(after >= before - 1e-9 for before, after in pairwise(climbed))
         assert climbed[-1] > climbed[0]
-        assert all(automaton.is_stochastic() for automaton, _ in way)
+        assert all(climb.latest.is_stochastic() for climb in way)
 
 
 def test_over_relaxation_arrives_earlier():
@@ -94,8 +97,8 @@ def test_over_relaxation_arrives_earlier():
         strings = sample(seed, 50, 3)
         corpus = EMCorpus(strings, 4)
         start = random_start(strings.alphabet, 4, strings, np.random.default_rng(seed))
-        for k, steps in enumerate((plain_steps, relaxed_steps)):
-            reached[k, seed] = list(islice(steps(corpus, start), 30))[-1][1]
+        for k, steps in enumerate((plain, RELAXED)):
+            reached[k, seed] = way_of(steps, corpus, start, 30)[-1].log_likelihoods[-1]
     gains = reached[1] - reached[0]
     assert gains.sum() > 0
     assert (gains > 0).sum() > 10
@@ -164,47 +167,47 @@ def test_random_starts_are_proper_and_of_the_right_length(words):
 def test_a_climb_keeps_the_best_automaton_and_stops():
     strings, held = sample(1, 200, 3), sample(1, 400, 3).select(range(200, 400))
     start = random_start(strings.alphabet, 6, strings, np.random.default_rng(0))
-    climb = Climb(EMCorpus(strings, 6), HeldOut.of(held), start)
+    climb = begin_climb(EMCorpus(strings, 6), HeldOut.of(Held.whole(held)), start, maximize)
     seen = []
     for _ in range(60):
-        climb.run(3)
-        seen.append(climb.best_score)
+        climb = climb.run(3)
+        seen.append(climb.score)
         if climb.finished:
             break
     assert climb.finished
     assert climb.n_iterations == len(climb.log_likelihoods) < 180
     assert seen == sorted(seen)
-    assert climb.best_score == pytest.approx(climb.best.log_probability(held).mean())
-    assert climb.best_score > start.log_probability(held).mean()
+    assert climb.score == pytest.approx(climb.best.log_probability(held).mean())
+    assert climb.score > start.log_probability(held).mean()
 
 
 def test_without_held_out_strings_the_training_likelihood_decides():
     strings = sample(2, 100)
     start = random_start(strings.alphabet, 3, strings, np.random.default_rng(0))
-    climb = Climb(EMCorpus(strings, 3), None, start).run(30)
-    assert climb.best_score == max(climb.log_likelihoods)
+    climb = begin_climb(EMCorpus(strings, 3), None, start, maximize).run(30)
+    assert climb.score == max(climb.log_likelihoods)
 
 
 def test_a_climb_stops_at_its_deadline():
     strings = sample(2, 100)
     start = random_start(strings.alphabet, 3, strings, np.random.default_rng(0))
-    climb = Climb(EMCorpus(strings, 3), None, start).run(1000, deadline=0.0)
+    climb = begin_climb(EMCorpus(strings, 3), None, start).run(1000, deadline=Deadline.after(-1.0))
     assert climb.n_iterations == 1
-    assert np.isfinite(climb.best_score)
+    assert np.isfinite(climb.score)
 
 
 def test_held_out_logs_are_those_of_distinct_strings():
     strings = sample(3, 60)
     automaton = random_start(strings.alphabet, 2, strings, np.random.default_rng(0))
-    held_out = HeldOut.of(strings)
-    assert len(held_out_logs(automaton, held_out)) == len(set(strings))
+    held_out = HeldOut.of(Held.whole(strings))
+    assert len(held_out.log_probabilities(automaton)) == len(set(strings))
     expected = automaton.log_probability(strings).mean()
-    assert mean_log_probability(automaton, held_out) == pytest.approx(expected)
+    assert held_out.mean_log_probability(automaton) == pytest.approx(expected)
     assert held_out.n_strings == 60
 
 
-def test_the_last_look_sees_all_strings():
+def test_the_final_iterations_see_all_strings():
     strings = sample(4, 100)
     start = random_start(strings.alphabet, 3, strings, np.random.default_rng(0))
-    looked = last_look(start, strings, maximize)
+    looked = final_iterations(start, strings, maximize)
     assert looked.log_probability(strings).mean() > start.log_probability(strings).mean()

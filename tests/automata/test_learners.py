@@ -15,7 +15,6 @@ from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import ORDERS, SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.averaged import AveragedFilters
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
@@ -29,7 +28,7 @@ def rng(seed: int = 0) -> np.random.Generator:
 LEARNERS = {
     "fast": lambda strings, n=None: learn_fast(strings, rng(), n).model,
     "convex": lambda strings, n=None: learn_convex(strings, rng(), n).model,
-    "auto": lambda strings, n=None: learn_auto(strings, rng(), n).model,
+    "auto": lambda strings, n=None: learn_auto(strings, rng(), n).automaton,
     "em": lambda strings, n=None: learn_em(strings, n or 3, rng()).automaton,
     "em, no held-out": lambda strings, n=None: learn_em(strings, n or 3, rng(), held_out=0.0).automaton,
     "em, spectral start": lambda strings, n=None: (
@@ -141,7 +140,7 @@ def test_symbols_outside_the_alphabet_are_refused(name):
 
 
 def automaton_of(model: SequenceModel) -> WeightedAutomaton:
-    return model.automaton if isinstance(model, FilteredAutomaton | AveragedFilters) else model
+    return model.automaton if isinstance(model, FilteredAutomaton) else model
 
 
 @every_spectral_learner
@@ -195,13 +194,13 @@ def test_more_seeds_are_no_worse(strings):
     three = learn_em(strings, 4, rng(), n_seeds=3)
     assert three.held_out_score >= one.held_out_score
     assert three.n_iterations > one.n_iterations
-    assert one.log_likelihoods == sorted(one.log_likelihoods) or min(np.diff(one.log_likelihoods)) > -1e-2
+    assert min(np.diff(one.log_likelihoods)) > -1e-2  # smoothed steps may lose a little
 
 
 def test_a_time_limit_ends_the_search_for_seeds(strings):
     fit = learn_em(strings, 3, rng(), n_seeds=1_000, time_limit=0.2)
     assert fit.automaton.is_stochastic()
-    at_once = learn_em(strings, 3, rng(), n_seeds=1_000, time_limit=0.0)
+    at_once = learn_em(strings, 3, rng(), n_seeds=1_000, time_limit=-1.0)
     assert at_once.n_iterations == 1
     assert np.isfinite(at_once.held_out_score)
 
@@ -274,3 +273,32 @@ def test_learners_find_what_n_grams_cannot(fresh):
     ngram = best - learn_ngram(strings, None, rng=rng()).log_probability(held).mean()
     for name in ("fast", "convex", "auto"):
         assert best - LEARNERS[name](strings).log_probability(held).mean() < 0.75 * ngram
+
+
+STICKY = WeightedAutomaton(
+    Alphabet("abcd"),
+    np.array([1.0, 0.0, 0.0]),
+    np.einsum(
+        "qa,qr->aqr",
+        np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.4, 0.4]]),
+        np.array([[0.95, 0.03, 0.02], [0.02, 0.95, 0.03], [0.03, 0.02, 0.95]]),
+    ),
+    np.zeros(3),
+)
+
+
+@pytest.mark.parametrize("name", ["fast", "convex", "auto"])
+def test_one_long_string_is_cut_not_judged_by_itself(name):
+    drawn, test = (STICKY.sample(1, rng(seed), max_length=8_000) for seed in (0, 1))
+    em = learn_em(drawn, 3, rng(), n_seeds=2).automaton.log_probability(test)[0]
+    found = LEARNERS[name](drawn).log_probability(test)[0]
+    assert found / test.n_gaps > em / test.n_gaps - 0.03
+
+
+def test_what_is_not_held_out_is_not_called_so():
+    nothing, one = Strings.of(["ab"]), Strings.of(["ab" * 400])
+    for learn in (learn_fast, learn_convex, learn_auto):
+        assert learn(nothing, rng()).held_out_score is None
+        assert np.isfinite(learn(one, rng()).held_out_score)
+    assert learn_em(nothing, 2, rng()).held_out_score is None
+    assert learn_em(Strings.of(["ab", "b"] * 20), 2, rng(), held_out=0.0).held_out_score is None

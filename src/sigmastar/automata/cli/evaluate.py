@@ -1,9 +1,9 @@
 """`sigmastar evaluate`: how good a model is.
 
-plain                           log_likelihood (mean a string), symbol_perplexity, next_symbol_error
+plain                           log_likelihood (mean per string), symbol_perplexity, next_symbol_error
 --format pautomac --targets     perplexity, target_perplexity, ratio: the score of the competition
 --format spice --targets        ndcg5: the score of the competition
---reference                     kl: divergence from a known model on fresh strings, nats a string
+--reference                     kl: divergence from a known model on fresh strings, nats per string
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.automata.cli.corpora import Layout
-from sigmastar.automata.cli.models import load
+from sigmastar.automata.cli.inputs import layout_of, load, string_options
+from sigmastar.automata.cli.legacy import evaluate as command  # noqa: F401  for families not converted yet
 from sigmastar.automata.data.lines import written_codes
 from sigmastar.automata.data.pautomac import read_solution
 from sigmastar.automata.data.spice import read_spice_targets
@@ -32,17 +32,8 @@ from sigmastar.automata.metrics import (
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.pautomac_machine import read_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.cli.families import handled
 from sigmastar.core.alphabet import Alphabet, Symbol
-from sigmastar.core.cli.options import (
-    data_options,
-    json_option,
-    model_argument,
-    quiet_option,
-    seed_option,
-    threads_option,
-    unknown_option,
-)
+from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option, unknown_option
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress import watching
 from sigmastar.core.errors import InputError
@@ -55,58 +46,49 @@ Judge = Callable[[SequenceModel, Strings, str], Figures]
 @model_argument
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option("--targets", metavar="FILE", help="Solution of PAutomaC, or targets of SPiCe.")
-@click.option("--reference", metavar="FILE", help="The true model, PAutomaC's text or a model file.")
+@click.option("--reference", metavar="FILE", help="True model: PAutomaC's text, or a model file.")
 @click.option(
-    "--samples", type=click.IntRange(2), default=20_000, show_default=True, help="Fresh strings for the kl."
+    "--samples",
+    type=click.IntRange(2),
+    default=20_000,
+    show_default=True,
+    help="Number of fresh strings for the divergence.",
 )
-@click.option("--gold-tags", is_flag=True, help="Treebank parsers: parse the tags of the trees too.")
-@click.option(
-    "--max-length", type=click.IntRange(1), metavar="N", help="Parsers and grammars: words at most."
-)
-@threads_option
 @seed_option
-@data_options
+@string_options
 @unknown_option
 @json_option
 @quiet_option
-def command(
+def evaluate(
     model: str,
     file: str | None,
     targets: str | None,
     reference: str | None,
     samples: int,
-    gold_tags: bool,
-    max_length: int | None,
-    threads: int,
     seed: int,
-    file_format: str | None,
-    characters: bool | None,
-    separator: str | None,
     unknown: str,
     as_json: bool,
     quiet: bool,
+    **layout_options: Any,
 ) -> None:
     """Measure MODEL on the strings of FILE, or against the true model.
 
-    Without more: log_likelihood (mean a string), symbol_perplexity and next_symbol_error. With --targets
+    Without more: log_likelihood (mean per string), symbol_perplexity and next_symbol_error. With --targets
     the score of the competition: perplexity, target_perplexity and ratio, or ndcg5. With --reference the
-    Kullback-Leibler divergence kl on fresh strings, in nats a string, with its 95% interval. Parsers are
-    measured on a treebank: uas, or f1, with intervals.
+    Kullback-Leibler divergence kl on fresh strings, in nats per string, with its 95% interval.
     """
     if file is None and reference is None:
         raise click.UsageError("give a FILE to measure on, or a --reference")
     if file is None and targets is not None:
         raise click.UsageError("--targets need the FILE they belong to")
-    if handled("evaluate", model):
-        return
     loaded = load(model)
-    layout = Layout.of(file_format, characters, separator, loaded.learned)
+    layout = layout_of(**layout_options, learned=loaded.learned)
     if targets is not None and layout.format not in JUDGES:
         raise click.UsageError(f"--targets are for --format {' or '.join(JUDGES)}, not {layout.format}")
     figures: Figures = {}
     with watching("evaluating", quiet) as say:
         if file is not None:
-            strings = require_strings(layout.read(file, loaded.model.alphabet, unknown), "evaluate on")
+            strings = require_strings(loaded.read(file, layout, unknown), "evaluate on")
             judge = plain if targets is None else JUDGES[layout.format]
             figures |= {"n_strings": len(strings), **judge(loaded.model, strings, targets or "")}
         if reference is not None:

@@ -1,169 +1,165 @@
-"""`sigmastar learn automaton`: from strings to a model file."""
+"""`sigmastar learn automaton`: from strings to a model file, through the estimators."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
 
-from sigmastar import __version__
-from sigmastar.automata.cli.corpora import Layout, describe, read_all
-from sigmastar.automata.estimator import (
-    METHODS,
-    STATISTICS,
-    EMAutomaton,
-    NgramAutomaton,
-    SequenceEstimator,
-    SpectralAutomaton,
-)
-from sigmastar.automata.learn.em import STARTS
+from sigmastar.automata.cli.inputs import describe, layout_of, read_all, string_options
+from sigmastar.automata.estimator import METHODS as SPECTRAL_METHODS
+from sigmastar.automata.estimator import EMAutomaton, NgramAutomaton, SpectralAutomaton
+from sigmastar.automata.learn.em import STARTS, STRUCTURES
 from sigmastar.automata.learn.ngram import SMOOTHINGS
 from sigmastar.automata.learn.repair import REPAIRS
-from sigmastar.core.cli.options import auto_or_number, data_options, json_option, quiet_option, seed_option
-from sigmastar.core.cli.paths import require_folder
-from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import tell, watching
-from sigmastar.core.model_files import save_model
+from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import auto_or_number
+from sigmastar.core.cli.progress import Say
 from sigmastar.core.rank import RankEvidence
 
-Settings = dict[str, Any]
-"""Options of the command line by their names."""
-
-
-def _spectral(settings: Settings) -> SequenceEstimator:
-    return SpectralAutomaton(
-        method=settings["method"],
-        n_states=settings["states"],
-        statistic=settings["statistic"],
-        basis_size=settings["basis_size"],
-        repair=settings["repair"],
+_OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")
+METHODS = {
+    name: Method(
+        SpectralAutomaton,
+        ("n_states", *(_OF_SPECTRAL if name == "spectral" else ())),
+        {} if name == SpectralAutomaton().method else {"method": name},
     )
-
-
-def _em(settings: Settings) -> SequenceEstimator:
-    return EMAutomaton(n_states=settings["states"], n_seeds=settings["seeds"], start=settings["start"])
-
-
-def _ngram(settings: Settings) -> SequenceEstimator:
-    return NgramAutomaton(order=settings["order"], smoothing=settings["smoothing"])
-
-
-MAKERS: Mapping[str, Callable[[Settings], SequenceEstimator]] = {
-    **dict.fromkeys(METHODS, _spectral),
-    "em": _em,
-    "ngram": _ngram,
+    for name in SPECTRAL_METHODS
+} | {
+    "em": Method(EMAutomaton, ("n_states", "n_seeds", "max_iter", "start", "structure")),
+    "ngram": Method(NgramAutomaton, ("order", "smoothing")),
 }
-ONLY_FOR: Mapping[str, tuple[str, ...]] = {
-    "states": (*METHODS, "em"),
-    "statistic": ("spectral",),
-    "basis_size": ("spectral",),
-    "repair": ("spectral",),
-    "seeds": ("em",),
-    "start": ("em",),
-    "order": ("ngram",),
-    "smoothing": ("ngram",),
-}
-"""The methods that an option speaks to: with others it is refused, not ignored."""
+SPECTRAL, EM, NGRAM = METHODS["spectral"], METHODS["em"], METHODS["ngram"]
 
 
-@click.command(context_settings={"show_default": True})
+@click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--output", "-o", required=True, metavar="MODEL", help="The model file to write.")
-@click.option("--method", type=click.Choice(list(MAKERS)), default="fast", help="How to learn.")
 @click.option(
+    "--method",
+    type=click.Choice(list(METHODS)),
+    default=SpectralAutomaton().method,
+    show_default=True,
+    help="Way to learn.",
+)
+@parameter(
+    "n_states",
     "--states",
+    METHODS["fast"],
+    EM,
     type=auto_or_number,
     metavar="auto|N",
-    default="auto",
-    help="How many; auto chooses on held-out strings.",
+    help="Number of states; auto: chosen on held-out strings.",
 )
-@click.option(
-    "--statistic", type=click.Choice(list(STATISTICS)), default="substring", help="What spectral counts."
+@parameter(
+    "statistic",
+    "--statistic",
+    SPECTRAL,
+    type=click.Choice(list(STATISTICS)),
+    help="Statistic that --method spectral counts.",
 )
-@click.option("--basis-size", type=click.IntRange(1), default=500, help="Outsides and insides of spectral.")
-@click.option("--repair", type=click.Choice(list(REPAIRS)), default="filter", help="What follows spectral.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Ascents of em, of which the best is kept.")
-@click.option("--start", type=click.Choice(list(STARTS)), default="random", help="What em starts from.")
-@click.option(
+@parameter(
+    "basis_size",
+    "--basis-size",
+    SPECTRAL,
+    type=click.IntRange(1),
+    help="Number of outsides and of insides of --method spectral.",
+)
+@parameter(
+    "block_smoothing",
+    "--block-smoothing",
+    SPECTRAL,
+    type=click.FloatRange(0),
+    metavar="N",
+    help="Number of strings of a unigram model that --method spectral adds to its counts.",
+)
+@parameter(
+    "weighting",
+    "--weighting",
+    SPECTRAL,
+    type=click.Choice(list(WEIGHTINGS)),
+    help="Weights of rows and columns in the decomposition of --method spectral.",
+)
+@parameter(
+    "repair",
+    "--repair",
+    SPECTRAL,
+    type=click.Choice(list(REPAIRS)),
+    help="Way to a distribution after --method spectral.",
+)
+@parameter(
+    "n_seeds",
+    "--seeds",
+    EM,
+    type=click.IntRange(1),
+    help="Number of ascents of --method em, of which the best is kept.",
+)
+@parameter(
+    "max_iter", "--max-iter", EM, type=click.IntRange(1), help="Number of iterations per ascent at most."
+)
+@parameter("start", "--start", EM, type=click.Choice(list(STARTS)), help="First automaton of --method em.")
+@parameter(
+    "structure",
+    "--structure",
+    EM,
+    type=click.Choice(list(STRUCTURES)),
+    help="Any probabilistic automaton, or a hidden Markov model, by --method em.",
+)
+@parameter(
+    "order",
     "--order",
+    NGRAM,
     type=auto_or_number,
     metavar="auto|N",
-    default="3",
-    help="Of ngram; auto chooses on held-out strings.",
+    help="Length of n-grams; auto: chosen on held-out strings.",
 )
-@click.option("--smoothing", type=click.Choice(list(SMOOTHINGS)), default="witten-bell", help="Of ngram.")
-@click.option("--threads", type=click.IntRange(1), help="To learn with; without it one a core.")
-@seed_option
-@data_options
-@json_option
-@quiet_option
-@click.pass_context
+@parameter(
+    "smoothing",
+    "--smoothing",
+    NGRAM,
+    type=click.Choice(list(SMOOTHINGS)),
+    help="Smoothing of --method ngram.",
+)
+@string_options
+@learn_options
 def command(
-    ctx: click.Context,
-    /,
     files: tuple[str, ...],
-    output: str,
-    threads: int | None,
-    seed: int,
+    method: str,
     file_format: str | None,
     characters: bool | None,
     separator: str | None,
+    output: str,
+    threads: int | None,
+    seed: int,
     as_json: bool,
     quiet: bool,
-    **settings: Any,
+    **given: Any,
 ) -> None:
     """Learn a distribution on strings from FILE... (- is standard input).
 
     fast: spectral, seconds. convex: non-negative, no EM. auto: spectral start, then EM, the best. spectral:
-    the classic method on a basis. em: expectation-maximisation. ngram: smoothed n-grams.
+    the classic method on a basis. em: expectation-maximization. ngram: smoothed n-grams.
     """
-    _require_fitting_options(ctx, settings["method"])
-    require_folder(output)
-    layout = Layout.of(file_format, characters, separator)
-    estimator = MAKERS[settings["method"]](settings)
-    begin = time.perf_counter()
-    with watching("reading", quiet) as say:
+    layout = layout_of(file_format, characters, separator)
+
+    def work(estimator: Any, say: Say) -> Learned:
         strings = read_all(files, layout)
         say("learning")
-        estimator.set_params(random_state=seed, n_threads=threads)
-        if "progress" in estimator.get_params():
-            estimator.set_params(progress=say)
         estimator.fit(strings)
-    learned = {
-        "method": settings["method"],
-        "seed": seed,
-        "settings": {name: settings[name] for name in ONLY_FOR if settings["method"] in ONLY_FOR[name]},
-        "layout": layout.to_header(),
-        "data": describe(files, strings),
-        **_findings(estimator),
-        "sigmastar": __version__,
-        "seconds": round(time.perf_counter() - begin, 3),
-    }
-    save_model(estimator.model_, output, learned)  # type: ignore[arg-type]
-    if as_json:
-        print_figures(learned, as_json=True)
-    tell(_summary(learned, len(estimator.alphabet_), output), quiet)
+        return Learned(
+            describe(files, strings), _summary(estimator, strings), layout.to_header(), _findings(estimator)
+        )
+
+    estimator = built(METHODS, method, given)
+    learn(estimator, method, work, output=output, threads=threads, seed=seed, as_json=as_json, quiet=quiet)
 
 
-def _require_fitting_options(ctx: click.Context, method: str) -> None:
-    for name, methods in ONLY_FOR.items():
-        given = ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
-        if given and method not in methods:
-            option = "--" + name.replace("_", "-")
-            raise click.UsageError(f"{option} is for --method {' or '.join(methods)}, not {method}", ctx)
-
-
-def _findings(estimator: SequenceEstimator) -> dict[str, Any]:
-    found = vars(estimator)
-    findings = {
-        name: found[f"{name}_"]
-        for name in ("n_states", "held_out_score", "n_iterations")
-        if f"{name}_" in found
-    }
-    evidence = found.get("rank_evidence_")
-    return {**findings, "rank": _evidence_header(evidence)} if evidence is not None else findings
+def _findings(estimator: Any) -> dict[str, Any]:
+    fitted = vars(estimator)
+    names = ("n_states", "held_out_score", "n_iterations")
+    findings = {name: fitted[f"{name}_"] for name in names if f"{name}_" in fitted}
+    evidence = fitted.get("rank_evidence_")
+    return findings if evidence is None else {**findings, "rank": _evidence_header(evidence)}
 
 
 def _evidence_header(evidence: RankEvidence) -> dict[str, Any]:
@@ -177,9 +173,9 @@ def _evidence_header(evidence: RankEvidence) -> dict[str, Any]:
     }
 
 
-def _summary(learned: Mapping[str, Any], n_symbols: int, output: str) -> str:
-    states = f"{learned['n_states']} states, " if "n_states" in learned else ""
-    data = f"{learned['data']['n_strings']} strings over {n_symbols} symbols"
-    score = learned.get("held_out_score")
-    held = "" if score is None else f", held-out log-likelihood {score:.4f} a string"
-    return f"{output}: {learned['method']}, {states}from {data} in {learned['seconds']:.1f} s{held}"
+def _summary(estimator: Any, strings: Any) -> str:
+    fitted = vars(estimator)
+    states = f"{fitted['n_states_']} states, " if "n_states_" in fitted else ""
+    score = fitted.get("held_out_score_")
+    held = "" if score is None else f", held-out log-likelihood {score:.4f} per string,"
+    return f"{states}from {len(strings)} strings over {len(estimator.alphabet_)} symbols{held}"

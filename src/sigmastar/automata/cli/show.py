@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import click
 import numpy as np
 
-from sigmastar.automata.cli.models import Loaded, load
+from sigmastar.automata.cli.inputs import Loaded, load
+from sigmastar.automata.cli.legacy import show as command  # noqa: F401  for families not converted yet
 from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.draw.spectrum import plot_spectrum
-from sigmastar.automata.model.averaged import AveragedFilters
 from sigmastar.automata.model.diagnosis import Diagnosis, diagnose
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.cli.families import handled
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option
-from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.printing import to_json
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text, render
 
@@ -31,44 +31,40 @@ _DRAWN, _LONGEST = 200, 1000  # strings that the diagnosis is made on
 @model_argument
 @click.option("--dot", is_flag=True, help="The automaton as Graphviz text.")
 @click.option("--html", is_flag=True, help="A page with the automaton and the choice of its states.")
-@click.option(
-    "--head", metavar="TAG", help="Of a dependency grammar: whose automaton --dot draws; * is the root."
-)
-@click.option("--direction", type=click.Choice(["left", "right"]), default="right", show_default=True)
-@click.option("--sentence", metavar="TEXT", help="Of a treebank parser: draw the tree of these words.")
-@click.option("--svg", is_flag=True, help="The tree as SVG.")
-@click.option("--pairs", metavar="FILE", help="Of a transducer: drawn aligned; of a bilexical model: judged.")
 @json_option
 @output_option
-def command(
-    model: str,
-    dot: bool,
-    html: bool,
-    head: str | None,
-    direction: str,
-    pairs: str | None,
-    sentence: str | None,
-    svg: bool,
-    as_json: bool,
-    output: str,
-) -> None:
+def show(model: str, dot: bool, html: bool, as_json: bool, output: str) -> None:
     """What MODEL is, how it was learned, and how far it is from a distribution."""
-    if dot + html + svg + as_json > 1:
-        raise click.UsageError("give one of --dot, --html, --svg and --json")
-    if handled("show", model):
-        return
+    if dot + html + as_json > 1:
+        raise click.UsageError("give one of --dot, --html and --json")
     loaded = load(model)
-    if svg or sentence is not None:
-        raise click.UsageError("--sentence and --svg are for treebank parsers")
     with atomic_write(output) as stream:
         if dot:
             write_dot(loaded.require_automaton(), stream)
         elif html:
             stream.write(page(loaded))
-        elif not as_json:
+        elif as_json:
+            stream.write(to_json(figures(loaded)) + "\n")
+        else:
             stream.writelines(f"{name:<12}  {value}\n" for name, value in facts(loaded).items())
-    if as_json:
-        print_figures({**facts(loaded), "learned": loaded.learned}, as_json=True)
+
+
+def figures(loaded: Loaded) -> dict[str, Any]:
+    """What there is to say of a model as numbers and lists."""
+    model, automaton = loaded.model, loaded.automaton
+    found: dict[str, Any] = {
+        "file": loaded.path,
+        "family": loaded.header["family"],
+        "n_symbols": len(model.alphabet),
+        "symbols": list(model.alphabet),
+    }
+    if isinstance(model, NgramModel):
+        found |= {"n_contexts": model.contexts.n_classes, "longest_context": int(model.contexts.depth.max())}
+    if automaton is not None:
+        found["n_states"] = automaton.n_states
+    if (diagnosis := diagnosed(loaded)) is not None:
+        found["diagnosis"] = asdict(diagnosis)
+    return {**found, "learned": loaded.learned}
 
 
 def facts(loaded: Loaded) -> dict[str, str]:
@@ -102,10 +98,6 @@ def _size(loaded: Loaded) -> str:
         return (
             f"{loaded.model.contexts.n_classes} contexts of up to {depth} symbols, the start counted as one"
         )
-    if isinstance(loaded.model, AveragedFilters):
-        members = zip(loaded.model.members, loaded.model.weights, strict=True)
-        said = " and ".join(f"{of.automaton.n_states} states (weight {weight:.2f})" for of, weight in members)
-        return f"filters of {said}, averaged in every step"
     automaton = loaded.automaton
     return f"{automaton.n_states} states" if automaton is not None else ""
 
@@ -127,7 +119,6 @@ def _learned(learned: Mapping[str, Any]) -> dict[str, str]:
         "sha256": data.get("sha256") if isinstance(data, Mapping) else None,
         "held-out": _held_out(learned.get("held_out_score")),
         "states": _choice(learned.get("rank")),
-        "seconds": learned.get("seconds"),
         "sigmastar": learned.get("sigmastar"),
     }
     return {name: str(value) for name, value in said.items() if value not in (None, "")}
@@ -147,7 +138,7 @@ def _data(data: Mapping[str, Any]) -> str:
 
 
 def _held_out(score: object) -> str:
-    return f"log-likelihood {score:.6g} a string" if isinstance(score, float) else ""
+    return f"log-likelihood {score:.6g} per string" if isinstance(score, float) else ""
 
 
 def _choice(rank: object) -> str:

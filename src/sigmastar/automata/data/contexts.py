@@ -225,7 +225,7 @@ def _classify(
     classes = np.zeros(n_gaps, np.int32)
     for gap in range(n_gaps):
         node, at = 0, gap + first
-        while True:  # the edge has no children, so the walk never leaves the string
+        while 0 <= at < len(extended):  # the edge has no children, so the walk never leaves the string
             child = _child(node, extended[at], starts, symbols, nodes)
             if child < 0:
                 break

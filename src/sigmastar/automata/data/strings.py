@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, Symbol
 from sigmastar.core.arrays import Indices, Int32s, Int64s
@@ -104,6 +105,14 @@ class Strings:
         np.cumsum(lengths, out=offsets[1:])
         positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
         return Strings(self.alphabet, self.codes[positions], offsets)
+
+    def repeated(self, times: ArrayLike) -> Strings:
+        """Each string as often as a whole number says."""
+        counts = np.asarray(times)
+        whole = counts.astype(np.int64) if counts.dtype.kind in "biuf" else np.zeros(0, np.int64)
+        if counts.shape != (len(self),) or (whole < 0).any() or not np.array_equal(whole, counts):
+            raise InputError(f"sample_weight must be {len(self)} whole numbers: how often each string counts")
+        return self.select(np.repeat(np.arange(len(self)), whole))
 
     def pieces(self, n_gaps: int) -> Iterator[Strings]:
         """Runs of whole strings of at most `n_gaps` gaps (but one string at least), symbols not copied."""

@@ -1,6 +1,6 @@
 """Prefix tries: every distinct prefix of a corpus once, level by level.
 
-Inference on a corpus is inference on its trie: equal prefixes share their forward vectors. Int32s are
+Inference on a corpus is inference on its trie: equal prefixes share their forward vectors. Nodes are
 numbered by (depth, symbol, parent), so that the nodes of a level that read the same symbol are
 neighbours and one matrix product serves them all. Node 0 is the empty prefix.
 """

@@ -14,37 +14,48 @@ has grown beyond `FARTHEST` all the same is replaced by W_r'.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
 
 CELLS = 1 << 20  # next-symbol weights held at a time
 FARTHEST = 1e100  # what `one` does not see of a state may grow without bound; from here it starts anew
 
 
+class FilterTrie(NamedTuple):
+    """A trie, and what the back-off model says along it: all that does not depend on the automaton."""
+
+    parent: Int32s
+    symbol: Int32s
+    level_starts: Int64s
+    classes: Int32s
+    edge_backoff: Floats  # g(symbol | class of the parent), for each node
+    end_backoff: Floats  # g(end | class), for each node
+
+
+class FilterWeights(NamedTuple):
+    """The automaton, and how it is mixed with the back-off model."""
+
+    initial: Array
+    transitions: Array
+    readout: Array  # a column `A_y one` for each symbol, and `final` last
+    restarts: Array
+    mixing: Floats
+
+
 @kernel
-def filter_trie(
-    parent: Int32s,
-    symbol: Int32s,
-    level_starts: Int64s,
-    classes: Int32s,
-    edge_backoff: Floats,
-    end_backoff: Floats,
-    initial: Floats,
-    transitions: Floats,
-    readout: Floats,
-    restarts: Floats,
-    mixing: Floats,
-    predictions: Floats,
-) -> tuple[Floats, Floats]:
+def filter_trie(trie: FilterTrie, weights: FilterWeights, predictions: Array) -> tuple[Floats, Floats]:
     """Filter every prefix of a trie.
 
-    `readout` has a column `A_y one` for each symbol and `final` last; `edge_backoff[v]` is
-    g(symbol[v] | class of parent), `end_backoff[v]` g(end | class of v). Returns for every node q of its
-    edge (1 for the root) and q of an end there; where the automaton has no prediction, g takes its place.
+    Returns for every node q of its edge (1 for the root) and q of an end there; where the automaton has no
+    prediction, g takes its place.
     `predictions`, if it has rows, receives all of q for every node, or zeros where there is none.
     """
+    parent, symbol, level_starts, classes, edge_backoff, end_backoff = trie
+    initial, transitions, readout, restarts, mixing = weights
     n_nodes = len(parent)
     edge_own, end_own = np.ones(n_nodes), np.zeros(n_nodes)
     states = np.ascontiguousarray(initial).reshape(1, len(initial)).copy()

@@ -14,6 +14,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import grown
 
 
 class MoveTables(NamedTuple):
@@ -80,7 +81,7 @@ def walk_states(
             move = invert(cumulative, starts[state], starts[state + 1], rng.random())
             if symbol[move] < 0:
                 break
-            codes = _with_room(codes, n_codes)
+            codes = grown(codes, n_codes + 1)
             codes[n_codes] = symbol[move]
             n_codes += 1
             state = target[move]
@@ -109,7 +110,7 @@ def draw_symbols(
             move = invert(_clipped_sums(vector, next_weights, by_ratio), 0, n_moves, rng.random())
             if move == n_moves - 1:
                 break
-            codes = _with_room(codes, n_codes)
+            codes = grown(codes, n_codes + 1)
             codes[n_codes] = move
             n_codes += 1
             vector = _advance(vector, transitions[move])
@@ -147,13 +148,3 @@ def _advance(vector: Floats, matrix: Floats) -> Floats:
             result[target] += vector[state] * matrix[state, target]
         largest = max(largest, abs(result[target]))
     return result / largest if largest > 0.0 else result
-
-
-@kernel
-def _with_room(codes: Int32s, n_codes: int) -> Int32s:
-    if n_codes < len(codes):
-        return codes
-    larger = np.empty(2 * len(codes), np.int32)
-    for at in range(n_codes):
-        larger[at] = codes[at]
-    return larger

@@ -6,12 +6,9 @@ Signed operators rule out logarithms inside the recursion, so vectors are kept a
 power of two beside them: `value = mantissa * 2 ** exponent`, exact at any length. The recursion runs
 over the prefix trie, one matrix product for all nodes of a level that read the same symbol.
 
-All vectors of one string, and the trie nodes along strings.
+Of one string all vectors may be asked for:
 
     forward:   v(0) = initial,  v(t) = v(t - 1) A_xt          backward:  u(T) = final,  u(t - 1) = A_xt u(t)
-
-A vector is a row of mantissas and a power of two, `vector = mantissas * 2 ** exponent`, so that it
-stays finite at any length.
 """
 
 from __future__ import annotations
@@ -20,6 +17,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import normalize, rescale
 
 _TILE = 256  # nodes at a time: what is gathered for a product stays in the cache
 
@@ -37,7 +35,7 @@ def trie_values(
     gathered = np.empty((_TILE, n_states))
     for state in range(n_states):
         previous[0, state] = initial[state]
-    exponents[0] = _rescale(previous[0])
+    exponents[0] = rescale(previous[0])
     np.dot(previous[:1], finals, mantissas[:1])
     for level in range(1, len(level_starts) - 1):
         before, first, end = level_starts[level - 1], level_starts[level], level_starts[level + 1]
@@ -53,7 +51,7 @@ def trie_values(
             else:
                 rows[:] = 0.0
             for row in range(len(rows)):
-                exponents[run + row] = exponents[parent[run + row]] + _rescale(rows[row])
+                exponents[run + row] = exponents[parent[run + row]] + rescale(rows[row])
             np.dot(rows, finals, mantissas[run:stop])
             run = stop
         previous, current = current, previous
@@ -71,26 +69,12 @@ def _gather(vectors: Floats, parents: Int32s, first: int, gathered: Floats) -> N
 
 
 @kernel
-def _rescale(vector: Floats) -> int:
-    """Divide by a power of two, in place, where entries leave a safe range; return the exponent."""
-    largest = 0.0
-    for value in vector:
-        largest = max(largest, abs(value))
-    if largest == 0.0 or 1e-60 < largest < 1e60:
-        return 0
-    exponent = int(np.floor(np.log2(largest)))
-    for k in range(len(vector)):
-        vector[k] = np.ldexp(vector[k], -exponent)
-    return exponent
-
-
-@kernel
 def forward_vectors(codes: Int32s, initial: Floats, transitions: Floats) -> tuple[Floats, Int64s]:
     """The vectors before, between and after the symbols: (length + 1) rows; unknown symbols give zeros."""
     length, n_states = len(codes), len(initial)
     rows, exponents = np.zeros((length + 1, n_states)), np.zeros(length + 1, np.int64)
     rows[0] = initial
-    exponents[0] = _normalise(rows[0])
+    exponents[0] = normalize(rows[0])
     for t in range(length):
         if codes[t] >= 0:
             matrix = transitions[codes[t]]
@@ -98,7 +82,7 @@ def forward_vectors(codes: Int32s, initial: Floats, transitions: Floats) -> tupl
                 weight = rows[t, state]
                 for target in range(n_states):
                     rows[t + 1, target] += weight * matrix[state, target]
-        exponents[t + 1] = exponents[t] + _normalise(rows[t + 1])
+        exponents[t + 1] = exponents[t] + normalize(rows[t + 1])
     return rows, exponents
 
 
@@ -108,7 +92,7 @@ def backward_vectors(codes: Int32s, transitions: Floats, final: Floats) -> tuple
     length, n_states = len(codes), len(final)
     rows, exponents = np.zeros((length + 1, n_states)), np.zeros(length + 1, np.int64)
     rows[length] = final
-    exponents[length] = _normalise(rows[length])
+    exponents[length] = normalize(rows[length])
     for t in range(length - 1, -1, -1):
         if codes[t] >= 0:
             matrix = transitions[codes[t]]
@@ -117,22 +101,8 @@ def backward_vectors(codes: Int32s, transitions: Floats, final: Floats) -> tuple
                 for target in range(n_states):
                     total += matrix[state, target] * rows[t + 1, target]
                 rows[t, state] = total
-        exponents[t] = exponents[t + 1] + _normalise(rows[t])
+        exponents[t] = exponents[t + 1] + normalize(rows[t])
     return rows, exponents
-
-
-@kernel
-def _normalise(vector: Floats) -> int:
-    """Bring the largest entry into [1, 2), in place; return the power of two that was taken out."""
-    largest = 0.0
-    for value in vector:
-        largest = max(largest, abs(value))
-    if largest == 0.0:
-        return 0
-    exponent = int(np.floor(np.log2(largest)))
-    for k in range(len(vector)):
-        vector[k] = np.ldexp(vector[k], -exponent)
-    return exponent
 
 
 @kernel

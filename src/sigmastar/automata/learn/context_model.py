@@ -10,7 +10,7 @@ sum_a A_a one + final = one holds by construction. Every smaller rank is a leadi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,16 +21,16 @@ from sigmastar.automata.data.contexts import ContextTrie, Direction
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats
-from sigmastar.core.factors import Factors, Matrix, Solver, factorize_up_to
+from sigmastar.core.factors import Solver, factorize_up_to
 from sigmastar.core.parallel import thread_map
-from sigmastar.core.rank import count_above, noise_level
+from sigmastar.core.rank import RankEvidence, count_above, noise_level
 from sigmastar.core.recover import recover
+from sigmastar.core.views import constant_first
 
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
 _GAPS_ENOUGH = 250_000  # show which contexts are frequent
 _FEW_PARTS = 4  # of so many gaps: larger corpora are left the room that a second thread takes
-_ONE = 1e-9  # correlations this close to 1 are taken for it
 _OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
 
 
@@ -52,6 +52,15 @@ class ContextModel:
         unit = np.zeros(self.n_states)
         unit[0] = 1.0
         return unit
+
+    def evidence(
+        self, scores: Mapping[int, float], chosen: int, reason: str = "best held-out log-likelihood"
+    ) -> RankEvidence:
+        """Why a number of states was chosen, given the scores of all that were tried."""
+        sizes = tuple(sorted(scores))
+        found = tuple(scores[size] for size in sizes)
+        noise = context_noise(self.counts)
+        return RankEvidence(self.singular_values, noise, sizes, found, chosen, reason)
 
     def leading(self, n_states: int) -> ContextModel:
         """The model of a smaller rank: leading blocks, no new decomposition."""
@@ -97,7 +106,7 @@ def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None
     blocks = correlation_scaled(counts)
     total = counts.past_counts.sum()
     matrix = blocks.matrices["string"]
-    factors = _constant_first(
+    factors = constant_first(
         factorize_up_to(matrix, max_states, solver), matrix, np.sqrt(counts.future_counts / total)
     )
     del matrix
@@ -127,24 +136,3 @@ def candidate_sizes(contexts: ContextModel) -> list[int]:
     spectral = max(count_above(contexts.singular_values, context_noise(contexts.counts)), 1)
     wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
     return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
-
-
-def _constant_first(factors: Factors, matrix: Matrix, constant: Floats) -> Factors:
-    """Turn the leading singular vectors, in place, so that the known pair of correlation 1 comes first.
-
-    Where the counts fall apart into components, several correlations are 1 and a solver returns any
-    basis of their space; turning inside that space is free. If it returns only part of the space, for
-    want of more states, the known pair joins and the last direction leaves.
-    """
-    n_ones = max(int((factors.singular_values > 1.0 - _ONE).sum()), 1)
-    ones = factors.right[:, :n_ones]
-    direction = ones.T @ constant
-    missing = constant - ones @ direction
-    if (length := np.linalg.norm(missing)) > 1e-6:
-        ones, direction = np.column_stack([ones, missing / length]), np.append(direction, length)
-    turn = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0][:, :n_ones]
-    if turn[:, 0] @ direction < 0:
-        turn[:, 0] *= -1
-    factors.right[:, :n_ones] = ones @ turn
-    factors.left[:, :n_ones] = matrix @ factors.right[:, :n_ones]
-    return factors

@@ -1,13 +1,16 @@
-"""`convex`: non-negative by construction, deterministic, without expectation-maximisation over strings.
+"""`convex`: non-negative by construction, deterministic, without expectation-maximization over strings.
 
-Proper automata by the concave stages, from coarse and fine context classes in several sizes, race on
-held-out likelihood: further rounds for the better half, all that pay for the leaders. Where held-out
-strings approve, the leaders are mixed, which is a proper automaton again and averages out part of what
-each got wrong.
+Context classes are mixes W of n anchors, futures are emitted by each anchor with probabilities K, and
+anchors follow each other by moves T. Each is found by a concave problem given the others:
 
-Dense machines of many states have less to say in few non-negative states than in as many of any sign. So
-the repaired operators of `fast` stand by: where held-out strings clearly gain, their next-symbol
-distributions, which are proper, are averaged with those of the anchors in every step.
+    K given W     maximize sum C[r, c] log (W K)[r, c]
+    W given K     the same, drawn to the memberships that non-negative least squares gives
+    T given W, K  maximize sum C_a[r, c] log (W T_a K)[r, c] + sum ends[r] log (W f)[r]
+
+by multiplicative updates, which never leave the positive orthant; the anchors come from spectral operators
+(`recover`). In further rounds what the automaton itself believes in each class takes the place of W. Models
+from coarse and fine context classes in several sizes are judged by held-out strings, through the restart
+filter, whose restart states are W; the best two go on for as many rounds as pay.
 """
 
 from __future__ import annotations
@@ -16,110 +19,89 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import sparse
 
 from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.anchor_updates import AnchorModel, learn_again, learn_anchor_model
-from sigmastar.automata.learn.class_states import class_beliefs
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.kernels.expectations import forward_pass
+from sigmastar.automata.learn.anchors import (
+    anchor_states,
+    background,
+    memberships,
+    shrunk_states,
+    to_probabilistic,
+)
 from sigmastar.automata.learn.context_model import (
     LARGEST,
     ContextModel,
     candidate_sizes,
     choose_classes,
-    context_noise,
     learn_contexts,
 )
-from sigmastar.automata.learn.em_driver import mixture_weights
-from sigmastar.automata.learn.fast import ContextBatches
-from sigmastar.automata.learn.filter_average import Candidate, tune_average
-from sigmastar.automata.learn.held_strings import HeldOut, HeldStrings, hold_out
-from sigmastar.automata.learn.mixing import held_out_score, tune_mixing
-from sigmastar.automata.learn.rank_search import Classes, Progress
-from sigmastar.automata.model.algebra import mixture
-from sigmastar.automata.model.averaged import AveragedFilters
+from sigmastar.automata.learn.fast import CLASSES, FilteredFit
+from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
+from sigmastar.automata.learn.restart_filter import backoff_of, behind_filter, held_out_score, tune_mixing
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.core.arrays import Floats
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.jit import fast_kernel
 from sigmastar.core.parallel import thread_map
-from sigmastar.core.rank import RankEvidence
+from sigmastar.core.progress import Progress, silent
 
-CLASSES = (300, 1500)
-_FIRST_ROUNDS, _MOST_ROUNDS, _ROUND_GAIN, _PATIENCE = 2, 20, 1e-4, 2
-_N_LEADERS, _CLOSE, _HOPELESS = 5, 0.01, 0.2  # nats a string
-
-
-@dataclass(frozen=True, eq=False)
-class ConvexFit:
-    """A proper automaton behind the restart filter, averaged with `fast` or not, and why it has its size."""
-
-    model: FilteredAutomaton | AveragedFilters
-    evidence: RankEvidence
-    contexts: ContextModel
-    held_out_score: float
+_EMISSION_STEPS, _MEMBERSHIP_STEPS, _EMISSION_AGAIN, _MOVE_STEPS = 20, 15, 8, 30
+_MEMBERSHIP_PRIOR, _BACKGROUND, _MOVE_PRIOR = 10.0, 1e-3, 0.05
+_N_LEADERS, _MOST_ROUNDS, _ROUND_GAIN, _PATIENCE = 2, 20, 1e-4, 2
+_CELLS = 1 << 22  # of forward vectors held at a time
 
 
 def learn_convex(
     strings: Strings,
     rng: np.random.Generator,
     n_states: int | None = None,
-    progress: Progress | None = None,
-) -> ConvexFit:
-    """Learn a proper automaton behind the restart filter; held-out likelihood chooses its size.
+    progress: Progress = silent,
+) -> FilteredFit:
+    """Learn a proper automaton behind the restart filter.
 
-    With `n_states` it has exactly so many, and stands alone.
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    rng : Generator
+        Source of the choice of held-out strings.
+    n_states : int or None
+        Number of states; None: chosen by held-out likelihood.
+    progress : callable
+        Told what is being done.
+
+    Returns
+    -------
+    FilteredFit
+        The model and the evidence for its size.
     """
-    say = progress or (lambda _: None)
     kept, held = hold_out(strings, rng)
-    held_out = HeldOut.of(held)
-    trials: list[_Trial] = []
+    held_out, trials = HeldOut.of(held), list[_Trial]()
     for pasts, futures in _numbers_of_classes(strings):
-        say(f"concave stages on {pasts.n_classes} context classes")
-        counts = ContextCounts.of(kept, pasts, futures)
-        contexts = learn_contexts(counts, LARGEST if n_states is None else n_states)
+        progress(f"concave stages on {pasts.n_classes} context classes")
+        contexts = learn_contexts(
+            ContextCounts.of(kept, pasts, futures), LARGEST if n_states is None else n_states
+        )
         sizes = candidate_sizes(contexts) if n_states is None else [n_states]
         parts = [contexts.leading(size) for size in reversed(sizes)]  # the longest first
         trials += thread_map(lambda part: _trial(part, held_out, learn_anchor_model(part)), parts)
-    leaders = _raced(trials, kept, held_out, say)
-    best = _best_mixture(leaders if n_states is None else leaders[:1], kept, held_out)
-    say(f"final fit with {best.contexts.n_states} states")
-    counted = [_with_all_counts(member.contexts, strings, held) for member in best.members]
-    pairs = zip(best.members, counted, strict=True)
-    again = [learn_again(member.model, part, strings) for member, part in pairs]  # from where they stand
-    anchors = _joined(again, best.weights, counted[0], strings).filtered(counted[0].counts, best.mixing)
-    average = None if n_states is not None else _average(best.candidate(kept), strings, held, say)
-    return ConvexFit(
-        anchors if average is None else average.with_first(anchors),
-        _evidence(trials, leaders[0]),
-        counted[0],
-        best.score if average is None else average.score,
-    )
+    leaders = sorted(trials, key=lambda trial: -trial.score)[:_N_LEADERS]
+    run = thread_map(lambda trial: _with_rounds(trial, kept, held_out, progress), leaders)
+    best = max(run, key=lambda trial: trial.score)
+    progress(f"final fit with {best.contexts.n_states} states")
+    contexts = _with_all_counts(best.contexts, strings, held)
+    model = learn_again(best.model, contexts, strings).filtered(contexts.counts).with_mixing(best.mixing)
+    scores = {trial.contexts.n_states: trial.score for trial in sorted(trials, key=lambda t: t.score)}
+    evidence = best.contexts.evidence(scores, best.contexts.n_states)
+    return FilteredFit(model, evidence, contexts, held_out.score_if_held(best.score))
 
 
-@dataclass(frozen=True, eq=False)
-class _Average:
-    """An average with a spectral model that held-out strings approved of."""
-
-    spectral: FilteredAutomaton
-    share: float
-    score: float
-
-    def with_first(self, anchors: FilteredAutomaton) -> AveragedFilters:
-        return AveragedFilters((anchors, self.spectral), np.array([1.0 - self.share, self.share]))
-
-
-def _average(anchors: Candidate, strings: Strings, held: Strings, say: Progress) -> _Average | None:
-    """What `fast` learns from the same strings, judged by the same held-out ones; None if it adds nothing."""
-    say("repaired spectral operators")
-    batches = ContextBatches.judged_by(HeldStrings(held, held is strings), strings)
-    choice = batches.choose()
-    counts = batches.kept.coarsened(*choice.classes)
-    tuned = tune_average(anchors, Candidate(choice.learnt_from(counts).model, counts.past_counts), held)
-    if not tuned.share:
-        return None
-    whole = choice.learnt_from(batches.all_counts().coarsened(*choice.classes)).model
-    return _Average(whole, tuned.share, tuned.score)
-
-
-def _numbers_of_classes(strings: Strings) -> Iterator[Classes]:
+def _numbers_of_classes(strings: Strings) -> Iterator[tuple[ContextTrie, ContextTrie]]:
     """Classes of each size in `CLASSES` that differ: small corpora have no more contexts to offer."""
     sizes = set()
     for pasts, futures in (choose_classes(strings, size) for size in CLASSES):
@@ -128,16 +110,29 @@ def _numbers_of_classes(strings: Strings) -> Iterator[Classes]:
             yield pasts, futures
 
 
-def _with_all_counts(contexts: ContextModel, strings: Strings, held: Strings) -> ContextModel:
+def _with_all_counts(contexts: ContextModel, strings: Strings, held: Held) -> ContextModel:
     counts = contexts.counts
-    if held is strings:
-        return contexts
-    return replace(contexts, counts=counts + ContextCounts.of(held, counts.pasts, counts.futures))
+    if held.are_whole:
+        whole = counts + ContextCounts.of(held.strings, counts.pasts, counts.futures)
+        return replace(contexts, counts=whole)
+    return replace(contexts, counts=ContextCounts.of(strings, counts.pasts, counts.futures))
+
+
+@dataclass(frozen=True, eq=False)
+class AnchorModel:
+    """A proper automaton on anchors, and the mix of anchors that each context class stands for."""
+
+    automaton: WeightedAutomaton
+    memberships: Floats
+
+    def filtered(self, counts: ContextCounts) -> FilteredAutomaton:
+        mass = np.ones(self.automaton.n_states)
+        return behind_filter(self.automaton, mass, backoff_of(counts), self.memberships)
 
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """A model of one size and its held-out score."""
+    """A model of one size and its score on held-out strings."""
 
     contexts: ContextModel
     model: AnchorModel
@@ -150,77 +145,11 @@ def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Tr
     return _Trial(contexts, model, held_out_score(tuned, held_out), tuned.mixing)
 
 
-@dataclass(frozen=True, eq=False)
-class _Mixed:
-    """The mixture of the automata of some trials, read in the classes of the first."""
-
-    members: list[_Trial]
-    weights: list[float]
-    score: float
-    mixing: Floats
-
-    @property
-    def contexts(self) -> ContextModel:
-        return self.members[0].contexts
-
-    @classmethod
-    def of(cls, members: list[_Trial], kept: Strings, held_out: HeldOut) -> _Mixed:
-        if len(members) == 1:
-            return cls(members, [1.0], members[0].score, members[0].mixing)
-        weights = mixture_weights([member.model.automaton for member in members], held_out)
-        model = _joined([member.model for member in members], weights, members[0].contexts, kept)
-        trial = _trial(members[0].contexts, held_out, model)
-        return cls(members, weights, trial.score, trial.mixing)
-
-    def candidate(self, kept: Strings) -> Candidate:
-        model = _joined([member.model for member in self.members], self.weights, self.contexts, kept)
-        counts = self.contexts.counts
-        return Candidate(model.filtered(counts, self.mixing), counts.past_counts)
-
-
-def _best_mixture(leaders: list[_Trial], kept: Strings, held_out: HeldOut) -> _Mixed:
-    """The best leader alone, or mixed with as many others as held-out strings approve of."""
-    best = _Mixed.of(leaders[:1], kept, held_out)
-    for n_members in range(2, len(leaders) + 1):
-        mixed = _Mixed.of(leaders[:n_members], kept, held_out)
-        best = mixed if mixed.score > best.score + _ROUND_GAIN else best
-    return best
-
-
-def _joined(
-    models: list[AnchorModel], weights: list[float], contexts: ContextModel, strings: Strings
-) -> AnchorModel:
-    if len(models) == 1:
-        return models[0]
-    automaton = mixture([model.automaton for model in models], weights)
-    return AnchorModel(automaton, class_beliefs(automaton, contexts.counts.pasts, strings))
-
-
-def _raced(trials: list[_Trial], kept: Strings, held_out: HeldOut, say: Progress) -> list[_Trial]:
-    """First rounds for the better half and all that are close, all that pay for the leaders of them.
-
-    First scores say little: large models are slow to gain.
-    """
-    limit = max(trial.score for trial in trials) - _CLOSE
-    better = _leading(trials, (len(trials) + 1) // 2)
-    better = [trial for trial in trials if trial in better or trial.score >= limit]
-    once = thread_map(lambda trial: _with_rounds(trial, kept, held_out, say, _FIRST_ROUNDS), better)
-    limit = max(trial.score for trial in once) - _HOPELESS
-    leaders = [trial for trial in _leading(once, _N_LEADERS) if trial.score >= limit]
-    return _leading(thread_map(lambda trial: _with_rounds(trial, kept, held_out, say), leaders), _N_LEADERS)
-
-
-def _leading(trials: list[_Trial], n_trials: int) -> list[_Trial]:
-    return sorted(trials, key=lambda trial: -trial.score)[:n_trials]
-
-
-def _with_rounds(
-    trial: _Trial, kept: Strings, held_out: HeldOut, say: Progress, most_rounds: int = _MOST_ROUNDS
-) -> _Trial:
+def _with_rounds(trial: _Trial, kept: Strings, held_out: HeldOut, progress: Progress) -> _Trial:
     """Further rounds, as long as held-out data approve; they may lead down before they lead up."""
     best, misses = trial, 0
-    for n_rounds in range(1, most_rounds + 1):
-        say(f"concave stages, round {n_rounds + 1}")
+    for n_rounds in range(1, _MOST_ROUNDS + 1):
+        progress(f"concave stages with {trial.contexts.n_states} states, round {n_rounds + 1}")
         trial = _trial(trial.contexts, held_out, learn_again(trial.model, trial.contexts, kept))
         misses = 0 if trial.score >= best.score + _ROUND_GAIN else misses + 1
         best = trial if misses == 0 else best
@@ -229,16 +158,126 @@ def _with_rounds(
     return best
 
 
-def _evidence(trials: list[_Trial], best: _Trial) -> RankEvidence:
-    scores: dict[int, float] = {}
-    for trial in trials:
-        scores[trial.contexts.n_states] = max(scores.get(trial.contexts.n_states, -np.inf), trial.score)
-    sizes = tuple(sorted(scores))
-    return RankEvidence(
-        singular_values=best.contexts.singular_values,
-        noise_level=context_noise(best.contexts.counts),
-        candidates=sizes,
-        scores=tuple(scores[size] for size in sizes),
-        chosen=best.contexts.n_states,
-        reason="best held-out log-likelihood",
-    )
+def learn_anchor_model(contexts: ContextModel) -> AnchorModel:
+    """The concave stages, from anchors to moves."""
+    anchors = anchor_states(contexts)
+    prior = _rows_to_one(memberships(anchors, shrunk_states(contexts)) + 1e-4 / len(anchors))
+    table = _Table.of(contexts.counts)
+    emissions = np.tile(table.column_frequencies[:, None], (1, len(anchors)))
+    emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS)
+    mixes = table.fit_memberships(prior, emissions, _MEMBERSHIP_STEPS)
+    emissions = table.fit_emissions(mixes, emissions, _EMISSION_AGAIN)
+    return _with_moves(contexts, mixes, emissions, to_probabilistic(contexts, anchors))
+
+
+def learn_again(model: AnchorModel, contexts: ContextModel, strings: Strings) -> AnchorModel:
+    """Another round: what the automaton itself believes in each class takes the place of the memberships."""
+    prior = class_beliefs(model.automaton, contexts.counts.pasts, strings)
+    table = _Table.of(contexts.counts)
+    emissions = np.tile(table.column_frequencies[:, None], (1, prior.shape[1]))
+    emissions = table.fit_emissions(prior, emissions, _EMISSION_STEPS + _EMISSION_AGAIN)
+    return _with_moves(contexts, prior, emissions, model.automaton)
+
+
+def class_beliefs(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> Floats:
+    """The mean state of a proper automaton over the gaps of each past class: classes x n."""
+    sums = np.zeros((pasts.n_classes, automaton.n_states))
+    for piece in strings.pieces(max(_CELLS // automaton.n_states, 1)):
+        trie = PrefixTrie.of(piece)
+        vectors, _ = forward_pass(
+            trie.parent, trie.symbol, trie.level_starts, automaton.initial, automaton.transitions
+        )
+        places = (pasts.classify_prefixes(trie), np.arange(trie.n_nodes))
+        weights = sparse.csr_array((trie.through_counts(), places), shape=(pasts.n_classes, trie.n_nodes))
+        sums += weights @ vectors
+    return _rows_to_one(sums + 1e-3 * sums.sum(axis=0) / sums.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """The counts C of past and future classes by their non-zero entries."""
+
+    rows: Int64s
+    columns: Int64s
+    counts: Floats
+    column_frequencies: Floats
+
+    @classmethod
+    def of(cls, counts: ContextCounts) -> _Table:
+        rows, columns = np.divmod(counts.keys, counts.futures.n_classes)
+        frequencies = (counts.future_counts + 1e-3) / (counts.future_counts + 1e-3).sum()
+        return cls(rows, columns, counts.counts.astype(float), frequencies)
+
+    def fit_emissions(self, mixes: Floats, emissions: Floats, n_steps: int) -> Floats:
+        """K, kept as futures x anchors, columns summing to one."""
+        for _ in range(n_steps):
+            _, sums = _ratio_sums(self.rows, self.columns, self.counts, mixes, emissions)
+            emissions = emissions * sums
+            emissions /= np.maximum(emissions.sum(axis=0), 1e-300)
+            emissions = (1.0 - _BACKGROUND) * emissions + _BACKGROUND * self.column_frequencies[:, None]
+        return emissions
+
+    def fit_memberships(self, prior: Floats, emissions: Floats, n_steps: int) -> Floats:
+        mixes = prior
+        for _ in range(n_steps):
+            sums, _ = _ratio_sums(self.rows, self.columns, self.counts, mixes, emissions)
+            mixes = _rows_to_one(mixes * sums + _MEMBERSHIP_PRIOR * prior)
+        return mixes
+
+
+def _with_moves(
+    contexts: ContextModel, mixes: Floats, emissions: Floats, start: WeightedAutomaton
+) -> AnchorModel:
+    """T and f by multiplicative updates; the rows of all T_a and f together sum to one."""
+    counts, n, chance = contexts.counts, start.n_states, background(contexts)
+    ends, entries = counts.ends.astype(float), list(_entries_by_symbol(counts))
+    moves, stops = start.transitions, start.final
+    for _ in range(_MOVE_STEPS):
+        expected = np.zeros_like(moves)
+        for symbol, (rows, columns, values) in entries:
+            sums, _ = _ratio_sums(rows, columns, values, mixes @ moves[symbol], emissions)
+            expected[symbol] = moves[symbol] * (mixes.T @ sums)
+        stopping = stops * (mixes.T @ (ends / np.maximum(mixes @ stops, 1e-300)))
+        visits = expected.sum(axis=(0, 2)) + stopping
+        expected += _MOVE_PRIOR * (visits[None, :, None] / visits.sum()) * chance[:-1, None, None] / n
+        stopping = stopping + _MOVE_PRIOR * visits / visits.sum() * chance[-1]
+        leaving = np.maximum(expected.sum(axis=(0, 2)) + stopping, 1e-300)
+        moves, stops = expected / leaving[None, :, None], stopping / leaving
+    first = mixes[counts.pasts.start]
+    return AnchorModel(WeightedAutomaton(start.alphabet, first, moves, stops), mixes)
+
+
+def _entries_by_symbol(counts: ContextCounts) -> Iterator[tuple[int, tuple[Int64s, Int64s, Floats]]]:
+    """The non-zero entries of each slice C_a, for the symbols that occur."""
+    area = counts.pasts.n_classes * counts.futures.n_classes
+    symbol, place = np.divmod(counts.slice_keys, area)
+    rows, columns = np.divmod(place, counts.futures.n_classes)
+    values = counts.slice_counts.astype(float)
+    starts = np.flatnonzero(np.diff(symbol, prepend=-1))
+    ends = np.append(starts[1:], len(symbol))[: len(starts)]  # all strings may be empty
+    for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield int(symbol[begin]), (rows[begin:end], columns[begin:end], values[begin:end])
+
+
+def _rows_to_one(matrix: Floats) -> Floats:
+    return np.asarray(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300))
+
+
+@fast_kernel
+def _ratio_sums(
+    rows: Int64s, columns: Int64s, counts: Floats, left: Floats, right: Floats
+) -> tuple[Floats, Floats]:
+    """Of ratio = counts / left[r] . right[c]: sums over c of ratio right[c], and over r of ratio left[r]."""
+    n = left.shape[1]
+    left_sums, right_sums = np.zeros_like(left), np.zeros_like(right)
+    for entry in range(len(counts)):
+        row, column = rows[entry], columns[entry]
+        value = 0.0
+        for state in range(n):
+            value += left[row, state] * right[column, state]
+        if value > 0.0:
+            ratio = counts[entry] / value
+            for state in range(n):
+                left_sums[row, state] += ratio * right[column, state]
+                right_sums[column, state] += ratio * left[row, state]
+    return left_sums, right_sums

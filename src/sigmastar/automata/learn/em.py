@@ -1,10 +1,14 @@
-"""`em`: expectation-maximisation from random or spectral starts, the rival that users compare with."""
+"""`em`: expectation-maximization from random or spectral starts, the rival that users compare with.
+
+The two halves of a step are those of `em_steps`, the driver is that of `core.em`. Over-relaxed steps
+go further than plain ones on the same way, while the likelihood grows (Salakhutdinov and Roweis, 2003).
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,30 +16,52 @@ from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings, require_known, require_strings
 from sigmastar.automata.learn.anchors import anchor_states, to_probabilistic
 from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
-from sigmastar.automata.learn.em_driver import Climb, Progress, last_look
 from sigmastar.automata.learn.em_steps import (
     EMCorpus,
     Maximize,
+    MoveCounts,
     maximize_hmm_smoothed,
     maximize_smoothed,
+    normalized,
     random_start,
 )
-from sigmastar.automata.learn.held_strings import HeldOut, hold_out
+from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Floats
+from sigmastar.core.em import (
+    Climb,
+    Deadline,
+    Problem,
+    Stopping,
+    best_of,
+    by_absolute,
+    extrapolation,
+    iterate,
+    relaxed,
+)
+from sigmastar.core.progress import Progress, silent
 
 Start = Callable[[Strings, int, np.random.Generator], WeightedAutomaton]
+AutomatonClimb = Climb[WeightedAutomaton, MoveCounts]
 
 N_CLASSES = 1500
+_LAST = 3  # iterations that see all strings
 
 
 @dataclass(frozen=True, eq=False)
 class EMFit:
-    """The best automaton of all seeds, and the log-likelihood a string along its way."""
+    """The best automaton of all seeds, and the log-likelihood per string along its way."""
 
     automaton: WeightedAutomaton
     log_likelihoods: list[float]
-    held_out_score: float
+    score: float  # that the choice rests on: held-out, or else of the strings that were learnt from
+    is_held_out: bool
     n_iterations: int  # of all seeds together
+
+    @property
+    def held_out_score(self) -> float | None:
+        """None where nothing was held out."""
+        return self.score if self.is_held_out else None
 
 
 def from_chance(strings: Strings, n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
@@ -52,49 +78,108 @@ STARTS: dict[str, Start] = {"random": from_chance, "spectral": from_spectrum}
 STRUCTURES: dict[str, Maximize] = {"pfa": maximize_smoothed, "hmm": maximize_hmm_smoothed}
 
 
+def _arrays(automaton: WeightedAutomaton) -> Sequence[Floats]:
+    return automaton.initial, automaton.transitions, automaton.final
+
+
+def _rebuilt(automaton: WeightedAutomaton, arrays: Sequence[Floats]) -> WeightedAutomaton:
+    return normalized(automaton.alphabet, *arrays)
+
+
+RELAXED = relaxed(extrapolation(_arrays, _rebuilt))
+
+
+def begin_climb(
+    corpus: EMCorpus, held_out: HeldOut | None, start: WeightedAutomaton, step: Maximize = maximize_smoothed
+) -> AutomatonClimb:
+    """An ascent from an automaton, judged by held-out strings where there are any."""
+    judge = held_out.mean_log_probability if held_out is not None else None
+    problem = _problem(corpus, step, judge, f"EM with {start.n_states} states")
+    return Climb.begin(problem, start, RELAXED)
+
+
+def _problem(
+    corpus: EMCorpus,
+    step: Maximize,
+    judge: Callable[[WeightedAutomaton], float] | None = None,
+    name: str = "EM",
+) -> Problem[WeightedAutomaton, MoveCounts]:
+    def expect(automaton: WeightedAutomaton) -> tuple[MoveCounts, float]:
+        counts = corpus.expect(automaton)
+        return counts, counts.log_likelihood
+
+    return Problem(expect, partial(step, corpus.alphabet), corpus.n_strings, judge, name)
+
+
+def final_iterations(
+    automaton: WeightedAutomaton,
+    strings: Strings,
+    step: Maximize = maximize_smoothed,
+    dtype: type = np.float64,
+) -> WeightedAutomaton:
+    """A few plain iterations on all strings, after some were held out to choose by."""
+    return iterate(_problem(EMCorpus(strings, automaton.n_states, dtype), step), automaton, _LAST)
+
+
 def learn_em(
     strings: Strings,
     n_states: int,
     rng: np.random.Generator,
     *,
     n_seeds: int = 1,
-    n_iterations: int = 100,
+    max_iter: int = 100,
     start: Start = from_chance,
     step: Maximize = maximize_smoothed,
     held_out: float = 0.1,
     dtype: type = np.float64,
     tolerance: float = 1e-4,
     time_limit: float | None = None,
-    progress: Progress | None = None,
+    progress: Progress = silent,
 ) -> EMFit:
-    """The best of `n_seeds` ascents by held-out likelihood (by training likelihood if `held_out` is 0).
+    """The best of several ascents by held-out likelihood (by training likelihood where nothing is held out).
 
-    After the choice a last few iterations see the held-out strings too.
-    With a `time_limit` in seconds, seeds are started until it is over, at least one and at most `n_seeds`.
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    n_states : int
+        Number of states.
+    rng : Generator
+        Source of starts and of the held-out strings.
+    n_seeds, max_iter : int
+        Number of ascents, and of the iterations of each.
+    start, step : callable
+        What makes the first automaton, and the second half of an iteration.
+    held_out : float
+        Share of the strings to stop and to choose by; after the choice a few iterations see all strings.
+    dtype : type
+        float32 is faster.
+    tolerance : float
+        Gain per iteration and string, in nats, that is worth going on for.
+    time_limit : float or None
+        Seconds of processor time after which no further iteration or ascent is begun.
+    progress : callable
+        Told of every iteration.
+
+    Returns
+    -------
+    EMFit
+        The automaton and the way to it.
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
-    require_known(require_strings(strings))
-    share = held_out if len(strings) > 1 else 0.0
-    kept, held = hold_out(strings, rng, share) if share else (strings, None)
-    corpus = EMCorpus(kept, n_states, dtype)
-    ending = HeldOut.of(held) if held is not None else None
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    climbs = [
-        Climb(corpus, ending, start(kept, n_states, rng), step).run(
-            n_iterations, tolerance, deadline, progress
-        )
-        for _ in _seeds(n_seeds, deadline)
-    ]
-    best = max(climbs, key=lambda climb: climb.best_score)
-    automaton = best.best if held is None else last_look(best.best, strings, step, dtype)
-    return EMFit(
-        automaton, best.log_likelihoods, best.best_score, sum(climb.n_iterations for climb in climbs)
-    )
+    kept, held = hold_out(require_known(require_strings(strings)), rng, held_out)
+    corpus, judge = EMCorpus(kept, n_states, dtype), HeldOut.of(held) if held.is_held else None
+    deadline = None if time_limit is None else Deadline.after(time_limit)
+    stopping = Stopping(by_absolute(tolerance))
 
+    def climbs() -> Iterator[AutomatonClimb]:
+        for _ in range(n_seeds):
+            climb = begin_climb(corpus, judge, start(kept, n_states, rng), step)
+            yield climb.run(max_iter, stopping, deadline, progress)
 
-def _seeds(n_seeds: int, deadline: float | None) -> Iterator[int]:
-    for seed in range(n_seeds):
-        if seed and deadline is not None and time.monotonic() > deadline:
-            return
-        yield seed
+    seeds = best_of(climbs(), deadline)
+    best = seeds.best
+    automaton = final_iterations(best.best, strings, step, dtype) if judge is not None else best.best
+    logs = list(best.log_likelihoods)
+    return EMFit(automaton, logs, best.score, judge is not None, seeds.n_iterations)

@@ -103,14 +103,19 @@ Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]
 
 def maximize(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
     """The automaton under which the counted moves are most likely."""
-    leaving = counts.transitions.sum(axis=(0, 2)) + counts.final
-    dead = leaving <= 0  # states never visited stop at once
+    return normalized(alphabet, counts.initial, counts.transitions, counts.final)
+
+
+def normalized(alphabet: Alphabet, initial: Floats, moves: Floats, stops: Floats) -> WeightedAutomaton:
+    """The proper automaton of weights that need not sum to one; states without any stop at once."""
+    leaving = moves.sum(axis=(0, 2)) + stops
+    dead = leaving <= 0
     leaving = np.where(dead, 1.0, leaving)
     return WeightedAutomaton(
         alphabet,
-        counts.initial / counts.initial.sum(),
-        counts.transitions / leaving[None, :, None],
-        np.where(dead, 1.0, counts.final / leaving),
+        initial / initial.sum(),
+        moves / leaving[None, :, None],
+        np.where(dead, 1.0, stops / leaving),
     )
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.ngram_smoothing import NextCounts, Smoothing, kneser_ney, witten_bell
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.automata.learn.held_strings import hold_out
+from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.core.arrays import Floats
 
 SMOOTHINGS: dict[str, Smoothing] = {"witten-bell": witten_bell, "kneser-ney": kneser_ney}
 ORDERS = (1, 2, 3, 4, 5, 6)
@@ -32,5 +33,11 @@ def learn_ngram(
 
 def _best_order(strings: Strings, smoothing: Smoothing, rng: np.random.Generator) -> int:
     kept, held = hold_out(strings, rng)
-    scores = [learn_ngram(kept, order, smoothing).log_probability(held).mean() for order in ORDERS]
+    judged = held.judged_gaps
+    scores = [_gap_logs(learn_ngram(kept, order, smoothing), held)[judged].mean() for order in ORDERS]
     return ORDERS[int(np.argmax(scores))]
+
+
+def _gap_logs(model: NgramModel, held: Held) -> Floats:
+    strings = held.strings
+    return np.log(model.probabilities(model.contexts.classify(strings), strings.outcomes.astype(np.int32)))

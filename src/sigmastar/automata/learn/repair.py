@@ -1,8 +1,8 @@
 """Repairs: proper distributions from automata with signed weights.
 
-    filter    clip and renormalise every next-symbol distribution, restart strayed states by context class
+    filter    clip and renormalize every next-symbol distribution, restart strayed states by context class
     project   the closest proper automaton on extreme states (successive projection, least squares)
-    em        the projected automaton polished by expectation-maximisation
+    em        the projected automaton polished by expectation-maximization
 
 Each needs the strings that the automaton was learnt from, or others like them.
 """
@@ -10,6 +10,7 @@ Each needs the strings that the automaton was learnt from, or others like them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from scipy import sparse
@@ -21,10 +22,10 @@ from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.learn.anchors import memberships
 from sigmastar.automata.learn.context_model import choose_classes
-from sigmastar.automata.learn.em_driver import Climb
-from sigmastar.automata.learn.em_steps import EMCorpus, MoveCounts, maximize, maximize_smoothed
-from sigmastar.automata.learn.held_strings import HeldOut, hold_out
-from sigmastar.automata.learn.mixing import START_RATE, tune_mixing
+from sigmastar.automata.learn.em import begin_climb
+from sigmastar.automata.learn.em_steps import EMCorpus, normalized
+from sigmastar.automata.learn.held_out import HeldOut, hold_out
+from sigmastar.automata.learn.restart_filter import behind_filter, tune_mixing
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
@@ -49,11 +50,10 @@ def filter_automaton(
     pasts, _ = choose_classes(strings, N_CLASSES)
     kept, held = hold_out(strings, rng)
     states, counts = class_states(automaton, pasts, strings)
-    mixing = np.full(pasts.n_classes, START_RATE)
     mass = automaton.continuation_mass
-    tried = FilteredAutomaton(automaton, mass, _backoff(kept, pasts), states, mixing)
+    tried = behind_filter(automaton, mass, _backoff(kept, pasts), states)
     tuned = tune_mixing(tried, counts, HeldOut.of(held), 3)
-    return FilteredAutomaton(automaton, mass, _backoff(strings, pasts), states, tuned.mixing)
+    return replace(tuned, backoff=_backoff(strings, pasts))
 
 
 def project_automaton(
@@ -73,24 +73,23 @@ def project_automaton(
     targets = np.einsum("qi,aij->aqj", anchors, turned.transitions).reshape(-1, n)
     moves = memberships(anchors, targets).reshape(-1, n, n)
     chance = (np.bincount(strings.codes, minlength=len(automaton.alphabet)) + 1.0) / (strings.n_gaps + 1.0)
-    visits = MoveCounts(
-        0.0,
+    return normalized(
+        automaton.alphabet,
         memberships(anchors, turned.initial[None])[0] + _CHANCE / n,
         moves + _CHANCE * chance[:, None, None] / n,
         np.maximum(anchors @ turned.final, 0.0) + _CHANCE * len(strings) / strings.n_gaps,
     )
-    return maximize(automaton.alphabet, visits)
 
 
 def polish_automaton(
     automaton: WeightedAutomaton, strings: Strings, rng: np.random.Generator
 ) -> WeightedAutomaton:
-    """The projected automaton after expectation-maximisation, stopped by held-out likelihood."""
+    """The projected automaton after expectation-maximization, stopped by held-out likelihood."""
     strings = strings.recoded(automaton.alphabet)
     start = project_automaton(automaton, strings, rng)
     kept, held = hold_out(strings, rng)
     corpus = EMCorpus(kept, start.n_states, np.float32)
-    return Climb(corpus, HeldOut.of(held), start, maximize_smoothed).run(_EM_ITERATIONS).best
+    return begin_climb(corpus, HeldOut.of(held), start).run(_EM_ITERATIONS).best
 
 
 Repair = Callable[[WeightedAutomaton, Strings, np.random.Generator], SequenceModel]

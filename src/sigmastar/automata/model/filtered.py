@@ -10,7 +10,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
-from sigmastar.automata.kernels.filter import FARTHEST, filter_trie, sums_along
+from sigmastar.automata.kernels.filter import FARTHEST, FilterTrie, FilterWeights, filter_trie, sums_along
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.ngram import NgramModel
@@ -27,15 +27,6 @@ class FilterRun(NamedTuple):
 
     edge_own: Floats
     end_own: Floats
-
-
-class Walk(NamedTuple):
-    """A trie as the back-off model sees it: all that does not depend on the automaton."""
-
-    trie: PrefixTrie
-    classes: Int32s
-    edge_backoff: Floats  # g(symbol | class of the parent), for each node
-    end_backoff: Floats  # g(end | class), for each node
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,39 +65,27 @@ class FilteredAutomaton:
         )
         return FilteredAutomaton(part, self.mass[:n], self.backoff, self.restarts[:, :n], self.mixing)
 
-    def walk(self, trie: PrefixTrie) -> Walk:
+    def walk(self, trie: PrefixTrie) -> FilterTrie:
+        """A trie as the back-off model sees it."""
         classes = self.backoff.contexts.classify_prefixes(trie)
         ends = np.full(trie.n_nodes, len(self.alphabet), dtype=np.int32)
-        return Walk(
-            trie,
-            classes,
-            self.backoff.probabilities(classes[trie.parent], trie.symbol),
-            self.backoff.probabilities(classes, ends),
-        )
+        edge_backoff = self.backoff.probabilities(classes[trie.parent], trie.symbol)
+        end_backoff = self.backoff.probabilities(classes, ends)
+        return FilterTrie(trie.parent, trie.symbol, trie.level_starts, classes, edge_backoff, end_backoff)
 
     def run(
-        self,
-        walk: Walk,
-        predictions: Floats | None = None,
-        dtype: type[np.floating[Any]] = np.float64,
+        self, walk: FilterTrie, predictions: Floats | None = None, dtype: type[np.floating[Any]] = np.float64
     ) -> FilterRun:
         """Filter every prefix; float32 is enough to compare models by."""
-        trie = walk.trie
+        weights = FilterWeights(
+            np.ascontiguousarray(self.start, dtype),
+            np.ascontiguousarray(self.automaton.transitions, dtype),
+            np.ascontiguousarray(self.readout, dtype),
+            np.ascontiguousarray(self.restarts, dtype),
+            self.mixing,
+        )
         return FilterRun(
-            *filter_trie(
-                trie.parent,
-                trie.symbol,
-                trie.level_starts,
-                walk.classes,
-                walk.edge_backoff,
-                walk.end_backoff,
-                np.ascontiguousarray(self.start, dtype),
-                np.ascontiguousarray(self.automaton.transitions, dtype),
-                np.ascontiguousarray(self.readout, dtype),
-                np.ascontiguousarray(self.restarts, dtype),
-                self.mixing,
-                np.zeros((0, 0)) if predictions is None else predictions,
-            )
+            *filter_trie(walk, weights, np.zeros((0, 0)) if predictions is None else predictions)
         )
 
     def log_probability(self, strings: Strings) -> Floats:

@@ -180,7 +180,7 @@ def _warm_up(strings: Strings) -> None:
     rng = np.random.default_rng(0)
     sweep = Sweep.of(strings, partial(most_frequent, strings, 300, 300, SUBSTRING), SUBSTRING, 3)
     filter_automaton(sweep.automaton(1), strings, rng)
-    learn_em(strings, 2, rng, n_iterations=4)
+    learn_em(strings, 2, rng, max_iter=4)
     learn_ngram(strings, 2)
     for learn in LEARNERS.values():
         learn(strings, 0)

@@ -1,0 +1,129 @@
+"""What the commands of this family are given: files of strings, and models of strings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, TypeVar
+
+import click
+import numpy as np
+
+from sigmastar.automata.data.formats import FORMATS, Layout
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.cli.paths import described_file
+from sigmastar.core.errors import ModelFileError, UnknownSymbolError
+from sigmastar.core.model_files import Header, load_model, read_header
+from sigmastar.core.provenance import hash_strings
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_REMEDY = "leave such strings out, or use --unknown zero to give them no probability"
+
+
+def string_options(function: Function) -> Function:
+    """How a file of strings is read, or written."""
+    options = [
+        click.option("--separator", metavar="TEXT", help="Text between symbols  [default: blanks]"),
+        click.option("--characters", is_flag=True, default=None, help="One symbol per character."),
+        click.option(
+            "--format",
+            "file_format",
+            type=click.Choice(list(FORMATS)),
+            help="Format of the strings  [default: that of the model's data, or lines]",
+        ),
+    ]
+    return reduce(lambda wrapped, option: option(wrapped), options, function)
+
+
+def layout_of(
+    file_format: str | None,
+    characters: bool | None,
+    separator: str | None,
+    learned: Mapping[str, Any] | None = None,
+) -> Layout:
+    """What the options say; where they say nothing, how the model's own data stood."""
+    if characters and separator is not None:
+        raise click.UsageError("give --separator or --characters, not both")
+    if (
+        file_format is not None
+        and not FORMATS[file_format].is_plain
+        and (characters or separator is not None)
+    ):
+        plain = " or ".join(name for name, known in FORMATS.items() if known.is_plain)
+        raise click.UsageError(f"--separator and --characters are for --format {plain}, not {file_format}")
+    if file_format is None and not characters and separator is None:
+        return Layout.of_header((learned or {}).get("layout"))
+    return Layout(file_format or "lines", bool(characters), separator)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A model of strings, and what its file says."""
+
+    model: SequenceModel
+    header: Header
+    path: str
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        learned = self.header["learned"]
+        return learned if isinstance(learned, dict) else {}
+
+    @property
+    def automaton(self) -> WeightedAutomaton | None:
+        """The weighted automaton that the model is or that is inside it."""
+        inner = getattr(self.model, "automaton", self.model)
+        return inner if isinstance(inner, WeightedAutomaton) else None
+
+    def require_automaton(self) -> WeightedAutomaton:
+        if self.automaton is None:
+            raise ModelFileError(
+                f"a model of family {self.header['family']!r} has no weighted automaton inside; "
+                "learn one, as with --method auto",
+                file=self.path,
+            )
+        return self.automaton
+
+    def read(self, path: str, layout: Layout, unknown: str) -> Strings:
+        """Strings over the model's symbols; others are an error that says what to do, or unknown."""
+        try:
+            return layout.read(path, self.model.alphabet, unknown == "zero")
+        except UnknownSymbolError as problem:
+            raise UnknownSymbolError(
+                f"{problem.problem}; {_REMEDY}", file=problem.file, line=problem.line
+            ) from None
+
+
+def load(path: str) -> Loaded:
+    """Read a model of strings; a damaged or foreign file is refused."""
+    model = load_model(path)
+    if not isinstance(model, SequenceModel):
+        raise ModelFileError("is not a model of strings", file=path)
+    return Loaded(model, read_header(path), path)
+
+
+def read_all(paths: Sequence[str], layout: Layout) -> Strings:
+    """One corpus of several files, over all of their symbols."""
+    if paths.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once only")
+    corpora = [layout.read(path) for path in paths]
+    if len(corpora) == 1:
+        return corpora[0]
+    alphabet = Alphabet(sorted({symbol for corpus in corpora for symbol in corpus.alphabet}))  # type: ignore[type-var]
+    offsets = np.concatenate([[0], *(corpus.lengths for corpus in corpora)]).cumsum()
+    return Strings(alphabet, np.concatenate([c.recoded(alphabet).codes for c in corpora]), offsets)
+
+
+def describe(paths: Sequence[str], strings: Strings) -> dict[str, Any]:
+    """What a model file says of the data it was learned from."""
+    return {
+        "files": [described_file(path) for path in paths],
+        "n_strings": len(strings),
+        "n_symbols": strings.n_symbols,
+        "sha256": hash_strings(strings),
+    }
