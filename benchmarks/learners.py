@@ -94,7 +94,7 @@ def learn_timed(learner: Learner, strings: Strings, rng: np.random.Generator) ->
 
 
 def learner_named(name: str, learners: dict[str, Learner], of_auto: Timed | None) -> Learner:
-    """A learner by name; `em` is shaped after the run of `auto`: the size that its race chose, three times its processor time."""
+    """A learner by name; `em` is shaped after the run of `auto`: the size that its race chose, and three times its time."""
     if name != "em":
         return learners[name]
     if of_auto is None:

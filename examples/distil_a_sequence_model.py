@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sigmastar import SpectralAutomaton
-from sigmastar.automata.draw.graph import draw_automaton
-from sigmastar.automata.model.distances import l2_distance
-from sigmastar.automata.model.minimize import SingularValueAutomaton
+from sigmastar.automata import SingularValueAutomaton, draw_automaton, l2_distance
 
 
 def black_box(rng: np.random.Generator) -> str:

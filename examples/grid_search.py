@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.model_selection import GridSearchCV
 
 from sigmastar import SpectralAutomaton
-from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata import make_automaton
 
 rng = np.random.default_rng(0)
 truth = make_automaton(n_states=5, n_symbols=6, rng=rng, density=0.05)

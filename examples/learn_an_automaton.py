@@ -9,8 +9,7 @@ from time import perf_counter
 import numpy as np
 
 from sigmastar import EMAutomaton, NgramAutomaton, SpectralAutomaton
-from sigmastar.automata.metrics import kl_on
-from sigmastar.automata.model.generators import make_automaton, make_strings
+from sigmastar.automata import kl_on, make_automaton, make_strings
 
 rng = np.random.default_rng(1)
 truth = make_automaton(n_states=6, n_symbols=5, rng=rng, density=0.08)

@@ -7,10 +7,7 @@ next-symbol weight is negative and some strings have no positive value. Each rep
 import numpy as np
 
 from sigmastar import SpectralAutomaton
-from sigmastar.automata.learn.repair import REPAIRS
-from sigmastar.automata.metrics import kl_on
-from sigmastar.automata.model.diagnosis import diagnose
-from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata import REPAIRS, diagnose, kl_on, make_automaton
 
 rng = np.random.default_rng(0)
 truth = make_automaton(n_states=5, n_symbols=4, rng=rng, density=0.15)

@@ -166,7 +166,7 @@ def test_a_backward_edge_is_caught(module: str, name: str) -> None:
         ("sigmastar.core.em", "sigmastar.core.jit"),
         ("sigmastar.optimise.solvers", "sigmastar.core.errors"),
         ("sigmastar.automata.learn.fast", "sigmastar.automata.model.filtered"),
-        ("sigmastar.automata.learn.fast", "sigmastar.automata.learn.mixing"),
+        ("sigmastar.automata.learn.fast", "sigmastar.automata.learn.held_out"),
         ("sigmastar.transducers.learn.fast", "sigmastar.automata.learn.fast"),
         ("sigmastar.automata.family", "sigmastar.core.family.Family"),
         ("sigmastar.reproduce.luque2012.run", "sigmastar.dependency.learn.em"),

@@ -12,7 +12,7 @@ from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic
 from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.estimator import SpectralAutomaton
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn import held_out as module
 from sigmastar.automata.learn.fast import ContextBatches
 from sigmastar.automata.learn.spectral import BasisBatches

@@ -16,7 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sigmastar.automata.data.inputs import END
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.estimator import EMAutomaton, NgramAutomaton, SequenceEstimator, SpectralAutomaton
+from sigmastar.automata.estimator.rivals import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.sequence import SequenceEstimator
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel

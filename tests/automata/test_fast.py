@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from automata.test_context_models import TRUTH
-from sigmastar.automata.estimator import SpectralAutomaton
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn import fast as module
 from sigmastar.automata.learn.fast import CLASSES, learn_fast
 

@@ -10,7 +10,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn import context_model as context_models
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.em import STRUCTURES, from_spectrum, learn_em
+from sigmastar.automata.learn.em import STRUCTURES, EMSettings, from_spectrum, learn_em
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import ORDERS, SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.algebra import mixture
@@ -30,11 +30,15 @@ LEARNERS = {
     "convex": lambda strings, n=None: learn_convex(strings, rng(), n).model,
     "auto": lambda strings, n=None: learn_auto(strings, rng(), n).automaton,
     "em": lambda strings, n=None: learn_em(strings, n or 3, rng()).automaton,
-    "em, no held-out": lambda strings, n=None: learn_em(strings, n or 3, rng(), held_out=0.0).automaton,
-    "em, spectral start": lambda strings, n=None: (
-        learn_em(strings, n or 1, rng(), start=from_spectrum).automaton
+    "em, no held-out": lambda strings, n=None: (
+        learn_em(strings, n or 3, rng(), EMSettings(held_out=0.0)).automaton
     ),
-    "hmm": lambda strings, n=None: learn_em(strings, n or 3, rng(), step=STRUCTURES["hmm"]).automaton,
+    "em, spectral start": lambda strings, n=None: (
+        learn_em(strings, n or 1, rng(), EMSettings(start=from_spectrum)).automaton
+    ),
+    "hmm": lambda strings, n=None: (
+        learn_em(strings, n or 3, rng(), EMSettings(step=STRUCTURES["hmm"])).automaton
+    ),
     "witten-bell": lambda strings, n=None: learn_ngram(strings, None, rng=rng()),
     "kneser-ney": lambda strings, n=None: learn_ngram(strings, None, SMOOTHINGS["kneser-ney"], rng()),
 }
@@ -190,24 +194,24 @@ def test_filtered_fits_say_why_they_have_their_rank(learn, strings, fresh):
 
 
 def test_more_seeds_are_no_worse(strings):
-    one = learn_em(strings, 4, rng(), n_seeds=1)
-    three = learn_em(strings, 4, rng(), n_seeds=3)
+    one = learn_em(strings, 4, rng(), EMSettings(n_seeds=1))
+    three = learn_em(strings, 4, rng(), EMSettings(n_seeds=3))
     assert three.held_out_score >= one.held_out_score
     assert three.n_iterations > one.n_iterations
     assert min(np.diff(one.log_likelihoods)) > -1e-2  # smoothed steps may lose a little
 
 
 def test_a_time_limit_ends_the_search_for_seeds(strings):
-    fit = learn_em(strings, 3, rng(), n_seeds=1_000, time_limit=0.2)
+    fit = learn_em(strings, 3, rng(), EMSettings(n_seeds=1_000, time_limit=0.2))
     assert fit.automaton.is_stochastic()
-    at_once = learn_em(strings, 3, rng(), n_seeds=1_000, time_limit=-1.0)
+    at_once = learn_em(strings, 3, rng(), EMSettings(n_seeds=1_000, time_limit=-1.0))
     assert at_once.n_iterations == 1
     assert np.isfinite(at_once.held_out_score)
 
 
 def test_em_in_single_precision_is_as_good(strings, fresh):
     double, single = (
-        learn_em(strings, 3, rng(), dtype=dtype).automaton for dtype in (np.float64, np.float32)
+        learn_em(strings, 3, rng(), EMSettings(dtype=dtype)).automaton for dtype in (np.float64, np.float32)
     )
     difference = double.log_probability(fresh).mean() - single.log_probability(fresh).mean()
     assert abs(difference) < 0.05
@@ -222,7 +226,7 @@ def test_hidden_markov_models_are_factored(learnt):
 
 def test_a_symbol_that_only_held_out_strings_hold_does_not_stop_hmms():
     strings = Strings.of(["ab" * 3] * 40 + [[k] for k in range(10)])
-    fit = learn_em(strings, 2, rng(), step=STRUCTURES["hmm"], held_out=0.3)
+    fit = learn_em(strings, 2, rng(), EMSettings(step=STRUCTURES["hmm"], held_out=0.3))
     assert np.isfinite(fit.held_out_score)
     assert fit.n_iterations > 3
 
@@ -290,7 +294,7 @@ STICKY = WeightedAutomaton(
 @pytest.mark.parametrize("name", ["fast", "convex", "auto"])
 def test_one_long_string_is_cut_not_judged_by_itself(name):
     drawn, test = (STICKY.sample(1, rng(seed), max_length=8_000) for seed in (0, 1))
-    em = learn_em(drawn, 3, rng(), n_seeds=2).automaton.log_probability(test)[0]
+    em = learn_em(drawn, 3, rng(), EMSettings(n_seeds=2)).automaton.log_probability(test)[0]
     found = LEARNERS[name](drawn).log_probability(test)[0]
     assert found / test.n_gaps > em / test.n_gaps - 0.03
 
@@ -301,4 +305,4 @@ def test_what_is_not_held_out_is_not_called_so():
         assert learn(nothing, rng()).held_out_score is None
         assert np.isfinite(learn(one, rng()).held_out_score)
     assert learn_em(nothing, 2, rng()).held_out_score is None
-    assert learn_em(Strings.of(["ab", "b"] * 20), 2, rng(), held_out=0.0).held_out_score is None
+    assert learn_em(Strings.of(["ab", "b"] * 20), 2, rng(), EMSettings(held_out=0.0)).held_out_score is None

@@ -19,6 +19,7 @@ from sigmastar.automata.model.distances import (
     l2_norm,
     values_up_to,
 )
+from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.minimize import (
     SingularValueAutomaton,
     approximate,
@@ -194,3 +195,10 @@ def test_enumeration_lists_every_string_once():
         values_up_to(f, 40)
     with pytest.raises(ValueError, match="negative"):
         values_up_to(f, -1)
+
+
+def test_strings_that_cannot_be_read_do_not_tell_automata_apart():
+    """Behind them one automaton has zeros and the other rounding errors."""
+    drawn = make_automaton(3, 3, np.random.default_rng(5), stop=0.2)
+    doubled = (drawn + drawn) * 0.5
+    assert equivalent(minimize(doubled), doubled).equal

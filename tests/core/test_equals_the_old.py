@@ -13,22 +13,13 @@ from scipy import sparse
 
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.kernels.mixing_rates import climb_rate, climb_rates
-from sigmastar.automata.learn import em_driver as ascent
 from sigmastar.automata.learn import em_steps as moves
-from sigmastar.automata.learn import filter_average as averaging
-from sigmastar.automata.learn import rank_search
 from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
-from sigmastar.automata.learn.held_strings import HeldOut, hold_out
-from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core import (
     clusters,
     em,
     held_out,
     log_linear,
-    mixture,
-    race,
-    rates,
     shrinkage,
     views,
 )
@@ -152,48 +143,6 @@ def test_shrinkage_of_automata() -> None:
 # Expectation-maximization
 
 
-def em_problem(
-    corpus_: moves.EMCorpus, held: HeldOut | None
-) -> em.Problem[WeightedAutomaton, moves.MoveCounts]:
-    def expect(model: WeightedAutomaton) -> tuple[moves.MoveCounts, float]:
-        counts = corpus_.expect(model)
-        return counts, counts.log_likelihood
-
-    return em.Problem(
-        expect,
-        lambda counts: moves.maximize_smoothed(corpus_.alphabet, counts),
-        corpus_.n_strings,
-        None if held is None else lambda model: ascent.mean_log_probability(model, held),
-    )
-
-
-def rebuilt(model: WeightedAutomaton, arrays: object) -> WeightedAutomaton:
-    initial, transitions, final = arrays  # type: ignore[misc]
-    leaving = transitions.sum(axis=(0, 2)) + final
-    return WeightedAutomaton(
-        model.alphabet, initial / initial.sum(), transitions / leaving[None, :, None], final / leaving
-    )
-
-
-AUTOMATA = em.relaxed(em.extrapolation(lambda a: (a.initial, a.transitions, a.final), rebuilt))  # type: ignore[var-annotated]
-
-
-def test_climbs_of_automata() -> None:
-    strings, rng = corpus(), np.random.default_rng(0)
-    kept, held = hold_out(strings, rng)
-    start, of = moves.random_start(strings.alphabet, 3, kept, rng), HeldOut.of(held)
-    track = moves.EMCorpus(kept, 3)
-    old = ascent.Climb(track, of, start, moves.maximize_smoothed).run(7).run(20)
-    found = em.Climb.begin(em_problem(track, of), start, AUTOMATA).run(7).run(20)
-    assert found.log_likelihoods == pytest.approx(old.log_likelihoods, abs=1e-9)
-    assert found.score == pytest.approx(old.best_score, abs=1e-9)
-    np.testing.assert_allclose(found.best.transitions, old.best.transitions, atol=1e-8)
-    last = em.iterate(em_problem(moves.EMCorpus(strings, 3), None), found.best, 3)
-    np.testing.assert_allclose(
-        last.transitions, ascent.last_look(old.best, strings, moves.maximize_smoothed).transitions, atol=1e-8
-    )
-
-
 @pytest.mark.parametrize("tolerance", [0.0, 1e-2])
 def test_climbs_of_probabilistic_grammars(tolerance: float) -> None:
     rng = np.random.default_rng(3)
@@ -214,27 +163,6 @@ def test_climbs_of_probabilistic_grammars(tolerance: float) -> None:
     found = em.Climb.begin(problem, erm.project(start, 0.01)).run(8 + 1, stopping)  # type: ignore[arg-type]
     assert [len(strings) * log for log in found.log_likelihoods] == pytest.approx(list(old.objectives))
     np.testing.assert_allclose(found.evaluated.parameters, old.model.parameters)  # type: ignore[attr-defined]
-
-
-@few
-@given(seeds, st.integers(0, 90))
-def test_ladders(seed: int, expected: int) -> None:
-    rng = np.random.default_rng(seed)
-    scores = dict(zip(rank_search.RANKS, rng.random(len(rank_search.RANKS)).tolist(), strict=True))
-    asked: list[list[int]] = []
-    for climb in (rank_search.climb, race.climb_ladder):
-        seen: list[int] = []
-        climb(rank_search.RANKS, expected, lambda rank, seen=seen: (seen.append(rank), scores[rank])[1])  # type: ignore[operator]
-        asked.append(seen)
-    assert asked[0] == asked[1]
-
-
-@few
-@given(seeds, st.floats(1.0, 2.5))
-def test_extrapolation(seed: int, pace: float) -> None:
-    rng = np.random.default_rng(seed)
-    old, new = rng.random((3, 4)), rng.random((3, 4)) * (rng.random((3, 4)) < 0.9)
-    np.testing.assert_allclose(em.geometric(old, new, pace), ascent._power(old, new, pace), rtol=1e-9)
 
 
 # Held-out data
@@ -267,54 +195,6 @@ def test_folds_of_pairs(seed: int) -> None:
 
 
 # Mixtures and log-linear weights
-
-
-@few
-@given(seeds)
-def test_mixtures(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    first, second, counts = rng.random(30) + 0.01, rng.random(30) + 0.01, rng.integers(1, 9, 30).astype(float)
-    events = mixture.Events(counts, first, second)
-    assert mixture.best_share(events, 0.999) == pytest.approx(
-        averaging.best_share(first, second, counts), abs=1e-5
-    )
-    assert mixture.share_by_em(events, 0.5, 20.0, 50) == climb_rate(counts, first, second, 0.5, 20.0, 50)
-    cells, prior = rng.integers(0, 4, 30).astype(np.int32), rng.random(4)
-    np.testing.assert_array_equal(
-        rates.climb_rates(cells, counts, first, second, prior, 30.0, 9),
-        climb_rates(cells, counts, first, second, prior, 30.0, 9),
-    )
-
-
-def test_mixtures_of_automata() -> None:
-    strings, rng = corpus(), np.random.default_rng(0)
-    of = HeldOut.of(strings)
-    members = [moves.random_start(strings.alphabet, n, strings, rng) for n in (2, 3, 4)]
-    old = ascent.mixture_weights(members, of)
-    logs = np.array([ascent.held_out_logs(member, of) for member in members])
-    likelihoods, known = mixture.likelihoods_of(logs)
-    found = mixture.weights_by_em(likelihoods, of.end_counts[known], strength=3.0, n_rounds=500)
-    np.testing.assert_allclose(found, old, rtol=1e-9)
-    np.testing.assert_allclose(
-        mixture.mixture_weights(likelihoods, of.end_counts[known], strength=3.0), old, atol=2e-2
-    )
-
-
-@few
-@given(seeds)
-def test_rates_of_filters(seed: int) -> None:
-    from sigmastar.automata.learn.mixing import START_RATE, STRENGTH, Steps, fit_rates
-
-    rng = np.random.default_rng(seed)
-    classes, class_counts = rng.integers(0, 9, 60).astype(np.int32), rng.integers(0, 500, 9)
-    first, second, weights = rng.random(60) + 0.01, rng.random(60) + 0.01, rng.random(60) * 9
-    old = fit_rates(Steps(classes, weights, first, second, 10.0), class_counts)
-    levels = [
-        mixture.Cells(classes, 9, STRENGTH),
-        mixture.Cells(mixture.groups_of_size(class_counts), 16, STRENGTH),
-    ]
-    found = mixture.rates_by_level(mixture.Events(weights, first, second), levels, START_RATE)
-    np.testing.assert_allclose(np.clip(found, 1e-4, 1 - 1e-4), old, rtol=1e-12)
 
 
 @few

@@ -19,9 +19,9 @@ FAMILY = Family(
         "ngram": Kind(f"{HERE}.model.ngram:NgramModel", COMMANDS),
     },
     estimators={
-        "SpectralAutomaton": f"{HERE}.estimator:SpectralAutomaton",
-        "EMAutomaton": f"{HERE}.estimator:EMAutomaton",
-        "NgramAutomaton": f"{HERE}.estimator:NgramAutomaton",
+        "SpectralAutomaton": f"{HERE}.estimator.spectral:SpectralAutomaton",
+        "EMAutomaton": f"{HERE}.estimator.rivals:EMAutomaton",
+        "NgramAutomaton": f"{HERE}.estimator.rivals:NgramAutomaton",
     },
     exports={
         "END": f"{HERE}.data.inputs:END",

@@ -66,10 +66,9 @@ def evaluate(
     reference: str | None,
     samples: int,
     seed: int,
-    unknown: str,
     as_json: bool,
     quiet: bool,
-    **layout_options: Any,
+    **reading: Any,
 ) -> None:
     """Measure MODEL on the strings of FILE, or against the true model.
 
@@ -82,7 +81,8 @@ def evaluate(
     if file is None and targets is not None:
         raise click.UsageError("--targets need the FILE they belong to")
     loaded = load(model)
-    layout = layout_of(**layout_options, learned=loaded.learned)
+    unknown = reading.pop("unknown")
+    layout = layout_of(**reading, learned=loaded.learned)
     if targets is not None and layout.format not in JUDGES:
         raise click.UsageError(f"--targets are for --format {' or '.join(JUDGES)}, not {layout.format}")
     figures: Figures = {}

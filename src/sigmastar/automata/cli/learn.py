@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from sigmastar.automata.cli.inputs import describe, layout_of, read_all, string_options
-from sigmastar.automata.estimator import METHODS as SPECTRAL_METHODS
-from sigmastar.automata.estimator import EMAutomaton, NgramAutomaton, SpectralAutomaton
+from sigmastar.automata.estimator.rivals import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.spectral import METHODS as SPECTRAL_METHODS
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.em import STARTS, STRUCTURES
 from sigmastar.automata.learn.ngram import SMOOTHINGS
 from sigmastar.automata.learn.repair import REPAIRS
@@ -128,12 +129,7 @@ def command(
     file_format: str | None,
     characters: bool | None,
     separator: str | None,
-    output: str,
-    threads: int | None,
-    seed: int,
-    as_json: bool,
-    quiet: bool,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Learn a distribution on strings from FILE... (- is standard input).
 
@@ -150,8 +146,8 @@ def command(
             describe(files, strings), _summary(estimator, strings), layout.to_header(), _findings(estimator)
         )
 
-    estimator = built(METHODS, method, given)
-    learn(estimator, method, work, output=output, threads=threads, seed=seed, as_json=as_json, quiet=quiet)
+    shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
+    learn(built(METHODS, method, options), method, work, **shared)
 
 
 def _findings(estimator: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 import numpy as np
@@ -45,13 +46,11 @@ def predict(
     model: str,
     file: str,
     top: int,
-    file_format: str | None,
-    characters: bool | None,
-    separator: str | None,
     unknown: str,
     as_json: bool,
     output: str,
     quiet: bool,
+    **layout_options: Any,
 ) -> None:
     """The most likely symbols after each prefix in FILE.
 
@@ -59,7 +58,7 @@ def predict(
     the end of the string. With --json one object per line, with null for the end.
     """
     loaded = load(model)
-    layout = layout_of(file_format, characters, separator, loaded.learned)
+    layout = layout_of(**layout_options, learned=loaded.learned)
     with watching("predicting", quiet):
         prefixes = loaded.read(file, layout, unknown)
         written = [

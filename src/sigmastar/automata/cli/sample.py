@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 import numpy as np
 
@@ -33,15 +35,13 @@ def sample(
     n_strings: int,
     max_length: int,
     seed: int,
-    file_format: str | None,
-    characters: bool | None,
-    separator: str | None,
     output: str,
     quiet: bool,
+    **layout_options: Any,
 ) -> None:
     """Draw strings from MODEL and write them in the format of its data, or in the one asked for."""
     loaded = load(model)
-    layout = layout_of(file_format, characters, separator, loaded.learned)
+    layout = layout_of(**layout_options, learned=loaded.learned)
     with watching("sampling", quiet):
         strings = loaded.model.sample(n_strings, np.random.default_rng(seed), max_length)
     with atomic_write(output) as stream:

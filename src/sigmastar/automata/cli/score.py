@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
@@ -21,16 +23,14 @@ from sigmastar.core.cli.progress import watching
 def score(
     model: str,
     file: str,
-    file_format: str | None,
-    characters: bool | None,
-    separator: str | None,
     unknown: str,
     output: str,
     quiet: bool,
+    **layout_options: Any,
 ) -> None:
     """The natural log-probability of each string of FILE, one per line; -inf where it has none."""
     loaded = load(model)
-    layout = layout_of(file_format, characters, separator, loaded.learned)
+    layout = layout_of(**layout_options, learned=loaded.learned)
     with watching("scoring", quiet):
         values = loaded.model.log_probability(loaded.read(file, layout, unknown)).tolist()
     with atomic_write(output) as stream:

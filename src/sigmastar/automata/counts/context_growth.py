@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie, Direction, with_edges
@@ -27,41 +29,36 @@ def grow_contexts(
     """
     extended, edge = with_edges(require_known(strings)), len(strings.alphabet)
     first, step = (0, -1) if direction == "past" else (1, 1)
-    parents, symbols, counts = (
-        [np.zeros(1, np.int32)],
-        [np.full(1, -1, np.int32)],
-        [np.array([strings.n_gaps])],
-    )
+    parents, symbols = [np.zeros(1, np.int32)], [np.full(1, -1, np.int32)]
+    counts = [np.array([strings.n_gaps])]
     node_of = np.zeros(strings.n_gaps, np.int32)
     active = np.arange(strings.n_gaps, dtype=np.int32)
-    level_start, n_nodes, threshold, depth = 0, 1, min_count, 0
+    level, threshold, depth = _Level(0, 1, first, edge), min_count, 0
     while len(active) and (max_depth is None or depth < max_depth):
-        keys, sizes = _children(
-            extended, active, node_of, level_start, n_nodes, first + step * depth, edge + 1
-        )
-        frequent = sizes >= threshold
-        keys, sizes = keys[frequent], sizes[frequent]
-        parents.append((keys // (edge + 1) + level_start).astype(np.int32))
+        keys, sizes = _children(extended, active, node_of, level)
+        keys, sizes = keys[sizes >= threshold], sizes[sizes >= threshold]
+        parents.append((keys // (edge + 1) + level.start).astype(np.int32))
         symbols.append((keys % (edge + 1)).astype(np.int32))
         counts.append(sizes)
         threshold = max(threshold, _cut(counts, max_classes))
-        cells = (n_nodes - level_start) * (edge + 1)
-        active = _descend(
-            extended,
-            active,
-            node_of,
-            level_start,
-            first + step * depth,
-            edge,
-            keys,
-            sizes >= threshold,
-            _places(keys, cells),
-            n_nodes,
-        )
-        level_start, n_nodes, depth = n_nodes, n_nodes + len(keys), depth + 1
-    return _most_frequent(
-        edge, direction, np.concatenate(parents), np.concatenate(symbols), np.concatenate(counts), max_classes
-    )
+        places = _places(keys, level.n_cells)
+        active = _descend(extended, active, node_of, level, keys, sizes >= threshold, places)
+        level, depth = _Level(level.end, level.end + len(keys), level.shift + step, edge), depth + 1
+    found = np.concatenate(parents), np.concatenate(symbols), np.concatenate(counts)
+    return _most_frequent(edge, direction, *found, max_classes)
+
+
+class _Level(NamedTuple):
+    """Nodes of one depth, how far from a gap the symbol below them stands, and the code of the edge."""
+
+    start: int
+    end: int
+    shift: int
+    edge: int
+
+    @property
+    def n_cells(self) -> int:
+        return (self.end - self.start) * (self.edge + 1)
 
 
 def most_frequent(trie: ContextTrie, class_counts: Int64s, max_classes: int) -> ContextTrie:
@@ -94,22 +91,14 @@ def _most_frequent(
     return ContextTrie(edge, direction, renumber[parent[kept]], symbol[kept])
 
 
-def _children(
-    extended: Int32s,
-    active: Int32s,
-    node_of: Int32s,
-    level_start: int,
-    n_nodes: int,
-    shift: int,
-    width: int,
-) -> tuple[Int64s, Int64s]:
+def _children(extended: Int32s, active: Int32s, node_of: Int32s, level: _Level) -> tuple[Int64s, Int64s]:
     """Distinct (node of the level, symbol) keys of the active gaps, sorted, and their counts."""
-    cells = (n_nodes - level_start) * width
-    if cells <= _TABLE_LIMIT:
-        table = _count_children(extended, active, node_of, level_start, shift, width, cells)
+    if level.n_cells <= _TABLE_LIMIT:
+        table = _count_children(extended, active, node_of, level, level.n_cells)
         keys = np.flatnonzero(table)
         return keys, table[keys]
-    return tally((node_of[active].astype(np.int64) - level_start) * width + extended[active + shift])
+    nodes = node_of[active].astype(np.int64) - level.start
+    return tally(nodes * (level.edge + 1) + extended[active + level.shift])
 
 
 def _places(keys: Int64s, cells: int) -> Int32s:
@@ -121,18 +110,10 @@ def _places(keys: Int64s, cells: int) -> Int32s:
 
 
 @kernel
-def _count_children(
-    extended: Int32s,
-    active: Int32s,
-    node_of: Int32s,
-    level_start: int,
-    shift: int,
-    width: int,
-    cells: int,
-) -> Int64s:
-    table = np.zeros(cells, np.int64)
+def _count_children(extended: Int32s, active: Int32s, node_of: Int32s, level: _Level, n_cells: int) -> Int64s:
+    table = np.zeros(n_cells, np.int64)
     for gap in active:
-        table[(node_of[gap] - level_start) * width + extended[gap + shift]] += 1
+        table[(node_of[gap] - level.start) * (level.edge + 1) + extended[gap + level.shift]] += 1
     return table
 
 
@@ -141,28 +122,24 @@ def _descend(
     extended: Int32s,
     active: Int32s,
     node_of: Int32s,
-    level_start: int,
-    shift: int,
-    edge: int,
+    level: _Level,
     keys: Int64s,
     is_fertile: Flags,
     places: Int32s,
-    first_child: int,
 ) -> Int32s:
     """Move gaps to their kept children; those in a fertile one, the edge not reached, stay active.
 
-    A child too rare now for any extension of it to be kept is not fertile.
-    `places` holds the position of each key among `keys`, or is empty where it would be too large. The
+    `places` tells where each key is, -1 if it was dropped; without it keys are searched for. The
     gaps that stay are written over `active`.
     """
     n_remaining = 0
     for gap in active:
-        symbol = extended[gap + shift]
-        key = np.int64(node_of[gap] - level_start) * (edge + 1) + symbol
+        symbol = extended[gap + level.shift]
+        key = np.int64(node_of[gap] - level.start) * (level.edge + 1) + symbol
         at = places[key] if len(places) else np.searchsorted(keys, key)
         if 0 <= at < len(keys) and keys[at] == key:
-            node_of[gap] = first_child + at
-            if symbol != edge and is_fertile[at]:
+            node_of[gap] = level.end + at
+            if symbol != level.edge and is_fertile[at]:
                 active[n_remaining] = gap
                 n_remaining += 1
     return active[:n_remaining]

@@ -121,19 +121,44 @@ def final_iterations(
     return iterate(_problem(EMCorpus(strings, automaton.n_states, dtype), step), automaton, _LAST)
 
 
+@dataclass(frozen=True)
+class EMSettings:
+    """How to climb.
+
+    Parameters
+    ----------
+    n_seeds, max_iter : int
+        Number of ascents, and of the iterations of each at most.
+    start, step : callable
+        What makes the first automaton, and the second half of an iteration.
+    held_out : float
+        Share of the strings to stop and to choose by; after the choice a few iterations see all strings.
+    dtype : type
+        float32 is faster.
+    tolerance : float
+        Gain per iteration and string, in nats, that is worth going on for.
+    time_limit : float or None
+        Seconds of processor time after which no further iteration or ascent is begun.
+    """
+
+    n_seeds: int = 1
+    max_iter: int = 100
+    start: Start = from_chance
+    step: Maximize = maximize_smoothed
+    held_out: float = 0.1
+    dtype: type = np.float64
+    tolerance: float = 1e-4
+    time_limit: float | None = None
+
+
+USUAL = EMSettings()
+
+
 def learn_em(
     strings: Strings,
     n_states: int,
     rng: np.random.Generator,
-    *,
-    n_seeds: int = 1,
-    max_iter: int = 100,
-    start: Start = from_chance,
-    step: Maximize = maximize_smoothed,
-    held_out: float = 0.1,
-    dtype: type = np.float64,
-    tolerance: float = 1e-4,
-    time_limit: float | None = None,
+    settings: EMSettings = USUAL,
     progress: Progress = silent,
 ) -> EMFit:
     """The best of several ascents by held-out likelihood (by training likelihood where nothing is held out).
@@ -146,18 +171,8 @@ def learn_em(
         Number of states.
     rng : Generator
         Source of starts and of the held-out strings.
-    n_seeds, max_iter : int
-        Number of ascents, and of the iterations of each.
-    start, step : callable
-        What makes the first automaton, and the second half of an iteration.
-    held_out : float
-        Share of the strings to stop and to choose by; after the choice a few iterations see all strings.
-    dtype : type
-        float32 is faster.
-    tolerance : float
-        Gain per iteration and string, in nats, that is worth going on for.
-    time_limit : float or None
-        Seconds of processor time after which no further iteration or ascent is begun.
+    settings : EMSettings
+        How to climb.
     progress : callable
         Told of every iteration.
 
@@ -168,18 +183,19 @@ def learn_em(
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
-    kept, held = hold_out(require_known(require_strings(strings)), rng, held_out)
-    corpus, judge = EMCorpus(kept, n_states, dtype), HeldOut.of(held) if held.is_held else None
-    deadline = None if time_limit is None else Deadline.after(time_limit)
-    stopping = Stopping(by_absolute(tolerance))
+    kept, held = hold_out(require_known(require_strings(strings)), rng, settings.held_out)
+    corpus = EMCorpus(kept, n_states, settings.dtype)
+    judge = HeldOut.of(held) if held.is_held else None
+    deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
+    stopping = Stopping(by_absolute(settings.tolerance))
 
     def climbs() -> Iterator[AutomatonClimb]:
-        for _ in range(n_seeds):
-            climb = begin_climb(corpus, judge, start(kept, n_states, rng), step)
-            yield climb.run(max_iter, stopping, deadline, progress)
+        for _ in range(settings.n_seeds):
+            climb = begin_climb(corpus, judge, settings.start(kept, n_states, rng), settings.step)
+            yield climb.run(settings.max_iter, stopping, deadline, progress)
 
     seeds = best_of(climbs(), deadline)
-    best = seeds.best
-    automaton = final_iterations(best.best, strings, step, dtype) if judge is not None else best.best
-    logs = list(best.log_likelihoods)
-    return EMFit(automaton, logs, best.score, judge is not None, seeds.n_iterations)
+    automaton, logs = seeds.best.best, list(seeds.best.log_likelihoods)
+    if judge is not None:
+        automaton = final_iterations(automaton, strings, settings.step, settings.dtype)
+    return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)

@@ -34,6 +34,8 @@ from sigmastar.core.arrays import Floats, Int64s
 
 Word = tuple[int, ...]
 
+_ROUNDING = 1e-12  # a vector so much smaller than the operator that made it stands for zero
+
 
 def l2_inner(first: WeightedAutomaton, second: WeightedAutomaton) -> float:
     """The sum over all strings of the product of two functions that are both in l2."""
@@ -86,7 +88,8 @@ def _extended(automaton: WeightedAutomaton, vectors: Floats, words: list[Word]) 
     n = automaton.n_states
     images = (vectors @ automaton.transitions).reshape(-1, n)
     longer = [(*word, code) for code in range(len(automaton.alphabet)) for word in words]
-    alive = np.flatnonzero(images.any(axis=1))
+    sizes = np.repeat(np.linalg.norm(automaton.transitions, axis=(1, 2)), len(vectors))
+    alive = np.flatnonzero(np.linalg.norm(images, axis=1) > _ROUNDING * sizes)
     return _unit_rows(images[alive]), [longer[k] for k in alive]
 
 

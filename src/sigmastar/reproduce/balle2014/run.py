@@ -25,8 +25,8 @@ from sigmastar.automata.counts.bases import (
     most_frequent,
 )
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.estimator import SpectralAutomaton
-from sigmastar.automata.learn.em import learn_em
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
+from sigmastar.automata.learn.em import EMSettings, learn_em
 from sigmastar.automata.learn.ngram import ORDERS, learn_ngram
 from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -180,7 +180,7 @@ def _warm_up(strings: Strings) -> None:
     rng = np.random.default_rng(0)
     sweep = Sweep.of(strings, partial(most_frequent, strings, 300, 300, SUBSTRING), SUBSTRING, 3)
     filter_automaton(sweep.automaton(1), strings, rng)
-    learn_em(strings, 2, rng, max_iter=4)
+    learn_em(strings, 2, rng, EMSettings(max_iter=4))
     learn_ngram(strings, 2)
     for learn in LEARNERS.values():
         learn(strings, 0)

@@ -1,0 +1,1 @@
+"""Classes that learn from strings, in the manner of scikit-learn."""

@@ -1,0 +1,164 @@
+"""The rivals of the spectral method: expectation-maximization and n-grams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.counts.ngram_smoothing import Smoothing
+from sigmastar.automata.data.inputs import Unknown
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
+from sigmastar.automata.learn.em import STARTS, STRUCTURES, EMFit, EMSettings, learn_em
+from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
+from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.estimator import (
+    chosen,
+    positive,
+    positive_or_auto,
+)
+
+PRECISIONS: Mapping[str, type] = {"float32": np.float32, "float64": np.float64}
+EM_SIZES = (5, 10, 20, 40)
+"""Numbers of states that `EMAutomaton(n_states="auto")` tries."""
+
+
+@dataclass(eq=False, repr=False)
+class EMAutomaton(SequenceEstimator):
+    """A probabilistic automaton by expectation-maximization, the rival of the spectral methods.
+
+    Parameters
+    ----------
+    n_states : int or "auto"
+        Number of states; "auto": the best of 5, 10, 20 and 40 on held-out strings.
+    n_seeds : int
+        Number of ascents, of which the best on held-out strings is kept.
+    max_iter : int
+        Number of iterations of each ascent at most.
+    start : str or function
+        "random" or "spectral", or what makes the first automaton.
+    structure : str or function
+        "pfa": any probabilistic automaton; "hmm": a hidden Markov model.
+    precision : str
+        "float64", or "float32", which is faster.
+    held_out : float
+        Share of the strings to stop and to choose by; 0 uses the training likelihood.
+    tolerance : float
+        Gain per iteration and string, in nats, that is worth going on for.
+    time_limit : float or None
+        Seconds of processor time after which no further iteration is begun.
+    alphabet, unknown, random_state, n_jobs, progress
+        As of `SpectralAutomaton`.
+
+    Attributes
+    ----------
+    model_, automaton_ : WeightedAutomaton
+        The automaton.
+    alphabet_, outcomes_, n_states_, held_out_score_
+        As of `SpectralAutomaton`.
+    log_likelihoods_ : list of float
+        Log-likelihood per string before each iteration of the best ascent.
+    n_iterations_ : int
+        Iterations of all ascents.
+
+    Examples
+    --------
+    >>> model = EMAutomaton(n_states=2).fit(["ab", "abab", "", "ab", "abab", "ababab"] * 10)
+    >>> model.predict_next(["aba"], top=1)
+    [('b',)]
+    """
+
+    n_states: int | str = 10
+    n_seeds: int = 1
+    max_iter: int = 100
+    start: str | Callable[..., Any] = "random"
+    structure: str | Callable[..., Any] = "pfa"
+    precision: str = "float64"
+    held_out: float = 0.1
+    tolerance: float = 1e-4
+    time_limit: float | None = None
+    alphabet: Alphabet | Iterable[Symbol] | None = None
+    unknown: Unknown = "error"
+
+    def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
+        n_states = positive_or_auto(self.n_states, "n_states")
+        if n_states is not None:
+            return _found_em(self._climb(strings, n_states, rng))
+        seed = int(rng.integers(2**63))  # one seed for all sizes: they see the same held-out strings
+        sizes = {size: self._climb(strings, size, np.random.default_rng(seed)) for size in EM_SIZES}
+        best = max(sizes, key=lambda size: sizes[size].score)
+        scores = {size: fit.score for size, fit in sizes.items()}
+        return {**_found_em(sizes[best]), "held_out_scores_": scores if sizes[best].is_held_out else None}
+
+    def _climb(self, strings: Strings, n_states: int, rng: np.random.Generator) -> EMFit:
+        settings = EMSettings(
+            n_seeds=positive(self.n_seeds, "n_seeds"),
+            max_iter=positive(self.max_iter, "max_iter"),
+            start=chosen(STARTS, self.start, "start"),
+            step=chosen(STRUCTURES, self.structure, "structure"),
+            held_out=self.held_out,
+            dtype=chosen(PRECISIONS, self.precision, "precision"),
+            tolerance=self.tolerance,
+            time_limit=self.time_limit,
+        )
+        return learn_em(strings, n_states, rng, settings, self._progress)
+
+    def _why_absent(self, name: str) -> str:
+        return "; EM has no spectrum" if name == "rank_evidence_" else ""
+
+
+def _found_em(fit: EMFit) -> Found:
+    return {
+        "model_": fit.automaton,
+        "automaton_": fit.automaton,
+        "n_states_": fit.automaton.n_states,
+        "held_out_score_": fit.held_out_score,
+        "log_likelihoods_": fit.log_likelihoods,
+        "n_iterations_": fit.n_iterations,
+    }
+
+
+@dataclass(eq=False, repr=False)
+class NgramAutomaton(SequenceEstimator):
+    """An n-gram model: the next symbol depends on the `order - 1` before it, smoothed.
+
+    Parameters
+    ----------
+    order : int or "auto"
+        Length of the n-grams; "auto": the best of 1 to 6 on held-out strings.
+    smoothing : str or function
+        "witten-bell" or "kneser-ney" (interpolated), or a function from counts to a back-off model.
+    alphabet, unknown, random_state, n_jobs, progress
+        As of `SpectralAutomaton`.
+
+    Attributes
+    ----------
+    model_ : NgramModel
+        The distribution.
+    alphabet_, outcomes_
+        As of `SpectralAutomaton`.
+
+    Examples
+    --------
+    >>> model = NgramAutomaton(order=2).fit(["ab", "abab", "", "ab", "abab", "ababab"] * 10)
+    >>> model.predict_next(["aba"], top=1)
+    [('b',)]
+    """
+
+    order: int | str = 3
+    smoothing: str | Smoothing = "witten-bell"
+    alphabet: Alphabet | Iterable[Symbol] | None = None
+    unknown: Unknown = "error"
+
+    def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
+        order = positive_or_auto(self.order, "order")
+        model = learn_ngram(strings, order, chosen(SMOOTHINGS, self.smoothing, "smoothing"), rng)
+        return {"model_": model}
+
+    def _why_absent(self, name: str) -> str:
+        if name in ("automaton_", "n_states_", "rank_evidence_"):
+            return ": an n-gram model has no weighted automaton inside; use model_"
+        return ""

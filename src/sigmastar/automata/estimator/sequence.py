@@ -1,0 +1,201 @@
+"""What all estimators of distributions on strings share: everything but the learning."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sigmastar.automata.data.inputs import END, Corpus, as_alphabet, as_strings
+from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Floats
+from sigmastar.core.estimator import (
+    Estimator,
+    RandomState,
+    as_generator,
+)
+from sigmastar.core.progress import Progress, silent
+from sigmastar.core.rank import RankEvidence
+
+Lengths = Sequence[int] | None
+Found = dict[str, Any]
+"""Names and values of the attributes that `fit` sets."""
+_CELLS = 4_000_000  # next-symbol probabilities held at a time
+_LARGER = "give an alphabet that holds every symbol, or none"
+
+
+class _FittedSequence:
+    """What `fit` sets."""
+
+    model_: SequenceModel
+    automaton_: WeightedAutomaton
+    alphabet_: Alphabet
+    outcomes_: tuple[Symbol, ...]
+    n_states_: int
+    rank_evidence_: RankEvidence
+    held_out_score_: float
+    log_likelihoods_: list[float]
+
+
+@dataclass(eq=False, repr=False)
+class SequenceEstimator(_FittedSequence, Estimator):
+    """A distribution on strings, learned by `fit`.
+
+    `X` is a list of strings, each a sequence of hashable symbols (text is a sequence of characters), or
+    `Strings`; or, with `lengths`, one flat sequence of symbols to be cut. `y` is there for pipelines and
+    is not looked at.
+    """
+
+    @abstractmethod
+    def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
+        """The attributes that `fit` sets, with `model_` among them."""
+
+    @property
+    def _symbols(self) -> Alphabet | None:
+        return as_alphabet(getattr(self, "alphabet", None))
+
+    @property
+    def _progress(self) -> Progress:
+        return self.progress or silent
+
+    def fit(
+        self, X: Corpus, y: object = None, lengths: Lengths = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from strings; whatever was learned before is replaced.
+
+        Parameters
+        ----------
+        X : list of sequences, Strings, or one flat sequence
+            The strings.
+        y : object
+            Not used.
+        lengths : sequence of int, optional
+            Lengths of the strings in a flat `X`.
+        sample_weight : sequence of int, optional
+            How often each string counts; whole numbers.
+
+        Returns
+        -------
+        Self
+            The estimator itself.
+        """
+        strings = require_strings(as_strings(X, lengths, self._symbols, remedy=_LARGER))
+        if sample_weight is not None:
+            strings = require_strings(strings.repeated(sample_weight))
+        with self._working():
+            found = self._learn(strings, as_generator(self.random_state))
+        self._keep(found)
+        return self
+
+    def score_samples(self, X: Corpus, y: object = None, lengths: Lengths = None) -> Floats:
+        """The natural log-probability of each string; -inf where it has none.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As of `fit`.
+
+        Returns
+        -------
+        array of shape (n_strings,)
+            In nats.
+        """
+        return self.model_.log_probability(self._coded(X, lengths))
+
+    def score(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
+        """The mean log-probability per string: larger is better.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As of `fit`.
+
+        Returns
+        -------
+        float
+            In nats.
+        """
+        strings = require_strings(self._coded(X, lengths), "score")
+        return float(self.model_.log_probability(strings).mean())
+
+    def predict_next(
+        self, prefixes: Corpus, top: int | None = None, lengths: Lengths = None
+    ) -> list[tuple[Symbol, ...]]:
+        """What comes after each prefix, most likely first; `END` is the end of the string.
+
+        Parameters
+        ----------
+        prefixes, lengths
+            Strings, as of `fit`.
+        top : int, optional
+            Number of symbols per prefix; all if left out.
+
+        Returns
+        -------
+        list of tuples
+            Equally likely symbols stand in the order of the alphabet.
+        """
+        names, rankings = self.outcomes_, list[tuple[Symbol, ...]]()
+        for rows in self._next_rows(self._coded(prefixes, lengths)):
+            order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
+            rankings += [tuple(names[column] for column in row) for row in order.tolist()]
+        return rankings
+
+    def predict_proba_next(self, prefixes: Corpus, lengths: Lengths = None) -> Floats:
+        """The probability of each of `outcomes_` after each prefix.
+
+        Parameters
+        ----------
+        prefixes, lengths
+            Strings, as of `fit`.
+
+        Returns
+        -------
+        array of shape (n_prefixes, n_symbols + 1)
+            Rows sum to one; the end of the string is last.
+        """
+        rows = list(self._next_rows(self._coded(prefixes, lengths)))
+        return np.concatenate(rows) if rows else np.zeros((0, len(self.outcomes_)))
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None, max_length: int = 10_000
+    ) -> list[tuple[Symbol, ...]]:
+        """Draw strings.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of strings.
+        random_state : int, Generator or None
+            Seed or source of chance; None: the estimator's own, so that calls repeat.
+        max_length : int
+            Longer strings are cut.
+
+        Returns
+        -------
+        list of tuples
+            The strings.
+        """
+        model = self.model_
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        return list(model.sample(n_samples, rng, max_length))
+
+    def _keep(self, found: Found) -> None:
+        alphabet = found["model_"].alphabet
+        self._replace_fitted(**found, alphabet_=alphabet, outcomes_=(*alphabet, END))
+
+    def _coded(self, X: Corpus, lengths: Lengths) -> Strings:
+        self.check_fitted()
+        return as_strings(X, lengths, self.alphabet_, getattr(self, "unknown", "error"))
+
+    def _next_rows(self, prefixes: Strings) -> Iterable[Floats]:
+        """Next-symbol distributions in pieces, so that tables at all gaps stay small."""
+        for piece in prefixes.pieces(_CELLS // len(self.outcomes_)):
+            yield next_distribution(self.model_, piece)

@@ -1,0 +1,196 @@
+"""Automata from strings by the spectral method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from sigmastar.automata.counts.bases import Statistic
+from sigmastar.automata.data.inputs import Corpus, Unknown, as_strings
+from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.estimator.sequence import Found, Lengths, SequenceEstimator
+from sigmastar.automata.learn.auto import learn_auto
+from sigmastar.automata.learn.convex import learn_convex
+from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, learn_fast
+from sigmastar.automata.learn.repair import REPAIRS, Repair
+from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS, BasisBatches, SpectralFit
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.estimator import (
+    as_generator,
+    chosen,
+    positive,
+    positive_or_auto,
+)
+from sigmastar.core.rank import RankEvidence
+
+Batches = ContextBatches | BasisBatches
+METHODS = ("fast", "convex", "auto", "spectral")
+
+
+@dataclass(eq=False, repr=False)
+class SpectralAutomaton(SequenceEstimator):
+    """A weighted automaton by the spectral method.
+
+    Parameters
+    ----------
+    method : str
+        "fast": spectral operators on context classes, read through a filter that makes them a distribution.
+        "convex": non-negative operators by concave problems, the same filter. "auto": spectral starts, then
+        expectation-maximization, a proper automaton. "spectral": the classic method on a basis of strings.
+    n_states : int or "auto"
+        Number of states; "auto": chosen by held-out likelihood, see `rank_evidence_`.
+    statistic : str or Statistic
+        For "spectral": what is counted, "string", "prefix" or "substring".
+    basis_size : int
+        For "spectral": number of outsides, and of insides; the most frequent ones.
+    block_smoothing : float
+        For "spectral": number of strings of a unigram model that are added to the counts.
+    weighting : str or sequence of functions
+        For "spectral": "none", or "counts": rows and columns of the blocks are divided by the roots of their
+        sums before they are factorized; or functions from blocks to blocks.
+    repair : str or function
+        For "spectral": how the result becomes a distribution, "filter", "project", "em" or "none".
+    n_classes : int or sequence of int
+        For "fast": numbers of context classes to try.
+    alphabet : Alphabet, iterable or None
+        The symbols; None: those that `fit` meets.
+    unknown : str
+        What a symbol outside the alphabet is after `fit`: an "error", or of probability "zero".
+    random_state, n_jobs, progress
+        As of all estimators.
+
+    Attributes
+    ----------
+    model_ : SequenceModel
+        The distribution.
+    automaton_ : WeightedAutomaton
+        The weighted automaton inside it.
+    alphabet_ : Alphabet
+        Its symbols.
+    outcomes_ : tuple
+        What can come next: the symbols, then `END`.
+    n_states_ : int
+        Number of states.
+    rank_evidence_ : RankEvidence
+        Why it is this number.
+    held_out_score_ : float
+        Log-likelihood per held-out string; absent where nothing was held out.
+
+    Examples
+    --------
+    >>> model = SpectralAutomaton(n_states=2).fit(["ab", "abab", "", "ab", "abab", "ababab"] * 10)
+    >>> model.predict_next(["aba"], top=1)
+    [('b',)]
+    """
+
+    method: str = "fast"
+    n_states: int | str = "auto"
+    statistic: str | Statistic = "substring"
+    basis_size: int = 500
+    block_smoothing: float = 0.0
+    weighting: str | Sequence[Callable[..., Any]] = "none"
+    repair: str | Repair = "filter"
+    n_classes: int | Sequence[int] = CLASSES
+    alphabet: Alphabet | Iterable[Symbol] | None = None
+    unknown: Unknown = "error"
+
+    def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
+        n_states = positive_or_auto(self.n_states, "n_states")
+        if self.method == "fast":
+            return _filtered(learn_fast(strings, rng, n_states, self._n_classes, self._progress))
+        if self.method == "convex":
+            return _filtered(learn_convex(strings, rng, n_states, self._progress))
+        if self.method == "auto":
+            fit = learn_auto(strings, rng, n_states, self._progress)
+            found = _found(fit.automaton, fit.automaton, fit.evidence, fit.held_out_score)
+            return {**found, "n_iterations_": fit.n_iterations}
+        return self._fit_batches(self._first_batch(strings, rng), strings, rng)
+
+    def partial_fit(self, X: Corpus, y: object = None, lengths: Lengths = None) -> Self:
+        """Add a batch of strings to the counts and learn from all of them, by "fast" or "spectral".
+
+        The first batch fixes the alphabet (if none was given) and the context classes or the basis, so it
+        should be like the rest. Every call decomposes anew: few large batches are better than many.
+
+        Parameters
+        ----------
+        X, y, lengths
+            A batch, as of `fit`.
+
+        Returns
+        -------
+        Self
+            The estimator itself; `batches_` holds the counts.
+        """
+        if self.method in ("convex", "auto"):
+            raise ValueError(
+                f"partial_fit needs a method whose counts add up, 'fast' or 'spectral', not {self.method!r}"
+            )
+        known = vars(self).get("batches_")
+        if known is None and self.__sklearn_is_fitted__():
+            raise ValueError(
+                "fit keeps no counts to add to; start with partial_fit on a new or cloned estimator"
+            )
+        alphabet = self._symbols if known is None else self.alphabet_
+        remedy = "the first batch fixes the alphabet; give one that holds every symbol to the constructor"
+        strings = require_strings(as_strings(X, lengths, alphabet, remedy=remedy))
+        rng = as_generator(self.random_state) if known is None else self.generator_
+        with self._working():
+            batches = self._first_batch(strings, rng) if known is None else known.more(strings, rng)
+            found = self._fit_batches(batches, batches.held.strings, rng)
+        self._keep({**found, "batches_": batches, "generator_": rng})
+        return self
+
+    @property
+    def _n_classes(self) -> list[int]:
+        sizes = [self.n_classes] if isinstance(self.n_classes, int) else self.n_classes
+        return [positive(size, "n_classes") for size in sizes]
+
+    def _first_batch(self, strings: Strings, rng: np.random.Generator) -> Batches:
+        if self.method == "fast":
+            return ContextBatches.first(strings, rng, self._n_classes)
+        if self.method != "spectral":
+            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
+        return BasisBatches.first(
+            strings,
+            rng,
+            chosen(STATISTICS, self.statistic, "statistic"),
+            positive(self.basis_size, "basis_size"),
+            self.block_smoothing,
+            chosen(WEIGHTINGS, self.weighting, "weighting"),
+        )
+
+    def _fit_batches(self, batches: Batches, strings: Strings, rng: np.random.Generator) -> Found:
+        """A model from counts; `strings` are what a repair may look at."""
+        n_states = positive_or_auto(self.n_states, "n_states")
+        if isinstance(batches, ContextBatches):
+            return _filtered(batches.fit(n_states, self._progress))
+        repair = chosen(REPAIRS, self.repair, "repair")
+        fit: SpectralFit = batches.fit(n_states)
+        model = repair(fit.automaton, strings, rng)
+        automaton = (
+            model if isinstance(model, WeightedAutomaton) else getattr(model, "automaton", fit.automaton)
+        )
+        # no held-out score: the strings that chose the states were counted, and the repair saw them too
+        return _found(model, automaton, fit.evidence, None)
+
+
+def _filtered(fit: FilteredFit) -> Found:
+    return _found(fit.model, fit.model.automaton, fit.evidence, fit.held_out_score)
+
+
+def _found(
+    model: SequenceModel, automaton: WeightedAutomaton, evidence: RankEvidence, held_out_score: float | None
+) -> Found:
+    return {
+        "model_": model,
+        "automaton_": automaton,
+        "n_states_": automaton.n_states,
+        "rank_evidence_": evidence,
+        "held_out_score_": held_out_score,
+    }
