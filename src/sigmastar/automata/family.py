@@ -54,6 +54,7 @@ FAMILY = Family(
         "witten_bell": f"{HERE}.counts.ngram_smoothing:witten_bell",
         "kneser_ney": f"{HERE}.counts.ngram_smoothing:kneser_ney",
         "learn_automaton": f"{HERE}.learn.spectral:learn_automaton",
+        "REPAIRS": f"{HERE}.learn.repair:REPAIRS",
         "string_automaton": f"{HERE}.learn.spectral:string_automaton",
         "FilteredAutomaton": f"{HERE}.model.filtered:FilteredAutomaton",
         "NgramModel": f"{HERE}.model.ngram:NgramModel",

@@ -173,5 +173,5 @@ def _summary(estimator: Any, strings: Any) -> str:
     fitted = vars(estimator)
     states = f"{fitted['n_states_']} states, " if "n_states_" in fitted else ""
     score = fitted.get("held_out_score_")
-    held = "" if score is None else f", held-out log-likelihood {score:.4f} per string,"
+    held = "" if score is None else f" (held-out log-likelihood {score:.4f} per string)"
     return f"{states}from {len(strings)} strings over {len(estimator.alphabet_)} symbols{held}"
