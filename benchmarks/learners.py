@@ -55,7 +55,7 @@ def ngram(order: int | str, smoothing: str) -> Learner:
 
     def learn(strings: Strings, rng: np.random.Generator) -> Learnt:
         model = NgramAutomaton(order, smoothing, random_state=rng).fit(strings).model_
-        found = int(model.contexts.depth.max()) + 1  # type: ignore[attr-defined]
+        found = int(model.contexts.depth.max()) + 1
         return Learnt(model, f"order {found}", found)
 
     return learn
@@ -94,7 +94,7 @@ def learn_timed(learner: Learner, strings: Strings, rng: np.random.Generator) ->
 
 
 def learner_named(name: str, learners: dict[str, Learner], of_auto: Timed | None) -> Learner:
-    """A learner by name; `em` is shaped after the run of `auto`: the size that its race chose, and three times its time."""
+    """A learner by name; `em` is shaped after the run of `auto`: its chosen size, three times its time."""
     if name != "em":
         return learners[name]
     if of_auto is None:

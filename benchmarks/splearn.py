@@ -91,7 +91,7 @@ def measure(number: str, settings: Settings) -> Iterator[Row]:
 
 def _fit_again(train: Strings, fit: SpectralAutomaton) -> SpectralAutomaton:
     """One fit at the number of states and classes that `fit` has chosen."""
-    n_classes = fit.model_.backoff.contexts.n_classes  # type: ignore[attr-defined]
+    n_classes = fit.model_.backoff.contexts.n_classes
     made = SpectralAutomaton(n_states=fit.n_states_, n_classes=n_classes, random_state=fit.random_state)
     return made.fit(train)
 
