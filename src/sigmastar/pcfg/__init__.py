@@ -1,4 +1,4 @@
-"""Probabilistic grammars on given rules: empirical risk minimisation and its theory."""
+"""Probabilistic grammars on given rules: empirical risk minimization and its theory."""
 
 from __future__ import annotations
 

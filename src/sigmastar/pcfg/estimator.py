@@ -145,8 +145,8 @@ class ERMGrammar(SampleBounds):
     Examples
     --------
     >>> model = ERMGrammar(method="mle").fit(["(S (N dogs) (V bark))", "(S (N cats) (V bark))"])
-    >>> model.predict([["dogs", "bark"]])
-    [Tree('S', (Tree('N', ('dogs',)), Tree('V', ('bark',))))]
+    >>> print(model.predict([["dogs", "bark"]])[0])
+    (S (N dogs) (V bark))
     """
 
     rules: Rules = None

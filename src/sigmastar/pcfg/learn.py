@@ -138,7 +138,26 @@ def learn_em(
 ) -> ERMFit:
     """Algorithm 1: EM in the truncated space, from one or more starts of which the best is kept.
 
-    Where there are derivations, their own estimate takes the place of the first start.
+    Parameters
+    ----------
+    starts : sequence of ProbabilisticGrammar
+        Where to begin; each is projected into the truncated space first. With `labelled` the estimate of the
+        derivations takes the place of the first.
+    strings : Strings
+        What is seen; each must have a derivation.
+    margin : float
+        The distance that every stick keeps from 0 and 1.
+    labelled : Labelled or None
+        Derivations beside the strings.
+    ascent : Ascent
+        How far to climb.
+    progress : Progress
+        Called after every iteration.
+
+    Returns
+    -------
+    ERMFit
+        The model and its objectives.
     """
     require_strings(strings)
     if labelled is not None:

@@ -261,7 +261,13 @@ def _read_backwards(
 
 @kernel
 def _run(
-    codes: Array, offsets: Array, heavy: Floats, rules: Rules, scales: Floats, weights: Floats, arrays: Any
+    codes: Array,
+    offsets: Array,
+    multiplicities: Floats,
+    rules: Rules,
+    scales: Floats,
+    weights: Floats,
+    arrays: Any,
 ) -> tuple[Floats, Floats, Flags]:
     n_strings, outer, (room, forest) = len(offsets) - 1, np.empty(0), arrays
     logs, left_out = np.full(n_strings, -np.inf), np.zeros(n_strings, np.bool_)
@@ -281,10 +287,10 @@ def _run(
         for code in string:
             log_scale += np.log(scales[code])
         logs[s] = np.log(forest.values[top]) - log_scale
-        if heavy[s] > 0.0:
+        if multiplicities[s] > 0.0:
             outer = grown(outer, n_values)
             outer[:n_values] = 0.0
-            outer[top] = heavy[s] / forest.values[top]
+            outer[top] = multiplicities[s] / forest.values[top]
             _read_backwards(string, scales, rules, weights, forest, outer, counts)
     return logs, counts, left_out
 

@@ -30,7 +30,26 @@ from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
 
 @dataclass(frozen=True, eq=False)
 class HiddenMarkovModel:
-    """`initial` (states), `moves` (states x states + 1, the end last) and `emissions` (states x symbols)."""
+    """A hidden Markov model on finite, not empty strings.
+
+    Parameters
+    ----------
+    alphabet : Alphabet
+        The symbols.
+    initial : Floats
+        The probability of each state to be the first.
+    moves : Floats
+        states x (states + 1): of each state the probability of the next one; the last column is the end.
+    emissions : Floats
+        states x symbols.
+
+    Examples
+    --------
+    >>> moves, emissions = np.array([[0.5, 0.5]]), np.array([[0.75, 0.25]])
+    >>> model = HiddenMarkovModel(Alphabet("ab"), np.ones(1), moves, emissions)
+    >>> np.exp(model.log_probability(Strings.of(["a", "ab"]))).round(4).tolist()
+    [0.375, 0.0469]
+    """
 
     alphabet: Alphabet
     initial: Floats

@@ -31,7 +31,22 @@ from sigmastar.trees.data.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class ProbabilisticCFG:
-    """A grammar and the probabilities of its rules, in their order."""
+    """A grammar and the probabilities of its rules.
+
+    Parameters
+    ----------
+    grammar : Grammar
+        The rules.
+    parameters : Floats
+        The probability of each rule, in their order; those of one left side sum to 1.
+
+    Examples
+    --------
+    >>> from sigmastar.pcfg.data.rules import as_grammar
+    >>> model = ProbabilisticCFG(as_grammar(["S -> a S", "S -> b"]), np.array([0.25, 0.75]))
+    >>> np.exp(model.log_probability(Strings.of([["a", "b"]]))).round(4).tolist()
+    [0.1875]
+    """
 
     grammar: Grammar
     parameters: Floats
@@ -78,11 +93,13 @@ class ProbabilisticCFG:
     def expected_counts(self, strings: Strings, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Log-probability of each string, and the expected uses of rules in all, given the strings."""
         coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
-        heavy = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
-        logs, counts, left_out = forest_events(coded.codes, coded.offsets, heavy, rules, self.parameters)
+        multiplicities = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
+        logs, counts, left_out = forest_events(
+            coded.codes, coded.offsets, multiplicities, rules, self.parameters
+        )
         if left_out.any():  # long strings, or values beyond the range of floats
             rest = coded.select(np.flatnonzero(left_out))
-            parts = zip(rest.offsets[:-1], rest.offsets[1:], heavy[left_out], strict=True)
+            parts = zip(rest.offsets[:-1], rest.offsets[1:], multiplicities[left_out], strict=True)
             logs[left_out] = [
                 self._add_by_chart(rest.codes[begin:end], weight, counts) for begin, end, weight in parts
             ]

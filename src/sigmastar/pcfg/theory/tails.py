@@ -1,6 +1,6 @@
 """The tail of lengths: frequencies of lengths beyond the most frequent one fall like c alpha^length.
 
-Cohen and Smith (2012), section 3.1 and figure 1: c and alpha minimise the squared error between the
+Cohen and Smith (2012), section 3.1 and figure 1: c and alpha minimize the squared error between the
 frequencies and the curve, over all lengths above the mode. For a given alpha the best c is a ratio of sums.
 """
 

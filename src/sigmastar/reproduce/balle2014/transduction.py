@@ -141,7 +141,7 @@ def _decoders(train: StringPairs, seed: int, quick: bool) -> dict[str, Decoder]:
 
 _ABOUT = (
     "Transducers: pairs are drawn from random transducers of two states over two symbols a side, "
-    "alignments hidden. Completion minimises the nuclear norm of the Hankel matrix of aligned strings whose "
+    "alignments hidden. Completion minimizes the nuclear norm of the Hankel matrix of aligned strings whose "
     "sums over alignments agree with the counted pairs; the other way aligns the pairs by EM first."
 )
 _ABOUT_SOUNDS = (
