@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
+from sigmastar import WordVectors
 from sigmastar.bilexical import read_word2vec
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_files import load_model, model_bytes
 
 ADJECTIVES = {"red": "car", "green": "car", "old": "house", "new": "house", "kind": "aunt", "wise": "aunt"}
 
@@ -83,6 +84,30 @@ def test_models_and_vectors_show_themselves(folder: Path) -> None:
     assert succeed("predict", folder / "V", "-", "--top", "1", stdin="car1\n").startswith("car")
 
 
+def test_vectors_are_learned_as_the_estimator_learns_them(folder: Path) -> None:
+    succeed("vectors", folder / "text", "-o", folder / "default", "-q")
+    expected = WordVectors().fit([folder / "text"]).model_
+    assert model_bytes(load_model(folder / "default")) == model_bytes(expected)
+    first = (folder / "default").read_bytes()
+    succeed("vectors", folder / "text", "-o", folder / "default", "-q")
+    assert (folder / "default").read_bytes() == first
+
+
+def test_json_holds_numbers_and_lists(folder: Path) -> None:
+    operator, vectors = figures("show", folder / "M"), figures("show", folder / "V")
+    assert operator["n_modifiers"] == len(ADJECTIVES)
+    assert sum(operator["n_heads"].values()) == 90
+    assert set(operator["dimensions"][0]["high"]) <= set(ADJECTIVES)
+    assert operator["given"] == "head"
+    assert vectors["n_words"] == len(load_model(folder / "V"))
+    assert vectors["learned"]["settings"]["window"] == 3
+
+
+def test_options_of_other_families_are_refused(folder: Path) -> None:
+    assert "No such option" in fail("predict", folder / "M", "-", "--nbest", "2", status=2)
+    assert "No such option" in fail("evaluate", folder / "M", folder / "pairs.tsv", "--gold-tags", status=2)
+
+
 def test_a_page_has_a_map_and_with_pairs_the_capacity_curve(folder: Path) -> None:
     plain = succeed("show", folder / "M", "--html")
     judged = succeed("show", folder / "M", "--html", "--pairs", folder / "pairs.tsv")
@@ -130,6 +155,9 @@ def test_attachment_from_quadruples_to_answers(folder: Path) -> None:
     assert found["accuracy_bilinear"] > 0.9
     assert found["accuracy_of_with"] == found["accuracy"]  # there is no other preposition
     assert found["p_value_against_linear"] < 0.05
+    shown = figures("show", folder / "A")
+    assert shown["bilinear"] == ["with"]
+    assert set(shown["votes"]) == {"linear", "backed_off", "bilinear", "constant"}
     answer = succeed("predict", folder / "A", "-", stdin="see car1 with car2\n")
     assert answer.startswith("N\t")
     assert len(succeed("score", folder / "A", folder / "test").split()) == 80

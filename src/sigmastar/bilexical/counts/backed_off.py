@@ -23,6 +23,7 @@ from sigmastar.bilexical.data.quadruples import Quadruples
 from sigmastar.core.arrays import Floats
 
 Subset = tuple[int, ...]
+Key = tuple[str, ...]
 
 SUBSETS: tuple[Subset, ...] = tuple(subset for size in range(5) for subset in combinations(range(4), size))
 LEVELS: tuple[tuple[Subset, ...], ...] = (
@@ -44,33 +45,36 @@ def normalized_word(word: str) -> str:
     return "<number>" if _NUMBER.fullmatch(word) else word.lower()
 
 
-def keys(quadruples: Quadruples, subset: Subset) -> list[tuple[str, ...]]:
+def keys(rows: Sequence[Key], subset: Subset) -> list[Key]:
     """The words of a subset of places, with the subset in front to tell like words apart."""
     mark = "".join(map(str, subset))
-    return [(mark, *(row[place] for place in subset)) for row in normalized_rows(quadruples)]
+    return [(mark, *(row[place] for place in subset)) for row in rows]
 
 
-def normalized_rows(quadruples: Quadruples) -> list[tuple[str, ...]]:
-    known: dict[str, str] = {}
-    return [tuple(known.setdefault(word, normalized_word(word)) for word in row) for row in quadruples.rows]
+def normalized_rows(quadruples: Quadruples) -> list[Key]:
+    """The words of each item, normalized."""
+    forms = {word: normalized_word(word) for row in quadruples.rows for word in row}
+    return [tuple(forms[word] for word in row) for row in quadruples.rows]
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
     """Numbers for the features that were met in training."""
 
-    places: dict[tuple[str, ...], int]
+    places: dict[Key, int]
 
     @classmethod
     def of(cls, quadruples: Quadruples) -> FeatureTable:
-        met = dict.fromkeys(key for subset in SUBSETS for key in keys(quadruples, subset))
+        rows = normalized_rows(quadruples)
+        met = dict.fromkeys(key for subset in SUBSETS for key in keys(rows, subset))
         return cls({key: place for place, key in enumerate(met)})
 
     def matrix(self, quadruples: Quadruples) -> sparse.csr_array:
         """One row per item, with a one for each feature that it has."""
+        words = normalized_rows(quadruples)
         rows, columns = [], []
         for subset in SUBSETS:
-            found = [self.places.get(key, -1) for key in keys(quadruples, subset)]
+            found = [self.places.get(key, -1) for key in keys(words, subset)]
             rows += [at for at, place in enumerate(found) if place >= 0]
             columns += [place for place in found if place >= 0]
         shape = (len(quadruples), len(self.places))
@@ -81,16 +85,16 @@ class FeatureTable:
 class BackedOffCounts:
     """How often tuples of words attached to the noun, and how often they were met."""
 
-    to_noun: dict[tuple[str, ...], int]
-    total: dict[tuple[str, ...], int]
+    to_noun: dict[Key, int]
+    total: dict[Key, int]
 
     @classmethod
     def of(cls, quadruples: Quadruples) -> BackedOffCounts:
-        to_noun: dict[tuple[str, ...], int] = {}
-        total: dict[tuple[str, ...], int] = {}
-        answers = quadruples.to_noun.tolist()
+        to_noun: dict[Key, int] = {}
+        total: dict[Key, int] = {}
+        rows, answers = normalized_rows(quadruples), quadruples.to_noun.tolist()
         for subset in (subset for level in LEVELS for subset in level):
-            for key, noun in zip(keys(quadruples, subset), answers, strict=True):
+            for key, noun in zip(keys(rows, subset), answers, strict=True):
                 to_noun[key] = to_noun.get(key, 0) + noun
                 total[key] = total.get(key, 0) + 1
         return cls(to_noun, total)
@@ -107,17 +111,18 @@ class BackedOffCounts:
 
     def _deciding(self, quadruples: Quadruples) -> tuple[Floats, Floats]:
         """Noun attachments and items of the first level that was met, zero where none was."""
-        nouns, totals = np.zeros(len(quadruples)), np.zeros(len(quadruples))
+        rows = normalized_rows(quadruples)
+        nouns, totals = np.zeros(len(rows)), np.zeros(len(rows))
         for level in LEVELS:
-            of_noun, of_all = self._sums(quadruples, level)
+            of_noun, of_all = self._sums(rows, level)
             found = (totals == 0) & (of_all > 0)
             nouns[found], totals[found] = of_noun[found], of_all[found]
         return nouns, totals
 
-    def _sums(self, quadruples: Quadruples, level: Sequence[Subset]) -> tuple[Floats, Floats]:
-        nouns, totals = np.zeros(len(quadruples)), np.zeros(len(quadruples))
+    def _sums(self, rows: Sequence[Key], level: Sequence[Subset]) -> tuple[Floats, Floats]:
+        nouns, totals = np.zeros(len(rows)), np.zeros(len(rows))
         for subset in level:
-            found = keys(quadruples, subset)
+            found = keys(rows, subset)
             nouns += [self.to_noun.get(key, 0) for key in found]
             totals += [self.total.get(key, 0) for key in found]
         return nouns, totals
