@@ -1,4 +1,4 @@
-"""Do bilexical operators generalise to unseen heads, at what cost, and do they help attachment?"""
+"""Do bilexical operators generalize to unseen heads, at what cost, and do they help attachment?"""
 
 from __future__ import annotations
 

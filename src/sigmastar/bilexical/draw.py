@@ -104,7 +104,7 @@ def word_map(model: BilexicalModel, heads: Sequence[str] = (), skip_first: bool 
         Heads to draw beside the modifiers.
     skip_first
         Draw the second and third dimension where there are three: with a popularity term the leading one
-        tells little else.
+        holds little else.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def operator_page(
     facts
         Rows of the first table.
     learned
-        How it was learned, as its file tells.
+        How it was learned, from its file.
     judged
         Pairs of heads that were not trained on, for the capacity curve.
 

@@ -46,7 +46,7 @@ top_option = click.option(
     "--sided",
     VECTORS,
     is_flag=True,
-    help="Contexts on the left and on the right told apart: for bilexical.",
+    help="Contexts on the left and on the right counted apart: for bilexical.",
 )
 @parameter(
     "weighting", "--weighting", VECTORS, type=click.Choice(list(WEIGHTINGS)), help="Weighting of the counts."

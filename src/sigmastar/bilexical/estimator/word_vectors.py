@@ -35,7 +35,7 @@ class WordVectors(_FittedVectors):
     n_contexts : int
         Number of the most frequent words that count as contexts.
     sided : bool
-        Contexts on the left are told from contexts on the right: twice the coordinates, better for
+        Contexts on the left and on the right are different ones: twice the coordinates, better for
         `BilexicalOperator` and no better for `PPAttachment`.
     weighting : {"ppmi", "sqrt", "raw"}
         Of the counts: positive pointwise mutual information, square roots, or none.

@@ -1,7 +1,7 @@
 """Learn a bilexical operator: conditional likelihood of modifiers given heads, under a penalty.
 
 The weight of a penalty is c / sqrt(N) for N training pairs: so one c serves relations of all sizes. The
-best c of a path, and when to stop, are told by the pairwise accuracy on validation heads. Each c starts
+best c of a path, and when to stop, are chosen by the pairwise accuracy on validation heads. Each c starts
 afresh, or, `warm`, where the one before it ended: factored solvers then go from the smallest c upwards, as a
 low-rank start from a larger one never regains the dimensions that it lost; convex ones go downwards.
 
@@ -164,7 +164,7 @@ def inner_product(
     vectors
         Of the words.
     split
-        The training heads tell how popular modifiers are.
+        Popularity is counted on its training heads.
     rank
         Leading directions of the vectors to use (equation 2 of Madhyastha et al.); None: all (equation 1).
 

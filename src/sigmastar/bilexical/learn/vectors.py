@@ -17,8 +17,8 @@ from sigmastar.bilexical.model.vectors import Vectors
 class VectorSettings:
     """How to count and to weight.
 
-    Contexts are the `n_contexts` most frequent words. `sided` tells words on the left from words on the
-    right: twice the coordinates, a better predictor of which modifiers fit a head, and no better one of
+    Contexts are the `n_contexts` most frequent words. `sided` counts words on the left and on the
+    right apart: twice the coordinates, a better predictor of which modifiers fit a head, and no better one of
     attachment. With `n_dimensions` vectors are compressed to so many singular directions.
     """
 

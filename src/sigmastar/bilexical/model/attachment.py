@@ -161,7 +161,7 @@ def word_coordinates(words: tuple[str, ...], vectors: Vectors) -> Floats:
 
 
 def bilinear_log_odds(factors: dict[str, tuple[Factors, Factors]], places: Places) -> Floats:
-    """Equation 6; a preposition without matrices of its own says nothing."""
+    """Equation 6; a preposition without matrices of its own adds nothing."""
     result = np.zeros(len(places.preposition))
     for name, pair in factors.items():
         rows = places.preposition == places.prepositions.index(name)

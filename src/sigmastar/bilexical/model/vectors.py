@@ -266,4 +266,4 @@ def _is_model(path: TextPath) -> bool:
         with open(path, "rb") as stream:
             return stream.read(9)[8:] == b"{"
     except OSError:
-        return True  # the reader of models tells what is wrong
+        return True  # the reader of models raises the error
