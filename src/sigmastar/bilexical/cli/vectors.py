@@ -58,12 +58,11 @@ top_option = click.option(
     type=click.IntRange(1),
     help="Count below which words have no vector.",
 )
-@parameter(
-    "n_dimensions",
+@click.option(
     "--dimension",
-    VECTORS,
+    "n_dimensions",
     type=click.IntRange(1),
-    help="Number of dimensions to compress to; as many as contexts if left out.",
+    help="Number of dimensions to compress to; one per context if left out.",
 )
 @click.option(
     "--keep-case", "lower_case", is_flag=True, flag_value=False, default=None, help="Case of the text kept."
