@@ -13,7 +13,7 @@ from sigmastar.cli.group import command
 from sigmastar.core.model_files import load_model
 from sigmastar.dependency.data.conllu import read_conllu, write_conllu, write_dp
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.model.parser import BestTreeDecoder
+from sigmastar.dependency.model.decoders import BestTreeDecoder
 
 SENTENCES = [
     ("the dog barks", "DET NOUN VERB", [2, 3, 0], "det nsubj root"),

@@ -28,14 +28,15 @@ from sigmastar.core.parallel import limited_threads
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.sequences import DIRECTIONS, ROOT, SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator import (
+from sigmastar.dependency.estimator.grammars import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,
 )
 from sigmastar.dependency.learn.dfa import approximate_dfa
 from sigmastar.dependency.metrics import attachment
-from sigmastar.dependency.model.parser import DECODERS, DependencyParser, TrainedArcsDecoder
+from sigmastar.dependency.model.decoders import DECODERS, TrainedArcsDecoder
+from sigmastar.dependency.model.parser import DependencyParser
 
 _COMMON = ("symbols", "arcs", "distances", "arc_epochs")
 _ALONE = {"arcs": "none"}
@@ -138,12 +139,8 @@ def learn_dependency(file: str, method: str, symbols: str | None, arcs: bool | N
     def work(estimator: Any, say: Any) -> Learned:
         treebank = read_treebank(file)
         parser = estimator.fit(treebank).model_
-        data = {
-            "files": [described_file(file)],
-            "n_sentences": len(treebank),
-            "n_words": treebank.n_words,
-        }
         size = f"{len(treebank)} sentences over {len(parser.alphabet)} symbols"
+        data = {"files": [described_file(file)], "n_sentences": len(treebank), "n_words": treebank.n_words}
         return Learned(data, f"decided by {parser.decided_by}, from {size}")
 
     learn(built(METHODS, method, given), method, work, **shared)
@@ -164,8 +161,7 @@ def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: b
         found = gold.with_heads(parse.heads, parser.label(gold, parse.heads))
         scores = attachment(gold, found, np.random.default_rng(0))
     figures: dict[str, Any] = {"n_sentences": len(gold), "n_words": scores.n_words}
-    figures |= with_interval("uas", scores.uas)
-    figures |= with_interval("uas_no_punct", scores.uas_no_punct)
+    figures |= {**with_interval("uas", scores.uas), **with_interval("uas_no_punct", scores.uas_no_punct)}
     figures |= with_interval("las", scores.las if parser.labeller is not None else None)
     print_figures({**figures, "n_fallback": parse.n_fallback}, as_json)
 

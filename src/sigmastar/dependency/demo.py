@@ -13,8 +13,8 @@ from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs
-from sigmastar.dependency.estimator import (
-    DependencyEstimator,
+from sigmastar.dependency.estimator.base import DependencyEstimator
+from sigmastar.dependency.estimator.grammars import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,

@@ -17,7 +17,24 @@ def draw_arcs(
     tags: Sequence[str] | None = None,
     gold: Sequence[int] | None = None,
 ) -> str:
-    """Arcs from heads to modifiers; the root's from above. With `gold`, wrong arcs are dashed."""
+    """Arcs from heads to modifiers; the root's from above.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The sentence.
+    heads : sequence of int
+        One per word, counted from 1; 0 is the root.
+    labels, tags : sequence of str or None
+        Written at the arcs, and below the words.
+    gold : sequence of int or None
+        The right heads; wrong arcs are dashed.
+
+    Returns
+    -------
+    str
+        SVG text.
+    """
     if len(words) != len(heads):
         raise ValueError(f"{len(words)} words have {len(heads)} heads; give one to each word")
     middles, width = _places(words, tags)

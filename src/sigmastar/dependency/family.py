@@ -6,7 +6,7 @@ from sigmastar.core.family import Command, Family, Kind
 
 CLI = "sigmastar.dependency.cli:"
 DATA = "sigmastar.dependency.data."
-ESTIMATOR = "sigmastar.dependency.estimator:"
+ESTIMATOR = "sigmastar.dependency.estimator.grammars:"
 MODEL = "sigmastar.dependency.model."
 
 FAMILY = Family(

@@ -35,7 +35,20 @@ def _offending_arc(head: Int32s) -> int:
 
 @kernel
 def projective_sentences(head: Int32s, offsets: Int64s) -> Flags:
-    """Which sentences are projective."""
+    """Which sentences are projective.
+
+    Parameters
+    ----------
+    head : Int32s
+        Heads of all words, counted within sentences.
+    offsets : Int64s
+        Where sentences begin, and the end of the last.
+
+    Returns
+    -------
+    Flags
+        One per sentence.
+    """
     verdicts = np.empty(len(offsets) - 1, np.bool_)
     for sentence in range(len(verdicts)):
         verdicts[sentence] = _offending_arc(head[offsets[sentence] : offsets[sentence + 1]]) == 0
@@ -44,7 +57,18 @@ def projective_sentences(head: Int32s, offsets: Int64s) -> Flags:
 
 @kernel
 def lift(head: Int32s, offsets: Int64s) -> Int32s:
-    """Heads of projective trees: offending arcs are lifted, shortest first; projective trees stay."""
+    """Heads of projective trees: offending arcs are lifted, shortest first; projective trees stay.
+
+    Parameters
+    ----------
+    head, offsets
+        As of `projective_sentences`.
+
+    Returns
+    -------
+    Int32s
+        The new heads.
+    """
     lifted = head.copy()
     for sentence in range(len(offsets) - 1):
         part = lifted[offsets[sentence] : offsets[sentence + 1]]

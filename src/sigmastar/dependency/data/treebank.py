@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Indices, Int32s, Int64s
+from sigmastar.core.errors import InputError
 
+Word = str | tuple[str, ...]
 NO_HEAD = -1
 _COLUMNS = ("form", "upos", "xpos", "deprel", "lemma", "feats", "deps", "misc")
 
@@ -190,3 +192,56 @@ def _flat(rows: Iterable[Sequence[str]], n: int, name: str) -> list[str]:
     if len(cells) != n:
         raise ValueError(f"{name}: {len(cells)} cells for {n} words; give one to each word")
     return cells
+
+
+def as_treebank(X: Any, y: Sequence[Sequence[int]] | None = None) -> DependencyTreebank:
+    """Sentences, and heads where there are any, as a treebank.
+
+    Parameters
+    ----------
+    X : sentences
+        A treebank, several treebanks, or sequences of words, each a tag, `(form, tag)` or `(form, upos,
+        xpos)`.
+    y : sequence of sequences of int or None
+        The heads, counted from 1; 0 is the root.
+
+    Returns
+    -------
+    DependencyTreebank
+        All sentences.
+    """
+    treebank = X if isinstance(X, DependencyTreebank) else _gathered(list(X))
+    if y is None:
+        return treebank
+    rows = [list(heads) for heads in y]
+    _require_heads(treebank.lengths.tolist(), rows)
+    treebank = treebank.with_heads(np.array([head for row in rows for head in row], dtype=np.int32))
+    for word in words_without_root(treebank.head, treebank.sentence_offsets)[:1].tolist():
+        number = int(np.searchsorted(treebank.sentence_offsets, word, side="right"))
+        raise InputError(f"sentence {number}: the heads form a cycle")
+    return treebank
+
+
+def _gathered(sentences: list[Any]) -> DependencyTreebank:
+    if sentences and all(isinstance(part, DependencyTreebank) for part in sentences):
+        return DependencyTreebank.joined(sentences)
+    words = [
+        [(word,) if isinstance(word, str) else tuple(word) for word in sentence] for sentence in sentences
+    ]
+    if any(not 1 <= len(word) <= 3 for sentence in words for word in sentence):
+        raise InputError("a word is a tag, (form, tag) or (form, upos, xpos)")
+    if not all(words):
+        raise InputError("a sentence without words has no tree; leave it out")
+    return DependencyTreebank.of(
+        [[word[0] for word in sentence] for sentence in words],
+        [[word[min(1, len(word) - 1)] for word in sentence] for sentence in words],
+        xpos=[[word[-1] for word in sentence] for sentence in words],
+    )
+
+
+def _require_heads(lengths: list[int], y: Sequence[Sequence[int]]) -> None:
+    if len(lengths) != len(y):
+        raise InputError(f"{len(lengths)} sentences, but heads of {len(y)}")
+    for number, (length, heads) in enumerate(zip(lengths, y, strict=True), 1):
+        if len(heads) != length or not all(0 <= head <= length for head in heads):
+            raise InputError(f"sentence {number}: {length} words need as many heads, from 0 to {length}")

@@ -227,9 +227,7 @@ def _step(trained: Averaged, places: Places, n: int, slope: float, rate: float, 
 def ascend(trees: Trees, marginals: Floats, at: Int64s, trained: Averaged, rate: float, time: float) -> None:
     """One adaptive gradient step of the log-likelihood: gold arcs up, expected arcs down."""
     places, starts = _places(trained.theta), trees.starts
-    for q in range(len(starts) - 1):
-        if not trees.usable[q]:
-            continue
+    for q in np.flatnonzero(trees.usable):
         rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
         for h in range(n):
@@ -301,9 +299,7 @@ def ascend_ways(
 ) -> None:
     """The step of `ascend` for ways, of which `expected` are the marginals."""
     places, starts = _places(trained.theta), trees.starts
-    for q in range(len(starts) - 1):
-        if not trees.usable[q]:
-            continue
+    for q in np.flatnonzero(trees.usable):
         rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         siblings = _gold_siblings(tops)
         for w in range(at[q], at[q + 1]):

@@ -93,13 +93,9 @@ class Chart(NamedTuple):
 
 @fast_kernel
 def _room(n: int, n_states: int) -> Items:
-    return Items(
-        np.empty((n + 1, n + 1, n_states)),  # where there are arcs they are set
-        np.zeros((n + 1, n + 1)),
-        np.zeros((2, n + 1, n + 1)),
-        np.zeros((2, n + 1, n + 1)),
-        np.zeros((n + 1, n + 1)),
-    )
+    one, two = (n + 1, n + 1), (2, n + 1, n + 1)
+    states = np.empty((n + 1, n + 1, n_states))  # where there are arcs they are set
+    return Items(states, np.zeros(one), np.zeros(two), np.zeros(two), np.zeros(one))
 
 
 @part

@@ -27,8 +27,9 @@ from sigmastar.dependency.kernels.arc_features import Averaged, Trees, ascend, a
 from sigmastar.dependency.kernels.arc_labels import LabelledTrees, descend_labels
 from sigmastar.dependency.kernels.inside_outside import all_marginals
 from sigmastar.dependency.model.arcs import ArcPrior, score_arcs
+from sigmastar.dependency.model.decoders import TrainedArcsDecoder
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.parser import Labeller, TrainedArcsDecoder
+from sigmastar.dependency.model.parser import Labeller
 from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered, word_positions
 
 N_BITS = 22

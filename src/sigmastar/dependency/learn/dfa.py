@@ -57,7 +57,26 @@ def approximate_dfa(
     n_clusters: int = 10,
     most_prefixes: int = 300,
 ) -> HeadDFA:
-    """Clusters of the forward vectors of the most frequent prefixes, merged to a consistent automaton."""
+    """Clusters of the forward vectors of the most frequent prefixes, merged to a consistent automaton.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        Of one head and direction.
+    strings : Strings
+        Sequences of modifiers.
+    counts : Floats
+        How often each of them occurs.
+    n_clusters : int
+        Largest number of clusters.
+    most_prefixes : int
+        Largest number of prefixes that are clustered.
+
+    Returns
+    -------
+    HeadDFA
+        Moves and stops, counted on the sequences.
+    """
     prefixes = _frequent_prefixes(strings, counts, most_prefixes)
     vectors = np.array([automaton.forward(np.array(p, dtype=np.int32)).mantissas[-1] for p in prefixes])
     state = _clusters(vectors, min(n_clusters, len(prefixes)))

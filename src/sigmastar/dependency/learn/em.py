@@ -148,9 +148,3 @@ def past_points(gaps: Gaps, n_dimensions: list[int], views: Views = rich_views) 
                 places = correlate(counts, n_dimensions[sort], totals=totals, total=1.0).left(1.0)
                 table[pasts.starts[sort] : pasts.starts[sort + 1], : places.shape[1]] = places
     return pasts.sums(gaps, table)
-
-
-def clustered(points: Floats, weights: Floats, n: int, rng: np.random.Generator, n_rounds: int = 8) -> Int64s:
-    """Weighted k-means; use `core.clusters.k_means`."""
-    first = int(np.argmax(weights))
-    return k_means(points, n, rng, weights=weights, first=first, n_steps=n_rounds, little_change=0.0).labels

@@ -30,8 +30,9 @@ from sigmastar.dependency.learn.em import clustered_start, learn_heads_em, rando
 from sigmastar.dependency.learn.spectral import learn_spectral
 from sigmastar.dependency.learn.states import choose_states
 from sigmastar.dependency.model.arcs import ArcPrior
+from sigmastar.dependency.model.decoders import DECODERS
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.parser import DECODERS, DependencyParser
+from sigmastar.dependency.model.parser import DependencyParser
 from sigmastar.dependency.model.vocabulary import N_COARSE, Vocabulary
 
 LEAST_COUNT = 2  # of a word to be known by itself

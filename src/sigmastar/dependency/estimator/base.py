@@ -1,0 +1,185 @@
+"""What all dependency grammars share: fit, predict, scores, samples.
+
+X is a sequence of sentences, each a sequence of words, and a word is `(form, tag)`, `(form, upos, xpos)` or
+a tag alone; y holds the heads of each sentence, 0 for the root. Or X is a `DependencyTreebank`, or a list
+of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+
+from sigmastar.core.arrays import Floats
+from sigmastar.core.errors import InputError
+from sigmastar.core.estimator import Estimator, RandomState, as_generator
+from sigmastar.core.progress import silent
+from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
+from sigmastar.dependency.learn.parser import Recipe, learn_parser
+from sigmastar.dependency.model.parser import DependencyParser
+
+Sentences = Sequence[Sequence[Word]] | Sequence[DependencyTreebank] | DependencyTreebank
+Heads = Sequence[Sequence[int]]
+
+
+class DependencyEstimator(Estimator):
+    """What all dependency grammars share.
+
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+    """
+
+    model_: DependencyParser
+
+    def _recipe(self) -> Recipe:
+        """How to learn."""
+        raise NotImplementedError
+
+    def fit(self, X: Sentences, y: Heads | None = None) -> Self:
+        """Learn from trees; those that are not projective are lifted.
+
+        Parameters
+        ----------
+        X : sentences
+            As `as_treebank` takes them.
+        y : sequence of sequences of int or None
+            The heads of each sentence; None: those of the treebank.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
+        recipe, treebank = self._recipe(), as_treebank(X, y)
+        with self._working():
+            rng = as_generator(self.random_state)
+            parser = learn_parser(treebank, recipe, rng, self.progress or silent)
+        self._replace_fitted(model_=parser)
+        return self
+
+    @property
+    def parser_(self) -> DependencyParser:
+        """The same as `model_`."""
+        return self.model_
+
+    def predict(self, X: Sentences) -> list[list[int]]:
+        """The heads of every sentence, 0 for the root.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of list of int
+            One list per sentence.
+        """
+        self.check_fitted()
+        treebank = as_treebank(X)
+        with self._working():
+            heads = self.model_.parse(treebank).heads
+        return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])][: len(treebank)]
+
+    def predict_labels(self, X: Sentences) -> list[list[str]]:
+        """The relation of every word to the head that `predict` gives it.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of list of str
+            One list per sentence.
+        """
+        self.check_fitted()
+        treebank = as_treebank(X)
+        with self._working():
+            labels = self.model_.predict(treebank).deprel
+        ends = treebank.sentence_offsets.tolist()
+        return [labels[low:high] for low, high in pairwise(ends)]
+
+    def marginals(self, X: Sentences) -> list[Floats]:
+        """The probability of each head of each word.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of Floats
+            Per sentence a table of heads (rows, 0 is the root) x words (columns).
+        """
+        self.check_fitted()
+        with self._working():
+            found = self.model_.parse(as_treebank(X), marginals=True).marginals
+        return [table[:, 1:] for table in found or []]
+
+    def score(self, X: Sentences, y: Heads | None = None) -> float:
+        """The unlabelled attachment score (UAS): the share of words with the right head.
+
+        Parameters
+        ----------
+        X, y
+            As of `fit`.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        self.check_fitted()
+        treebank = as_treebank(X, y)
+        if not treebank.has_heads:
+            raise InputError("score needs the true heads y")
+        with self._working():
+            return float((self.model_.parse(treebank).heads == treebank.head).mean())
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> Floats:
+        """log P(sentence and tree) under the automata; of the sentence alone where there are no heads.
+
+        Parameters
+        ----------
+        X, y
+            As of `fit`; without heads trees are summed over.
+
+        Returns
+        -------
+        Floats
+            One natural logarithm per sentence; -inf where the value is not positive.
+        """
+        self.check_fitted()
+        with self._working():
+            return self.model_.log_probability(as_treebank(X, y))
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None, max_words: int = 200
+    ) -> DependencyTreebank:
+        """Trees drawn from the automata.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of trees.
+        random_state : int, Generator or None
+            None: that of the estimator.
+        max_words : int
+            Larger trees are drawn again.
+
+        Returns
+        -------
+        DependencyTreebank
+            Over tags; `_` stands for words.
+        """
+        self.check_fitted()
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        return self.model_.sample(n_samples, rng, max_words)

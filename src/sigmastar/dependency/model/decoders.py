@@ -1,0 +1,118 @@
+"""What decides the heads of sentences: head automata, or trained arcs.
+
+    AutomataDecoder     weight(tree) = P_automata(tree) times d(arc) over arcs; heads from marginals of arcs
+    BestTreeDecoder     the same; the one most probable tree of deterministic automata
+    TrainedArcsDecoder  weight(tree) = exp(theta . indicators(tree)) times d(arc) over arcs
+
+with d what distances weigh (`ArcPrior`). Heads come from the marginals of arcs by Eisner's algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.dependency.kernels.eisner import best_trees, viterbi_sentences
+from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals
+from sigmastar.dependency.model.arcs import ArcPrior, no_ways, score_arcs
+from sigmastar.dependency.model.head_automata import HeadAutomata
+from sigmastar.dependency.model.vocabulary import Encoded
+
+
+class Decoded(NamedTuple):
+    """Of some sentences: heads of words, signs and logarithms of weights, marginals of arcs (flat)."""
+
+    heads: Int32s
+    signs: Floats
+    logs: Floats
+    marginals: Floats
+
+
+class Decoder(Protocol):
+    """What decides the heads of sentences."""
+
+    decided_by: str
+    """In words, for `show`."""
+    reads_words: bool
+    """Whether sentences need their rows of tags and words."""
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        """Heads, weights and marginals; no arc is ruled out where `exact`."""
+
+
+@dataclass(frozen=True)
+class AutomataDecoder:
+    """The tree of the most probable arcs under head automata and distances (minimum Bayes risk)."""
+
+    decided_by = "head automata"
+    reads_words = False
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        weights = prior.weights(sentences, exact=exact)
+        return _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior)
+
+
+@dataclass(frozen=True)
+class BestTreeDecoder:
+    """The most probable tree under deterministic head automata and distances (Viterbi)."""
+
+    decided_by = "head automata, by the most probable tree"
+    reads_words = False
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        if exact:  # marginals are asked for
+            return AutomataDecoder().decode(sentences, automata, prior, exact)
+        weights = np.log(prior.weights(sentences, exact=True))
+        heads, logs = viterbi_sentences(
+            sentences.codes,
+            sentences.offsets,
+            automata.logarithms,
+            weights,
+            sentences.squares,
+            prior.single_root,
+        )
+        return Decoded(heads, np.where(np.isneginf(logs), 0.0, 1.0), logs, weights[:0])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedArcsDecoder:
+    """The tree of the most probable arcs under trained weights of arcs and siblings, without automata."""
+
+    theta: Floats
+    decided_by = "trained arcs"
+    reads_words = True
+
+    def __post_init__(self) -> None:
+        if self.theta.ndim != 1 or not is_power_of_two(len(self.theta)):
+            raise ValueError(f"arc_weights of shape {self.theta.shape} are no table of hashed weights")
+        if not np.isfinite(self.theta).all():
+            raise ValueError("arc_weights must be finite")
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        scores = score_arcs(sentences, prior.weights(sentences, exact=exact), self.theta)
+        neutral = HeadAutomata.neutral(automata.alphabet).arrays
+        return _by_marginals(sentences, neutral, scores.weights, scores.ways, prior)
+
+
+def _by_marginals(
+    sentences: Encoded, automata: Automata, weights: Floats, ways: Ways, prior: ArcPrior
+) -> Decoded:
+    codes, offsets = sentences.codes, sentences.offsets
+    signs, logs, marginals, _ = all_marginals(codes, offsets, automata, weights, prior.scales, ways)
+    return Decoded(best_trees(marginals, offsets, signs > 0, prior.single_root), signs, logs, marginals)
+
+
+DECODERS: Mapping[str, type[AutomataDecoder] | type[BestTreeDecoder]] = {
+    "mbr": AutomataDecoder,
+    "viterbi": BestTreeDecoder,
+}
+"""Ways in which head automata decide: the tree of the most probable arcs, or the most probable tree."""
+
+
+def is_power_of_two(size: int) -> bool:
+    """Whether a table of this size can be reached by cutting hashes."""
+    return size > 0 and size & (size - 1) == 0
