@@ -16,7 +16,6 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn import em_steps as moves
 from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
 from sigmastar.core import (
-    clusters,
     em,
     held_out,
     log_linear,
@@ -25,7 +24,6 @@ from sigmastar.core import (
 )
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.dependency.learn import em as heads_em
 from sigmastar.pcfg import learn as erm
 from sigmastar.transducers.learn import log_linear_weights as combination
 from sigmastar.transducers.learn import refined_chain
@@ -108,19 +106,6 @@ def test_views_of_automata() -> None:
 
 
 # Clusters
-
-
-@few
-@given(seeds, st.integers(2, 6), st.sampled_from([8, 20]))
-def test_k_means_of_heads_and_tags(seed: int, n: int, n_rounds: int) -> None:
-    rng = np.random.default_rng(seed)
-    points, weights = rng.standard_normal((200, 3)), rng.random(200) + 0.1
-    old = heads_em.clustered(points, weights, n, np.random.default_rng(seed), n_rounds)
-    found = clusters.k_means(
-        points, n, np.random.default_rng(seed), weights=weights, first=int(np.argmax(weights)),
-        n_steps=n_rounds, little_change=0.0,
-    )  # fmt: skip
-    assert found.labels.tolist() == old.tolist()
 
 
 # Shrinkage
