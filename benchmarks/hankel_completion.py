@@ -8,18 +8,15 @@ the refinement from random starts, without completion.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
-from sigmastar.automata.data.strings import Strings
-from sigmastar.optimise.completion import COMPLETERS, Completion
+from sigmastar import HankelRegressor
+from sigmastar.optimise.completion import COMPLETERS
+from sigmastar.regression import MadeRegression, make_regression
 from sigmastar.regression.counts import HankelEntries
-from sigmastar.regression.data.generators import MadeRegression, make_regression
-from sigmastar.regression.data.observations import Observations
-from sigmastar.regression.learn.hankel import HankelFit, HankelSettings, learn_hankel
 
 N_SEEDS, EXACT = 8, 1e-6
 RANDOM = "random starts"
@@ -29,37 +26,37 @@ def units(settings: Settings) -> list[str]:
     return ["proximal", RANDOM] if settings.quick else [*COMPLETERS, RANDOM]
 
 
-def options(unit: str) -> HankelSettings:
-    """Of a solver; random starts are what a penalty leaves under which the completed matrix is zero."""
-    return HankelSettings(strengths=(0.9999,)) if unit == RANDOM else HankelSettings(COMPLETERS[unit])
+def regressor(unit: str, seed: int) -> HankelRegressor:
+    """With a solver; random starts are what a penalty leaves under which the completed matrix is zero."""
+    if unit == RANDOM:
+        return HankelRegressor(n_states=3, strengths=(0.9999,), random_state=seed)
+    return HankelRegressor(n_states=3, solver=unit, random_state=seed)
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
     for seed in range(2 if settings.quick else N_SEEDS):
-        rng = settings.rng(seed)
-        made = make_regression(rng)
-        seen = Observations.of(made.seen_strings, made.seen_values)
-        fit, timing = timed(partial(learn_hankel, seen, 3, rng, options(unit)))
-        extracted = learn_hankel(seen, 3, rng, replace(options(unit), n_starts=0)).automaton
+        made = make_regression(settings.rng(seed))
+        model = regressor(unit, seed)
+        _, timing = timed(partial(model.fit, made.seen_strings, made.seen_values))
+        extracted = regressor(unit, seed).set_params(n_starts=0).fit(made.seen_strings, made.seen_values)
         yield {
             "seed": seed,
-            "matrix": matrix_error(made, fit),
-            "extracted": made.relative_error(extracted.value(made.strings)),
-            "refined": made.relative_error(fit.automaton.value(made.strings)),
+            "matrix": matrix_error(made, model),
+            "extracted": made.relative_error(extracted.predict(made.strings)),
+            "refined": made.relative_error(model.predict(made.strings)),
             "cpu_seconds": timing.cpu_seconds,
         }
 
 
-def matrix_error(made: MadeRegression, fit: HankelFit) -> float:
+def matrix_error(made: MadeRegression, model: HankelRegressor) -> float:
     """Of the completed matrix: relative to the true one, on all its entries; the best of the penalties."""
-    rows, columns = (np.array(part) for part in true_factors(made, fit.entries))
-    truth = rows @ columns.T
-    norm = np.linalg.norm(truth)
-    return min(float(np.linalg.norm(dense(one) - truth) / norm) for one in fit.completions)
-
-
-def dense(completion: Completion) -> np.ndarray:
-    return completion.triples.matrix
+    rows, columns = (np.array(part) for part in true_factors(made, HankelEntries.of(made.seen_strings)))
+    truth, scale = (
+        rows @ columns.T,
+        np.abs(made.seen_values).max(),
+    )  # values are scaled before they are fitted
+    errors = [np.linalg.norm(one.triples.matrix * scale - truth) for one in model.completions_]
+    return float(min(errors) / np.linalg.norm(truth))
 
 
 def true_factors(made: MadeRegression, entries: HankelEntries) -> tuple[list, list]:
@@ -92,8 +89,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
 
 
 def prepare(settings: Settings) -> None:
-    seen = Observations.of(Strings.of(["a", "b", "ab"]), np.ones(3))
-    learn_hankel(seen, 1, settings.rng(0))
+    HankelRegressor(n_states=1).fit(["a", "b", "ab"], [1.0, 1.0, 1.0])
 
 
 QUESTION = Question(

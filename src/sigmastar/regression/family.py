@@ -20,6 +20,7 @@ FAMILY = Family(
     },
     names={
         "BilinearMeasure": f"{HERE}data.observations:BilinearMeasure",
+        "MadeRegression": f"{HERE}data.generators:MadeRegression",
         "Order": f"{HERE}data.observations:Order",
         "StringClassifier": f"{HERE}model:StringClassifier",
         "StringFunction": f"{HERE}model:StringFunction",
