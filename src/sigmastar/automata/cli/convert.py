@@ -10,7 +10,6 @@ from typing import TextIO
 import click
 
 from sigmastar.automata.cli.inputs import load
-from sigmastar.automata.cli.legacy import convert as command  # noqa: F401  for families not converted yet
 from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot

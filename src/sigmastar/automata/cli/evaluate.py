@@ -16,7 +16,6 @@ import click
 import numpy as np
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
-from sigmastar.automata.cli.legacy import evaluate as command  # noqa: F401  for families not converted yet
 from sigmastar.automata.data.lines import written_codes
 from sigmastar.automata.data.pautomac import read_solution
 from sigmastar.automata.data.spice import read_spice_targets

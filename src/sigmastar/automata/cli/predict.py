@@ -9,7 +9,6 @@ import click
 import numpy as np
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
-from sigmastar.automata.cli.legacy import predict as command  # noqa: F401  for families not converted yet
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.metrics import pieces, top_columns
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution

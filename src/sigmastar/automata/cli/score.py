@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
-from sigmastar.automata.cli.legacy import score as command  # noqa: F401  for families not converted yet
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import model_argument, output_option, quiet_option, unknown_option
 from sigmastar.core.cli.progress import watching

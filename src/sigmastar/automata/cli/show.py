@@ -10,7 +10,6 @@ import click
 import numpy as np
 
 from sigmastar.automata.cli.inputs import Loaded, load
-from sigmastar.automata.cli.legacy import show as command  # noqa: F401  for families not converted yet
 from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.draw.spectrum import plot_spectrum
 from sigmastar.automata.model.diagnosis import Diagnosis, diagnose

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import click
 
 from sigmastar import __version__
-from sigmastar.core.cli.options import json_option, quiet_option, seed_option
+from sigmastar.core.cli.options import json_option, quiet_option, seed_option, threads_option
 from sigmastar.core.cli.paths import require_folder
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress import Say, tell, watching
@@ -114,12 +114,7 @@ def learn_options(function: Function) -> Function:
     """The options that all `learn` commands have."""
     options = [
         click.option("--output", "-o", required=True, metavar="MODEL", help="Model file to write."),
-        click.option(
-            "--threads",
-            type=click.IntRange(1),
-            metavar="N",
-            help="Number of threads  [default: one per core]",
-        ),
+        threads_option,
         seed_option,
         json_option,
         quiet_option,
