@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.automata import metrics as prediction
 from sigmastar.automata.data.spice import SpiceTargets, read_spice, read_spice_targets
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.metrics import (
@@ -15,12 +14,12 @@ from sigmastar.automata.metrics import (
     ndcg_scores,
     next_symbol_error,
     next_symbol_errors,
-    pieces,
     rank_next,
     score_rankings,
-    top_columns,
 )
+from sigmastar.automata.model import sequence as prediction
 from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata.model.sequence import pieces, top_columns
 from sigmastar.core.alphabet import Alphabet
 
 

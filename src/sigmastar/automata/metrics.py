@@ -1,25 +1,19 @@
-"""How well a model predicts whole strings.
+"""How well a model predicts whole strings, and the next symbol.
 
-    competition   2 ^ -sum_x p(x) log2 q(x)      p, q normalised over a test set without repetitions
+    competition   2 ^ -sum_x p(x) log2 q(x)      p, q normalized over a test set without repetitions
     perplexity    exp(-sum log q(x) / gaps)      a gap is a symbol or an end
     KL(p || q)    mean of log p(x) - log q(x)    over fresh strings drawn from p
+    error rate    the share of gaps where the most likely symbol is not the one that follows
+    NDCG at k     sum over ranks r = 1 .. k of p(symbol ranked r) / log2(r + 1), over that of the best ranking
 
-The first is the score of PAutomaC (Verwer, Eyraud and de la Higuera 2012). It weights strings by
-p(x) and so hides failures on rare ones; the KL divergence shows them: report both.
-
-How well a model predicts the next symbol.
-
-    error rate   the share of gaps where the most likely symbol is not the one that follows
-    NDCG at k    sum over ranks r = 1 .. k of p(symbol ranked r) / log2(r + 1), over a denominator,
-                 the sum of the best ranking; mean over prefixes
-
-The second is the score of SPiCe (Balle et al. 2016). The end of a string counts as a symbol, last in
-order. Ties go to the symbol that comes first, so that results do not depend on the machine.
+The first is the score of PAutomaC (Verwer, Eyraud and de la Higuera 2012). It weights strings by p(x) and so
+hides failures on rare ones; the KL divergence shows them: report both. The last is the score of SPiCe (Balle
+et al. 2016). The end of a string counts as a symbol, last in order. Ties go to the symbol that comes first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +22,9 @@ from scipy import special
 
 from sigmastar.automata.data.spice import END_OF_STRING, SpiceTargets
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
 from sigmastar.core.alphabet import Symbol
-from sigmastar.core.arrays import Flags, Floats, Indices
+from sigmastar.core.arrays import Flags, Floats
 from sigmastar.core.intervals import Estimate, normal_interval
 
 
@@ -46,7 +40,7 @@ class CompetitionScore:
 
 @dataclass(frozen=True)
 class DivergenceEstimate(Estimate):
-    """A KL divergence in nats a string; infinite when the model rules out a string that was drawn."""
+    """A KL divergence in nats per string; infinite when the model rules out a string that was drawn."""
 
     standard_error: float
     n_impossible: int
@@ -54,18 +48,59 @@ class DivergenceEstimate(Estimate):
 
 
 def log_likelihood(model: SequenceModel, strings: Strings) -> Floats:
-    """Natural log-probability of each string; -inf also where a symbol is foreign to the model."""
+    """Natural log-probability of each string; -inf also where a symbol is foreign to the model.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    strings : Strings
+        The corpus.
+
+    Returns
+    -------
+    array
+        In nats.
+    """
     return model.log_probability(strings.recoded(model.alphabet, allow_unknown=True))
 
 
 def perplexity(model: SequenceModel, strings: Strings) -> float:
-    """Per symbol, the end of each string counted as one."""
+    """Per symbol, the end of each string counted as one.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    strings : Strings
+        The corpus.
+
+    Returns
+    -------
+    float
+        Lower is better.
+    """
     require_strings(strings, "evaluate on")
     return float(np.exp(-log_likelihood(model, strings).sum() / strings.n_gaps))
 
 
 def competition_perplexity(model: SequenceModel, test: Strings, targets: ArrayLike) -> CompetitionScore:
-    """Score a model on a PAutomaC test set with the target probabilities of its strings."""
+    """Score a model on a PAutomaC test set with the target probabilities of its strings.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    test : Strings
+        The test set, without repetitions.
+    targets : array
+        The probabilities of the solution.
+
+    Returns
+    -------
+    CompetitionScore
+        The score, the best one possible, and their ratio.
+    """
     require_strings(test, "evaluate on")
     return competition_score(log_likelihood(model, test), targets)
 
@@ -90,14 +125,50 @@ def kl_by_sampling(
     rng: np.random.Generator,
     confidence: float = 0.95,
 ) -> DivergenceEstimate:
-    """KL(reference || model) on fresh strings drawn from the reference, with a normal interval."""
+    """KL(reference || model) on fresh strings drawn from the reference, with a normal interval.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    reference : SequenceModel
+        The true model.
+    n_strings : int
+        Number of strings.
+    rng : Generator
+        Source of chance.
+    confidence : float
+        Of the interval.
+
+    Returns
+    -------
+    DivergenceEstimate
+        In nats per string.
+    """
     return kl_on(model, reference, reference.sample(n_strings, rng), confidence)
 
 
 def kl_on(
     model: SequenceModel, reference: SequenceModel, fresh: Strings, confidence: float = 0.95
 ) -> DivergenceEstimate:
-    """The same on strings that were drawn before, so that several models share them."""
+    """The same on strings that were drawn before, so that several models share them.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    reference : SequenceModel
+        The true model.
+    fresh : Strings
+        Drawn from the reference.
+    confidence : float
+        Of the interval.
+
+    Returns
+    -------
+    DivergenceEstimate
+        In nats per string.
+    """
     require_strings(fresh, "evaluate on")
     excess = log_ratios(model, reference, fresh)
     possible = np.isfinite(excess)
@@ -140,14 +211,25 @@ def _two_to_the(bits: float) -> float:
         return float(np.exp2(bits))
 
 
-MAX_CELLS = 4_000_000  # next-symbol probabilities held at a time
-
-
 def next_symbol_error(model: SequenceModel, strings: Strings, include_end: bool = True) -> float:
     """The error rate of the most likely next symbol over all gaps.
 
     Without `include_end` the gaps at the ends of strings are left out, and the end is never offered
     as a prediction.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    strings : Strings
+        The corpus.
+    include_end : bool
+        Whether the end of a string counts as a symbol.
+
+    Returns
+    -------
+    float
+        A share of the gaps.
     """
     errors = next_symbol_errors(model, strings, include_end)
     if len(errors) == 0:
@@ -163,7 +245,24 @@ def next_symbol_errors(model: SequenceModel, strings: Strings, include_end: bool
 
 
 def ndcg(model: SequenceModel, prefixes: Strings, targets: SpiceTargets, k: int = 5) -> float:
-    """Mean NDCG at k of the model's rankings; prefixes and targets are paired from the start."""
+    """Mean NDCG at k of the model's rankings; prefixes and targets are paired from the start.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The model to judge.
+    prefixes : Strings
+        What stands before.
+    targets : SpiceTargets
+        What may follow.
+    k : int
+        Number of symbols that are ranked.
+
+    Returns
+    -------
+    float
+        Higher is better.
+    """
     return float(ndcg_scores(model, prefixes, targets, k).mean())
 
 
@@ -196,16 +295,6 @@ def score_rankings(rankings: Sequence[Sequence[Symbol]], targets: SpiceTargets) 
         discounted = sum(gains.get(symbol, 0.0) / np.log2(r + 2) for r, symbol in enumerate(ranking))
         scores[i] = discounted / targets.denominators[i]
     return scores
-
-
-def top_columns(distributions: Floats, k: int) -> Indices:
-    """The k largest columns of each row, best first, ties in column order."""
-    return np.argsort(-distributions, axis=1, kind="stable")[:, :k]
-
-
-def pieces(strings: Strings, max_cells: int | None = None) -> Iterator[Strings]:
-    """Cut a corpus into runs of strings whose next-symbol tables stay small (one string at least)."""
-    return strings.pieces((max_cells or MAX_CELLS) // (len(strings.alphabet) + 1))
 
 
 def _errors(model: SequenceModel, strings: Strings, include_end: bool) -> Flags:

@@ -10,8 +10,7 @@ import numpy as np
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.metrics import pieces, top_columns
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import (

@@ -79,7 +79,22 @@ def _same(first: Strings, second: Strings) -> bool:
 
 
 def all_up_to(alphabet: Alphabet, max_length: int, size_limit: int = 20_000) -> Basis:
-    """All strings of length up to `max_length`, as outsides and as insides (Hsu et al., 2009)."""
+    """All strings of length up to `max_length`, as outsides and as insides (Hsu et al., 2009).
+
+    Parameters
+    ----------
+    alphabet : Alphabet
+        The symbols.
+    max_length : int
+        Number of symbols at most.
+    size_limit : int
+        Number of strings above which the basis is refused.
+
+    Returns
+    -------
+    Basis
+        The same strings on both sides.
+    """
     n_symbols = len(alphabet)
     size = sum(n_symbols**length for length in range(max_length + 1))
     if size > size_limit:
@@ -99,6 +114,20 @@ def most_frequent(strings: Strings, n_outsides: int, n_insides: int, statistic: 
     """The most frequent prefixes and suffixes, or substrings, most frequent first (Balle et al., 2012).
 
     Equally frequent strings are ordered by length, then by their codes.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    n_outsides, n_insides : int
+        Number of outsides, and of insides.
+    statistic : Statistic
+        What is counted: `STRING`, `PREFIX` or `SUBSTRING`.
+
+    Returns
+    -------
+    Basis
+        The empty string first.
     """
     if min(n_outsides, n_insides) < 1:
         raise ValueError(

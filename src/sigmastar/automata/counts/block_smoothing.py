@@ -63,7 +63,24 @@ def interpolate(blocks: Blocks, background: Blocks, weight: float) -> Blocks:
 
 
 def add_strings(blocks: Blocks, background: Blocks, n_strings: int, pseudo_count: float) -> Blocks:
-    """Additive smoothing: as if `pseudo_count` strings drawn from the background had been counted too."""
+    """Additive smoothing: as if `pseudo_count` strings drawn from the background had been counted too.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Statistics of a function.
+    background : Blocks
+        Those of the background function on the same basis.
+    n_strings : int
+        Number of strings that the blocks were counted from.
+    pseudo_count : float
+        Number of strings of the background.
+
+    Returns
+    -------
+    Blocks
+        The blocks of the mixture, dense.
+    """
     return interpolate(blocks, background, pseudo_count / (n_strings + pseudo_count))
 
 
@@ -76,6 +93,22 @@ def unigram_blocks(
 
     with q from the mean length and p from symbol counts plus `pseudo_count`. One state; its prefix
     and substring functions differ by a factor 1 / (1 - q) for each end that is not anchored.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    basis : Basis
+        Outsides and insides.
+    statistic : Statistic
+        What is counted: `STRING`, `PREFIX` or `SUBSTRING`.
+    pseudo_count : float
+        Added to the count of every symbol.
+
+    Returns
+    -------
+    Blocks
+        Dense blocks on the basis.
     """
     if pseudo_count <= 0.0:
         raise ValueError(f"pseudo_count={pseudo_count} must be positive, so that every symbol has mass")
@@ -137,7 +170,20 @@ def count_weights(blocks: Blocks, pseudo_count: float = 0.0, power: float = 0.5)
 
 
 def scale_by_counts(blocks: Blocks, pseudo_count: float = 0.0) -> Blocks:
-    """Canonical correlation scaling: rows and columns divided by the roots of their sums."""
+    """Canonical correlation scaling: rows and columns divided by the roots of their sums.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Statistics of a function.
+    pseudo_count : float
+        Added to every sum.
+
+    Returns
+    -------
+    Blocks
+        The weighted blocks.
+    """
     return count_weights(blocks, pseudo_count)(blocks)
 
 
@@ -156,7 +202,20 @@ def _inverse(sums: Floats, pseudo_count: float, power: float) -> Floats:
 
 
 def exact_blocks(basis: Basis, initial: Floats, transitions: Floats, final: Floats) -> Blocks:
-    """The blocks of f(x1 .. xT) = initial A_x1 .. A_xT final, dense."""
+    """The blocks of f(x1 .. xT) = initial A_x1 .. A_xT final, dense.
+
+    Parameters
+    ----------
+    basis : Basis
+        Outsides and insides.
+    initial, transitions, final : array
+        Weights of the automaton: n, symbols x n x n, n.
+
+    Returns
+    -------
+    Blocks
+        What counting would give with unlimited data.
+    """
     outsides = _vectors(basis.outsides, initial, transitions)
     insides = _vectors(mirrored(basis.insides), final, np.ascontiguousarray(transitions.transpose(0, 2, 1)))
     signature = string_signature(basis.alphabet)

@@ -84,6 +84,18 @@ Smoothing = Callable[[NextCounts], Backoff]
 
 
 def witten_bell(counts: NextCounts) -> Backoff:
+    """Witten-Bell smoothing: the more outcomes a context has, the more it leaves to the shorter one.
+
+    Parameters
+    ----------
+    counts : NextCounts
+        How often outcomes follow contexts.
+
+    Returns
+    -------
+    Backoff
+        Rows of the back-off model.
+    """
     context, count, n = counts.context, counts.count, counts.trie.n_classes
     total = np.bincount(context, count, n)
     distinct = np.bincount(context, minlength=n)
@@ -92,6 +104,18 @@ def witten_bell(counts: NextCounts) -> Backoff:
 
 
 def kneser_ney(counts: NextCounts) -> Backoff:
+    """Interpolated Kneser-Ney smoothing, with one discount per depth.
+
+    Parameters
+    ----------
+    counts : NextCounts
+        How often outcomes follow contexts.
+
+    Returns
+    -------
+    Backoff
+        Rows of the back-off model.
+    """
     trie, context, n = counts.trie, counts.context, counts.trie.n_classes
     count = np.where(_is_inner(trie)[context], _extensions(counts), counts.count)
     discount = _discounts(trie.depth[context], count, int(trie.depth.max()) + 1)[trie.depth]

@@ -116,7 +116,24 @@ class StringCounts:
 
 
 def count_strings(strings: Strings, basis: Basis, statistic: Statistic = STRING) -> StringCounts:
-    """Read the corpus once. Symbols outside the alphabet of the basis match nothing."""
+    """Count a statistic of a corpus on a basis, reading it once.
+
+    Symbols outside the alphabet of the basis match nothing.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    basis : Basis
+        Outsides and insides.
+    statistic : Statistic
+        What is counted: `STRING`, `PREFIX` or `SUBSTRING`.
+
+    Returns
+    -------
+    StringCounts
+        Counts that can be added to others on the same basis.
+    """
     outsides, insides = _matchers(basis, statistic)
     total = _nothing(basis, statistic)
     for piece in strings.recoded(basis.alphabet, allow_unknown=True).pieces(GAPS_AT_ONCE):

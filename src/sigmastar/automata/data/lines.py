@@ -48,6 +48,24 @@ def read_lines(
 
     Without `alphabet` the symbols met become it, sorted. With one, other symbols are an error, or
     `UNKNOWN` if `allow_unknown`; symbols that are not text match by how they are written.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+    separator : str, optional
+        Text between symbols; blanks if left out.
+    characters : bool
+        Whether every character is a symbol.
+    alphabet : Alphabet, optional
+        Symbols to expect; without it those that are met become it.
+    allow_unknown : bool
+        Whether other symbols are unknown ones instead of an error.
+
+    Returns
+    -------
+    Strings
+        The corpus.
     """
     table = _table(alphabet, allow_unknown)
     codes, lengths = _read(path, splitter(separator, characters), table)
@@ -83,7 +101,17 @@ def written_codes(alphabet: Alphabet) -> dict[str, int]:
 
 
 def write_lines(strings: Strings, stream: TextIO, separator: str = " ") -> None:
-    """Write one string a line."""
+    """Write one string per line.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    stream : text stream
+        Where to write.
+    separator : str
+        Text between symbols.
+    """
     written = [_writable(symbol, separator) for symbol in map(str, strings.alphabet)]
     if len(strings.codes) and strings.codes.min() < 0:
         raise InputError("a string holds an unknown symbol, which cannot be written")

@@ -32,7 +32,22 @@ _DIGIT[48:58] = True
 
 
 def read_pautomac(path: TextPath, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:
-    """Read a corpus; its alphabet is 0 .. size - 1 as the header says, or the one given."""
+    """Read a corpus; its alphabet is 0 .. size - 1 as the header says, or the one given.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+    alphabet : Alphabet, optional
+        Symbols to expect; without it those that are met become it.
+    allow_unknown : bool
+        Whether other symbols are unknown ones instead of an error.
+
+    Returns
+    -------
+    Strings
+        The corpus.
+    """
     file = display_name(path)
     blocks = line_blocks(path)
     n_strings, size, rest = _header(blocks, file)
@@ -53,7 +68,15 @@ def read_pautomac(path: TextPath, alphabet: Alphabet | None = None, allow_unknow
 
 
 def write_pautomac(strings: Strings, stream: TextIO) -> None:
-    """Write a corpus; symbols are written as their codes."""
+    """Write a corpus; symbols are written as their codes.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    stream : text stream
+        Where to write.
+    """
     if len(strings.codes) and strings.codes.min() < 0:
         raise InputError("a string holds an unknown symbol, which the PAutomaC format cannot say")
     stream.write(f"{len(strings)} {len(strings.alphabet)}\n")
@@ -63,7 +86,18 @@ def write_pautomac(strings: Strings, stream: TextIO) -> None:
 
 
 def read_solution(path: TextPath) -> Floats:
-    """The probabilities of a test set: their number, then one a line."""
+    """The probabilities of a test set: their number, then one per line.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+
+    Returns
+    -------
+    array
+        The probabilities, in the order of the test strings.
+    """
     file, lines = display_name(path), enumerate(open_text(path), 1)
     count = _count(next(lines, (1, ""))[1], file)
     values = [_probability(line, file, number) for number, line in lines if line.strip()]

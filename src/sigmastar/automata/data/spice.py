@@ -44,12 +44,38 @@ class SpiceTargets:
 
 
 def read_spice(path: TextPath, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:
-    """Read whole strings or prefixes."""
+    """Read whole strings or prefixes.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+    alphabet : Alphabet, optional
+        Symbols to expect; without it those that are met become it.
+    allow_unknown : bool
+        Whether other symbols are unknown ones instead of an error.
+
+    Returns
+    -------
+    Strings
+        The strings or prefixes.
+    """
     return read_pautomac(path, alphabet, allow_unknown)
 
 
 def read_spice_targets(path: TextPath) -> SpiceTargets:
-    """Read what may follow each prefix."""
+    """Read what may follow each prefix.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+
+    Returns
+    -------
+    SpiceTargets
+        Next symbols with their probabilities, one line per prefix.
+    """
     file = display_name(path)
     denominators: list[float] = []
     symbols: list[int] = []

@@ -41,6 +41,22 @@ def draw_automaton(
     """An SVG element: the arrows that weigh at least `threshold`, between at most `max_states` states.
 
     Without a threshold one is chosen that leaves a graph to be read.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    threshold : float, optional
+        Size below which arrows are left out.
+    max_states : int
+        Number of states that are drawn at most.
+    label : str
+        Name of the picture for readers of its text.
+
+    Returns
+    -------
+    str
+        SVG.
     """
     if max_states < 1:
         raise ValueError(f"max_states={max_states} leaves nothing to draw")

@@ -32,6 +32,22 @@ def plot_next_symbols(
     """A heat map, symbols x positions; a ring marks the symbol that came.
 
     Of a large alphabet the symbols that come or that the model expects most are shown.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The distribution.
+    string : sequence or Strings
+        The string to read.
+    title : str
+        Of the figure.
+    max_symbols : int
+        Number of symbols that are shown at most.
+
+    Returns
+    -------
+    Figure
+        Of matplotlib.
     """
     strings = string if isinstance(string, Strings) else Strings.of([string], alphabet=model.alphabet)
     if len(strings) != 1:

@@ -39,7 +39,26 @@ def plot_spectrum(
     scores: ArrayLike | None = None,
     score_name: str = "held-out score",
 ) -> Figure:
-    """Singular values on a log scale, with a panel of held-out scores where there are any."""
+    """Singular values on a log scale, with a panel of held-out scores where there are any.
+
+    Parameters
+    ----------
+    evidence : RankEvidence or array
+        The choice of a rank, or singular values alone.
+    noise_level : float, optional
+        Level that chance alone reaches.
+    chosen : int, optional
+        The rank that was chosen.
+    candidates, scores : array, optional
+        Ranks that were tried, and their scores.
+    score_name : str
+        Label of the scores.
+
+    Returns
+    -------
+    Figure
+        Of matplotlib.
+    """
     if isinstance(evidence, Evidence):
         noise_level = evidence.noise_level if noise_level is None else noise_level
         chosen = evidence.chosen if chosen is None else chosen

@@ -62,7 +62,26 @@ def learn_automaton(
     statistic: Statistic = STRING,
     steps: Sequence[Step] = (),
 ) -> WeightedAutomaton:
-    """The automaton of `n_states` states whose string function fits the counts on `basis`."""
+    """The automaton of `n_states` states whose string function fits the counts on `basis`.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    basis : Basis
+        Outsides and insides.
+    n_states : int
+        Number of states.
+    statistic : Statistic
+        What is counted: `STRING`, `PREFIX` or `SUBSTRING`.
+    steps : sequence of functions
+        Smoothing and weighting of blocks.
+
+    Returns
+    -------
+    WeightedAutomaton
+        Its weights may have any sign.
+    """
     blocks = prepared(count_strings(require_strings(strings), basis, statistic), steps)
     return string_automaton(blocks, factorize_blocks(blocks, n_states), statistic)
 
@@ -78,7 +97,22 @@ def prepared(counts: StringCounts, steps: Sequence[Step]) -> Blocks:
 def string_automaton(
     blocks: Blocks, factors: Mapping[Sort, Factors], statistic: Statistic
 ) -> WeightedAutomaton:
-    """Recover the operators and turn the statistic's function into the string function."""
+    """Recover the operators and turn the statistic's function into the string function.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Statistics of a function.
+    factors : mapping
+        A factorization of the blocks by sort.
+    statistic : Statistic
+        What is counted: `STRING`, `PREFIX` or `SUBSTRING`.
+
+    Returns
+    -------
+    WeightedAutomaton
+        The string function.
+    """
     if statistic not in TO_STRING:
         raise ValueError(f"there is no way from {statistic.name} statistics to a string function")
     return TO_STRING[statistic](WeightedAutomaton.of_operators(recover(blocks, factors)))

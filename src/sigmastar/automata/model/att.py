@@ -27,7 +27,17 @@ EPSILON = "<eps>"
 
 
 def write_att(automaton: WeightedAutomaton, stream: TextIO, symbols_stream: TextIO | None = None) -> None:
-    """Write an acceptor; `symbols_stream` gets the table for `fstcompile --acceptor --isymbols`."""
+    """Write an acceptor, and the table for `fstcompile --acceptor --isymbols`.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    stream : text stream
+        Where to write.
+    symbols_stream : text stream, optional
+        Where to write the table of symbols.
+    """
     names = [_writable(str(symbol)) for symbol in automaton.alphabet]
     if len(set(names)) < len(names):
         raise InputError("two symbols of the alphabet are written alike; rename one of them")
@@ -39,7 +49,20 @@ def write_att(automaton: WeightedAutomaton, stream: TextIO, symbols_stream: Text
 
 
 def read_att(path: TextPath, alphabet: Alphabet | None = None) -> WeightedAutomaton:
-    """Read an acceptor; without `alphabet` its labels become it, sorted."""
+    """Read an acceptor; without `alphabet` its labels become it, sorted.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+    alphabet : Alphabet, optional
+        Symbols to expect; without it those that are met become it.
+
+    Returns
+    -------
+    WeightedAutomaton
+        The acceptor.
+    """
     file = display_name(path)
     states: dict[str, int] = {}
     arcs: dict[tuple[int, str, int], float] = defaultdict(float)

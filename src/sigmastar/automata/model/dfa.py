@@ -60,7 +60,20 @@ class DFA:
 
 
 def intersect(automaton: WeightedAutomaton, dfa: DFA) -> WeightedAutomaton:
-    """The function on the language of `dfa`, zero elsewhere."""
+    """The function on the language of `dfa`, zero elsewhere.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    dfa : DFA
+        The language.
+
+    Returns
+    -------
+    WeightedAutomaton
+        On pairs of states.
+    """
     dfa = dfa.over(automaton.alphabet)
     n, m, n_symbols = automaton.n_states, dfa.n_states, len(automaton.alphabet)
     transitions = np.zeros((n_symbols, n, m, n, m))

@@ -39,7 +39,20 @@ class Diagnosis:
 
 
 def diagnose(automaton: WeightedAutomaton, strings: Strings) -> Diagnosis:
-    """Measure total mass, positivity and conditional sums; defined for every automaton."""
+    """Measure total mass, positivity and conditional sums; defined for every automaton.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    strings : Strings
+        Where to look.
+
+    Returns
+    -------
+    Diagnosis
+        The figures.
+    """
     require_strings(strings, "diagnose an automaton on")
     weights = automaton.gap_weights(strings)
     weights = weights[(weights != 0.0).any(axis=1)]  # gaps that the automaton cannot reach say nothing

@@ -46,13 +46,36 @@ def l2_inner(first: WeightedAutomaton, second: WeightedAutomaton) -> float:
 
 
 def l2_norm(automaton: WeightedAutomaton) -> float:
-    """The root of the sum of squares; a value below 1e-8 of the automaton's own weights is rounding."""
+    """The root of the sum of squares; a value below 1e-8 of the automaton's own weights is rounding.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+
+    Returns
+    -------
+    float
+        The norm.
+    """
     automaton = square_summable(automaton)
     square = float(automaton.initial @ observe_gramian(automaton) @ automaton.initial)
     return math.sqrt(max(square, 0.0))
 
 
 def l2_distance(first: WeightedAutomaton, second: WeightedAutomaton) -> float:
+    """The root of the sum of squared differences over all strings.
+
+    Parameters
+    ----------
+    first, second : WeightedAutomaton
+        The two functions.
+
+    Returns
+    -------
+    float
+        Infinite sums are refused with a ValueError.
+    """
     return l2_norm(difference(first, second))
 
 
@@ -69,6 +92,18 @@ def equivalent(first: WeightedAutomaton, second: WeightedAutomaton, tolerance: f
 
     A value of the difference counts as zero if it is below `tolerance` times the sizes of the forward
     and the final vector that make it: rare strings are held to the same relative standard.
+
+    Parameters
+    ----------
+    first, second : WeightedAutomaton
+        The two functions.
+    tolerance : float
+        Relative size of what is taken for rounding.
+
+    Returns
+    -------
+    Equivalence
+        The verdict, with a shortest string on which they differ.
     """
     gap = difference(first, second)
     cutoff = tolerance * float(np.linalg.norm(gap.final))
@@ -113,7 +148,20 @@ MAX_SIZE = 20_000_000
 
 
 def values_up_to(automaton: WeightedAutomaton, max_length: int) -> tuple[Strings, Floats]:
-    """Every string of at most `max_length` symbols, shorter ones first, and its value."""
+    """Every string of at most `max_length` symbols, shorter ones first, and its value.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    max_length : int
+        Number of symbols at most.
+
+    Returns
+    -------
+    tuple of Strings and array
+        The strings and their values.
+    """
     n_symbols = len(automaton.alphabet)
     levels = list(_levels(automaton, max_length))
     codes = [all_words(n_symbols, length) for length in range(len(levels))]
@@ -162,7 +210,22 @@ CHUNK = 100_000  # strings held at a time
 def l1_up_to(
     model: SequenceModel, reference: SequenceModel, max_length: int, max_strings: int = 5_000_000
 ) -> float:
-    """The L1 distance on all strings up to a length, over the symbols of both models."""
+    """The L1 distance on all strings up to a length, over the symbols of both models.
+
+    Parameters
+    ----------
+    model, reference : SequenceModel
+        The two models.
+    max_length : int
+        Number of symbols at most.
+    max_strings : int
+        Number of strings above which the sum is refused.
+
+    Returns
+    -------
+    float
+        The distance.
+    """
     alphabet = Alphabet(dict.fromkeys([*reference.alphabet, *model.alphabet]))
     return sum(
         float(np.abs(values(model, strings) - values(reference, strings)).sum())

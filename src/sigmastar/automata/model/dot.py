@@ -17,7 +17,21 @@ def write_dot(
     max_labels: int = 8,
     name: str = "automaton",
 ) -> None:
-    """Write a graph without weights of a size under `threshold`, and at most `max_labels` labels an edge."""
+    """Write a graph of the heavier weights.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    stream : text stream
+        Where to write.
+    threshold : float
+        Size below which weights are left out.
+    max_labels : int
+        Number of labels per edge at most.
+    name : str
+        Of the graph.
+    """
     stream.write(f"digraph {quoted(name)} {{\n  rankdir=LR;\n  node [shape=circle];\n")
     for state in range(automaton.n_states):
         stream.write(_state(state, float(automaton.final[state]), threshold))

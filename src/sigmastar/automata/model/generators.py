@@ -30,6 +30,26 @@ def make_automaton(
 
     Each state has the share `density` of its possible moves (symbol and next state; just symbols if
     `deterministic`) and stops with a probability between half and one and a half of `stop`.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states.
+    n_symbols : int
+        Number of symbols.
+    rng : Generator
+        Source of chance.
+    density : float
+        Share of the possible moves that a state has.
+    stop : float
+        Probability to stop in a state, about.
+    deterministic : bool
+        Whether a symbol leads from a state to one state at most.
+
+    Returns
+    -------
+    WeightedAutomaton
+        A distribution on strings.
     """
     _require(n_states, n_symbols, stop)
     if not 0.0 < density <= 1.0:
@@ -48,6 +68,24 @@ def make_hmm(
     """A random hidden Markov model: A_a = diag((1 - stop) O[:, a]) T, rows of O and T from Dirichlets.
 
     The smaller the `concentration`, the sparser the rows of O and T.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of states.
+    n_symbols : int
+        Number of symbols.
+    rng : Generator
+        Source of chance.
+    stop : float
+        Probability to stop in a state, about.
+    concentration : float
+        Of the Dirichlets.
+
+    Returns
+    -------
+    WeightedAutomaton
+        A distribution on strings.
     """
     _require(n_states, n_symbols, stop)
     if not concentration > 0.0:
@@ -64,7 +102,24 @@ def make_hmm(
 def make_strings(
     model: SequenceModel, n_strings: int, rng: np.random.Generator, max_length: int = 10_000
 ) -> Strings:
-    """Draw a corpus from a model."""
+    """Draw a corpus from a model.
+
+    Parameters
+    ----------
+    model : SequenceModel
+        The distribution.
+    n_strings : int
+        Number of strings.
+    rng : Generator
+        Source of chance.
+    max_length : int
+        Number of symbols at which strings are cut.
+
+    Returns
+    -------
+    Strings
+        The corpus.
+    """
     return model.sample(n_strings, rng, max_length)
 
 
@@ -76,6 +131,22 @@ def make_dyck(
     Read from left to right this is a walk that goes up with `open_probability` and down otherwise, and
     the word ends with the step below its start. So one long walk falls into words at its record lows.
     The expected number of bracket pairs is p / (1 - 2 p).
+
+    Parameters
+    ----------
+    n_strings : int
+        Number of strings.
+    rng : Generator
+        Source of chance.
+    n_brackets : int
+        Number of kinds of brackets.
+    open_probability : float
+        Probability of a bracket in place of an end, below one half.
+
+    Returns
+    -------
+    Strings
+        The words.
     """
     if n_strings < 0 or n_brackets < 1:
         raise ValueError(f"n_strings={n_strings} and n_brackets={n_brackets} make no corpus")

@@ -50,13 +50,35 @@ class Hmm:
 
 
 def from_hmm(hmm: Hmm) -> WeightedAutomaton:
-    """The automaton of a hidden Markov model, on the same states."""
+    """The automaton of a hidden Markov model, on the same states.
+
+    Parameters
+    ----------
+    hmm : Hmm
+        The model.
+
+    Returns
+    -------
+    WeightedAutomaton
+        The same distribution.
+    """
     emitting = ((1.0 - hmm.stop)[:, None] * hmm.emission).T
     return WeightedAutomaton(hmm.alphabet, hmm.initial, emitting[:, :, None] * hmm.transition, hmm.stop)
 
 
 def to_hmm(automaton: WeightedAutomaton) -> Hmm:
-    """A hidden Markov model of the same distribution, for a proper probabilistic automaton."""
+    """A hidden Markov model of the same distribution, for a proper probabilistic automaton.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        A proper probabilistic automaton.
+
+    Returns
+    -------
+    Hmm
+        Up to states x symbols states.
+    """
     require_stochastic(automaton)
     symbol_weights = automaton.transitions.sum(axis=2).T  # state, symbol
     moving = symbol_weights.sum(axis=1, keepdims=True)

@@ -53,7 +53,20 @@ TOLERANCE = 1e-10
 
 
 def minimize(automaton: WeightedAutomaton, tolerance: float = TOLERANCE) -> WeightedAutomaton:
-    """The same function with the fewest states (one, if the function is zero)."""
+    """The same function with the fewest states (one, if the function is zero).
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    tolerance : float
+        Relative size of what is taken for rounding.
+
+    Returns
+    -------
+    WeightedAutomaton
+        The minimal automaton.
+    """
     # what cancels is small against the whole automaton, not against what restriction left of it
     initial, step, final = (tolerance * _norm(part) for part in _parts(automaton))
     reached = restrict(automaton, _forward_basis(automaton, initial, step))
@@ -63,7 +76,20 @@ def minimize(automaton: WeightedAutomaton, tolerance: float = TOLERANCE) -> Weig
 
 
 def minimal_rank(automaton: WeightedAutomaton, tolerance: float = TOLERANCE) -> int:
-    """The number of states that the function needs: the rank of its Hankel matrix."""
+    """The number of states that the function needs: the rank of its Hankel matrix.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    tolerance : float
+        Relative size of what is taken for rounding.
+
+    Returns
+    -------
+    int
+        Zero for the zero function.
+    """
     minimal = minimize(automaton, tolerance)
     is_zero = minimal.n_states == 1 and not (minimal.initial.any() and minimal.final.any())
     return 0 if is_zero else minimal.n_states
@@ -225,7 +251,20 @@ class SingularValueAutomaton:
 
 
 def approximate(automaton: WeightedAutomaton, max_error: float) -> WeightedAutomaton:
-    """The smallest cut of the singular value automaton whose bound on the l2 distance is `max_error`."""
+    """The smallest cut of the singular value automaton whose bound on the l2 distance is `max_error`.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    max_error : float
+        Bound on the l2 distance.
+
+    Returns
+    -------
+    WeightedAutomaton
+        The smaller automaton.
+    """
     canonical = SingularValueAutomaton.of(automaton)
     rank = canonical.automaton.n_states
     n_states = next(n for n in range(1, rank + 1) if canonical.error_bound(n) <= max_error or n == rank)

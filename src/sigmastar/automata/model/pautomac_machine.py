@@ -32,7 +32,20 @@ _LARGEST = 2_000_000_000  # entries of the operators, as float64 16 GB
 
 
 def read_pautomac_model(path: TextPath, n_symbols: int | None = None) -> WeightedAutomaton:
-    """Read a machine; its alphabet is 0 .. the largest symbol it emits, or `n_symbols` if that is more."""
+    """Read a machine; its alphabet is 0 .. the largest symbol it emits, or `n_symbols` if that is more.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+    n_symbols : int, optional
+        Size of the alphabet at least.
+
+    Returns
+    -------
+    WeightedAutomaton
+        The machine, exactly.
+    """
     file = display_name(path)
     sections = _sections(path, file)
     n_states = 1 + max(state for section in sections.values() for key in section for state in key[::2])
@@ -52,7 +65,17 @@ def read_pautomac_model(path: TextPath, n_symbols: int | None = None) -> Weighte
 
 
 def write_pautomac_model(automaton: WeightedAutomaton, stream: TextIO, tolerance: float = 1e-6) -> None:
-    """Write a stochastic automaton; symbols are written as their codes."""
+    """Write a stochastic automaton; symbols are written as their codes.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        The function.
+    stream : text stream
+        Where to write.
+    tolerance : float
+        By how much sums may differ from one.
+    """
     require_stochastic(automaton, tolerance)
     going = automaton.transitions.sum(axis=(0, 2))
     emitted = automaton.transitions.sum(axis=2).T

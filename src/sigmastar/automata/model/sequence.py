@@ -5,7 +5,7 @@ Sampling from any left-to-right model: all strings grow by one symbol at a time,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -47,7 +47,18 @@ def next_distribution(model: SequenceModel, prefixes: Strings) -> Floats:
 
 States = TypeVar("States")
 
+MAX_CELLS = 4_000_000  # next-symbol probabilities held at a time
 _BATCH, _CELLS = 4096, 1 << 23  # strings, and next-symbol probabilities, at a time: they bound the memory
+
+
+def top_columns(distributions: Floats, k: int) -> Indices:
+    """The k largest columns of each row, best first, ties in column order."""
+    return np.argsort(-distributions, axis=1, kind="stable")[:, :k]
+
+
+def pieces(strings: Strings, max_cells: int | None = None) -> Iterator[Strings]:
+    """Cut a corpus into runs of strings whose next-symbol tables stay small (one string at least)."""
+    return strings.pieces((max_cells or MAX_CELLS) // (len(strings.alphabet) + 1))
 
 
 def sample_lockstep(
