@@ -44,3 +44,8 @@ def test_distinct_strings_keep_their_weight(rows: list[str]) -> None:
 def test_the_empty_string_is_told() -> None:
     with pytest.raises(InputError, match="string 2 is empty"):
         Substrings.of(Strings.of(["a", ""]))
+
+
+def test_a_table_that_would_not_fit_is_refused_before_it_is_made() -> None:
+    with pytest.raises(InputError, match=r"40,000 symbols have 8e\+08 substrings"):
+        Substrings.of(Strings.of([["a"] * 40_000]))

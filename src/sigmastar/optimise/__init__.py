@@ -1,1 +1,1 @@
-"""Optimisation over matrices: proximal operators, solvers, completion."""
+"""Optimization over matrices: proximal operators, solvers, completion."""

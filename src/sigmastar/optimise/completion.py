@@ -204,7 +204,7 @@ def _leading_pair(pattern: SparsePattern, values: Floats, rng: np.random.Generat
 def _best_mixture(
     loss: EntryLoss, values: Floats, atom: Floats, norm: float, weight: float
 ) -> tuple[float, float]:
-    """The a, b >= 0 that minimise loss(a H + b u v^T) + weight (a |H|_* + b)."""
+    """The a, b >= 0 that minimize loss(a H + b u v^T) + weight (a |H|_* + b)."""
 
     def objective(mixture: Floats) -> tuple[float, Floats]:
         value, slopes = loss.value_and_gradient(mixture[0] * values + mixture[1] * atom)

@@ -95,7 +95,7 @@ def factored(
     watch: Watch | None = None,
     start: tuple[Floats, Floats] | None = None,
 ) -> FactoredSolution:
-    """Minimise loss(L R^T) + weight |L R^T|_* over products of `rank` columns, from `start` or at random."""
+    """Minimize loss(L R^T) + weight |L R^T|_* over products of `rank` columns, from `start` or at random."""
     rows, columns = loss.shape
     problem = _Problem(loss, weight, min(rank, rows, columns) if start is None else start[0].shape[1])
     if start is None:

@@ -1,4 +1,4 @@
-"""Minimise loss(W) + penalty(W) over matrices: first-order methods behind one interface.
+"""Minimize loss(W) + penalty(W) over matrices: first-order methods behind one interface.
 
     fobos   W <- prox(W - s_t grad loss(W)), s_t = c / sqrt(t)       Duchi and Singer (2009): as the paper
     fista   the same from a point with momentum, the step found by doubling and halving, the momentum
@@ -106,9 +106,9 @@ def fobos(
     _, gradient = loss.value_and_gradient(matrix)
     for t in range(1, n_iterations + 1):
         size = step / math.sqrt(t)
-        matrix, penalised = penalty.prox(matrix - size * gradient, size)
+        matrix, penalized = penalty.prox(matrix - size * gradient, size)
         value, gradient = loss.value_and_gradient(matrix)
-        if trace.done(value + penalised, matrix):
+        if trace.done(value + penalized, matrix):
             break
     return trace.solution(matrix)
 
@@ -183,10 +183,10 @@ def _descend(loss: Loss, penalty: Penalty, point: Floats, step: float) -> tuple[
     """A proximal step from `point`, short enough for the quadratic bound to hold."""
     value, gradient = loss.value_and_gradient(point)
     while True:
-        found, penalised = penalty.prox(point - step * gradient, step)
+        found, penalized = penalty.prox(point - step * gradient, step)
         change = found - point
         bound = value + float(np.vdot(gradient, change)) + float(np.vdot(change, change)) / (2.0 * step)
         reached = loss.value(found)
         if reached <= bound + 1e-12 * abs(value) or step < 1e-12:
-            return found, reached + penalised, step
+            return found, reached + penalized, step
         step /= 2.0

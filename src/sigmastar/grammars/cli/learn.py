@@ -52,7 +52,7 @@ METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion
     COMPLETION,
     EM,
     type=click.IntRange(1),
-    help=f"Longest strings that are seen; completion: at most {LONGEST}.",
+    help=f"Length of the longest strings that are seen: by em all, by completion at most {LONGEST}.",
 )
 @parameter(
     "penalty",

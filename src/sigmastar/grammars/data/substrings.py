@@ -20,6 +20,9 @@ from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 
+MOST_SPANS, LONGEST = 500_000_000, 10_000
+"""Places in the table of numbers (2 GB), and symbols of a string: its cost grows as the cube."""
+
 
 @dataclass(frozen=True, eq=False)
 class Substrings:
@@ -38,6 +41,7 @@ class Substrings:
         if len(strings) and strings.lengths.min() == 0:
             empty = int(np.argmin(strings.lengths)) + 1
             raise InputError(f"string {empty} is empty; grammars have no empty strings, leave it out")
+        _require_room(strings.lengths)
         return cls(strings, *_number(strings.codes, strings.offsets, len(strings.alphabet) + 1))
 
     @property
@@ -65,6 +69,15 @@ class Substrings:
         """The substrings of given lengths that begin at positions of the corpus."""
         found: Int64s = self.numbers[self.rows[positions] + lengths - 1].astype(np.int64)
         return found
+
+
+def _require_room(lengths: Int64s) -> None:
+    n_spans, longest = float((lengths * (lengths + 1.0)).sum() / 2), int(lengths.max(initial=0))
+    if longest > LONGEST or n_spans > MOST_SPANS:
+        raise InputError(
+            f"strings of up to {longest:,} symbols have {n_spans:.2g} substrings, each with its own vector; "
+            f"leave out strings of more than {LONGEST:,} symbols, or use fewer strings"
+        )
 
 
 def _number(codes: Codes, offsets: Offsets, n_symbols: int) -> tuple[Int32s, Int64s, Int64s, Int64s, Int64s]:
