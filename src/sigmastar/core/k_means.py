@@ -26,7 +26,8 @@ def seed_centres(points: Floats, weights: Floats, uniforms: Floats, first: int) 
                 if running > uniforms[c] * total:
                     chosen = i
                     break
-        centres[c] = points[chosen]
+        for j in range(d):  # a whole row at once takes seconds to compile
+            centres[c, j] = points[chosen, j]
         for i in range(n):
             distance = 0.0
             for j in range(d):
@@ -66,7 +67,8 @@ def lloyd(
                 means[at, j] += weights[i] * points[i, j]
         for c in range(len(centres)):
             if sizes[c] > 0.0:
-                centres[c] = means[c] / sizes[c]
+                for j in range(d):
+                    centres[c, j] = means[c, j] / sizes[c]
         if changed < little_change * n or changed == 0:
             break
     return labels, centres

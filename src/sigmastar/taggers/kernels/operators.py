@@ -47,10 +47,13 @@ def signed_marginals(lattice: Lattice, low: int, high: int, model: Operators, fo
         if first == last:
             continue
         total = 0.0
-        alpha[0] = model.initial
+        for j in range(n):  # a whole row at once takes seconds to compile
+            alpha[0, j] = model.initial[j]
         for i in range(first, last):
             total += _forward(starts[types[i]], starts[types[i] + 1], model, alpha[i - first : i - first + 2])
-        whole = alpha[last - first] @ model.final
+        whole = 0.0
+        for j in range(n):
+            whole += alpha[last - first, j] * model.final[j]
         found.logs[s] = total + np.log(whole) if whole > 0.0 else np.nan
         beta, n_later = model.final.copy(), 0
         for i in range(last - 1, first - 1, -1):
@@ -101,10 +104,11 @@ def _unigrams(
     sums, mass = np.zeros(len(beta)), 0.0
     for k in range(len(found)):
         right = model.operators[model.operator_of[c0 + k]] @ beta
+        found[k] = 0.0
         for j in range(len(beta)):
             rights[k, j] = model.weights[c0 + k] * right[j]
             sums[j] += rights[k, j]
-        found[k] = before @ rights[k]
+            found[k] += before[j] * rights[k, j]
         mass += found[k]
     norm = mass if mass != 0.0 else 1.0
     for k in range(len(found)):
@@ -118,10 +122,11 @@ def _pairs(c0: int, model: Operators, before: Floats, later: Floats, found: Floa
     mass, place = 0.0, 0
     for c in range(c0, c0 + len(found) // len(later)):
         left = before @ model.operators[model.operator_of[c]]
-        for j in range(len(left)):
-            left[j] *= model.weights[c]
         for d in range(len(later)):
-            found[place] = left @ later[d]
+            value = 0.0
+            for j in range(len(left)):
+                value += left[j] * later[d, j]
+            found[place] = model.weights[c] * value
             mass += found[place]
             place += 1
     norm = mass if mass != 0.0 else 1.0
