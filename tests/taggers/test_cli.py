@@ -147,7 +147,6 @@ def test_chunks_and_conllu(folder: Path) -> None:
         (["learn", "tagger", "train.txt", "--label", "9", "-o", "m2"], 1, "expected 9 columns"),
         (["learn", "tagger", "train.txt", "--observed", "3", "-o", "m2"], 1, "--observed 3: this column is"),
         (["learn", "tagger", "train.txt", "--observed", "pos", "-o", "m2"], 1, "counted from 1"),
-        (["learn", "automaton", "train.txt", "--format", "conllu", "-o", "m2"], 2, "conllu is for taggers"),
     ],
 )
 def test_wrong_calls(
