@@ -103,7 +103,7 @@ def test_symbols_of_sides_have_options_of_their_own(folder: Path) -> None:
     sides = ("--input-symbols", "tokens", "--output-symbols", "chars")
     succeed("learn", "transducer", file, *sides, "--method", "ngram", "--output", model, "-q")
     assert succeed("predict", model, file).splitlines()[0].split("\t")[:2] == ["x y", "XY"]
-    told = fail("learn", "transducer", file, "--output", "tokens", status=2)
+    told = fail("learn", "transducer", file, "-o", "x", "--output", "tokens", status=2)
     assert "--output-symbols tokens" in told
 
 

@@ -23,7 +23,7 @@ from sigmastar.core.cli.options import (
     seed_option,
 )
 from sigmastar.core.cli.paths import described_file
-from sigmastar.core.cli.printing import print_figures, to_json
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.cli.progress import tell, watching
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header
@@ -66,39 +66,20 @@ def _shapes(value: str | tuple[Shape, ...]) -> tuple[Shape, ...]:
     return found
 
 
-def _no_side(context: click.Context, option: click.Parameter, value: str) -> str:
-    """`--output` once meant what `--output-symbols` means now."""
-    if value in SIDES:
-        raise click.UsageError(
-            f"--output is the model file; for symbols of outputs use --output-symbols {value}", context
-        )
-    return value
-
-
-def _checked_output(function: Callable[..., Any]) -> Callable[..., Any]:
-    wrapped = learn_options(function)
-    for option in wrapped.__click_params__:  # type: ignore[attr-defined]
-        if option.name == "output":
-            option.callback = _no_side
-    return wrapped
+def _side_option(flag: str, default: str, whose: str) -> Callable[[Function], Function]:
+    return click.option(
+        flag,
+        type=click.Choice(list(SIDES)),
+        default=default,
+        show_default=True,
+        help=f"Symbols of {whose}: characters, or tokens between spaces.",
+    )
 
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--input-symbols",
-    type=click.Choice(list(SIDES)),
-    default="chars",
-    show_default=True,
-    help="Symbols of inputs: characters, or tokens between spaces.",
-)
-@click.option(
-    "--output-symbols",
-    type=click.Choice(list(SIDES)),
-    default="tokens",
-    show_default=True,
-    help="Symbols of outputs: characters, or tokens between spaces.",
-)
+@_side_option("--input-symbols", "chars", "inputs")
+@_side_option("--output-symbols", "tokens", "outputs")
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="combined", show_default=True, help="Way to learn."
 )
@@ -136,7 +117,7 @@ def _checked_output(function: Callable[..., Any]) -> Callable[..., Any]:
     metavar="FACTOR",
     help="Factor of the counts of units of more than two symbols in the aligner.",
 )
-@_checked_output
+@learn_options
 def learn(file: str, input_symbols: str, output_symbols: str, method: str, **options: Any) -> None:
     """Learn a transducer from FILE, `input TAB output` on every line; the other direction comes with it.
 
@@ -146,6 +127,9 @@ def learn(file: str, input_symbols: str, output_symbols: str, method: str, **opt
     alone, faster. spectral: operators of units as they are recovered. completion: without an aligner, for a
     handful of symbols.
     """
+    if options["output"] in SIDES:  # what it once meant
+        hint = f"for symbols of outputs use --output-symbols {options['output']}"
+        raise click.UsageError(f"--output is the model file; {hint}")
     given = {name: options.pop(name) for name in ("order", "n_states", "shapes", "long_units")}
     sides = (input_symbols, output_symbols)
 
@@ -245,11 +229,9 @@ def evaluate(model: str, file: str, unknown: str, threads: int | None, as_json: 
         pairs = loaded.pairs(file)
         _check_symbols(pairs.inputs, loaded.model.units.inputs, unknown, quiet)
         scores = evaluated(loaded.model, pairs, np.random.default_rng(0))
-    figures: dict[str, Any] = {"n_inputs": len(scores.wrong)}
-    for name in ("word_error_rate", "symbol_error_rate"):
-        estimate = getattr(scores, name)
-        figures |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    print_figures(figures, as_json)
+    words = with_interval("word_error_rate", scores.word_error_rate)
+    symbols = with_interval("symbol_error_rate", scores.symbol_error_rate)
+    print_figures({"n_inputs": len(scores.wrong), **words, **symbols}, as_json)
 
 
 @click.command()
