@@ -11,7 +11,7 @@ from sigmastar.core.adagrad import averaged, averaged_step, step, step_rows
 from sigmastar.core.jit import kernel
 from sigmastar.core.progress import silent, stage
 from sigmastar.core.scaling import (
-    add_at,
+    add_numbers,
     add_scaled,
     cell_by_end,
     cell_by_width,
@@ -20,7 +20,7 @@ from sigmastar.core.scaling import (
     normalize,
     power_of_two,
     rescale,
-    rescale_at,
+    rescale_number,
 )
 
 seeds = st.integers(0, 10**6)
@@ -56,12 +56,12 @@ def summed(first: np.ndarray, one: int, second: np.ndarray, two: int) -> int:
 
 
 @kernel
-def sum_at(values: np.ndarray, exponents: np.ndarray) -> tuple[float, int]:
-    total, exponent = np.zeros(1), np.zeros(1, np.int64)
+def sum_of(values: np.ndarray, exponents: np.ndarray) -> tuple[float, int]:
+    total, exponent = 0.0, 0
     for k in range(len(values)):
-        add_at(total, exponent, 0, values[k], exponents[k])
-        rescale_at(total, exponent, 0)
-    return total[0], exponent[0]
+        total, exponent = add_numbers(total, exponent, values[k], exponents[k])
+        total, exponent = rescale_number(total, exponent)
+    return total, exponent
 
 
 @kernel
@@ -175,7 +175,7 @@ def test_stages_of_progress() -> None:
 def test_numbers_of_any_size_are_added_one_by_one(seed):
     rng = np.random.default_rng(seed)
     values, exponents = rng.random(20), rng.integers(-900, 900, 20)
-    mantissa, exponent = sum_at(values, exponents)
+    mantissa, exponent = sum_of(values, exponents)
     top = int(exponents.max())
     wanted = float(np.ldexp(values, exponents - top).sum())
     assert np.ldexp(mantissa, exponent - top) == pytest.approx(wanted, rel=1e-12)
@@ -183,5 +183,5 @@ def test_numbers_of_any_size_are_added_one_by_one(seed):
 
 def test_a_product_of_thousands_keeps_its_logarithm():
     values, exponents = np.full(1, 3.0), np.full(1, 50_000)
-    mantissa, exponent = sum_at(values, exponents)
+    mantissa, exponent = sum_of(values, exponents)
     assert np.log(mantissa) + exponent * np.log(2.0) == pytest.approx(np.log(3.0) + 50_000 * np.log(2.0))

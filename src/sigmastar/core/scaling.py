@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.core.arrays import Array, Floats, Int64s
+from sigmastar.core.arrays import Array
 from sigmastar.core.jit import part
 
 LARGEST_POWER = 1000
@@ -105,25 +105,31 @@ def add_scaled(target: Array, target_exponent: int, vector: Array, exponent: int
 
 
 @part
-def add_at(mantissas: Floats, exponents: Int64s, at: int, value: float, exponent: int) -> None:
-    """Add 2^exponent value to the number at a place; a zero there has no exponent of its own."""
-    if mantissas[at] == 0.0:
-        mantissas[at], exponents[at] = value, exponent
-    elif exponents[at] >= exponent:
-        mantissas[at] += value * power_of_two(exponent - exponents[at])
+def add_numbers(mantissa: float, exponent: int, other: float, other_exponent: int) -> tuple[float, int]:
+    """The sum of two numbers; a zero has no exponent of its own.
+
+    Returns
+    -------
+    tuple
+        Its mantissa, and the larger of the two exponents.
+    """
+    if mantissa == 0.0:
+        mantissa, exponent = other, other_exponent
+    elif exponent >= other_exponent:
+        mantissa += other * power_of_two(other_exponent - exponent)
     else:
-        mantissas[at] = mantissas[at] * power_of_two(exponents[at] - exponent) + value
-        exponents[at] = exponent
+        mantissa, exponent = mantissa * power_of_two(exponent - other_exponent) + other, other_exponent
+    return mantissa, exponent
 
 
 @part
-def rescale_at(mantissas: Floats, exponents: Int64s, at: int) -> None:
-    """As `rescale`, of the one number at a place."""
-    size = abs(mantissas[at])
+def rescale_number(mantissa: float, exponent: int) -> tuple[float, int]:
+    """As `rescale`, of one number."""
+    size, power = abs(mantissa), 0
     if size > 0.0 and (size < _SMALL or size > _LARGE):
         power = exponent_of(size)
-        mantissas[at] = np.ldexp(mantissas[at], -power)
-        exponents[at] += power
+        mantissa = np.ldexp(mantissa, -power)
+    return mantissa, exponent + power
 
 
 @part

@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.scaling import add_at, power_of_two, rescale_at
+from sigmastar.core.scaling import add_numbers, power_of_two, rescale_number
 
 NO_KEY = -1
 _LOG_2 = np.log(2.0)
@@ -147,11 +147,13 @@ def _forward(places: Int64s, shapes: Int64s, theta: Floats) -> tuple[Floats, Int
     for cell in range(rows * columns):
         if before[cell] == 0.0:
             continue
-        rescale_at(before, exponents, cell)
+        weight, exponent = rescale_number(before[cell], exponents[cell])
+        before[cell], exponents[cell] = weight, exponent
         for shape in range(n_shapes):
-            at = edges[cell, shape]
+            at, to = edges[cell, shape], cell + steps[shape]
             if at >= 0:
-                add_at(before, exponents, cell + steps[shape], before[cell] * theta[at], exponents[cell])
+                total = add_numbers(before[to], exponents[to], weight * theta[at], exponent)
+                before[to], exponents[to] = total
     return before, exponents
 
 
@@ -169,13 +171,14 @@ def _add_expected(
         if before[cell] == 0.0:
             continue
         share, power = before[cell] / before[last], powers[cell] - powers[last]
+        total, exponent = after[cell], exponents[cell]
         for shape in range(n_shapes):
             at, to = edges[cell, shape], cell + steps[shape]
             if at >= 0 and after[to] > 0.0:
                 rest = theta[at] * after[to]
                 counts[at] += share * rest * power_of_two(power + exponents[to])
-                add_at(after, exponents, cell, rest, exponents[to])
-        rescale_at(after, exponents, cell)
+                total, exponent = add_numbers(total, exponent, rest, exponents[to])
+        after[cell], exponents[cell] = rescale_number(total, exponent)
 
 
 @kernel

@@ -18,7 +18,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
-from sigmastar.core.scaling import add_at, grown, rescale_at
+from sigmastar.core.scaling import add_numbers, grown, rescale_number
 from sigmastar.transducers.kernels.edit_lattice import Lattice
 
 
@@ -76,7 +76,7 @@ def ngram_lattice(lattice: Lattice, ngram: NgramTables) -> float:
         for j in range(columns):
             entry = heads[i, j]
             while entry >= 0:
-                rescale_at(weights, exponents, entry)
+                weights[entry], exponents[entry] = rescale_number(weights[entry], exponents[entry])
                 for shape in range(n_shapes):
                     unit = lattice.edges[i, j, shape]
                     if unit < 0:
@@ -92,7 +92,8 @@ def ngram_lattice(lattice: Lattice, ngram: NgramTables) -> float:
                         at, size = size, size + 1
                         contexts[at], weights[at], following[at] = after, 0.0, heads[to]
                         heads[to] = at
-                    add_at(weights, exponents, at, weights[entry] * p, exponents[entry])
+                    more = weights[entry] * p, exponents[entry]
+                    weights[at], exponents[at] = add_numbers(weights[at], exponents[at], *more)
                 entry = following[entry]
     return _log_total(heads[-1, -1], contexts, following, weights, exponents, ngram)
 
@@ -102,9 +103,9 @@ def _log_total(
     entry: int, contexts: Int32s, following: Int64s, weights: Floats, exponents: Int64s, ngram: NgramTables
 ) -> float:
     """log of the sum over the entries of the last cell, each times p(end)."""
-    total, exponent = np.zeros(1), np.zeros(1, np.int64)
+    total, exponent = 0.0, 0
     while entry >= 0:
         p = step(contexts[entry], len(ngram.base) - 1, ngram)[0]
-        add_at(total, exponent, 0, weights[entry] * p, exponents[entry])
+        total, exponent = add_numbers(total, exponent, weights[entry] * p, exponents[entry])
         entry = following[entry]
-    return float(np.log(total[0]) + exponent[0] * np.log(2.0))
+    return float(np.log(total) + exponent * np.log(2.0))
