@@ -22,7 +22,20 @@ _GLUE = {"chars": "", "tokens": " "}
 def read_transductions(
     path: TextPath, inputs: str = "chars", outputs: str = "tokens"
 ) -> list[tuple[Symbols, Symbols]]:
-    """Read pairs of strings; an empty side is an error."""
+    """Read pairs of strings; an empty side is an error.
+
+    Parameters
+    ----------
+    path : str, path or stream
+        The table; `-` is standard input.
+    inputs, outputs : str
+        Symbols of either side: "chars", or "tokens" between spaces.
+
+    Returns
+    -------
+    list of pairs
+        Inputs and outputs as tuples of symbols.
+    """
     found = []
     left, right = SIDES[inputs], SIDES[outputs]
     for number, line in enumerate(open_text(path), 1):
@@ -43,7 +56,20 @@ def read_transductions(
 
 
 def read_inputs(path: TextPath, side: str = "chars") -> list[Symbols]:
-    """The first column alone, whether or not others follow."""
+    """Read the first column alone, whether or not others follow.
+
+    Parameters
+    ----------
+    path : str, path or stream
+        The table; `-` is standard input.
+    side : str
+        Symbols: "chars", or "tokens" between spaces.
+
+    Returns
+    -------
+    list of tuples
+        Symbols of each input.
+    """
     split = SIDES[side]
     found = [split(line.split("\t")[0]) for line in open_text(path) if line.strip()]
     if not found:

@@ -92,8 +92,9 @@ def ngram_lattice(lattice: Lattice, ngram: NgramTables) -> float:
                         at, size = size, size + 1
                         contexts[at], weights[at], following[at] = after, 0.0, heads[to]
                         heads[to] = at
-                    more = weights[entry] * p, exponents[entry]
-                    weights[at], exponents[at] = add_numbers(weights[at], exponents[at], *more)
+                    more = weights[entry] * p
+                    total = add_numbers(weights[at], exponents[at], more, exponents[entry])
+                    weights[at], exponents[at] = total
                 entry = following[entry]
     return _log_total(heads[-1, -1], contexts, following, weights, exponents, ngram)
 

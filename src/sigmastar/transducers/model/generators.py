@@ -22,10 +22,29 @@ def make_transducer(
     density: float = 0.5,
     stop: float = 0.15,
 ) -> WeightedTransducer:
-    """A random proper transducer over characters.
+    """A random proper transducer over characters: a random automaton over alignment units.
 
-    Every input symbol has at least one unit; `n_units` are drawn from all units of the `shapes`, all of
-    them where it is left out. Probabilities are those of a random automaton over the units.
+    Parameters
+    ----------
+    n_states : int
+        Number of states.
+    inputs, outputs : str
+        Symbols of either side; every input symbol has at least one unit.
+    rng : Generator
+        The source of chance.
+    shapes : tuple of pairs
+        Numbers of symbols of either side of units.
+    n_units : int or None
+        Number of units, drawn from all of the shapes; None: all of them.
+    density : float
+        Share of moves between states that are possible.
+    stop : float
+        Probability of the end, about.
+
+    Returns
+    -------
+    WeightedTransducer
+        A distribution over pairs.
     """
     every = [unit for shape in shapes for unit in _units_of(shape, inputs, outputs)]
     if not every:
