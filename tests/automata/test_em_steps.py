@@ -1,4 +1,4 @@
-"""The halves of expectation-maximisation, and the climb that they make together."""
+"""The halves of expectation-maximization, and the climb that they make together."""
 
 from __future__ import annotations
 

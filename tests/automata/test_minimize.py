@@ -1,4 +1,4 @@
-"""Exact and approximate minimisation, distances, equivalence."""
+"""Exact and approximate minimization, distances, equivalence."""
 
 from __future__ import annotations
 

@@ -162,8 +162,8 @@ def _section(corpus: Corpus, outcomes: list[Outcome], curves: Curves) -> Section
     explanation = (
         f"{len(corpus.train):,} strings were drawn from a random probabilistic automaton with "
         f"{truth.n_states} states over {len(truth.alphabet)} symbols. Every learner is judged on "
-        f"{len(corpus.fresh):,} fresh strings. KL is the mean of log p(x) - log q(x), in nats a string: how "
-        "much the model q loses against the truth p. R is the perplexity over the distinct fresh strings, "
+        f"{len(corpus.fresh):,} fresh strings. KL is the mean of log p(x) - log q(x), in nats per string: "
+        "how much the model q loses against the truth p. R is the perplexity over the distinct fresh strings, "
         "weighted by p(x), divided by that of the truth. EM is told the true number of states "
         f"and keeps the best of {N_EM_STARTS} random starts; fast and auto find their own number."
     )
@@ -178,7 +178,7 @@ def _section(corpus: Corpus, outcomes: list[Outcome], curves: Curves) -> Section
 
 
 def _table(outcomes: list[Outcome]) -> Table:
-    columns = ("learner", "states", "KL, nats a string", "95% interval", "R", "seconds")
+    columns = ("learner", "states", "KL, nats per string", "95% interval", "R", "seconds")
     rows = [
         (
             o.learner,
@@ -209,7 +209,7 @@ def _plots(corpus: Corpus, by_name: dict[str, Outcome], curves: Curves) -> list[
     model = by_name["auto"].estimator.model_
     return [
         Picture(
-            to_svg(plot_spectrum(evidence, score_name="held-out log-likelihood, nats a string")),
+            to_svg(plot_spectrum(evidence, score_name="held-out log-likelihood, nats per string")),
             "The singular values of the statistics, the level that noise alone would reach, and the score on "
             f"held-out strings for fast. Chosen: {evidence.chosen} states, {evidence.reason}.",
             f"Singular values falling with rank, and held-out scores; rank {evidence.chosen} is chosen.",

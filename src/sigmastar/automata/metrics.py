@@ -106,15 +106,15 @@ def competition_perplexity(model: SequenceModel, test: Strings, targets: ArrayLi
 
 
 def competition_score(log_probabilities: Floats, targets: ArrayLike) -> CompetitionScore:
-    """The same from log-probabilities, normalised or not."""
+    """The same from log-probabilities, normalized or not."""
     solution = _targets(targets, len(log_probabilities))
     weighted = solution > 0
     impossible = weighted & np.isneginf(log_probabilities)
     best = _two_to_the(-(solution[weighted] * np.log2(solution[weighted])).sum())
     if impossible.any():
         return CompetitionScore(np.inf, best, np.inf, int(impossible.sum()))
-    normalised = (log_probabilities - special.logsumexp(log_probabilities)) / np.log(2)
-    score = _two_to_the(-(solution[weighted] * normalised[weighted]).sum())
+    normalized = (log_probabilities - special.logsumexp(log_probabilities)) / np.log(2)
+    score = _two_to_the(-(solution[weighted] * normalized[weighted]).sum())
     return CompetitionScore(score, best, score / best, 0)
 
 

@@ -8,12 +8,12 @@ mean row by its own weight is no smoothing: it multiplies all blocks by one matr
 `recover` undoes that.) How to smooth empirical blocks well is named an open problem by Balle, Quattoni
 and Carreras (2014). Steps take blocks and give blocks, so they compose with weighting in any order.
 
-Row and column weights: which errors the factorisation should mind.
+Row and column weights: which errors the factorization should mind.
 
     H' = D_o H D_i,   H'_sigma[o, i1 .. ik] = d_o H_sigma[o, i1 .. ik] d_i1 .. d_ik
 
-At full rank the function recovered is the same for any positive weights; a truncated factorisation
-minimises the error of H', so weights decide what it may forget. With d = 1 / sqrt(row or column sum)
+At full rank the function recovered is the same for any positive weights; a truncated factorization
+minimizes the error of H', so weights decide what it may forget. With d = 1 / sqrt(row or column sum)
 the singular values of a table of counts are canonical correlations (Cohen et al., 2013). That suits
 disjoint classes of contexts. On overlapping bases, such as strings with their prefixes, sums count an
 occurrence many times over, and plain blocks may do better.

@@ -147,7 +147,7 @@ def _extensions(counts: NextCounts) -> Int64s:
 
 
 def _discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
-    """Absolute discounts a depth; one half where too little was seen to estimate them."""
+    """Absolute discounts per depth; one half where too little was seen to estimate them."""
     once = np.bincount(depth[count == 1], minlength=size).astype(float)
     twice = np.bincount(depth[count == 2], minlength=size)
     estimate = np.divide(once, once + 2 * twice, out=np.full(size, 0.5), where=once + twice > 0)

@@ -97,7 +97,7 @@ class StringCounts:
         return Blocks(signature, {"string": matrix}, slices, {"string": starts})
 
     def _slices(self, outsides: sparse.csr_array, insides: sparse.csr_array, scale: float) -> SparseTensor:
-        """E_o^T N_a E_i for every symbol a that occurs, with one row a (symbol, longest outside) met."""
+        """E_o^T N_a E_i for every symbol a that occurs, with one row per (symbol, longest outside) met."""
         n_outsides, n_insides = self.basis.shape
         rows, position = np.unique(self.steps.keys // n_insides, return_inverse=True)
         shape = (len(rows), n_insides)

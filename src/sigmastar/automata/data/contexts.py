@@ -6,7 +6,7 @@ futures) is a symbol like any other, coded `len(alphabet)`. Classes of one trie 
 
 A stored context without its newest symbol is stored too, since it is no rarer. So the class of a gap
 follows from that of its neighbour and the symbol between them, and a corpus is classified by a table,
-one look a gap:
+one look per gap:
 
     follow(v, a) = child(follow(u, a), s)   where v is u extended by s, if a u is stored and has that child
                    follow(u, a)             else

@@ -1,4 +1,4 @@
-"""Plain lines: one string a line, its symbols separated by blanks, by a separator, or one a character.
+"""Plain lines: one string per line, its symbols separated by blanks, by a separator, or one per character.
 
 An empty line is the empty string. The corpus is coded while it is read: symbols get codes in the
 order in which they are met, and one pass at the end sorts the alphabet.
@@ -71,7 +71,7 @@ def read_lines(
     codes, lengths = _read(path, splitter(separator, characters), table)
     if not len(lengths):
         raise InputError(
-            "the file is empty; give a file with one string of symbols a line", file=display_name(path)
+            "the file is empty; give a file with one string of symbols per line", file=display_name(path)
         )
     offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(np.frombuffer(lengths, dtype=np.int64), out=offsets[1:])
@@ -89,7 +89,7 @@ def splitter(separator: str | None = None, characters: bool = False) -> Splitter
         return str.split
     if not separator:
         raise ValueError(
-            "an empty separator cannot split a line; use characters=True for one symbol a character"
+            "an empty separator cannot split a line; use characters=True for one symbol per character"
         )
     return lambda line: line.split(separator) if line else []
 

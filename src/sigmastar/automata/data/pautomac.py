@@ -1,7 +1,7 @@
 """The PAutomaC format of corpora and solutions (Verwer, Eyraud, de la Higuera 2012).
 
     n_strings alphabet_size
-    length symbol symbol ...          one line a string, symbols 0 .. alphabet_size - 1
+    length symbol symbol ...          one line per string, symbols 0 .. alphabet_size - 1
 
 Blocks of lines are parsed at once, as arrays of digits; only a block that does not pass its checks is
 walked line by line, to say what is wrong and where.

@@ -1,6 +1,6 @@
 """The gaps and steps of a corpus, put into buckets by the classes of their pasts.
 
-Classes come from tables, one look a gap: pasts are read forwards, futures backwards a string at a time, so
+Classes come from tables, one look per gap: pasts are read forwards, futures backwards a string at a time, so
 that the classes of a corpus are never held. A gap goes into the bucket of its past, a step that reads
 symbol a in past r into bucket a R + r; what is kept of each is the class of the future after it.
 """

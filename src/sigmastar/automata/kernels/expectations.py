@@ -45,7 +45,7 @@ def _gather(vectors: Array, inverses: Array, parent: Int32s, first: int, end: in
 def _gather_over(
     vectors: Array, inverses: Array, parent: Int32s, first: int, end: int, gathered: Array
 ) -> None:
-    """The same over the normalisers of nodes first .. end - 1."""
+    """The same over the normalizers of nodes first .. end - 1."""
     n_states = vectors.shape[1]
     for row in range(end - first):
         above = parent[first + row]
@@ -56,7 +56,7 @@ def _gather_over(
 
 @part
 def _scatter(lifted: Array, inverses: Array, parents: Int32s, first: int, vectors: Array) -> None:
-    """Add each vector, over its normaliser, to that of its parent; these are numbered from `first` on."""
+    """Add each vector, over its normalizer, to that of its parent; these are numbered from `first` on."""
     n_states = vectors.shape[1]
     for row in range(len(parents)):
         above, factor = parents[row] - first, inverses[row]
@@ -119,7 +119,7 @@ def _forward(
     vectors: Array,
     gathered: Array,
 ) -> tuple[Array, Array]:
-    """Fill in the forward vectors, each times its normaliser; the normalisers and their inverses."""
+    """Fill in the forward vectors, each times its normalizer; the normalizers and their inverses."""
     scales, inverses = np.ones(len(parent), initial.dtype), np.ones(len(parent), initial.dtype)
     for state in range(len(initial)):
         vectors[0, state] = initial[state]
@@ -142,7 +142,7 @@ def _forward(
 def forward_pass(
     parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Array, transitions: Array
 ) -> tuple[Array, Array]:
-    """Normalised forward vectors of all nodes, and their normalisers."""
+    """Normalized forward vectors of all nodes, and their normalizers."""
     vectors = np.empty((len(parent), len(initial)), initial.dtype)
     gathered = np.empty((_TILE, len(initial)), initial.dtype)
     scales, inverses = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)

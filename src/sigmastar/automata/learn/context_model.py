@@ -98,7 +98,7 @@ def choose_classes(
 
 
 def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None = None) -> ContextModel:
-    """Factorise and recover, with as many states as are asked for or as the counts bear."""
+    """Factorize and recover, with as many states as are asked for or as the counts bear."""
     if max_states < 1:
         raise ValueError(f"n_states={max_states}: an automaton has at least one state")
     n_symbols = max(len(counts.strings_like.alphabet), 1)

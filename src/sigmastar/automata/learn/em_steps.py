@@ -1,4 +1,4 @@
-"""The two halves of expectation-maximisation for probabilistic automata.
+"""The two halves of expectation-maximization for probabilistic automata.
 
 `EMCorpus.expect` counts the expected moves of an automaton on the prefix trie of a corpus, exactly;
 `maximize` makes them sum to one out of every state. Counts of shards add up.
@@ -57,7 +57,7 @@ class Shard:
         return cls(trie, trie.end_counts(weights).astype(dtype), trie.through_counts(weights))
 
     def expect(self, weights: Sequence[Array], room: Array) -> MoveCounts:
-        """Expected moves; `room`, for a vector a node, is overwritten."""
+        """Expected moves; `room`, for one vector per node, is overwritten."""
         trie, (initial, transitions, final) = self.trie, weights
         scales, endings, *counts = expected_counts(
             trie.parent, trie.symbol, trie.level_starts, self.ends, initial, transitions, final, room
@@ -73,7 +73,7 @@ class EMCorpus:
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
         self.shards = [Shard.of(trie, dtype) for trie in _shards(strings, n_states, dtype)]
-        self._rooms: list[Array] = []  # for the vectors of a shard, one a thread, used again and again
+        self._rooms: list[Array] = []  # for the vectors of a shard, one per thread, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
         weights: list[Array] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]

@@ -8,7 +8,7 @@ others; found breadth-first, the first string on which they differ is a shortest
 
 All strings up to a length with their values, level by level.
 
-The forward vectors of a level are the images of those of the level before: one product a symbol.
+The forward vectors of a level are the images of those of the level before: one product per symbol.
 
 Distances between models by enumeration.
 

@@ -1,4 +1,4 @@
-"""Graphviz text of an automaton: states, and one edge a pair of states with the labels on it."""
+"""Graphviz text of an automaton: states, and one edge per pair of states with the labels on it."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FilteredAutomaton:
     """An automaton, a back-off model of next symbols, and how they mix in each context class."""
 
     automaton: WeightedAutomaton
-    mass: Floats  # the vector `one`: a state s is normalised to s . mass = 1
+    mass: Floats  # the vector `one`: a state s is normalized to s . mass = 1
     backoff: NgramModel
     restarts: Floats  # classes x n: the state to restart from in each context class
     mixing: Floats  # classes: the weight of the back-off model

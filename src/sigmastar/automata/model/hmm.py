@@ -124,7 +124,7 @@ def normalize_stochastic(automaton: WeightedAutomaton) -> WeightedAutomaton:
     on = automaton.prefix_final
     alive = on > 0.0
     if not (automaton.initial @ on) > 0.0:
-        raise ValueError("the total mass is zero: there is no distribution to normalise to")
+        raise ValueError("the total mass is zero: there is no distribution to normalize to")
     on, within = on[alive], np.ix_(np.ones(len(automaton.alphabet), dtype=bool), alive, alive)
     transitions = automaton.transitions[within] * on / on[:, None]
     final = automaton.final[alive] / on

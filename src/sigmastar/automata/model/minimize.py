@@ -1,4 +1,4 @@
-"""Exact minimisation: the fewest states of one function.
+"""Exact minimization: the fewest states of one function.
 
     reachable    = span { initial A_w }          observable = span { A_w final }
 
@@ -17,7 +17,7 @@ whatever C, exactly if its solution for C = I is positive definite (Lyapunov), a
 convergence is checked. Small systems are solved directly, large ones by GMRES, which needs a few
 products with the operators where summing the series needs hundreds.
 
-The singular value automaton, and approximate minimisation by cutting it.
+The singular value automaton, and approximate minimization by cutting it.
 
 In the basis where both Gramians are the diagonal matrix of the Hankel singular values s_1 >= s_2 ..
 
@@ -167,7 +167,7 @@ def observe_gramian(automaton: WeightedAutomaton) -> Floats:
 
 
 def square_summable(automaton: WeightedAutomaton) -> WeightedAutomaton:
-    """The automaton, minimised if its Gramians diverge; refused if the sum of f^2 is infinite.
+    """The automaton, minimized if its Gramians diverge; refused if the sum of f^2 is infinite.
 
     States that do not matter to f may diverge while f does not; in a minimal automaton none can.
     """
