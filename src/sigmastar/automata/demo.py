@@ -163,8 +163,8 @@ def _section(corpus: Corpus, outcomes: list[Outcome], curves: Curves) -> Section
         f"{len(corpus.train):,} strings were drawn from a random probabilistic automaton with "
         f"{truth.n_states} states over {len(truth.alphabet)} symbols. Every learner is judged on "
         f"{len(corpus.fresh):,} fresh strings. KL is the mean of log p(x) - log q(x), in nats per string: "
-        "how much the model q loses against the truth p. R is the perplexity over the distinct fresh strings, "
-        "weighted by p(x), divided by that of the truth. EM is told the true number of states "
+        "how much the model q loses against the truth p. R is the perplexity over the distinct fresh "
+        "strings, weighted by p(x), divided by that of the truth. EM is told the true number of states "
         f"and keeps the best of {N_EM_STARTS} random starts; fast and auto find their own number."
     )
     parts: list[Part] = [Text(explanation), _table(outcomes)]
