@@ -13,36 +13,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
 from sigmastar.core.progress import silent
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
+from sigmastar.treebanks.data.sentences import Words, as_sentence, tagged_words
 from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, learn_treebank
 from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec
-from sigmastar.treebanks.metrics import score_brackets, spans_of
-from sigmastar.treebanks.model.parser import DECODINGS, Chart, Parse, Sentence, Span, TreebankParser
+from sigmastar.treebanks.metrics import score_brackets
+from sigmastar.treebanks.model.parser import DECODINGS, Chart, Parse, Span, TreebankParser
 from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.tree import Tree
 
-Words = Sequence[str] | tuple[Sequence[str], Sequence[str]] | Tree
 Trees = str | Iterable[Tree | str | Any] | Phrases
 Self = TypeVar("Self", bound="TreebankEstimator")
-
-
-def as_sentence(sentence: Words) -> Sentence:
-    """Words, and tags or None."""
-    if isinstance(sentence, Tree):
-        return spans_of(sentence).words, None
-    if isinstance(sentence, str):
-        raise InputError(f"{sentence!r} is one text; split it into words first, as in sentence.split()")
-    if isinstance(sentence, tuple) and len(sentence) == 2 and not isinstance(sentence[0], str):
-        words, tags = sentence
-        return [str(word) for word in words], [str(tag) for tag in tags]
-    texts = [word for word in sentence if isinstance(word, str)]
-    if len(texts) < len(sentence):
-        raise InputError("a sentence is a list of words, or a pair (words, tags)")
-    return texts, None
 
 
 class TreebankEstimator(Estimator):
@@ -71,9 +55,7 @@ class TreebankEstimator(Estimator):
         Parameters
         ----------
         X : text, or iterable of Tree, text or nltk trees
-            The treebank; text is read as brackets.
-        y : object
-            Not used.
+            The treebank; text is read as brackets. `y` is not used.
 
         Returns
         -------
@@ -82,7 +64,7 @@ class TreebankEstimator(Estimator):
         """
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
-        bank = X if isinstance(X, Phrases) else phrases(_only_trees(X))
+        bank = X if isinstance(X, Phrases) else phrases(as_trees(X))
         specs, rng = self.specs(), as_generator(self.random_state)
         with self._working():
             parser = learn_treebank(bank, specs, rng, self.progress or silent, self.span_spec())
@@ -118,15 +100,13 @@ class TreebankEstimator(Estimator):
         """The same as arrays, over chains of labels."""
         return [self.model_.chart(*as_sentence(sentence)) for sentence in X]
 
-    def score(self, X: Trees, y: object = None) -> float:
+    def score(self, X: str | Iterable[Tree | str | Any], y: object = None) -> float:
         """F1 of labelled brackets, by the conventions of EVALB, where the words of trees are parsed anew.
 
         Parameters
         ----------
-        X : as of `fit`
-            Trees that are right.
-        y : object
-            Not used.
+        X, y
+            Trees that are right, as of `fit`; `y` is not used.
 
         Returns
         -------
@@ -134,7 +114,7 @@ class TreebankEstimator(Estimator):
             From 0 to 1.
         """
         self.check_fitted()
-        gold = [tree for tree in _only_trees(X) if spans_of(tree).words]
+        gold = [tree for tree in as_trees(X) if isinstance(tree, Tree) and tagged_words(tree)[0]]
         found: list[Tree | None] = [*self.predict(gold)]
         return score_brackets(gold, found, np.random.default_rng(0), n_resamples=1).f1.value
 
@@ -143,10 +123,8 @@ class TreebankEstimator(Estimator):
 
         Parameters
         ----------
-        X : sequence
-            Trees, or sentences as of `predict`.
-        y : object
-            Not used.
+        X, y
+            Trees, or sentences as of `predict`; `y` is not used.
 
         Returns
         -------
@@ -167,15 +145,8 @@ class TreebankEstimator(Estimator):
 
         Parameters
         ----------
-        n_samples : int
-            How many.
-        random_state : int, Generator or None
-            None: that of the estimator.
-
-        Returns
-        -------
-        list of Tree
-            Over words of the treebank.
+        n_samples, random_state
+            How many, and the source of chance; None: that of the estimator.
         """
         rng = as_generator(self.random_state if random_state is None else random_state)
         return self.model_.sample(positive(n_samples, "n_samples"), rng)
@@ -333,13 +304,3 @@ class PCFG(TreebankEstimator):
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         return (GrammarSpec("pcfg", Binarization(self.direction, self.horizontal, self.vertical), 1),)
-
-
-def _only_trees(X: Trees) -> list[Tree]:
-    if isinstance(X, Phrases):
-        raise InputError("phrases have lost what scores compare; give trees")
-    trees = as_trees(X)
-    for number, tree in enumerate(trees, 1):
-        if isinstance(tree, str):
-            raise InputError(f"tree {number}: {tree!r} is a word, no tree; write (TAG {tree})")
-    return trees  # type: ignore[return-value]

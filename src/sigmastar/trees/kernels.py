@@ -278,16 +278,13 @@ def draw_nodes(
             depth += 1
             continue
         vector = operators.leaf[outcomes.symbol[k]].copy()
-        while depth:
-            above = opened[depth - 1]
-            code = outcomes.symbol[above]
-            if outcomes.rank[above] == 1:
-                vector = operators.unary[code] @ vector
-            elif is_second[depth - 1]:
-                vector = _inside_pair(operators, code, first[depth - 1], vector)
-            else:
-                break
+        while depth and (is_second[depth - 1] or outcomes.rank[opened[depth - 1]] == 1):
             depth -= 1
+            code = outcomes.symbol[opened[depth]]
+            if is_second[depth]:
+                vector = _inside_pair(operators, code, first[depth], vector)
+            else:
+                vector = operators.unary[code] @ vector
         if depth == 0:
             return drawn[:count]
         above = opened[depth - 1]

@@ -141,12 +141,8 @@ def binarize(
     bank: Phrases, binarization: Binarization, heads: Int32s, symbols: Symbols | None = None
 ) -> BinaryPhrases:
     """Binary nodes of all phrases; `heads` says which child of each phrase, from 0, is its head."""
-    way = _Way(
-        DIRECTIONS.index(binarization.direction),
-        binarization.horizontal,
-        binarization.vertical,
-        len(bank.labels) + 1,
-    )
+    direction, radix = DIRECTIONS.index(binarization.direction), len(bank.labels) + 1
+    way = _Way(direction, binarization.horizontal, binarization.vertical, radix)
     rows = _Rows(bank.label, bank.parent, bank.word, *bank.children, heads, *_ends(bank.labels))
     folded, ends = _fold(rows, bank.starts, way)
     keys, left, right = folded.keys, folded.left, folded.right

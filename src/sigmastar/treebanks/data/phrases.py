@@ -57,7 +57,7 @@ class Phrases:
         return _spans(self.parent, self.word, self.starts)
 
 
-def phrases(trees: Iterable[Tree], plain: bool = True) -> Phrases:
+def phrases(trees: Iterable[Tree | str], plain: bool = True) -> Phrases:
     """Rows of trees; with `plain`, traces, functions and what is empty without them are left out."""
     raw = _Walk()
     for number, tree in enumerate(trees, 1):
@@ -75,8 +75,10 @@ class _Walk:
         self.parent: list[int] = []
         self.starts = [0]
 
-    def add(self, tree: Tree, number: int) -> None:
+    def add(self, tree: Tree | str, number: int) -> None:
         labels, words, code, parent = self.labels, self.words, self.code, self.parent
+        if isinstance(tree, str):
+            raise InputError(f"tree {number}: {tree!r} is a word, no tree; write (TAG {tree})")
         waiting: list[tuple[Tree | str, int]] = [(tree, -1)]
         while waiting:
             node, above = waiting.pop()

@@ -261,10 +261,11 @@ def _learn_sentence(
             if gold[c] >= 0 or mass > _KEPT:
                 _cell_rows(words, tags, i, j, rows)
                 step_rows(weights, squares, rows, slope, pace[0], _KEPT)
-                first[i] += slope
-                last[j - 1] += slope
-                within[i] += slope
-                within[j] -= slope
+                for label in range(len(slope)):
+                    first[i, label] += slope[label]
+                    last[j - 1, label] += slope[label]
+                    within[i, label] += slope[label]
+                    within[j, label] -= slope[label]
     _learn_ends(words, tags, (first, last, within), model, pace[0])
     return value
 

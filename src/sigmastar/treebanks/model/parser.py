@@ -24,6 +24,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.parallel import limited_threads, thread_map
 from sigmastar.treebanks.counts.head_choice import HeadChoice
 from sigmastar.treebanks.data.phrases import Phrases
+from sigmastar.treebanks.data.sentences import Sentence
 from sigmastar.treebanks.kernels.decoding import (
     ChainItems,
     Chains,
@@ -40,7 +41,6 @@ from sigmastar.treebanks.model.span_scorer import SpanScorer
 from sigmastar.treebanks.model.whole_trees import TreeSampler, tree_log_probabilities
 from sigmastar.trees.data.tree import Tree
 
-Sentence = tuple[Sequence[str], Sequence[str] | None]
 Span = tuple[str, int, int]
 
 _PIECE = 16  # sentences a thread takes at a time

@@ -124,15 +124,12 @@ def scan_brackets(text: NDArray[np.uint8], n_nodes: int) -> Scanned:
             word = word_end = -1
             open_nodes[level] = node
             level += 1
+        if n_places == len(places):
+            places, slots = _doubled(text, places, slots)
         slot = np.int64(code & np.uint64(len(slots) - 1))
         while slots[slot] >= 0 and not _same_piece(text, places, slots[slot], begin, end, word, word_end):
             slot = (slot + 1) & (len(slots) - 1)
         if slots[slot] < 0:
-            if n_places == len(places):
-                places, slots = _doubled(text, places, slots)
-                slot = np.int64(code & np.uint64(len(slots) - 1))
-                while slots[slot] >= 0:
-                    slot = (slot + 1) & (len(slots) - 1)
             places[n_places, 0], places[n_places, 1] = begin, end
             places[n_places, 2], places[n_places, 3] = word, word_end
             slots[slot] = n_places
