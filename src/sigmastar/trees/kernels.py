@@ -212,82 +212,80 @@ def _drawn(uniform: float, outer: Floats, outcomes: Outcomes, sort: int, room: F
 
 
 @part
-def _unit(vector: Floats) -> None:
-    """Divide by the largest size: only ratios of weights matter."""
-    largest = np.abs(vector).max()
-    if largest > 0.0:
-        vector /= largest
+def _applied(operators: Operators, rank: int, code: int, left: Floats, right: Floats, result: Floats) -> None:
+    """The inside vector of a node from those of its children, up to its size: only ratios matter."""
+    n, largest = len(result), 0.0
+    for i in range(n):
+        total = 0.0
+        for j in range(n):
+            if rank == 1:
+                total += operators.unary[code, i, j] * left[j]
+            else:
+                for k in range(n):
+                    total += operators.binary[code, i, j, k] * left[j] * right[k]
+        result[i] = total
+        largest = max(largest, abs(total))
+    for i in range(n):
+        result[i] /= largest if largest > 0.0 else 1.0
 
 
 @part
-def _outside_child(operators: Operators, outer: Floats, code: int, other: Floats, side: int) -> Floats:
-    """The outside vector of a child of a binary node; `other` is the inside vector of its sibling."""
-    n = len(outer)
-    found = np.zeros(n)
-    for i in range(n):
-        for j in range(n):
-            for k in range(n):
-                weight = outer[i] * operators.binary[code, i, j, k]
-                if side == 0:
-                    found[j] += weight * other[k]
-                else:
-                    found[k] += weight * other[j]
-    _unit(found)
-    return found
-
-
-@part
-def _inside_pair(operators: Operators, code: int, left: Floats, right: Floats) -> Floats:
-    n = len(left)
-    found = np.zeros(n)
-    for i in range(n):
-        for j in range(n):
-            for k in range(n):
-                found[i] += operators.binary[code, i, j, k] * left[j] * right[k]
-    _unit(found)
-    return found
+def _around(
+    operators: Operators, rank: int, code: int, outer: Floats, other: Floats, side: int, result: Floats
+) -> None:
+    """The outside vector of a child, up to its size; `other` is the inside vector of its sibling."""
+    n, largest = len(outer), 0.0
+    for j in range(n):
+        total = 0.0
+        for i in range(n):
+            if rank == 1:
+                total += outer[i] * operators.unary[code, i, j]
+            else:
+                for k in range(n):
+                    weight = operators.binary[code, i, j, k] if side == 0 else operators.binary[code, i, k, j]
+                    total += outer[i] * weight * other[k]
+        result[j] = total
+        largest = max(largest, abs(total))
+    for j in range(n):
+        result[j] /= largest if largest > 0.0 else 1.0
 
 
 @kernel
 def draw_nodes(
-    rng: np.random.Generator, operators: Operators, outcomes: Outcomes, max_nodes: int, room: Floats
-) -> Int64s:
-    """The outcomes at the nodes of a tree of sort 0, in preorder; none where it grew too large or stuck."""
-    n, drawn, count, depth, sort = len(operators.root), np.zeros(16, np.int64), 0, 0, 0
-    outer, first = np.zeros((16, n)), np.zeros((16, n))
-    opened, is_second = np.zeros(16, np.int64), np.zeros(16, np.bool_)
+    uniforms: Floats, operators: Operators, outcomes: Outcomes, max_nodes: int, room: Floats
+) -> tuple[Int64s, bool]:
+    """The outcomes at the nodes of a tree of sort 0, in preorder, and whether there were enough numbers.
+
+    There are none where the tree grew too large or stuck. One uniform number is needed per node.
+    """
+    n, size, count, depth, sort = len(operators.root), len(uniforms) + 1, 0, 0, 0
+    drawn, opened, is_second = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    outer, first, vector, other = np.zeros((size + 1, n)), np.zeros((size, n)), np.zeros(n), np.zeros(n)
     outer[0] = operators.root
     while True:
-        k = _drawn(rng.random(), outer[depth], outcomes, sort, room) if count < max_nodes else -1
+        if count == len(uniforms) and count < max_nodes:
+            return drawn[:0], False
+        k = _drawn(uniforms[count], outer[depth], outcomes, sort, room) if count < max_nodes else -1
         if k < 0:
-            return drawn[:0]
-        if count == len(drawn):  # then no stack is longer either
-            drawn = np.append(drawn, np.zeros_like(drawn))
-            opened, is_second = np.append(opened, np.zeros_like(opened)), np.append(is_second, is_second)
-            outer, first = np.vstack((outer, np.zeros_like(outer))), np.vstack((first, np.zeros_like(first)))
-        drawn[count] = k
+            return drawn[:0], True
+        drawn[count], opened[depth], is_second[depth] = k, k, 0
         count += 1
-        if outcomes.rank[k]:
-            code, sort = outcomes.symbol[k], outcomes.below[k, 0]
-            opened[depth], is_second[depth] = k, False
-            if outcomes.rank[k] == 1:
-                outer[depth + 1] = outer[depth] @ operators.unary[code]
-            else:
-                later = outcomes.sums[outcomes.below[k, 1]]
-                outer[depth + 1] = _outside_child(operators, outer[depth], code, later, 0)
-            depth += 1
-            continue
-        vector = operators.leaf[outcomes.symbol[k]].copy()
-        while depth and (is_second[depth - 1] or outcomes.rank[opened[depth - 1]] == 1):
+        if outcomes.rank[k] == 0:
+            for i in range(n):
+                vector[i] = operators.leaf[outcomes.symbol[k], i]
+            while depth and (is_second[depth - 1] or outcomes.rank[opened[depth - 1]] == 1):
+                depth -= 1
+                k = opened[depth]
+                other[:] = vector
+                left = first[depth] if is_second[depth] else other
+                _applied(operators, outcomes.rank[k], outcomes.symbol[k], left, other, vector)
+            if depth == 0:
+                return drawn[:count], True
             depth -= 1
-            code = outcomes.symbol[opened[depth]]
-            if is_second[depth]:
-                vector = _inside_pair(operators, code, first[depth], vector)
-            else:
-                vector = operators.unary[code] @ vector
-        if depth == 0:
-            return drawn[:count]
-        above = opened[depth - 1]
-        first[depth - 1], is_second[depth - 1] = vector, True
-        outer[depth] = _outside_child(operators, outer[depth - 1], outcomes.symbol[above], vector, 1)
-        sort = outcomes.below[above, 1]
+            k, is_second[depth] = opened[depth], 1
+            first[depth] = vector
+        elif outcomes.rank[k] == 2:
+            vector[:] = outcomes.sums[outcomes.below[k, 1]]
+        side, rank, code = is_second[depth], outcomes.rank[k], outcomes.symbol[k]
+        _around(operators, rank, code, outer[depth], vector, side, outer[depth + 1])
+        sort, depth = outcomes.below[k, side], depth + 1

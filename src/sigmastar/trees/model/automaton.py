@@ -29,6 +29,7 @@ from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.kernels import Operators, Outcomes, draw_nodes, inside_vectors, outside_vectors
 
 _ROUNDS = 100_000
+_NODES = 32  # that random numbers are drawn for at first
 _ATTEMPTS = 100_000  # to draw a tree that is small enough
 
 
@@ -214,7 +215,10 @@ def drawn_nodes(
     room = np.zeros(int(np.diff(outcomes.starts).max()))
     for _ in range(n_trees):
         for _ in range(_ATTEMPTS):
-            nodes = draw_nodes(rng, operators, outcomes, max_nodes, room)
+            uniforms, is_done = rng.random(_NODES), False
+            while not is_done:
+                nodes, is_done = draw_nodes(uniforms, operators, outcomes, max_nodes, room)
+                uniforms = uniforms if is_done else np.append(uniforms, rng.random(len(uniforms)))
             if len(nodes):
                 break
         else:
