@@ -67,8 +67,9 @@ def parameter(
         What `click.option` takes.
     """
     defaults = {method.estimator.parameter_defaults()[name] for method in methods if name not in method.fixed}
-    shown = ", ".join(sorted({_shown(default) for default in defaults}))
-    text = f"{help}  [default: {shown}]" if shown else help
+    shown = sorted({_shown(default) for default in defaults})
+    told = shown[0] if len(shown) == 1 else f"{' or '.join(shown)}, by method"
+    text = f"{help}  [default: {told}]" if shown else help
     return click.option(flag, name, default=None, help=text, **extra)
 
 
