@@ -120,9 +120,7 @@ def _beside_nltk(train: list[Tree], gold: list[Tree]) -> Row:
     start = nltk.Nonterminal(names[int(np.argmax(grammar.roots))])
     other = nltk.ViterbiParser(nltk.PCFG(start, rules))
     sentences = [s for s in _sentences(phrases(gold)) if len(s[0]) <= NLTK_LONGEST][:NLTK_SENTENCES]
-    leaves = [
-        parser.forest.leaves(words, tags, least=1.0) for words, tags in sentences
-    ]  # one symbol each
+    leaves = [parser.forest.leaves(words, tags, least=1.0) for words, tags in sentences]  # one symbol each
     tokens = [[names[a] for a in leaf.symbols[leaf.begin[:-1]]] for leaf in leaves]
 
     def ours(n_times: int) -> None:

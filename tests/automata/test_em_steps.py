@@ -13,9 +13,8 @@ from automata.random_automata import SEEDS, proper, proper_automata, strings_of
 from oracles import words_up_to
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
-from sigmastar.automata.learn import em_steps as moves
-from sigmastar.automata.learn.em import RELAXED, _problem, begin_climb, final_iterations
-from sigmastar.automata.learn.em_steps import (
+from sigmastar.automata.learn import em as moves
+from sigmastar.automata.learn.em import (
     EMCorpus,
     MoveCounts,
     maximize,
@@ -25,6 +24,7 @@ from sigmastar.automata.learn.em_steps import (
     random_start,
     split_states,
 )
+from sigmastar.automata.learn.em_starts import RELAXED, _problem, begin_climb, final_iterations
 from sigmastar.automata.learn.held_out import Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sigmastar.automata.data.inputs import END
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.estimator.rivals import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.sequence import SequenceEstimator
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, proper, proper_automata, signed
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
-from sigmastar.automata.model.hmm import (
+from sigmastar.automata.model.hmm_conversion import (
     Hmm,
     from_hmm,
     from_pfa,

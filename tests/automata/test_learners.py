@@ -10,7 +10,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn import context_model as context_models
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.em import STRUCTURES, EMSettings, from_spectrum, learn_em
+from sigmastar.automata.learn.em_starts import STRUCTURES, EMSettings, from_spectrum, learn_em
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import ORDERS, SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.algebra import mixture

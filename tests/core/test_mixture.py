@@ -19,7 +19,7 @@ from sigmastar.core.mixture import (
     share_by_em,
     weights_by_em,
 )
-from sigmastar.core.rates import climb_rates, mixed_log_likelihood, mixed_logs
+from sigmastar.core.mixture_kernels import climb_rates, mixed_log_likelihood, mixed_logs
 
 seeds = st.integers(0, 10**6)
 

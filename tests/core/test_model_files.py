@@ -18,9 +18,9 @@ from safetensors.numpy import save
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core import model_files as files
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.canonical_json import of_json, to_json
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, model_bytes, read_header, save_model
-from sigmastar.core.portable import of_json, to_json
 
 SYMBOLS = ("a", "é", "", 'quote"', "\ud800", 1, 2.5, float("inf"), None, (1, ("x", None)), (), True)
 LEARNED = {"method": "spectral", "seed": 3, "basis": (10, 20), "score": 1e-300}

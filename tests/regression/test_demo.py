@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.demo import silent
-from sigmastar.core.matrices import plot_matrices
+from sigmastar.core.heatmaps import plot_matrices
 from sigmastar.core.page import Picture
 from sigmastar.regression.data.generators import make_regression
 from sigmastar.regression.demo import RegressionFamily, hankel_matrix

@@ -15,7 +15,7 @@ from sigmastar.grammars.model.generators import dyck
 from sigmastar.reproduce.bailly2013 import run as bailly2013
 from sigmastar.reproduce.bailly2013.corpus import BASES, basis_yields
 from sigmastar.reproduce.bailly2013.dyck import unsupervised
-from sigmastar.reproduce.bailly2013.short import ShortCounts, bracketed_matrix, grammar_of
+from sigmastar.reproduce.bailly2013.small_matrix import ShortCounts, bracketed_matrix, grammar_of
 from sigmastar.reproduce.bailly2013.synthetic import (
     FIGURES,
     LEARNERS,

@@ -20,7 +20,7 @@ from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
 from sigmastar.reproduce.balle2014 import run as balle2014
 from sigmastar.reproduce.balle2014.claims import claims
-from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags
+from sigmastar.reproduce.balle2014.tagged_corpus import read_tag_map, read_tags
 from sigmastar.reproduce.balle2014.trials import EM, FILTERED, STRING, SUBSTRING, Found, Sweep
 from sigmastar.reproduce.papers import PAPERS, paper
 

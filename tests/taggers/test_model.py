@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
+from sigmastar.core.canonical_json import to_json
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_files import KEY, _digest, _header, load_model, save_model
 from sigmastar.core.parallel import limited_threads
-from sigmastar.core.portable import to_json
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator

@@ -11,7 +11,7 @@ from oracles_transducer import alignments, expected_unit_counts
 from sigmastar.core.errors import InputError
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
-from sigmastar.transducers.learn.alignment import learn_aligner
+from sigmastar.transducers.learn.aligner import learn_aligner
 from sigmastar.transducers.model.aligner import Aligner
 
 SHAPES = ((1, 1), (1, 0), (0, 1), (1, 2), (2, 1))

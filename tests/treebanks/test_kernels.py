@@ -28,7 +28,7 @@ from sigmastar.treebanks.kernels.plain_chart import (
     plain_inside,
     plain_posteriors,
 )
-from sigmastar.treebanks.kernels.smoothing import conditional, smoothed
+from sigmastar.treebanks.kernels.rule_shrinkage import conditional, smoothed
 from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations
 from sigmastar.treebanks.model.coarse_to_fine import EVERYTHING, CoarseGrammar
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar

@@ -14,7 +14,7 @@ from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.draw.heatmap import plot_next_symbols
 from sigmastar.automata.draw.spectrum import plot_spectrum
-from sigmastar.automata.estimator.rivals import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.metrics import (
     DivergenceEstimate,

@@ -20,8 +20,8 @@ FAMILY = Family(
     },
     estimators={
         "SpectralAutomaton": f"{HERE}.estimator.spectral:SpectralAutomaton",
-        "EMAutomaton": f"{HERE}.estimator.rivals:EMAutomaton",
-        "NgramAutomaton": f"{HERE}.estimator.rivals:NgramAutomaton",
+        "EMAutomaton": f"{HERE}.estimator.em_and_ngram:EMAutomaton",
+        "NgramAutomaton": f"{HERE}.estimator.em_and_ngram:NgramAutomaton",
     },
     exports={
         "END": f"{HERE}.data.inputs:END",
@@ -80,9 +80,9 @@ FAMILY = Family(
         "values_up_to": f"{HERE}.model.distances:values_up_to",
         "DFA": f"{HERE}.model.dfa:DFA",
         "intersect": f"{HERE}.model.dfa:intersect",
-        "Hmm": f"{HERE}.model.hmm:Hmm",
-        "from_hmm": f"{HERE}.model.hmm:from_hmm",
-        "to_hmm": f"{HERE}.model.hmm:to_hmm",
+        "Hmm": f"{HERE}.model.hmm_conversion:Hmm",
+        "from_hmm": f"{HERE}.model.hmm_conversion:from_hmm",
+        "to_hmm": f"{HERE}.model.hmm_conversion:to_hmm",
         "diagnose": f"{HERE}.model.diagnosis:diagnose",
         "read_att": f"{HERE}.model.att:read_att",
         "write_att": f"{HERE}.model.att:write_att",

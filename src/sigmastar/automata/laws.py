@@ -11,7 +11,7 @@ from sigmastar.automata.counts.bases import STRING, all_up_to
 from sigmastar.automata.counts.block_smoothing import exact_blocks
 from sigmastar.automata.data.lines import write_lines
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.estimator.rivals import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.spectral import string_automaton
 from sigmastar.automata.metrics import kl_on

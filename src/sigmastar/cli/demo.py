@@ -9,7 +9,7 @@ import click
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import to_json
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.page import format_cell
 from sigmastar.report.demo import DemoReport, run_demo
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s
-from sigmastar.core.k_means import assign, lloyd, seed_centres, ward
+from sigmastar.core.lloyd import assign, lloyd, seed_centres, ward
 from sigmastar.core.parallel import thread_map
 
 N_STEPS = 15

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s
-from sigmastar.core.rates import climb_rate, climb_rates, climb_weights
+from sigmastar.core.mixture_kernels import climb_rate, climb_rates, climb_weights
 
 _ROUNDS = 100
 _CLOSE = 1e-9  # of all events: the slope at which Newton's steps end

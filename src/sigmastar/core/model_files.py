@@ -26,10 +26,10 @@ from safetensors.numpy import load, save
 
 from sigmastar import __version__
 from sigmastar.core.atomic import atomic_write_bytes
+from sigmastar.core.canonical_json import of_json, to_json
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
 from sigmastar.core.family import load as load_place
-from sigmastar.core.portable import of_json, to_json
 
 Arrays = dict[str, NDArray[Any]]
 Header = dict[str, Any]

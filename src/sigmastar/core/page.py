@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from html import escape
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.look import STYLE
+from sigmastar.core.stylesheet import STYLE
 
 Cell = str | int | float | None
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.matrices import plot_matrices
+from sigmastar.core.heatmaps import plot_matrices
 from sigmastar.core.page import Part, Picture, Section, Table, Text, render
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel
 from sigmastar.grammars.learn.completion import CompletionFit

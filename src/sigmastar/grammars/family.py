@@ -13,7 +13,7 @@ FAMILY = Family(
     kinds={
         "grammar": Kind(
             f"{HERE}.model.grammar:WeightedGrammar",
-            {name: f"{HERE}.cli.commands:{name}" for name in COMMANDS},
+            {name: f"{HERE}.cli.models:{name}" for name in COMMANDS},
         ),
     },
     estimators={

@@ -21,7 +21,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures, to_json
-from sigmastar.core.cli.progress import Say, watching
+from sigmastar.core.cli.progress_bar import Say, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.optimise.completion import COMPLETERS

@@ -12,7 +12,7 @@ from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.arrays import Floats
 from sigmastar.core.demo import DemoResult, DemoRow, Progress
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.matrices import plot_matrices
+from sigmastar.core.heatmaps import plot_matrices
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.regression.data.generators import MadeRegression, make_regression

@@ -9,7 +9,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.figures import new_figure, tidy
-from sigmastar.core.matrices import draw_probabilities
+from sigmastar.core.heatmaps import draw_probabilities
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,10 +11,10 @@ FAMILY = Family(
         "tagger": Kind(
             "sigmastar.taggers.model.tagger:Tagger",
             {
-                "evaluate": "sigmastar.taggers.cli.use:evaluate",
-                "score": "sigmastar.taggers.cli.use:score",
-                "predict": "sigmastar.taggers.cli.use:predict",
-                "show": "sigmastar.taggers.cli.use:show",
+                "evaluate": "sigmastar.taggers.cli.models:evaluate",
+                "score": "sigmastar.taggers.cli.models:score",
+                "predict": "sigmastar.taggers.cli.models:predict",
+                "show": "sigmastar.taggers.cli.models:show",
             },
         ),
     },

@@ -24,7 +24,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render

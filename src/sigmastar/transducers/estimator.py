@@ -15,7 +15,7 @@ from sigmastar.core.estimator import Estimator, RandomState, as_generator, posit
 from sigmastar.core.progress import silent
 from sigmastar.transducers.data.string_pairs import Pair, StringPairs, require_pairs
 from sigmastar.transducers.data.units import SHAPES, Shape, Unit
-from sigmastar.transducers.learn.alignment import LONG_UNITS
+from sigmastar.transducers.learn.aligner import LONG_UNITS
 from sigmastar.transducers.learn.combined import ENSEMBLES, TransducerFit, learn_transducer
 from sigmastar.transducers.learn.completion import learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer

@@ -29,7 +29,7 @@ FAMILY = Family(
         "draw_lattice": f"{HERE}.draw:draw_lattice",
         "edit_distance": f"{HERE}.metrics:edit_distance",
         "evaluate": f"{HERE}.metrics:evaluate",
-        "learn_aligner": f"{HERE}.learn.alignment:learn_aligner",
+        "learn_aligner": f"{HERE}.learn.aligner:learn_aligner",
         "learn_transducer": f"{HERE}.learn.combined:learn_transducer",
         "make_transducer": f"{HERE}.model.generators:make_transducer",
         "read_inputs": f"{HERE}.data.tables:read_inputs",

@@ -12,7 +12,7 @@ from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_opt
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.text_files import display_name

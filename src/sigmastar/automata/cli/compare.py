@@ -14,7 +14,7 @@ from sigmastar.automata.model.distances import equivalent, l1_up_to, l2_distance
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 
 _MANY = 200_000  # strings that are enumerated where no length is given
 _IS_ONE = 1e-6

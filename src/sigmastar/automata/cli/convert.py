@@ -14,12 +14,12 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.hmm import to_hmm
+from sigmastar.automata.model.hmm_conversion import to_hmm
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import model_argument, output_option
-from sigmastar.core.cli.progress import tell
+from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.errors import InputError
 
 Writer = Callable[[WeightedAutomaton, TextIO], None]

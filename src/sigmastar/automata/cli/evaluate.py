@@ -34,7 +34,7 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option, unknown_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 
 Figures = dict[str, Any]

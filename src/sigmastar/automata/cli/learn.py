@@ -7,16 +7,16 @@ from typing import Any
 import click
 
 from sigmastar.automata.cli.inputs import describe, layout_of, read_all, string_options
-from sigmastar.automata.estimator.rivals import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import METHODS as SPECTRAL_METHODS
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
-from sigmastar.automata.learn.em import STARTS, STRUCTURES
+from sigmastar.automata.learn.em_starts import STARTS, STRUCTURES
 from sigmastar.automata.learn.ngram import SMOOTHINGS
 from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress import Say
+from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.rank import RankEvidence
 
 _OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")

@@ -21,7 +21,7 @@ from sigmastar.core.cli.options import (
     unknown_option,
 )
 from sigmastar.core.cli.printing import to_json
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 
 END = "<end>"
 

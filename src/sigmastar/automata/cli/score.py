@@ -9,7 +9,7 @@ import click
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import model_argument, output_option, quiet_option, unknown_option
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 
 
 @click.command()

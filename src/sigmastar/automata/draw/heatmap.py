@@ -13,7 +13,7 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.figures import new_figure, tidy
-from sigmastar.core.matrices import draw_probabilities
+from sigmastar.core.heatmaps import draw_probabilities
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -22,8 +22,8 @@ from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.learn.anchors import memberships
 from sigmastar.automata.learn.context_model import choose_classes
-from sigmastar.automata.learn.em import begin_climb
-from sigmastar.automata.learn.em_steps import EMCorpus, normalized
+from sigmastar.automata.learn.em import EMCorpus, normalized
+from sigmastar.automata.learn.em_starts import begin_climb
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.learn.restart_filter import behind_filter, tune_mixing
 from sigmastar.automata.model.automaton import WeightedAutomaton

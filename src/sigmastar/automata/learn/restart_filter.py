@@ -21,7 +21,7 @@ from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.mixture import Cells, Events, groups_of_size, rates_by_level
-from sigmastar.core.rates import mixed_log_likelihood
+from sigmastar.core.mixture_kernels import mixed_log_likelihood
 
 START_RATE = 0.05
 STRENGTH = 30.0

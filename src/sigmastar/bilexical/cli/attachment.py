@@ -13,7 +13,7 @@ from sigmastar.core.arrays import Flags
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.intervals import bootstrap, mcnemar
 from sigmastar.core.model_files import load_model, read_header
 

@@ -16,7 +16,7 @@ from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_opt
 from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.paths import described_file, require_folder
 from sigmastar.core.cli.printing import print_figures, to_json
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.text_files import open_text
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from sigmastar.bilexical.counts.backed_off import BackedOffCounts, FeatureTable
+from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable
 from sigmastar.bilexical.data.quadruples import Quadruples
 from sigmastar.bilexical.model.attachment import JUDGES, AttachmentModel, Factors, Places
 from sigmastar.bilexical.model.vectors import Vectors

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from sigmastar.bilexical.counts.backed_off import BackedOffCounts, FeatureTable, normalized_word
+from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable, normalized_word
 from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
 from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Array, Floats, Int64s

@@ -21,7 +21,7 @@ from sigmastar import __version__
 from sigmastar.core.cli.options import json_option, quiet_option, seed_option, threads_option
 from sigmastar.core.cli.paths import require_folder
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import Say, tell, watching
+from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model

@@ -9,7 +9,7 @@ import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.paths import described_file, require_folder
-from sigmastar.core.cli.progress import Say
+from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.rules import read_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences

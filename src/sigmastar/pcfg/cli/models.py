@@ -30,7 +30,7 @@ from sigmastar.core.cli.options import (
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.text_files import display_name

@@ -16,7 +16,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.dependency.data.conllu import read_conllu
 from sigmastar.grammars.data.bracketings import Bracketings
-from sigmastar.reproduce.balle2014.tagged import read_tag_map
+from sigmastar.reproduce.balle2014.tagged_corpus import read_tag_map
 from sigmastar.trees.data.brackets import read_brackets
 
 TAGS = Alphabet(["ADJ", "ADP", "ADV", "CONJ", "DET", "NOUN", "NUM", "PRON", "PRT", "VERB", "X"])

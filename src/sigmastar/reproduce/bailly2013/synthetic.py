@@ -25,7 +25,7 @@ from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.model.generators import random_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import grammar_values_up_to
-from sigmastar.reproduce.bailly2013.short import (
+from sigmastar.reproduce.bailly2013.small_matrix import (
     ShortCounts,
     bracketed_matrix,
     grammar_of,

@@ -26,7 +26,7 @@ from sigmastar.automata.counts.bases import (
 )
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
-from sigmastar.automata.learn.em import EMSettings, learn_em
+from sigmastar.automata.learn.em_starts import EMSettings, learn_em
 from sigmastar.automata.learn.ngram import ORDERS, learn_ngram
 from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -35,7 +35,7 @@ from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.provenance import hash_strings, provenance
 from sigmastar.reproduce.balle2014.report import reproduction
-from sigmastar.reproduce.balle2014.tagged import read_tag_map, read_tags
+from sigmastar.reproduce.balle2014.tagged_corpus import read_tag_map, read_tags
 from sigmastar.reproduce.balle2014.tagging import with_tagging
 from sigmastar.reproduce.balle2014.transduction import with_transduction
 from sigmastar.reproduce.balle2014.trials import (

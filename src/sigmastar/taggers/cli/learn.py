@@ -11,7 +11,7 @@ from sigmastar.core.cli.options import (
     auto_or_number,
 )
 from sigmastar.core.cli.paths import described_file
-from sigmastar.core.cli.progress import Say
+from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.errors import InputError
 from sigmastar.taggers.data.columns import FORMATS, TaggedLayout, conllu_label, format_of
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger

@@ -13,7 +13,7 @@ import numpy as np
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import SHAPES, Shape
-from sigmastar.transducers.learn.alignment import LONG_UNITS, learn_aligner
+from sigmastar.transducers.learn.aligner import LONG_UNITS, learn_aligner
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
 

@@ -24,8 +24,8 @@ from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals
 from sigmastar.transducers.model.aligner import AlignedPairs, UnitTable
-from sigmastar.transducers.model.decoding import BEAM, Decoder, InputMarginals
 from sigmastar.transducers.model.n_best import Ranking, where_read
+from sigmastar.transducers.model.prefix_beam import BEAM, Decoder, InputMarginals
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ import numpy as np
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
-from sigmastar.core.cli.progress import Say, tell, watching
+from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render

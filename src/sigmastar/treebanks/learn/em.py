@@ -13,7 +13,7 @@ from sigmastar.core.arrays import Floats, Int64s, Reals
 from sigmastar.core.em import NEVER, Climb, Problem
 from sigmastar.core.progress import Progress, silent
 from sigmastar.treebanks.data.binarized import BinaryPhrases
-from sigmastar.treebanks.kernels.smoothing import RuleStates, conditional, smoothed
+from sigmastar.treebanks.kernels.rule_shrinkage import RuleStates, conditional, smoothed
 from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations, hard_counts
 from sigmastar.treebanks.learn.lexicon import LexicalCounts, state_lexicon
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar

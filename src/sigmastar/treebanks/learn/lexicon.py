@@ -9,7 +9,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
-from sigmastar.treebanks.kernels.lexicon import add_posteriors
+from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, flat_states
 
 RARE = 10  # signatures are counted on words that occur at most so often

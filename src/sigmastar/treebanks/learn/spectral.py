@@ -26,7 +26,7 @@ from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.shrinkage import mean_towards, towards
 from sigmastar.core.signature import Sort
 from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
-from sigmastar.treebanks.kernels.lexicon import add_posteriors
+from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
 from sigmastar.treebanks.learn.em import LatentFit, Shrinkage
 from sigmastar.treebanks.learn.lexicon import LexicalCounts
 from sigmastar.treebanks.learn.states import Embedding

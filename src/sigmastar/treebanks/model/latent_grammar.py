@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
 from sigmastar.treebanks.kernels.latent_chart import Tensors
-from sigmastar.treebanks.kernels.smoothing import RuleStates, grouped_tensors
+from sigmastar.treebanks.kernels.rule_shrinkage import RuleStates, grouped_tensors
 
 _MANY = 1 << 20  # numbers of a grammar whose file is to be half as large
 

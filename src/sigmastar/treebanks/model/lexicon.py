@@ -17,7 +17,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.word_shapes import signatures
-from sigmastar.treebanks.kernels.lexicon import (
+from sigmastar.treebanks.kernels.backoff_forest import (
     ForestArrays,
     StateValues,
     WordCandidates,

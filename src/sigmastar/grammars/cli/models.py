@@ -18,7 +18,7 @@ from sigmastar.core.cli.options import (
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress import watching
+from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.grammars.data.bracketings import Sentences, read_sentences

@@ -15,7 +15,7 @@ from sigmastar.core.cli.options import (
     quiet_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
-from sigmastar.core.cli.progress import tell, watching
+from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
