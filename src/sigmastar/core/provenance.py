@@ -85,6 +85,11 @@ def hash_strings(*corpora: Coded) -> str:
     return hash_arrays(*(array for corpus in corpora for array in (corpus.codes, corpus.offsets)))
 
 
+_RECORDS = (
+    ":(exclude)benchmarks/results"  # what is measured changes records, and records change no measurement
+)
+
+
 def git_commit() -> str | None:
     """The commit of the source checkout that this package runs from, if it runs from one."""
     root = Path(__file__).resolve().parents[3]
@@ -93,7 +98,7 @@ def git_commit() -> str | None:
     commit = _git(root, "rev-parse", "HEAD")
     if not commit:
         return None
-    changed = _git(root, "status", "--porcelain", "--untracked-files=no")
+    changed = _git(root, "status", "--porcelain", "--untracked-files=no", "--", ".", _RECORDS)
     return f"{commit} with changes" if changed else commit
 
 
