@@ -86,7 +86,7 @@ def hash_strings(*corpora: Coded) -> str:
 
 
 _RECORDS = (
-    ":(exclude)benchmarks/results"  # what is measured changes records, and records change no measurement
+    ":(exclude)benchmarks/results"  # they change no measurement
 )
 
 
