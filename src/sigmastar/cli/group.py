@@ -11,16 +11,15 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import click
 
 from sigmastar import __version__
-from sigmastar.cli.tables import commands
-from sigmastar.core.cli.lazy import LazyGroup
 from sigmastar.core.errors import InputError
+from sigmastar.core.family import Command, families, load
 
 TRACEBACK = "SIGMASTAR_TRACEBACK"
 
@@ -28,6 +27,71 @@ TRACEBACK = "SIGMASTAR_TRACEBACK"
 _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
     (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
 )
+
+
+ON_MODELS = {
+    "evaluate": Command("sigmastar.cli.model_commands:evaluate", "Measure how good a model is on data."),
+    "score": Command(
+        "sigmastar.cli.model_commands:score", "The natural log-probability of each string, pair or sentence."
+    ),
+    "predict": Command("sigmastar.cli.model_commands:predict", "Next symbols, tags, trees, arcs or outputs."),
+    "sample": Command("sigmastar.cli.model_commands:sample", "Draw strings, pairs or trees from a model."),
+    "show": Command(
+        "sigmastar.cli.model_commands:show",
+        "What a model is and how it was learned; as a graph or a page too.",
+    ),
+    "convert": Command("sigmastar.cli.model_commands:convert", "Write a model in the format of other tools."),
+    "compare": Command("sigmastar.cli.model_commands:compare", "How far two models are from each other."),
+    "minimize": Command(
+        "sigmastar.cli.model_commands:minimize",
+        "The smallest automaton of the same function, or a smaller one near it.",
+    ),
+}
+"""Commands on a model file; what they do is up to the family of the model."""
+
+_FIRST = {
+    "demo": Command("sigmastar.cli.demo:command", "Every family on data it generates: a table and a page."),
+    "learn": Command("sigmastar.cli.group:learn", "Learn a model from data and write it to a file."),
+}
+_LAST = {
+    "reproduce": Command("sigmastar.cli.reproduce:command", "Tables and figures of a paper beside our own.")
+}
+
+
+def commands() -> dict[str, Command]:
+    """All commands by name, in the order of the help."""
+    of_families = {name: entry for family in families().values() for name, entry in family.commands.items()}
+    return {**_FIRST, **ON_MODELS, **of_families, **_LAST}
+
+
+def learners() -> dict[str, Command]:
+    """The commands below `learn`, of all families."""
+    return {name: entry for family in families().values() for name, entry in family.learn.items()}
+
+
+class LazyGroup(click.Group):
+    """A group by a function that gives its table of commands: help and wrong calls load none of them."""
+
+    def __init__(
+        self, *args: Any, entries: Callable[[], Mapping[str, Command]] = dict, **kwargs: Any
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.entries = entries
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.entries())
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = self.entries().get(cmd_name)
+        if entry is None:
+            return None
+        found = load(entry.place)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in self.entries().items()])
 
 
 class RootGroup(LazyGroup):
@@ -131,6 +195,11 @@ def command() -> None:
     Data comes from files, plain, gzip or zstandard, or from standard input (-). Results go to standard
     output, messages to standard error.
     """
+
+
+@click.group(cls=LazyGroup, entries=learners)
+def learn() -> None:
+    """Learn a model of some family from data and write it to a file."""
 
 
 def main() -> None:

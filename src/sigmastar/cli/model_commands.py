@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from sigmastar.cli.tables import ON_MODELS
+from sigmastar.cli.group import ON_MODELS
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import commands_of, load
 from sigmastar.core.model_files import kind_of, read_header

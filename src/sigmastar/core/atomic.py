@@ -37,6 +37,13 @@ def atomic_write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         stream.write(content)
 
 
+def require_folder(output: str) -> None:
+    """Refuse a place that does not exist before the work, not after it."""
+    folder = os.path.dirname(output) or "."
+    if output != "-" and not os.path.isdir(folder):
+        raise InputError(f"the folder {folder} does not exist; make it first", file=output)
+
+
 @contextmanager
 def _writing(path: str | os.PathLike[str], binary: bool) -> Iterator[Any]:
     name = os.fspath(path)

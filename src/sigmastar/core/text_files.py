@@ -6,12 +6,14 @@ mark; lines end in LF or CR LF. Whatever is wrong is an `InputError` that names 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from itertools import chain
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import zstandard
@@ -37,6 +39,14 @@ class Block(NamedTuple):
 def display_name(path: TextPath) -> str:
     """How messages name a file."""
     return "standard input" if os.fspath(path) == "-" else os.fspath(path)
+
+
+def described_file(path: str) -> dict[str, str]:
+    """The name of a file and its hash, for the header of what is learned from it."""
+    if not os.path.isfile(path):
+        return {"name": "standard input" if path == "-" else Path(path).name}
+    with open(path, "rb") as stream:
+        return {"name": Path(path).name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
 def open_text(path: TextPath) -> Iterator[str]:

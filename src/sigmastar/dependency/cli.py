@@ -19,12 +19,12 @@ from sigmastar.core.cli.options import (
     quiet_option,
     seed_option,
 )
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.parallel import limited_threads
+from sigmastar.core.text_files import described_file
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.sequences import DIRECTIONS, ROOT, SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank

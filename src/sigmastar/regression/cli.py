@@ -19,11 +19,11 @@ from sigmastar.core.cli.options import (
     quiet_option,
     unknown_option,
 )
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.cli.progress_bar import Say, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.text_files import described_file
 from sigmastar.optimise.completion import COMPLETERS
 from sigmastar.regression.data.losses import LOSSES
 from sigmastar.regression.data.tables import Table, read_table, written_values

@@ -22,13 +22,13 @@ from sigmastar.core.cli.options import (
     quiet_option,
     seed_option,
 )
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.parallel import limited_threads
+from sigmastar.core.text_files import described_file
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.tables import SIDES, joined, read_inputs, read_transductions
 from sigmastar.transducers.data.units import Shape

@@ -10,12 +10,11 @@ import numpy as np
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
-from sigmastar.core.text_files import display_name
+from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.estimator import NODES, SpectralLatentPCFG, SpectralTreeAutomaton

@@ -15,10 +15,10 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
 from sigmastar.core.provenance import hash_strings
+from sigmastar.core.text_files import described_file
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,8 +8,8 @@ from sigmastar.automata.cli.inputs import load
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.minimize import TOLERANCE, SingularValueAutomaton
 from sigmastar.automata.model.minimize import minimize as minimized
+from sigmastar.core.atomic import require_folder
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option
-from sigmastar.core.cli.paths import require_folder
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.model_files import save_model

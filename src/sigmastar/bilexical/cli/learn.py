@@ -16,7 +16,7 @@ from sigmastar.bilexical.model.attachment import JUDGES
 from sigmastar.bilexical.model.operator import LowRankWeights
 from sigmastar.bilexical.model.vectors import read_vectors
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.paths import described_file
+from sigmastar.core.text_files import described_file
 from sigmastar.optimise.proximal import PENALTIES
 
 GIVEN = ("head", "modifier")

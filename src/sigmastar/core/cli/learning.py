@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import click
 
 from sigmastar import __version__
+from sigmastar.core.atomic import require_folder
 from sigmastar.core.cli.options import json_option, quiet_option, seed_option, threads_option
-from sigmastar.core.cli.paths import require_folder
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.estimator import Estimator

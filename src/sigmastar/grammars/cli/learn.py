@@ -9,9 +9,9 @@ import numpy as np
 
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.progress_bar import Say, tell
 from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import described_file
 from sigmastar.grammars.counts.closed_hankel import LONGEST
 from sigmastar.grammars.data.bracketings import LEAVES, Sentences, read_sentences
 from sigmastar.grammars.estimator.base import GrammarEstimator

@@ -10,9 +10,9 @@ from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_opt
 from sigmastar.core.cli.options import (
     auto_or_number,
 )
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import described_file
 from sigmastar.taggers.data.columns import FORMATS, TaggedLayout, conllu_label, format_of
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger
 from sigmastar.taggers.model.tagger import DECODINGS

@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.paths import described_file
 from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import described_file
 from sigmastar.treebanks.data.binarized import DIRECTIONS
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
