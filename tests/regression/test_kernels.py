@@ -11,7 +11,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.optimise.sparse_low_rank import product_entries
-from sigmastar.regression.kernels import trie_backward, trie_forward
+from sigmastar.regression.learn.refinement import trie_backward, trie_forward
 
 WORDS = st.lists(st.text("ab", max_size=5), min_size=1, max_size=8)
 

@@ -158,7 +158,7 @@ def test_no_pairs_are_refused():
 
 
 def test_french_words_are_transcribed(data_folder):
-    from sigmastar.transducers.data.tables import read_transductions
+    from sigmastar.transducers.data.string_pairs import read_transductions
 
     file = data_folder / "transduction" / "g2p2021-fre-train.tsv"
     if not file.is_file():

@@ -113,6 +113,16 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     return kind
 
 
+def above(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays of a part of a model under names that begin with `prefix`."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def below(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays of a part of a model: those whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def family_of(model: object) -> str:
     """The name under which models of this class are stored."""
     place = f"{type(model).__module__}:{type(model).__qualname__}"

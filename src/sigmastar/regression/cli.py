@@ -27,7 +27,8 @@ from sigmastar.core.text_files import described_file
 from sigmastar.optimise.completion import COMPLETERS
 from sigmastar.regression.data.losses import LOSSES
 from sigmastar.regression.data.tables import Table, read_table, written_values
-from sigmastar.regression.estimator import HankelClassifier, HankelRegressor
+from sigmastar.regression.estimator.classifier import HankelClassifier
+from sigmastar.regression.estimator.regressor import HankelRegressor
 from sigmastar.regression.metrics import r_squared
 from sigmastar.regression.model import StringClassifier, StringFunction
 

@@ -16,7 +16,7 @@ from sigmastar.core.heatmaps import plot_matrices
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.regression.data.generators import MadeRegression, make_regression
-from sigmastar.regression.estimator import HankelRegressor
+from sigmastar.regression.estimator.regressor import HankelRegressor
 
 FAMILY = "regression"
 SIDE = 4

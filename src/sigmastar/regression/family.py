@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
 
-HERE = "sigmastar.regression."
-COMMANDS = {name: f"{HERE}cli:{name}" for name in ("predict", "evaluate", "show", "convert")}
+HERE = "sigmastar.regression"
+COMMANDS = {name: f"{HERE}.cli:{name}" for name in ("predict", "evaluate", "show", "convert")}
 
 FAMILY = Family(
     name="regression",
     summary="Numbers and classes of strings, as weighted automata.",
     kinds={
-        "string-function": Kind(f"{HERE}model:StringFunction", COMMANDS),
-        "string-classifier": Kind(f"{HERE}model:StringClassifier", COMMANDS),
+        "string-function": Kind(f"{HERE}.model:StringFunction", COMMANDS),
+        "string-classifier": Kind(f"{HERE}.model:StringClassifier", COMMANDS),
     },
     estimators={
-        "HankelRegressor": f"{HERE}estimator:HankelRegressor",
-        "HankelClassifier": f"{HERE}estimator:HankelClassifier",
+        "HankelRegressor": f"{HERE}.estimator.regressor:HankelRegressor",
+        "HankelClassifier": f"{HERE}.estimator.classifier:HankelClassifier",
     },
     names={
-        "BilinearMeasure": f"{HERE}data.observations:BilinearMeasure",
-        "MadeRegression": f"{HERE}data.generators:MadeRegression",
-        "Order": f"{HERE}data.observations:Order",
-        "StringClassifier": f"{HERE}model:StringClassifier",
-        "StringFunction": f"{HERE}model:StringFunction",
-        "make_regression": f"{HERE}data.generators:make_regression",
-        "r_squared": f"{HERE}metrics:r_squared",
-        "read_table": f"{HERE}data.tables:read_table",
+        "BilinearMeasure": f"{HERE}.data.observations:BilinearMeasure",
+        "MadeRegression": f"{HERE}.data.generators:MadeRegression",
+        "Order": f"{HERE}.data.observations:Order",
+        "StringClassifier": f"{HERE}.model:StringClassifier",
+        "StringFunction": f"{HERE}.model:StringFunction",
+        "make_regression": f"{HERE}.data.generators:make_regression",
+        "r_squared": f"{HERE}.metrics:r_squared",
+        "read_table": f"{HERE}.data.tables:read_table",
     },
-    learn={"regression": Command(f"{HERE}cli:learn_regression", "Numbers or labels of strings.")},
-    formats={"table": f"{HERE}data.tables:read_table"},
+    learn={"regression": Command(f"{HERE}.cli:learn_regression", "Numbers or labels of strings.")},
+    formats={"table": f"{HERE}.data.tables:read_table"},
     metrics={
-        "r2": "share of the variance of the values that is explained",
-        "rmse": "root of the mean squared error",
-        "accuracy": "share of strings with the right label",
+        "r2": "Share of the variance of the values that is explained.",
+        "rmse": "Root of the mean squared error.",
+        "accuracy": "Share of strings with the right label.",
     },
-    demo=f"{HERE}demo:RegressionFamily",
-    laws=f"{HERE}laws:RegressionLaws",
+    demo=f"{HERE}.demo:RegressionFamily",
+    laws=f"{HERE}.laws:RegressionLaws",
 )

@@ -14,9 +14,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
-
-Arrays = dict[str, Any]
-Header = dict[str, Any]
+from sigmastar.core.model_files import Arrays, Header, above, below
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +96,9 @@ class StringClassifier:
 
     def to_parts(self) -> tuple[Arrays, Header]:
         parts = [automaton.to_parts() for automaton in self.automata]
-        arrays = {f"{k}.{name}": array for k, (own, _) in enumerate(parts) for name, array in own.items()}
+        arrays: Arrays = {}
+        for k, (own, _) in enumerate(parts):
+            arrays |= above(f"{k}.", own)
         header = {
             "classes": list(self.classes),
             "automata": [header for _, header in parts],
@@ -109,11 +109,7 @@ class StringClassifier:
     @classmethod
     def from_parts(cls, arrays: Arrays, header: Header) -> StringClassifier:
         automata = tuple(
-            WeightedAutomaton.from_parts(_below(arrays, f"{k}."), own)
+            WeightedAutomaton.from_parts(below(f"{k}.", arrays), own)
             for k, own in enumerate(header["automata"])
         )
         return cls(tuple(header["classes"]), automata, bool(header["has_probabilities"]))
-
-
-def _below(arrays: Arrays, prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -4,55 +4,42 @@ from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
 
+HERE = "sigmastar.taggers"
+COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "show")}
+
 FAMILY = Family(
     name="taggers",
     summary="Taggers: a tag for every word of a sentence.",
-    kinds={
-        "tagger": Kind(
-            "sigmastar.taggers.model.tagger:Tagger",
-            {
-                "evaluate": "sigmastar.taggers.cli.models:evaluate",
-                "score": "sigmastar.taggers.cli.models:score",
-                "predict": "sigmastar.taggers.cli.models:predict",
-                "show": "sigmastar.taggers.cli.models:show",
-            },
-        ),
-    },
+    kinds={"tagger": Kind(f"{HERE}.model.tagger:Tagger", COMMANDS)},
     estimators={
-        "SpectralTagger": "sigmastar.taggers.estimator:SpectralTagger",
-        "EMTagger": "sigmastar.taggers.estimator:EMTagger",
-        "NgramTagger": "sigmastar.taggers.estimator:NgramTagger",
+        "SpectralTagger": f"{HERE}.estimator:SpectralTagger",
+        "EMTagger": f"{HERE}.estimator:EMTagger",
+        "NgramTagger": f"{HERE}.estimator:NgramTagger",
     },
-    exports={
-        "TaggedSentences": "sigmastar.taggers.data.sentences:TaggedSentences",
-    },
+    exports={"TaggedSentences": f"{HERE}.data.sentences:TaggedSentences"},
     names={
-        "Tagger": "sigmastar.taggers.model.tagger:Tagger",
-        "TaggedLayout": "sigmastar.taggers.data.columns:TaggedLayout",
-        "read_tagged": "sigmastar.taggers.data.columns:read_tagged",
-        "make_tagged": "sigmastar.taggers.data.generators:make_tagged",
-        "word_shape": "sigmastar.taggers.data.features:word_shape",
-        "tagging_scores": "sigmastar.taggers.metrics:tagging_scores",
-        "chunk_counts": "sigmastar.taggers.metrics:chunk_counts",
-        "n_nonpositive": "sigmastar.taggers.metrics:n_nonpositive",
-        "plot_tags": "sigmastar.taggers.draw:plot_tags",
+        "TaggedLayout": f"{HERE}.data.columns:TaggedLayout",
+        "Tagger": f"{HERE}.model.tagger:Tagger",
+        "chunk_counts": f"{HERE}.metrics:chunk_counts",
+        "make_tagged": f"{HERE}.data.generators:make_tagged",
+        "n_nonpositive": f"{HERE}.metrics:n_nonpositive",
+        "plot_tags": f"{HERE}.draw:plot_tags",
+        "read_tagged": f"{HERE}.data.columns:read_tagged",
+        "tagging_scores": f"{HERE}.metrics:tagging_scores",
+        "word_shape": f"{HERE}.data.features:word_shape",
     },
     learn={
         "tagger": Command(
-            "sigmastar.taggers.cli.learn:learn_tagger",
-            "A tagger of words or chunks from tagged sentences.",
-        ),
+            f"{HERE}.cli.learn:learn_tagger", "A tagger of words or chunks from tagged sentences."
+        )
     },
-    formats={
-        "columns": "sigmastar.taggers.data.columns:read_tagged",
-        "conllu": "sigmastar.taggers.data.columns:read_tagged",
-    },
+    formats=dict.fromkeys(("columns", "conllu"), f"{HERE}.data.columns:read_tagged"),
     metrics={
-        "accuracy": "the share of words with the right tag",
-        "unknown_accuracy": "the same of words that were not learned from",
-        "chunk_f1": "the F1 of chunks, where tags are B-X, I-X and O",
-        "n_nonpositive": "the number of sentences without a positive normalizer, of signed operators",
+        "accuracy": "Share of words with the right tag.",
+        "unknown_accuracy": "Share of words that were not learned from, with the right tag.",
+        "chunk_f1": "F1 of chunks, where tags are B-X, I-X and O.",
+        "n_nonpositive": "Number of sentences without a positive normalizer, for signed operators.",
     },
-    demo="sigmastar.taggers.demo:TaggerFamily",
-    laws="sigmastar.taggers.laws:TaggerLaws",
+    demo=f"{HERE}.demo:TaggerFamily",
+    laws=f"{HERE}.laws:TaggerLaws",
 )

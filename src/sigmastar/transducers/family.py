@@ -5,7 +5,7 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.transducers"
-COMMANDS = {name: f"{HERE}.cli:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
+COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
 
 FAMILY = Family(
     name="transducers",
@@ -32,12 +32,14 @@ FAMILY = Family(
         "learn_aligner": f"{HERE}.learn.aligner:learn_aligner",
         "learn_transducer": f"{HERE}.learn.combined:learn_transducer",
         "make_transducer": f"{HERE}.model.generators:make_transducer",
-        "read_inputs": f"{HERE}.data.tables:read_inputs",
-        "read_transductions": f"{HERE}.data.tables:read_transductions",
+        "read_inputs": f"{HERE}.data.string_pairs:read_inputs",
+        "read_transductions": f"{HERE}.data.string_pairs:read_transductions",
         "transduction_scores": f"{HERE}.metrics:transduction_scores",
     },
-    learn={"transducer": Command(f"{HERE}.cli:learn", "Strings to strings, from pairs of them.")},
-    formats={"pairs": f"{HERE}.data.tables:read_transductions"},
+    learn={
+        "transducer": Command(f"{HERE}.cli.learn:learn_transducer", "Strings to strings, from pairs of them.")
+    },
+    formats={"pairs": f"{HERE}.data.string_pairs:read_transductions"},
     metrics={
         "word_error_rate": "Share of inputs whose best output is none of the right ones.",
         "symbol_error_rate": "Edit distance to the nearest right output per symbol of it.",

@@ -1,10 +1,10 @@
-"""Figures on standard output: for eyes, or as JSON for programs."""
+"""What commands print: figures to be read, or as JSON for programs, and lines of results."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sigmastar.core.atomic import atomic_write
@@ -13,9 +13,15 @@ if TYPE_CHECKING:  # estimates need scipy, which most commands do without
     from sigmastar.core.intervals import Estimate
 
 
-def print_figures(figures: Mapping[str, Any], as_json: bool) -> None:
-    """Names and values, one a line; in JSON, numbers that are not finite are null."""
-    with atomic_write("-") as stream:
+def write_lines(output: str, lines: Iterable[str]) -> None:
+    """Write lines, given without their ends; `-` is standard output."""
+    with atomic_write(output) as stream:
+        stream.writelines(f"{line}\n" for line in lines)
+
+
+def print_figures(figures: Mapping[str, Any], as_json: bool, output: str = "-") -> None:
+    """Names and values, one per line; in JSON, numbers that are not finite are null."""
+    with atomic_write(output) as stream:
         if as_json:
             stream.write(to_json(figures) + "\n")
             return

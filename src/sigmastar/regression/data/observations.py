@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from sigmastar.automata.data.strings import Strings, joined
@@ -163,3 +164,25 @@ def distinct(strings: Strings) -> tuple[Int64s, Int64s]:
     nodes = PrefixTrie.of(strings).string_node
     _, first, numbers = np.unique(nodes, return_index=True, return_inverse=True)
     return first, numbers
+
+
+def finite_numbers(values: ArrayLike, what: str) -> Floats:
+    """Numbers, one per string."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"expected one {what} per string, got an array of shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"{what} {int(np.argmin(np.isfinite(array))) + 1} is not a finite number; leave it out"
+        )
+    return array
+
+
+def sample_weights(weights: ArrayLike | None, n: int) -> Floats | None:
+    """Weights, one per string, or none."""
+    if weights is None:
+        return None
+    array = finite_numbers(weights, "weight")
+    if len(array) != n or (array < 0).any() or not array.sum():
+        raise InputError(f"sample_weight must hold {n} weights, none below 0 and not all 0")
+    return array

@@ -20,8 +20,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.demo import Progress
 from sigmastar.core.page import Cell, Table
 from sigmastar.reproduce.result import Claim, Reproduction, tabulated
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.tables import read_transductions
+from sigmastar.transducers.data.string_pairs import StringPairs, read_transductions
 from sigmastar.transducers.learn.combined import ENSEMBLES, learn_transducer
 from sigmastar.transducers.learn.completion import learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer

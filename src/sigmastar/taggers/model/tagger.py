@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
+from sigmastar.core.model_files import above, below
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences
 from sigmastar.taggers.model import margin as margin_tags
@@ -125,7 +126,7 @@ class Tagger:
         headers = []
         for number, member in enumerate(self.members):
             parts, header = member.to_parts()
-            arrays |= {f"{number}.{name}": array for name, array in parts.items()}
+            arrays |= above(f"{number}.", parts)
             headers.append(header)
         return arrays, {
             "lexicon": lexicon,
@@ -139,8 +140,7 @@ class Tagger:
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Tagger:
         lexicon, members = TagLexicon.from_parts(arrays, header["lexicon"]), []
         for number, described in enumerate(header["members"]):
-            prefix = f"{number}."
-            own = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+            own = below(f"{number}.", arrays)
             members.append(KINDS[described["kind"]].from_parts(own, described, lexicon))
         weights, decoding = tuple(map(float, header["weights"])), header["decoding"]
         if not members or len(members) != len(weights) or decoding not in DECODINGS:

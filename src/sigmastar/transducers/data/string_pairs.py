@@ -1,10 +1,15 @@
-"""Pairs of strings of any two lengths: what transducers are learned from and judged on."""
+"""Pairs of strings of any two lengths: what transducers are learned from and judged on.
+
+As a file they are a table, `input TAB output`, each side characters or tokens between spaces; further columns
+are left alone. The same input on several lines has several outputs, all of them right.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import MappingProxyType
 
 import numpy as np
 
@@ -13,8 +18,15 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import Split, folds
+from sigmastar.core.text_files import TextPath, display_name, open_text
 
 Pair = tuple[Sequence[Symbol], Sequence[Symbol]]
+Word = tuple[str, ...]
+
+SIDES: Mapping[str, Callable[[str], Word]] = MappingProxyType(
+    {"chars": tuple, "tokens": lambda text: tuple(text.split())}
+)
+"""How the text of a side becomes symbols."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,3 +138,66 @@ def _two(pair: Pair) -> Pair:
     if isinstance(pair, str) or len(pair) != 2:
         raise InputError(f"expected pairs (input, output), got {pair!r}")
     return pair
+
+
+def read_transductions(
+    path: TextPath, inputs: str = "chars", outputs: str = "tokens"
+) -> list[tuple[Word, Word]]:
+    """Read pairs of strings; an empty side is an error.
+
+    Parameters
+    ----------
+    path : str, path or stream
+        The table; `-` is standard input.
+    inputs, outputs : str
+        Symbols of either side: "chars", or "tokens" between spaces.
+
+    Returns
+    -------
+    list of pairs
+        Inputs and outputs as tuples of symbols.
+    """
+    found = []
+    left, right = SIDES[inputs], SIDES[outputs]
+    for number, line in enumerate(open_text(path), 1):
+        if not line.strip():
+            continue
+        cells = line.split("\t")
+        pair = (left(cells[0]), right(cells[1])) if len(cells) > 1 else ((), ())
+        if not pair[0] or not pair[1]:
+            raise InputError(
+                f"expected 'input TAB output', both not empty, found {line[:60]!r}",
+                file=display_name(path),
+                line=number,
+            )
+        found.append(pair)
+    if not found:
+        raise InputError("the file holds no pairs", file=display_name(path))
+    return found
+
+
+def read_inputs(path: TextPath, side: str = "chars") -> list[Word]:
+    """Read the first column alone, whether or not others follow.
+
+    Parameters
+    ----------
+    path : str, path or stream
+        The table; `-` is standard input.
+    side : str
+        Symbols: "chars", or "tokens" between spaces.
+
+    Returns
+    -------
+    list of tuples
+        Symbols of each input.
+    """
+    split = SIDES[side]
+    found = [split(line.split("\t")[0]) for line in open_text(path) if line.strip()]
+    if not found:
+        raise InputError("the file holds no strings", file=display_name(path))
+    return found
+
+
+def joined(symbols: Iterable[object], side: str) -> str:
+    """A side as text."""
+    return ("" if side == "chars" else " ").join(map(str, symbols))

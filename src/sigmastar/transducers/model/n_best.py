@@ -16,7 +16,7 @@ from sigmastar.core.parallel import thread_map
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.beam import joint_beam
-from sigmastar.transducers.kernels.ngram_lattice import NgramTables
+from sigmastar.transducers.kernels.edit_lattice import NgramTables
 
 Ranking = list[tuple[tuple[Symbol, ...], float]]
 """Outputs, best first, with their shares."""

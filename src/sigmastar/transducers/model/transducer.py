@@ -25,9 +25,10 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.model_files import above, below
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
-from sigmastar.transducers.kernels.ngram_lattice import ngram_lattice
+from sigmastar.transducers.kernels.edit_lattice import ngram_lattice
 from sigmastar.transducers.model.aligner import AlignedPairs, Aligner
 from sigmastar.transducers.model.n_best import BEAM, JointNgram, Proposals, Ranking, where_read
 from sigmastar.transducers.model.refined_chain import RefinedChain
@@ -152,12 +153,12 @@ class Transducer:
         inventories = []
         for at, one in enumerate(self.inventories):
             arrays, header = one.aligner.to_parts()
-            parts |= _above(f"reading{at}.aligner.", arrays)
+            parts |= above(f"reading{at}.aligner.", arrays)
             for kind, model in one.models.items():
-                parts |= _above(f"reading{at}.{kind}.", model.to_parts()[0])
+                parts |= above(f"reading{at}.{kind}.", model.to_parts()[0])
             inventories.append({**header, "kinds": list(one.models)})
         for at, output in enumerate(self.outputs):
-            parts |= _above(f"output{at}.", output.to_parts()[0])
+            parts |= above(f"output{at}.", output.to_parts()[0])
         alphabets = [model.alphabet for model in self.outputs]
         settings = {"n_proposed": self.n_proposed, "inverted": self.inverted}
         return parts, {"readings": inventories, "outputs": alphabets, **settings}
@@ -166,15 +167,15 @@ class Transducer:
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Transducer:
         inventories = []
         for at, described in enumerate(header["readings"]):
-            aligner = Aligner.from_parts(_below(f"reading{at}.aligner.", arrays), described)
+            aligner = Aligner.from_parts(below(f"reading{at}.aligner.", arrays), described)
             alphabet = {"alphabet": aligner.units.alphabet}
             models = {
-                kind: KINDS[kind].from_parts(_below(f"reading{at}.{kind}.", arrays), alphabet)
+                kind: KINDS[kind].from_parts(below(f"reading{at}.{kind}.", arrays), alphabet)
                 for kind in described["kinds"]
             }
             inventories.append(UnitModels(aligner, models))
         outputs = tuple(
-            FilteredAutomaton.from_parts(_below(f"output{at}.", arrays), {"alphabet": alphabet})
+            FilteredAutomaton.from_parts(below(f"output{at}.", arrays), {"alphabet": alphabet})
             for at, alphabet in enumerate(header["outputs"])
         )
         settings = (int(header["n_proposed"]), bool(header["inverted"]))
@@ -192,11 +193,3 @@ def _log_sums(logs: Floats, owners: Int64s, size: int) -> Floats:
 
 def _rows(strings: Strings) -> list[Int32s]:
     return np.split(strings.codes, strings.offsets[1:-1]) if len(strings) else []
-
-
-def _above(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {prefix + name: array for name, array in arrays.items()}
-
-
-def _below(prefix: str, arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

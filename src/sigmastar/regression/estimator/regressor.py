@@ -1,4 +1,4 @@
-"""Numbers and labels of strings, learned as weighted automata from few of the values.
+"""Numbers of strings, learned as weighted automata from few of the values, and the base of both estimators.
 
 The Hankel matrix of a function is completed by nuclear norm from the entries that the strings reach,
 operators are read off its shifts, and refined by gradients. This is neither `recover`, for there are no whole
@@ -18,16 +18,16 @@ from sigmastar.automata.data.inputs import Corpus, Unknown, as_alphabet, as_stri
 from sigmastar.automata.data.strings import Strings, require_known, require_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
-from sigmastar.core.arrays import Array, Floats
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, chosen, positive, positive_or_auto
 from sigmastar.core.progress import silent
 from sigmastar.optimise.completion import COMPLETERS, Completer, Completion
 from sigmastar.regression.data.losses import LOSSES, SQUARED, Loss
-from sigmastar.regression.data.observations import Observations, Statement
+from sigmastar.regression.data.observations import Observations, Statement, finite_numbers, sample_weights
 from sigmastar.regression.learn.hankel import HankelFit, HankelSettings, learn_hankel
 from sigmastar.regression.metrics import r_squared
-from sigmastar.regression.model import StringClassifier, StringFunction
+from sigmastar.regression.model import StringFunction
 
 _LARGER = "give an alphabet that holds every symbol, or none"
 
@@ -40,6 +40,7 @@ class _Fitted:
     cost_: float
     completions_: tuple[Completion, ...]
     held_out_costs_: dict[int, float]
+    _estimator_type: str
 
 
 @dataclass(eq=False, repr=False)
@@ -85,9 +86,24 @@ class HankelEstimator(_Fitted, Estimator):
         remedy = "leave such strings out, or set unknown='zero' to give them the value 0"
         return as_strings(X, None, self.alphabet_, self.unknown, remedy)
 
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, RegressorTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.target_tags.required = self._estimator_type, True
+        is_classifier = self._estimator_type == "classifier"
+        tags.classifier_tags = ClassifierTags() if is_classifier else None
+        tags.regressor_tags = None if is_classifier else RegressorTags()
+        return tags
+
+
+class _FittedRegressor(HankelEstimator):
+    model_: StringFunction
+    _estimator_type = "regressor"
+
 
 @dataclass(eq=False, repr=False)
-class HankelRegressor(HankelEstimator):
+class HankelRegressor(_FittedRegressor):
     """A weighted automaton whose values agree with those observed: f(x) = initial . A_x1 .. A_xm . final.
 
     Noiseless values of an automaton with few states are recovered exactly from a small part of them.
@@ -140,8 +156,7 @@ class HankelRegressor(HankelEstimator):
     @property
     def automaton_(self) -> WeightedAutomaton:
         """The automaton of the function."""
-        automaton: WeightedAutomaton = self.model_.automaton
-        return automaton
+        return self.model_.automaton
 
     def fit(
         self,
@@ -163,8 +178,8 @@ class HankelRegressor(HankelEstimator):
         statements : iterable of BilinearMeasure or Order
             What else is known of the function.
         """
-        values = _finite(y, "value")
-        strings, weights = self._training(X, len(values)), _weights(sample_weight, len(values))
+        values = finite_numbers(y, "value")
+        strings, weights = self._training(X, len(values)), sample_weights(sample_weight, len(values))
         loss = chosen(LOSSES, self.loss, "loss")
         seen = Observations.of(strings, values, loss, weights, statements)
         scale = (float(np.abs(values).max()) or 1.0) if loss is SQUARED else 1.0
@@ -183,9 +198,7 @@ class HankelRegressor(HankelEstimator):
 
     def predict(self, X: Corpus) -> Floats:
         """The value of each string."""
-        strings = self._strings(X)
-        values: Floats = self.model_.value(strings)
-        return values
+        return self.model_.value(self._strings(X))
 
     def score(self, X: Corpus, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of the variance that is explained (R^2); 1 is exact.
@@ -199,166 +212,5 @@ class HankelRegressor(HankelEstimator):
         sample_weight : array-like of float, optional
             One weight per string.
         """
-        values = _finite(y, "value")
-        return r_squared(values, self.predict(X), _weights(sample_weight, len(values)))
-
-    def __sklearn_tags__(self) -> Any:
-        return _tags(super().__sklearn_tags__(), "regressor")
-
-
-@dataclass(eq=False, repr=False)
-class HankelClassifier(HankelEstimator):
-    """Labels of strings by the sign of a weighted automaton; with more than two labels one automaton each.
-
-    Parameters
-    ----------
-    n_states : int or "auto"
-        Number of states of each automaton; "auto": chosen by the cost of held-out labels.
-    loss : str or Loss
-        "logistic" (with probabilities), "hinge" or "squared".
-    solver, strengths, n_starts, alphabet, unknown
-        As of `HankelRegressor`.
-    max_iter : int
-        Largest number of steps of the refinement.
-    ridge : float
-        Penalty on squared weights, which keeps the values of strings that can be told apart from growing
-        without end.
-
-    Attributes
-    ----------
-    model_ : StringClassifier
-        The automata and their labels.
-    classes_ : array
-        The labels.
-    automata_ : tuple of WeightedAutomaton
-        The automata.
-
-    Examples
-    --------
-    >>> strings = ["a" * n + "b" * m for n in range(6) for m in range(6)]
-    >>> labels = ["even" if len(x) % 2 == 0 else "odd" for x in strings]
-    >>> model = HankelClassifier(n_states=2).fit(strings, labels)
-    >>> model.predict(["aaabbbb", "ab"]).tolist()
-    ['odd', 'even']
-    """
-
-    loss: str | Loss = "logistic"
-    n_starts: int = 4
-    max_iter: int = 300
-    ridge: float = 1e-3
-
-    @property
-    def automata_(self) -> tuple[WeightedAutomaton, ...]:
-        """The automata: one, or one per label."""
-        automata: tuple[WeightedAutomaton, ...] = self.model_.automata
-        return automata
-
-    def fit(self, X: Corpus, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn from strings and their labels.
-
-        Parameters
-        ----------
-        X : iterable of sequences of symbols
-            The strings.
-        y : array-like
-            One label per string.
-        sample_weight : array-like of float, optional
-            One weight per string.
-        """
-        labels = np.asarray(y)
-        strings, weights = self._training(X, len(labels)), _weights(sample_weight, len(labels))
-        classes = np.unique(labels)
-        if len(classes) < 2:
-            raise InputError(f"there is one label only, {classes[0]!r}; a classifier needs two or more")
-        loss, rng = chosen(LOSSES, self.loss, "loss"), as_generator(self.random_state)
-        with self._working():
-            fits = [
-                self._learn(
-                    Observations.of(strings, np.where(labels == label, 1.0, -1.0), loss, weights), rng
-                )
-                for label in (classes[1:] if len(classes) == 2 else classes)
-            ]
-        automata = tuple(fit.automaton for fit in fits)
-        self._replace_fitted(
-            model_=StringClassifier(tuple(classes.tolist()), automata, self.loss == "logistic"),
-            classes_=classes,
-            alphabet_=strings.alphabet,
-            n_states_=max(automaton.n_states for automaton in automata),
-        )
-        return self
-
-    def decision_function(self, X: Corpus) -> Floats:
-        """The value of each string: above zero for the second of two labels; else one column per label."""
-        strings = self._strings(X)
-        values: Floats = self.model_.values(strings)
-        return values
-
-    def predict(self, X: Corpus) -> Array:
-        """The label of each string."""
-        strings = self._strings(X)
-        labels: Array = self.classes_[np.searchsorted(self.classes_, self.model_.predict(strings))]
-        return labels
-
-    def predict_proba(self, X: Corpus) -> Floats:
-        """The probability of each label, for the logistic loss, in the order of `classes_`."""
-        if self.loss != "logistic":
-            raise AttributeError(f"probabilities need loss='logistic', not {self.loss!r}")
-        strings = self._strings(X)
-        shares: Floats = self.model_.probabilities(strings)
-        return shares
-
-    def score(self, X: Corpus, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """The share of strings that get their label.
-
-        Parameters
-        ----------
-        X : iterable of sequences of symbols
-            The strings.
-        y : array-like
-            Their labels.
-        sample_weight : array-like of float, optional
-            One weight per string.
-        """
-        labels = np.asarray(y)
-        weights = _weights(sample_weight, len(labels))
-        return float(np.average(self.predict(X) == labels, weights=weights))
-
-    def __sklearn_tags__(self) -> Any:
-        return _tags(super().__sklearn_tags__(), "classifier")
-
-
-def _separated(classes: Array) -> Array:
-    """The labels that get an automaton: of two the second."""
-    return classes[1:] if len(classes) == 2 else classes
-
-
-def _finite(values: ArrayLike, what: str) -> Floats:
-    """Numbers, one per string."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1:
-        raise InputError(f"expected one {what} per string, got an array of shape {array.shape}")
-    if not np.isfinite(array).all():
-        raise InputError(
-            f"{what} {int(np.argmin(np.isfinite(array))) + 1} is not a finite number; leave it out"
-        )
-    return array
-
-
-def _weights(weights: ArrayLike | None, n: int) -> Floats | None:
-    if weights is None:
-        return None
-    array = _finite(weights, "weight")
-    if len(array) != n or (array < 0).any() or not array.sum():
-        raise InputError(f"sample_weight must hold {n} weights, none below 0 and not all 0")
-    return array
-
-
-def _tags(tags: Any, kind: str) -> Any:
-    from sklearn.utils import ClassifierTags, RegressorTags
-
-    tags.estimator_type, tags.target_tags.required = kind, True
-    if kind == "classifier":
-        tags.classifier_tags = ClassifierTags()
-    else:
-        tags.regressor_tags = RegressorTags()
-    return tags
+        values = finite_numbers(y, "value")
+        return r_squared(values, self.predict(X), sample_weights(sample_weight, len(values)))

@@ -1,0 +1,1 @@
+"""Public classes that learn."""
