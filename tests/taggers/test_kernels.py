@@ -19,9 +19,9 @@ from sigmastar.taggers.kernels.margin import (
     margin_scores,
     train_margin,
 )
-from sigmastar.taggers.kernels.operators import Operators, signed_marginals
 from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
+from sigmastar.taggers.model.weighted_tagger import Operators, signed_marginals
 
 N_TAGS = 3
 

@@ -113,7 +113,7 @@ def test_unknown_input_symbols_are_told(folder: Path) -> None:
     assert "'z'" in fail("predict", folder / "ngram", strange)
     result = invoke("predict", folder / "ngram", strange, "--unknown", "skip")
     assert result.exit_code == 0
-    assert "'z': they are passed over" in result.stderr
+    assert "'z': they are left out" in result.stderr
     first, second = result.stdout.splitlines()
     assert first == "zzz\t\t0"
     assert float(second.split("\t")[2]) > 0.0

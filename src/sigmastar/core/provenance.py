@@ -85,9 +85,7 @@ def hash_strings(*corpora: Coded) -> str:
     return hash_arrays(*(array for corpus in corpora for array in (corpus.codes, corpus.offsets)))
 
 
-_RECORDS = (
-    ":(exclude)benchmarks/results"  # they change no measurement
-)
+_RECORDS = ":(exclude)benchmarks/results"  # they change no measurement
 
 
 def git_commit() -> str | None:

@@ -93,7 +93,7 @@ def largest_penalty(loss: EntryLoss) -> float:
 
 @dataclass(frozen=True)
 class CompletionSettings:
-    """What all solvers are told."""
+    """Settings of all solvers."""
 
     weight: float
     rank: int = 50  # at most

@@ -18,7 +18,7 @@ def nonnegative_least_squares(atoms: Floats, targets: Floats, n_steps: int = 150
     leading, momentum = current, 1.0
     for _ in range(n_steps):
         following = np.maximum(leading - step * (leading @ gram - aims), 0.0)
-        if np.vdot(leading - following, following - current) > 0:  # moving uphill: forget the momentum
+        if np.vdot(leading - following, following - current) > 0:  # uphill: without momentum
             momentum = 1.0
         faster = 0.5 + np.sqrt(0.25 + momentum * momentum)
         leading = following + (momentum - 1.0) / faster * (following - current)

@@ -7,7 +7,7 @@
     l2       r(W) = 1/2 sum W_ij^2           everything is divided by 1 + t
 
 Section 3.2 of Madhyastha et al. (2014); Cai, Candes and Shen (2010) for the nuclear norm. Nothing here
-knows what the matrix stands for.
+depends on what the matrix stands for.
 """
 
 from __future__ import annotations

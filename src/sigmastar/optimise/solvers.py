@@ -6,7 +6,7 @@
                                                                        O'Donoghue and Candes (2015)
 
 `factored` (in its own file) replaces W by a product of two thin matrices. Each solver reports the same
-`SolverStep` to `watch` after every step, and stops where that says so; the best W is the last one given.
+`SolverStep` to `watch` after every step, and stops where that returns True; the best W is the last one given.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class SolverStep:
 
 
 Watch = Callable[[SolverStep], bool]
-"""Told of every step; True stops the solver."""
+"""Called after every step; True stops the solver."""
 
 
 @dataclass(frozen=True, eq=False)

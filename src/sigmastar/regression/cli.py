@@ -9,7 +9,6 @@ import click
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
     auto_or_number,
@@ -19,14 +18,14 @@ from sigmastar.core.cli.options import (
     quiet_option,
     unknown_option,
 )
-from sigmastar.core.cli.printing import print_figures, to_json
+from sigmastar.core.cli.printing import print_figures, to_json, write_lines
 from sigmastar.core.cli.progress_bar import Say, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.text_files import described_file
 from sigmastar.optimise.completion import COMPLETERS
 from sigmastar.regression.data.losses import LOSSES
-from sigmastar.regression.data.tables import Table, read_table, written_values
+from sigmastar.regression.data.tables import Table, read_table
 from sigmastar.regression.estimator.classifier import HankelClassifier
 from sigmastar.regression.estimator.regressor import HankelRegressor
 from sigmastar.regression.metrics import r_squared
@@ -96,9 +95,8 @@ def predict(
     found, table = load_model(model), _table(model, file, characters, need_values=False)
     with watching("predicting", quiet):
         strings = _coded(found, table, unknown)
-        lines = _in_json(found, strings) if as_json else written_values(_values(found, strings).tolist())
-    with atomic_write(output) as stream:
-        stream.writelines(lines)
+        lines = _in_json(found, strings) if as_json else map(str, _values(found, strings).tolist())
+        write_lines(output, lines)
 
 
 @click.command()
@@ -142,10 +140,9 @@ def show(model: str, as_json: bool, output: str) -> None:
     if isinstance(found, StringClassifier):
         facts["labels"] = list(found.classes)
     if as_json:
-        print_figures({**facts, "learned": header["learned"]}, as_json=True)
-        return
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<10}  {_in_words(value)}\n" for name, value in facts.items())
+        facts["learned"] = header["learned"]
+    shown = facts if as_json else {name: _in_words(value) for name, value in facts.items()}
+    print_figures(shown, as_json, output)
 
 
 @click.command()
@@ -180,7 +177,7 @@ def _in_json(model: StringFunction | StringClassifier, strings: Strings) -> list
     if isinstance(model, StringClassifier) and model.has_probabilities:
         for row, shares in zip(rows, model.probabilities(strings).tolist(), strict=True):
             row["probabilities"] = dict(zip(map(str, model.classes), shares, strict=True))
-    return [to_json(row) + "\n" for row in rows]
+    return list(map(to_json, rows))
 
 
 def _in_words(value: Any) -> str:

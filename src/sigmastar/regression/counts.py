@@ -2,7 +2,7 @@
 
     H[p, s] = f(p s)        rows: all prefixes of the strings        columns: all their suffixes
 
-A string of length m is the yield of m + 1 entries, one a cut: its orbit. Entries of one orbit are equal
+A string of length m is the yield of m + 1 entries, one per cut: its orbit. Entries of one orbit are equal
 in a Hankel matrix. Of the other entries of the matrix nothing is observed; where the matrix is small they
 are held too, for entries of equal yield are tied whether or not their value is known.
 """

@@ -84,5 +84,5 @@ def _picture(made: MadeRegression, learned: WeightedAutomaton) -> Picture:
         "learned": hankel_matrix(learned, SIDE),
         "true": truth,
     }
-    caption = "The Hankel matrix before and after completion; what nobody saw is grey."
+    caption = "The Hankel matrix before and after completion; what was not seen is grey."
     return Picture(to_svg(plot_matrices(matrices, "suffixes", "prefixes")), caption, caption)

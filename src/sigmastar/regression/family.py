@@ -1,4 +1,4 @@
-"""What the rest of the program knows of this family."""
+"""The record of this family."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class StringClassifier:
         if len(self.classes) < 2 or len(self.automata) != (
             1 if len(self.classes) == 2 else len(self.classes)
         ):
-            raise ValueError(f"{len(self.automata)} automata cannot tell {len(self.classes)} labels apart")
+            raise ValueError(f"{len(self.automata)} automata do not fit {len(self.classes)} labels")
 
     @property
     def alphabet(self) -> Alphabet:

@@ -17,7 +17,7 @@ frequencies of single inputs, and each event weighed by
 
 counts are of q(x) P(y | x) instead, which has the operators q(x) A_x^y: the assumption of Balle, Quattoni
 and Carreras (2011) on the distribution of inputs is made true. P is mixed with the product of the q, or
-events that were met by chance would count for too much.
+events that occurred by chance would count for too much.
 """
 
 from __future__ import annotations

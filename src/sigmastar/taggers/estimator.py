@@ -15,10 +15,10 @@ from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent, stage
-from sigmastar.taggers.data.chunks import is_chunk_tagging
 from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.learn.methods import METHODS, TaggerSettings, Task
+from sigmastar.taggers.metrics import is_chunk_tagging
 from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
 SPECTRAL_METHODS = ("refined", "spectral", "max-margin")
@@ -72,7 +72,7 @@ class TaggerEstimator(Estimator, ABC):
         Parameters
         ----------
         X : sequence of sequences of words, or TaggedSentences
-            Sentences; words are tuples where the tagger was taught with tuples.
+            Sentences; words are tuples where the tagger was learned from tuples.
 
         Returns
         -------

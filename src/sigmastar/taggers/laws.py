@@ -36,7 +36,7 @@ class TaggerLaws:
     sizes = (60, 3000)
 
     def truth(self, rng: np.random.Generator) -> Tagger:
-        """Each state has words of its own and leads to few others, so that context tells the tag."""
+        """Each state has words of its own and leads to few others, so that context determines the tag."""
         moves = rng.dirichlet(np.full(N_STATES, 0.4), N_STATES) * 0.9
         chances = rng.dirichlet(np.full(len(WORDS), 0.7), N_STATES)
         operators = np.zeros((N_PAIRS, N_STATES, N_STATES))

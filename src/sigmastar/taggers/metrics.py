@@ -2,8 +2,10 @@
 
     precision = right chunks / found chunks,   recall = right chunks / true chunks,   F1 = 2 P R / (P + R)
 
-A chunk is right if its first word, its last word and its kind are. Intervals draw sentences, not words:
-words of one sentence are not independent.
+Chunks are spans of words written as tags: B-X at the first word, I-X inside, O outside. A chunk ends where O,
+a B, or an I of another kind comes; an I that no chunk of its kind precedes begins one, as in the scoring of
+the CoNLL shared tasks. A chunk is right if its first word, its last word and its kind are. Intervals draw
+sentences, not words: words of one sentence are not independent.
 """
 
 from __future__ import annotations
@@ -13,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.arrays import Floats
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.intervals import Estimate
-from sigmastar.taggers.data.chunks import chunk_spans, is_chunk_tagging
 from sigmastar.taggers.data.features import word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.tagger import Tagger
@@ -45,9 +46,9 @@ def tagging_scores(
     found : sequence of str
         The tags of all words, one flat list.
     known : collection of str
-        The words that the tagger was taught.
+        The words that the tagger was learned from.
     rng : Generator
-        The source of chance of the intervals.
+        Source of random numbers, for the intervals.
 
     Returns
     -------
@@ -77,7 +78,7 @@ def n_nonpositive(tagger: Tagger, sentences: TaggedSentences) -> int | None:
     tagger : Tagger
         The model of a fitted estimator.
     sentences : TaggedSentences
-        Sentences; tags are not looked at.
+        Sentences; tags are not used.
 
     Returns
     -------
@@ -117,6 +118,38 @@ def chunk_counts(gold: TaggedSentences, found: Sequence[str]) -> tuple[Floats, F
         np.bincount(sentence_of[true[:, 0]], minlength=n)
         + np.bincount(sentence_of[guessed[:, 0]], minlength=n)
     ).astype(float)
+
+
+def is_chunk_tagging(tags: Sequence[str]) -> bool:
+    """Whether all tags are O, B-X or I-X, with at least one chunk among them.
+
+    >>> is_chunk_tagging(["B-NP", "I-NP", "O"]), is_chunk_tagging(["NOUN", "O"])
+    (True, False)
+    """
+    return any(tag != "O" for tag in tags) and all(tag == "O" or tag[:2] in ("B-", "I-") for tag in tags)
+
+
+def chunk_spans(tags: Sequence[str], offsets: Int64s) -> Int64s:
+    """Chunks as sorted rows (first word, word after the last, code of the kind); kinds coded by `kind_codes`.
+
+    >>> chunk_spans(["B-NP", "I-NP", "O", "I-VP"], np.array([0, 4])).tolist()
+    [[0, 2, 0], [3, 4, 1]]
+    """
+    kinds = kind_codes(tags)
+    kind = np.array([kinds.get(tag[2:], -1) if tag != "O" else -1 for tag in tags], dtype=np.int64)
+    begins = np.array([tag[:2] == "B-" for tag in tags], dtype=bool)
+    first = np.zeros(len(tags), dtype=bool)
+    first[offsets[:-1][np.diff(offsets) > 0]] = True
+    before = np.where(first, -1, np.append(-1, kind[:-1]))
+    starts = np.flatnonzero((kind >= 0) & (begins | (before != kind)))
+    breaks = np.flatnonzero(first | begins | (before != kind))
+    ends = np.append(breaks, len(tags))[np.searchsorted(breaks, starts, side="right")]
+    return np.column_stack([starts, ends, kind[starts]])
+
+
+def kind_codes(tags: Sequence[str]) -> dict[str, int]:
+    """Codes of the kinds of chunks, in alphabetical order."""
+    return {kind: code for code, kind in enumerate(sorted({tag[2:] for tag in set(tags) if tag != "O"}))}
 
 
 def _by_sentence(values: Floats, gold: TaggedSentences) -> Floats:

@@ -41,7 +41,7 @@ class TransducerFamily:
         progress("transducers: pairs", 0.0)
         rng = np.random.default_rng(seed)
         truth = make_transducer(6, INPUTS, OUTPUTS, rng, n_units=9, density=0.04, stop=0.15)
-        train, fresh = (_spoken(truth.sample(n, rng, 30)) for n in (self.n_train, self.n_fresh))
+        train, fresh = (_two_sided(truth.sample(n, rng, 30)) for n in (self.n_train, self.n_fresh))
         rows, models = [], dict[str, Model]()
         for number, method in enumerate(METHODS):
             progress(f"transducers: {method}", (1 + number) / (1 + len(METHODS)))
@@ -54,8 +54,8 @@ class TransducerFamily:
         return DemoResult(tuple(rows), section, hash_strings(train.inputs, train.outputs))
 
 
-def _spoken(pairs: StringPairs) -> StringPairs:
-    """The pairs with two sides: readers of files know no empty ones."""
+def _two_sided(pairs: StringPairs) -> StringPairs:
+    """The pairs with two sides: files cannot hold empty ones."""
     return pairs.select(np.flatnonzero((pairs.inputs.lengths > 0) & (pairs.outputs.lengths > 0)))
 
 
@@ -76,7 +76,7 @@ def _section(rows: list[DemoRow], fresh: StringPairs, model: Model) -> Section:
     about = (
         "A transducer with hidden states draws pairs of strings of unequal length. Learners see the pairs "
         "unaligned, and give an output to fresh inputs. Word error is the share of inputs whose output is "
-        "none of those drawn for them; chance leaves some of it to the transducer itself."
+        "none of those drawn for them; some of it is random, and remains for the transducer itself."
     )
     table = Table(
         "Outputs of fresh inputs",

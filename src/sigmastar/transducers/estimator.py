@@ -123,7 +123,7 @@ class SpectralTransducer(_Fitted):
         Parameters
         ----------
         X : iterable of inputs
-            Symbols that were not learned from are passed over.
+            Symbols that were not learned from are left out.
 
         Returns
         -------
@@ -142,7 +142,7 @@ class SpectralTransducer(_Fitted):
         n_best : int
             Number of outputs per input, at most.
         inverse : bool
-            Whether inputs are asked for, given outputs.
+            Whether inputs are predicted, given outputs.
 
         Returns
         -------

@@ -62,9 +62,9 @@ class TransducerLaws:
         self, truth: WeightedTransducer, n_samples: int, seed: int, n_jobs: int = 1
     ) -> WeightedTransducer:
         pairs = truth.sample(n_samples, np.random.default_rng([seed, n_samples]))
-        spoken = pairs.select(np.flatnonzero(pairs.inputs.lengths > 0))
+        nonempty = pairs.select(np.flatnonzero(pairs.inputs.lengths > 0))
         learner = SpectralTransducer("spectral", n_states=N_STATES, shapes=SHAPES, random_state=seed)
-        found = learner.set_params(n_jobs=n_jobs).fit(spoken).model_
+        found = learner.set_params(n_jobs=n_jobs).fit(nonempty).model_
         assert isinstance(found, WeightedTransducer)
         return found
 
@@ -78,8 +78,8 @@ class TransducerLaws:
             for y in product(OUTPUTS, repeat=m)
         ]
         pairs, nothing = StringPairs.of(listed), StringPairs.of([((), ())])
-        spoken = 1.0 - self.values(truth, nothing)[0]
-        return float(np.abs(self.values(model, pairs) - self.values(truth, pairs) / spoken).sum())
+        nonempty = 1.0 - self.values(truth, nothing)[0]
+        return float(np.abs(self.values(model, pairs) - self.values(truth, pairs) / nonempty).sum())
 
     def long(self, truth: WeightedTransducer) -> float:
         return float(truth.log_value(StringPairs.of([("c" * 100_000, "")])).log[0])

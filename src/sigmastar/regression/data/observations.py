@@ -71,7 +71,7 @@ class Observations:
     combinations: sparse.csr_array  # statements x strings
     targets: Floats
     weights: Floats
-    losses: tuple[tuple[Loss, Flags], ...]  # each with the statements that it judges
+    losses: tuple[tuple[Loss, Flags], ...]  # each with its statements
 
     @classmethod
     def of(
@@ -97,14 +97,14 @@ class Observations:
             matrix,
             np.concatenate([values, np.array(bounds, dtype=float)]),
             np.concatenate([np.ones(n) if weights is None else weights, np.ones(len(written))]),
-            _judges(loss, n, further),
+            _losses_of(loss, n, further),
         )
 
     def __len__(self) -> int:
         return len(self.targets)
 
     def select(self, chosen: Indices) -> Observations:
-        """Some of the statements, and the strings that they speak of."""
+        """Some of the statements, and their strings."""
         matrix = self.combinations[chosen]
         used = np.unique(matrix.indices).astype(np.int64)
         losses = tuple((loss, mask[chosen]) for loss, mask in self.losses)
@@ -142,17 +142,15 @@ class Observations:
         return float(self.weights @ costs / total), self.combinations.T @ (self.weights * slopes / total)
 
 
-def _judges(loss: Loss, n: int, further: Sequence[Statement]) -> tuple[tuple[Loss, Flags], ...]:
+def _losses_of(loss: Loss, n: int, further: Sequence[Statement]) -> tuple[tuple[Loss, Flags], ...]:
     kinds = np.array([0] * n + [2 if isinstance(one, Order) else 1 for one in further])
-    return tuple(
-        (judge, kinds == k) for k, judge in enumerate((loss, SQUARED, AT_LEAST)) if (kinds == k).any()
-    )
+    return tuple((kind, kinds == k) for k, kind in enumerate((loss, SQUARED, AT_LEAST)) if (kinds == k).any())
 
 
 def _numbered(
     strings: Strings, combinations: Sequence[Combination], alphabet: Alphabet
 ) -> tuple[Strings, Int64s]:
-    """The distinct strings, and the number of each one that is spoken of."""
+    """The distinct strings, and the number of each one that occurs."""
     words = [word for one in combinations for word in one]
     everything = joined(strings, Strings.of(words, alphabet=alphabet)) if words else strings
     first, numbers = distinct(everything)
@@ -160,7 +158,7 @@ def _numbered(
 
 
 def distinct(strings: Strings) -> tuple[Int64s, Int64s]:
-    """Where each distinct string is met first, and which of them each string is."""
+    """Where each distinct string occurs first, and which of them each string is."""
     nodes = PrefixTrie.of(strings).string_node
     _, first, numbers = np.unique(nodes, return_index=True, return_inverse=True)
     return first, numbers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
@@ -66,8 +65,3 @@ def _number(value: str, file: str, line: int) -> float:
         raise InputError(
             f"{value!r} is not a number; for labels use --task classification", file=file, line=line
         ) from None
-
-
-def written_values(values: Sequence[object]) -> list[str]:
-    """One line per value; numbers to full precision."""
-    return [f"{value!r}\n" if isinstance(value, float) else f"{value}\n" for value in values]

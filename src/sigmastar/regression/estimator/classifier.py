@@ -40,7 +40,7 @@ class HankelClassifier(_FittedClassifier):
     max_iter : int
         Largest number of steps of the refinement.
     ridge : float
-        Penalty on squared weights, which keeps the values of strings that can be told apart from growing
+        Penalty on squared weights, which keeps the values of strings that can be separated from growing
         without end.
 
     Attributes

@@ -2,10 +2,10 @@
 
     min_H  weight |H|_*  +  sum_i w_i loss(c_i . mean(H), y_i)  +  1/2 sum_e (H_e - mean of its orbit)^2
 
-mean(H)[x] is the mean of H over the cuts of the string x, its orbit: a Hankel matrix has one value there,
-and the last term asks for it (Balle and Mohri 2012 ask exactly; entries whose yield was not observed are
-tied the same way where the matrix is small). With w_i = 1 / sum_x c_ix^2 / |orbit of x| every
-statement moves the matrix as much as one entry, and a step of length 1 is safe for the squared loss.
+mean(H)[x] is the mean of H over the cuts of the string x, its orbit: a Hankel matrix has one value there, and
+the last term pulls towards it (Balle and Mohri 2012 require it exactly; entries whose yield was not observed
+are tied the same way where the matrix is small). With w_i = 1 / sum_x c_ix^2 / |orbit of x| every statement
+moves the matrix as much as one entry, and a step of length 1 is safe for the squared loss.
 
     H ~ F B:   F(p a) = F(p) A_a  where p a is a row,     B(a s) = A_a B(s)  where a s is a column
 

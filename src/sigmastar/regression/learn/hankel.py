@@ -65,7 +65,7 @@ class HankelSettings:
 
 @dataclass(frozen=True, eq=False)
 class HankelFit:
-    """What was learnt: the automaton, its mean cost, and the completed matrices that it began from."""
+    """What was learned: the automaton, its mean cost, and the completed matrices that it began from."""
 
     automaton: WeightedAutomaton
     cost: float
@@ -157,7 +157,7 @@ def refined_best(
 def _starts(
     entries: HankelEntries, completions: Sequence[Completion], n_states: int, rng: np.random.Generator
 ) -> Iterator[WeightedAutomaton]:
-    """What the completions say, operators near one, then disturbed copies of the first, without end."""
+    """What the completions give, operators near one, then disturbed copies of the first, without end."""
     drawn = [automaton_of_factors(entries, one.triples, n_states, rng) for one in completions]
     yield from drawn
     yield _near_identity(drawn[0], rng)  # under which long strings keep their values

@@ -1,1 +1,1 @@
-"""Commands: tagged text in, taggers and tagged text out."""
+"""Commands."""

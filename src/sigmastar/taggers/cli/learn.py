@@ -7,9 +7,7 @@ from typing import Any
 import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.options import (
-    auto_or_number,
-)
+from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
@@ -49,7 +47,7 @@ METHODS = {
 @click.option(
     "--observed",
     metavar="COLUMNS",
-    help="Columns given beside the word when tags are asked, numbers or names with commas between, or none  "
+    help="Columns given beside the word for prediction, numbers or names with commas between, or none  "
     "[default: those between the word and the label; in CoNLL-U none]",
 )
 @click.option(

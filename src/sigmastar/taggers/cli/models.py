@@ -7,14 +7,8 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.core.atomic import atomic_write
-from sigmastar.core.cli.options import (
-    json_option,
-    model_argument,
-    output_option,
-    quiet_option,
-)
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -96,8 +90,7 @@ def predict(
             else list(text.lines(tagger.predict(text.sentences)))
         )
         bad = n_nonpositive(tagger, text.sentences)
-    with atomic_write(output) as stream:
-        stream.writelines(f"{line}\n" for line in lines)
+    write_lines(output, lines)
     _warn(bad or 0, len(text.sentences), quiet)
 
 
@@ -111,9 +104,8 @@ def score(model: str, file: str, file_format: str | None, output: str, quiet: bo
     """log P(tags | words) of each sentence of the tagged FILE, one per line."""
     tagger = _tagger(model)
     with watching("scoring", quiet):
-        logs = tagger.log_probability(_read(model, file, file_format, need_labels=True).sentences).tolist()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in logs)
+        logs = tagger.log_probability(_read(model, file, file_format, need_labels=True).sentences)
+    write_lines(output, map(repr, logs.tolist()))
 
 
 @click.command()
@@ -135,7 +127,7 @@ def show(model: str, as_json: bool, output: str) -> None:
         "decoding": tagger.decoding,
     }
     if as_json:
-        print_figures({**facts, "learned": learned}, as_json=True)
+        print_figures({**facts, "learned": learned}, as_json, output)
         return
     shown = {
         **{name: facts[name] for name in ("file", "family", "decoding")},
@@ -145,8 +137,7 @@ def show(model: str, as_json: bool, output: str) -> None:
         "members": ", ".join(text for text, _ in members),
         "method": learned.get("method", ""),
     }
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in shown.items() if value)
+    print_figures({name: value for name, value in shown.items() if value}, as_json, output)
 
 
 def _described(member: TagModel, weight: float) -> tuple[str, dict[str, Any]]:
@@ -200,7 +191,9 @@ def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> 
     known = read_header(model)["learned"].get("layout", {})
     own = known.get("format")
     if file_format is None and own == "columns" and format_of(file) == "conllu":
-        raise click.UsageError(f"{file} looks like CoNLL-U, the model reads columns; say which with --format")
+        raise click.UsageError(
+            f"{file} looks like CoNLL-U, the model reads columns; choose one with --format"
+        )
     chosen = file_format or own or format_of(file)
     layout = TaggedLayout(chosen, None, ())
     if chosen == own:

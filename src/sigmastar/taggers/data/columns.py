@@ -3,11 +3,11 @@
     columns   `word tag chunk`, as in the shared tasks of CoNLL: the word is the first column, the label the
               last one or any other, by its number from 1
     conllu    CoNLL-U: the word is FORM, the label a column by its name (upos, xpos, deprel, feats, lemma)
-              or number; multiword tokens and empty nodes are passed over
+              or number; multiword tokens and empty nodes are left out
 
-Other columns may be observed, that is given beside the words when tags are asked. In `columns` these are the
-ones between the word and the label unless others are named, as the shared tasks of CoNLL have it: tags are
-given where chunks are asked, but not the chunks where tags are. In CoNLL-U there are none unless named.
+Other columns may be observed, that is given beside the words when tags are predicted. In `columns` these are
+the ones between the word and the label unless others are named, as the shared tasks of CoNLL have it: tags
+are given where chunks are predicted, but not chunks where tags are. In CoNLL-U there are none unless named.
 
 Where a line holds a tab, columns stand between tabs alone, so that words may hold blanks.
 """

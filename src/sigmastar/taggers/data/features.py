@@ -1,11 +1,11 @@
 """Features of words, from their looks in any script, and of tokens, from what stands near them.
 
-Looks are affixes, shape and parts. Characters are told apart by their Unicode category alone: capitals, small
-letters, letters without case, digits; others stand for themselves. Runs are written once, so `McDonald-1984`
-has the shape `XxXx-9`. A symbol is a word, or a word with what is observed beside it (its part of speech),
-behind separators.
+Looks are affixes, shape and parts. Characters are distinguished by their Unicode category alone: capitals,
+small letters, letters without case, digits; others stand for themselves. Runs are written once, so
+`McDonald-1984` has the shape `XxXx-9`. A symbol is a word, or a word with what is observed beside it (its
+part of speech), behind separators.
 
-A template gives a whole number to each token; a number that was met often enough is a feature. Templates see
+A template gives a whole number to each token; a number that occurs often enough is a feature. Templates read
 words by their codes (-1 for unknown ones), by their classes and by what is observed beside them, up to two
 places to each side.
 """
@@ -116,7 +116,7 @@ LARGEST_TABLE = 1 << 21
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Int32s of tokens below `size`, -1 where they are unknown; and these up to two places away."""
+    """Codes of tokens below `size`, -1 where they are unknown; and those up to two places away."""
 
     size: int
     near: dict[int, Int64s]
@@ -129,7 +129,7 @@ class View:
         return self.near[place]
 
     def pair(self, place: int, other: View, there: int) -> Int64s:
-        """One number for what stands at both places; it hangs on sizes, not on the sentences at hand."""
+        """One number for what stands at both places; it depends on sizes, not on the sentences at hand."""
         return self[place] * (other.size + 3) + other[there]
 
     def triple(self, place: int) -> Int64s:
@@ -139,7 +139,7 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class TokenViews:
-    """What templates look at: the code, class and likeliest tag of each word, and what is observed."""
+    """What templates read: the code, class and likeliest tag of each word, and what is observed."""
 
     words: View
     classes: View

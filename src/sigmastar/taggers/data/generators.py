@@ -1,7 +1,7 @@
 """Made tagged sentences: a hidden Markov chain whose states belong to tags, and words with endings.
 
 Every tag has states; a state has favourite words of its tag and favourite states to follow. Words end as
-their tag has it, but a share of them have no ending and belong to two tags: context must tell.
+their tag has it, but a share of them have no ending and belong to two tags, which only context separates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def make_tagged(
     Parameters
     ----------
     rng : Generator
-        The source of chance.
+        Source of random numbers.
     n_sentences : int
         How many sentences.
     n_states : int

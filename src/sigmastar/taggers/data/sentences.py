@@ -1,8 +1,8 @@
 """Tagged sentences: words in a row, and a tag for each.
 
 Columns are flat over all sentences; sentence i is `offsets[i]:offsets[i + 1]` of each. Beside the words other
-columns may be given (the part of speech of a word whose chunk is asked); a word and what is observed with it
-make a symbol. Symbols are coded by their place among the distinct ones of the corpus (its types), so that
+columns may be given (the part of speech of a word whose chunk is predicted); a word and what is observed with
+it make a symbol. Symbols are coded by their place among the distinct ones of the corpus (its types), so that
 whatever depends on a symbol alone is done once per type and not once per token.
 """
 
@@ -35,7 +35,7 @@ class TaggedSentences:
     offsets : array
         Where sentences begin: sentence i is `words[offsets[i]:offsets[i + 1]]`.
     observed : tuple of lists
-        Columns that are given beside the words, such as parts of speech where chunks are asked.
+        Columns that are given beside the words, such as parts of speech where chunks are predicted.
     """
 
     words: list[str]
@@ -100,7 +100,7 @@ class TaggedSentences:
 
     @cached_property
     def types(self) -> list[str]:
-        """The distinct symbols, in the order in which they are met."""
+        """The distinct symbols, in the order in which they occur."""
         return list(dict.fromkeys(self.symbols))
 
     @cached_property

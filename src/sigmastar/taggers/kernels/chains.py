@@ -1,6 +1,6 @@
 """Chains of candidate tags: marginals, and the best sequences.
 
-Candidates hang on the type of a word: those of type x are `starts[x]:starts[x + 1]` of `tags`. Tables over
+Candidates belong to the type of a word: those of type x are `starts[x]:starts[x + 1]` of `tags`. Tables over
 the candidates of tokens, and over pairs of candidates of neighbours, are flat: the candidates of token i
 stand from `token_starts[i]` on, the pairs (a before, b at i) from `block_starts[i]` on, row by row.
 

@@ -4,7 +4,7 @@
     loss     = log sum_y exp(score(y) + cost x wrong tags) - score(gold)
 
 The loss is the smooth bound of the structured hinge; its gradient is the marginals of the chain with the cost
-added, less the gold counts. Steps are those of AdaGrad. Candidates hang on types of words, as in `chains`.
+added, less the gold counts. Steps are those of AdaGrad. Candidates belong to types of words, as in `chains`.
 """
 
 from __future__ import annotations

@@ -70,5 +70,5 @@ def _interpolated(counts: Floats) -> Floats:
 
 
 def _without_one(counts: Floats, totals: Array | float) -> Floats:
-    """The relative frequency of an event if it had been met once less."""
+    """The relative frequency of an event if it had occurred once less."""
     return np.where(np.asarray(totals) > 1, (counts - 1) / np.maximum(np.asarray(totals) - 1, 1), 0.0)

@@ -1,11 +1,11 @@
 """The lexicon of a tagger: counts of words, and a log-linear guess learned on the rare ones.
 
-Rare words stand for those to come: their tags given their affixes and shape, by softmax regression with a
+Rare words stand for unknown ones: their tags given their affixes and shape, by softmax regression with a
 quadratic penalty, by a few passes of AdaGrad.
 
     max over W   sum_i sum_t counts[i, t] log softmax(sum_{f in i} W_f + W_constant)[t]  -  penalty / 2 |W|^2
 
-The share of a feature in the penalty is paid wherever the feature is met.
+The share of a feature in the penalty is paid wherever the feature occurs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sigmastar.taggers.model.lexicon import (
     softmax_of,
 )
 
-RARE = 10  # words met at most so often teach the guess
+RARE = 10  # words with at most so many tokens teach the guess
 LEAST_CLASS = 50  # tokens in a class of words
 SHRINKAGE = 1.0
 LEAST = 1e-3
@@ -143,7 +143,7 @@ class TaggedCorpus:
 
     @classmethod
     def of(cls, sentences: TaggedSentences) -> TaggedCorpus:
-        """With a lexicon learned from these sentences; those without words are passed over."""
+        """With a lexicon learned from these sentences; those without words are left out."""
         lengths = sentences.lengths
         whole = sentences if (lengths > 0).all() else sentences.select(np.flatnonzero(lengths))
         return cls(learn_lexicon(whole), whole)
@@ -179,7 +179,7 @@ class TaggedCorpus:
         return self.lexicon.class_of[words].astype(np.int64) * self.lexicon.n_tags + tags
 
     def frequent_pairs(self, least: int) -> Int64s:
-        """Sorted word x n_tags + tag of pairs met often."""
+        """Sorted word x n_tags + tag of frequent pairs."""
         return self.pair_keys[np.bincount(self.pairs, minlength=len(self.pair_keys)) >= least]
 
     def symbols(self, pairs: Int64s) -> Int64s:

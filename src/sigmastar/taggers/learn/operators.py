@@ -9,7 +9,7 @@ keeps them near it and is linear, so the result is still a weighted finite tagge
     A' = (1 - b) [(1 - e) A + e (A one) w] + b p one w,     final' = (1 - b) final + b p(end) one
 
 after A_x^y has been pulled towards p(x | y) A^y. w is the mean state after the symbol, w one = 1, and p its
-frequency: a share e of the mass forgets all but the last symbol, and a share b of the next symbols comes
+frequency: a share e of the mass depends on the last symbol alone, and a share b of the next symbols comes
 from no state at all. With e = b = 0 and no pull the operators stay as they were recovered.
 """
 

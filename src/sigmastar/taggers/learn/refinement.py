@@ -7,7 +7,7 @@
 
 EM moves slowly away from states that are certain, so it begins from counts that are spread in part over all
 states of the tag (`softened`), and takes steps longer than its own. Accuracy peaks after a few iterations,
-while the likelihood still rises: EM is stopped early. `em` is the same from states by chance.
+while the likelihood still rises: EM is stopped early. `em` is the same from random states.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def random_refinement(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> RefinedTags:
-    """States by chance, and many iterations of EM."""
+    """Random states, and many iterations of EM."""
     start = estimate(corpus, random_start(corpus, n_states, rng), USUAL.softer())
     return climb(corpus, start, n_iterations, progress=progress).latest
 
@@ -226,7 +226,7 @@ def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator
 
 
 def random_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:
-    """Every token in a state of its tag by chance."""
+    """Every token in a random state of its tag."""
     states = state_starts(corpus, n_states)
     sizes = np.diff(states)[corpus.tags]
     return count_states(corpus, states, (rng.random(len(sizes)) * sizes).astype(np.int64))

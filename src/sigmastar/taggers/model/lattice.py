@@ -1,7 +1,7 @@
 """A corpus as a lattice: the candidate tags of every word, and tables of marginals over them.
 
-A cheap model may guide a dear one: candidates to which it gives almost nothing are left out of the lattice of
-the other, token by token.
+A fast model may guide a slow one: candidates to which it gives almost no probability are left out of the
+lattice of the other, token by token.
 """
 
 from __future__ import annotations

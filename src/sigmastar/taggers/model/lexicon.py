@@ -2,7 +2,7 @@
 
     p(t | x) = (count(x, t) + s p'(t | x)) / (count(x) + s)
 
-with p' log-linear in the affixes and the shape of the word: the only guide for words never met. Words also
+with p' log-linear in the affixes and the shape of the word: the only source for unknown words. Words also
 fall into classes by shape and ending, for models that back off from words to classes. Where other columns are
 observed, x is the word with what stands in them, and so are its features and classes.
 """
@@ -51,7 +51,7 @@ class TagLexicon:
 
     @cached_property
     def parts(self) -> tuple[dict[str, int], ...]:
-        """Int32s of the words alone, and of what stands in each observed column."""
+        """Codes of the words alone, and of what stands in each observed column."""
         if not self.n_observed:
             return (self.word_codes,)
         columns = zip(*(symbol.split(SEPARATOR) for symbol in self.words), strict=True)
@@ -109,7 +109,7 @@ class TagLexicon:
         """The candidates of every word of a corpus; `with_gold` the true tags are among them."""
         if len(sentences.observed) != self.n_observed:
             raise InputError(
-                f"the tagger was taught with {self.n_observed} observed columns beside the words; these "
+                f"the tagger was learned with {self.n_observed} observed columns beside the words; these "
                 f"sentences have {len(sentences.observed)}"
             )
         chances = self.distributions(sentences.types) if sentences.n_words else np.zeros((0, self.n_tags))

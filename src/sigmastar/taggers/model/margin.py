@@ -96,7 +96,7 @@ class MarginTags:
 
 
 def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TokenViews:
-    """What templates look at; the guess of a word is its likeliest candidate."""
+    """What templates read; the guess of a word is its likeliest candidate."""
     types = sentences.types
     parts = [lexicon.part_codes(types, k) for k in range(1 + lexicon.n_observed)]
 

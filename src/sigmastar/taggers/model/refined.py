@@ -5,7 +5,7 @@
 
 with t the tag of z and r(x, z) = p(z | x, t) / p(z | t). One state per tag is a bigram tagger; with the tag
 before as the state it is a trigram tagger. Ratios of states go by word and tag, where both were
-met together, else by the class of the word and the tag, else nothing (r = 1).
+seen together, else by the class of the word and the tag, else there are none (r = 1).
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
 
 Every member gives its own marginals of tags and of pairs of tags; the conditionals that they imply are the
 potentials of a chain, whose marginals are those of the product. One member with weight one keeps its own.
-Where features and refinements are multiplied, features come first, being cheap: refinements pass over tags
-to which these give almost nothing.
+Where features and refinements are multiplied, features come first, being fast: refinements leave out tags to
+which these give almost no probability.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Tagger:
     members: tuple[TagModel, ...]
     weights: tuple[float, ...]
     decoding: str = "marginals"
-    least: float = LEAST  # refinements pass over tags with less by the features, p^w; 0 is exact, and slower
+    least: float = LEAST  # refinements leave out tags with less by the features, p^w; 0 is exact, and slower
 
     @property
     def tags(self) -> tuple[str, ...]:

@@ -1,6 +1,10 @@
 """Weighted finite taggers: f(x, y) = initial A_{x_1}^{y_1} ... A_{x_L}^{y_L} final, with signed operators.
 
-Operators hang on tags, A_x^y = p(x | y) A^y, or on pairs, for words that are frequent with the tag; the
+    alpha_i = alpha_{i-1} sum_b A_{x_i}^b,   mu(i, a) prop. to alpha_{i-1} A_{x_i}^a beta_i
+    mu(i, a, b) prop. to alpha_{i-2} A_{x_{i-1}}^a A_{x_i}^b beta_i
+
+Sums over all tags are products of sums (Balle, Carreras and Quattoni 2014, "Prediction with WFTaggers").
+Operators belong to tags, A_x^y = p(x | y) A^y, or to pairs, for words that are frequent with the tag; the
 rest of the words shares the operator of the tag. Signed operators leave the hull of what was observed: the
 normalizer of a sentence may be zero or negative. Then the tags that words alone give stand in, and the
 sentence is counted: `TagMarginals.logs` is NaN there.
@@ -9,13 +13,15 @@ sentence is counted: `TagMarginals.logs` is NaN there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import largest_size
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.kernels.operators import Operators, signed_marginals
+from sigmastar.taggers.kernels.chains import Lattice, Marginals
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon
 from sigmastar.taggers.model.margin import hankel_classes
@@ -23,6 +29,16 @@ from sigmastar.taggers.model.margin import hankel_classes
 KIND = "operators"
 
 _FLOOR = 1e-9
+
+
+class Operators(NamedTuple):
+    """A weighted finite tagger; candidate c of a type acts as weights[c] x operators[operator_of[c]]."""
+
+    initial: Floats
+    operators: Floats
+    final: Floats
+    weights: Floats
+    operator_of: Int32s
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,3 +128,109 @@ def _clipped(values: Floats, starts: Int64s) -> Floats:
     sizes = np.diff(starts)
     divisors: Floats = np.repeat(np.where(sizes > 0, sums, 1.0), sizes)
     return positive / divisors
+
+
+@kernel
+def signed_marginals(lattice: Lattice, low: int, high: int, model: Operators, found: Marginals) -> None:
+    """Raw marginals of sentences low..high: they sum to one over the candidates but can be negative.
+
+    Logs get log |normalizer|, NaN where the normalizer is not positive.
+    """
+    offsets, types, starts = lattice.offsets, lattice.types, lattice.starts
+    n, longest, widest = len(model.initial), 1, 1
+    for s in range(low, high):
+        longest = max(longest, offsets[s + 1] - offsets[s])
+    for x in range(len(starts) - 1):
+        widest = max(widest, starts[x + 1] - starts[x])
+    alpha = np.zeros((longest + 1, n))
+    rights, later = np.zeros((widest, n)), np.zeros((widest, n))
+    for s in range(low, high):
+        first, last = offsets[s], offsets[s + 1]
+        if first == last:
+            continue
+        total = 0.0
+        for j in range(n):  # a whole row at once takes seconds to compile
+            alpha[0, j] = model.initial[j]
+        for i in range(first, last):
+            total += _forward(starts[types[i]], starts[types[i] + 1], model, alpha[i - first : i - first + 2])
+        whole = 0.0
+        for j in range(n):
+            whole += alpha[last - first, j] * model.final[j]
+        found.logs[s] = total + np.log(whole) if whole > 0.0 else np.nan
+        beta, n_later = model.final.copy(), 0
+        for i in range(last - 1, first - 1, -1):
+            c0, before = starts[types[i]], alpha[i - first]
+            here = found.unigrams[lattice.token_starts[i] : lattice.token_starts[i + 1]]
+            sums = _unigrams(c0, model, before, beta, rights, here)
+            if i + 1 < last:
+                block = lattice.block_starts[i + 1]
+                pairs = found.bigrams[block : block + len(here) * n_later]
+                _pairs(c0, model, before, later[:n_later], pairs)
+            n_later = len(here)
+            _rescale_back(sums, rights[:n_later], beta, later)
+
+
+@part
+def _rescale_back(sums: Floats, rights: Floats, beta: Floats, later: Floats) -> None:
+    """The backward vector of the token before, and its parts by candidates, to a largest entry of one."""
+    scale = largest_size(sums)
+    divisor = scale if scale > 0.0 else 1.0
+    for j in range(len(beta)):
+        beta[j] = sums[j] / divisor
+        for k in range(len(rights)):
+            later[k, j] = rights[k, j] / divisor
+
+
+@part
+def _forward(low: int, high: int, model: Operators, alpha: Floats) -> float:
+    """The next forward vector, scaled to a largest entry of one; the logarithm of the scale."""
+    row = alpha[1]
+    row[:] = 0.0
+    for c in range(low, high):
+        moved = alpha[0] @ model.operators[model.operator_of[c]]
+        for j in range(len(row)):
+            row[j] += model.weights[c] * moved[j]
+    scale = largest_size(row)
+    if scale == 0.0:
+        return 0.0
+    for j in range(len(row)):
+        row[j] /= scale
+    return float(np.log(scale))
+
+
+@part
+def _unigrams(
+    c0: int, model: Operators, before: Floats, beta: Floats, rights: Floats, found: Floats
+) -> Floats:
+    """Marginals of the candidates of a token; `rights` gets their backward vectors, the sum is returned."""
+    sums, mass = np.zeros(len(beta)), 0.0
+    for k in range(len(found)):
+        right = model.operators[model.operator_of[c0 + k]] @ beta
+        found[k] = 0.0
+        for j in range(len(beta)):
+            rights[k, j] = model.weights[c0 + k] * right[j]
+            sums[j] += rights[k, j]
+            found[k] += before[j] * rights[k, j]
+        mass += found[k]
+    norm = mass if mass != 0.0 else 1.0
+    for k in range(len(found)):
+        found[k] /= norm
+    return sums
+
+
+@part
+def _pairs(c0: int, model: Operators, before: Floats, later: Floats, found: Floats) -> None:
+    """Marginals of pairs of candidates, of a token and of the next one with backward vectors `later`."""
+    mass, place = 0.0, 0
+    for c in range(c0, c0 + len(found) // len(later)):
+        left = before @ model.operators[model.operator_of[c]]
+        for d in range(len(later)):
+            value = 0.0
+            for j in range(len(left)):
+                value += left[j] * later[d, j]
+            found[place] = model.weights[c] * value
+            mass += found[place]
+            place += 1
+    norm = mass if mass != 0.0 else 1.0
+    for k in range(len(found)):
+        found[k] /= norm

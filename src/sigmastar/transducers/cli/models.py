@@ -71,7 +71,7 @@ def _unknown_option(default: str) -> Callable[[Function], Function]:
         type=click.Choice(["error", "skip"]),
         default=default,
         show_default=True,
-        help="Input symbols that the model does not know: an error, or passed over with a warning.",
+        help="Treatment of input symbols that the model does not know: an error, or left out with a warning.",
     )
 
 
@@ -83,8 +83,8 @@ def _check_symbols(inputs: Strings, known: Alphabet, unknown: str, quiet: bool) 
     listed = ", ".join(strange[:_N_NAMED]) + (", .." if len(strange) > _N_NAMED else "")
     message = f"the model does not know the input symbols {listed}"
     if unknown == "error":
-        raise UnknownSymbolError(f"{message}; use --unknown skip to pass them over")
-    tell(f"{message}: they are passed over", quiet)
+        raise UnknownSymbolError(f"{message}; use --unknown skip to leave them out")
+    tell(f"{message}: they are left out", quiet)
 
 
 @click.command()

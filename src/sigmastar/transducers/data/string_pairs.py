@@ -61,7 +61,7 @@ class StringPairs:
         pairs : iterable of pairs
             Each an input and an output, sequences of hashable symbols.
         inputs, outputs : Alphabet or None
-            Symbols of either side; None: those that are met.
+            Symbols of either side; None: those that occur.
         allow_unknown : bool
             Whether symbols outside the alphabets are coded as unknown, and no error.
 
@@ -104,7 +104,7 @@ class StringPairs:
         return StringPairs(self.outputs, self.inputs)
 
     def references(self) -> dict[tuple[Symbol, ...], list[tuple[Symbol, ...]]]:
-        """Every input once, in the order met, with all outputs that stand beside it."""
+        """Every input once, in the order of the data, with all its outputs."""
         found: dict[tuple[Symbol, ...], list[tuple[Symbol, ...]]] = {}
         for left, right in self:
             found.setdefault(left, []).append(right)

@@ -90,7 +90,7 @@ class Units:
         )
 
     def to_header(self) -> dict[str, Any]:
-        """What a model file says of them."""
+        """The units as a model file holds them."""
         return {"units": self.alphabet, "inputs": self.inputs, "outputs": self.outputs}
 
     @classmethod

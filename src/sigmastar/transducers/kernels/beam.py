@@ -2,7 +2,7 @@
 
 A hypothesis at position i is (context, output so far): its weight is the sum over the alignments of
 x[:i] that lead there. Hypotheses of one output in different contexts stay apart until their contexts
-meet; at the end the caller adds up what spells the same output. Outputs are told apart by a 64-bit hash.
+meet; at the end the caller adds up what spells the same output. Outputs are identified by a 64-bit hash.
 Candidates of a position lie in its bucket until the position is reached, and the best of them become
 hypotheses. Units without input lead to a bucket of their own, which is looked at next.
 """
@@ -40,7 +40,7 @@ class Row(NamedTuple):
     """p(. | context) of all units, less the share of the empty context."""
 
     outcomes: Floats
-    following: Int32s  # the context after each unit, -1 where only the empty context knows it
+    following: Int32s  # the context after each unit, -1 where only the empty context has it
     touched: Int32s  # the units that have an entry
 
 

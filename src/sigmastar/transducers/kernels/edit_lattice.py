@@ -114,7 +114,7 @@ def lattice_marginals(
 
 
 class NgramTables(NamedTuple):
-    """A back-off n-gram: a trie of contexts, and what each context knows of its outcomes.
+    """A back-off n-gram: a trie of contexts, and the outcomes seen in each context.
 
     `row_next[at]` is the context that follows on entry `at` of the rows; an outcome that a context has not
     seen is followed as in its parent, where it is looked for next.

@@ -109,7 +109,7 @@ def learn_transducer(
     spec : EnsembleSpec
         What is combined.
     rng : Generator or None
-        The source of chance.
+        Source of random numbers.
     progress : Progress
         Called at every stage.
 

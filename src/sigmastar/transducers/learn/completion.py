@@ -1,7 +1,7 @@
 """Transducers without an aligner: complete the Hankel matrix of aligned strings from unaligned pairs.
 
-Rows and columns are strings of units up to a length; the cell (p, s) is f(p s), which nobody has seen. What
-is seen is g(x, y), the sum of f over the alignments of a pair:
+Rows and columns are strings of units up to a length; the cell (p, s) is f(p s), which is not observed. What
+is observed is g(x, y), the sum of f over the alignments of a pair:
 
     min over H   1/2 sum over pairs (sum over alignments pi of (x, y) of h(pi) - g(x, y))^2
                  + rho/2 |H - h|^2 + rho/2 |min(H, 0)|^2 + weight |H|_*
@@ -48,7 +48,7 @@ MOST_CELLS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class CompletionFit:
-    """A transducer from a completed matrix, with what held-out pairs said of each choice."""
+    """A transducer from a completed matrix, with the error of each choice on held-out pairs."""
 
     transducer: WeightedTransducer
     matrix: Floats
@@ -175,7 +175,7 @@ def learn_completion_transducer(
     pairs : StringPairs
         To learn from.
     rng : Generator
-        The source of chance.
+        Source of random numbers.
     n_states : int or None
         None: chosen with the weight.
     shapes : sequence of pairs
@@ -235,7 +235,7 @@ def all_units(inputs: Alphabet, outputs: Alphabet, shapes: Sequence[Shape]) -> U
 
 
 def _halves(pairs: StringPairs, rng: np.random.Generator) -> list[tuple[Observed, Observed]]:
-    """Each half of the pairs to complete from, with the other to judge by; one pair is both."""
+    """Each half of the pairs to complete from, with the other to measure by; one pair is both."""
     order = rng.permutation(len(pairs))
     half = max(len(pairs) // 2, 1)
     parts = [np.sort(order[:half]), np.sort(order[half:] if half < len(pairs) else order)]

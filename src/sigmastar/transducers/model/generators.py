@@ -31,7 +31,7 @@ def make_transducer(
     inputs, outputs : str
         Symbols of either side; every input symbol has at least one unit.
     rng : Generator
-        The source of chance.
+        Source of random numbers.
     shapes : tuple of pairs
         Numbers of symbols of either side of units.
     n_units : int or None

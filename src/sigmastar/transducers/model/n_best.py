@@ -124,7 +124,7 @@ class JointNgram:
 
 
 def where_read(rankings: list[Ranking], inputs: Strings, alphabet: Alphabet) -> list[Ranking]:
-    """Rankings with nothing for inputs none of whose symbols is known: an empty output says too much."""
+    """Rankings that are empty for inputs none of whose symbols is known."""
     codes = inputs.recoded(alphabet, allow_unknown=True).codes
     known = np.append(0, np.cumsum(codes >= 0))[inputs.offsets]
     unread = (np.diff(known) == 0) & (inputs.lengths > 0)

@@ -72,7 +72,7 @@ class Decoder:
         return [self._marginals(row) for row in self._rows(inputs)]
 
     def _rows(self, inputs: Strings) -> list[Int32s]:
-        """Codes of each input; symbols that no unit reads are passed over."""
+        """Codes of each input; symbols that no unit reads are left out."""
         coded = inputs.recoded(self.units.inputs, allow_unknown=True)
         rows = np.split(coded.codes, coded.offsets[1:-1]) if len(coded) else []
         return [np.ascontiguousarray(row[row >= 0]) for row in rows]

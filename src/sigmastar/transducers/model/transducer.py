@@ -113,7 +113,7 @@ class Transducer:
         Parameters
         ----------
         inputs : Strings
-            Symbols that no unit reads are passed over.
+            Symbols that no unit reads are left out.
         n_best : int
             Number of outputs per input, at most.
 

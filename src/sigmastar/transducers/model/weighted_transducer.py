@@ -99,7 +99,7 @@ class WeightedTransducer:
         Parameters
         ----------
         inputs : Strings
-            Symbols that no unit reads are passed over.
+            Symbols that no unit reads are left out.
         n_best : int
             Number of outputs per input, at most.
         beam : int
