@@ -27,7 +27,6 @@ from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.parallel import limited_threads
 from sigmastar.transducers.data.string_pairs import StringPairs, joined, read_inputs, read_transductions
 from sigmastar.transducers.draw import draw_alignment, draw_lattice
-from sigmastar.transducers.metrics import evaluate as evaluated
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
@@ -99,11 +98,13 @@ def evaluate(model: str, file: str, unknown: str, threads: int | None, as_json: 
 
     An input on several lines may give any of its outputs.
     """
+    from sigmastar.transducers import metrics  # intervals need scipy, which the other commands do without
+
     loaded = _load(model)
     with _working("transducing", threads, quiet):
         pairs = loaded.pairs(file)
         _check_symbols(pairs.inputs, loaded.model.units.inputs, unknown, quiet)
-        scores = evaluated(loaded.model, pairs, np.random.default_rng(0))
+        scores = metrics.evaluate(loaded.model, pairs, np.random.default_rng(0))
     words = with_interval("word_error_rate", scores.word_error_rate)
     symbols = with_interval("symbol_error_rate", scores.symbol_error_rate)
     print_figures({"n_inputs": len(scores.wrong), **words, **symbols}, as_json)
