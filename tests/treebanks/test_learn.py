@@ -16,17 +16,18 @@ from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, bina
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.learn.em import (
     LatentFit,
+    LexicalCounts,
     Shrinkage,
+    count_lexicon,
     expected,
     from_states,
     maximized,
     random_statistics,
     refine,
 )
-from sigmastar.treebanks.learn.lexicon import LexicalCounts, count_lexicon
 from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, learn_treebank
 from sigmastar.treebanks.learn.spectral import shrunk_moments, spectral_fit
-from sigmastar.treebanks.learn.states import Embedding, cluster_states, embed, joined_states
+from sigmastar.treebanks.learn.state_clusters import Embedding, cluster_states, embed, joined_states
 from sigmastar.treebanks.metrics import score_brackets
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, PruningPass
 from sigmastar.treebanks.model.whole_trees import tree_log_probabilities

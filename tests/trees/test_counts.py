@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from oracles_trees import context_counts
-from sigmastar.trees.counts.subtrees import TreeBasis, count_trees, frequent_trees
+from sigmastar.trees.counts import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.model.generators import make_tree_automaton

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.trees.counts.subtrees import exact_tree_blocks, frequent_trees
+from sigmastar.trees.counts import exact_tree_blocks, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.learn.tree_automaton import learn_tree_automaton, tree_automaton

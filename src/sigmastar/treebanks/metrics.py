@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import Estimate
-from sigmastar.trees.data.labels import TRACE, plain_label
+from sigmastar.trees.data.brackets import TRACE, plain_label
 from sigmastar.trees.data.tree import Tree
 
 Array = NDArray[np.float64]

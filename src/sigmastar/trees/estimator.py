@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive
-from sigmastar.trees.counts.subtrees import frequent_trees
+from sigmastar.trees.counts import frequent_trees
 from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree

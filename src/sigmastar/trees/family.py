@@ -9,13 +9,12 @@ COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "sample"
 
 NAMES = {
     "data.tree": "fold bracketed",
-    "data.brackets": "as_trees parse_brackets read_brackets write_brackets",
-    "data.labels": "plain_label escaped",
+    "data.brackets": "as_trees parse_brackets read_brackets write_brackets plain_label escaped",
     "data.transforms": "composed without_traces without_empty without_functions relabelled collapse expand "
     "with_root without_root tags",
     "data.binarize": "binarize debinarize right left head_outward HeadRules ENGLISH GENERIC",
     "data.ranked": "RankedAlphabet RankedTrees production_trees",
-    "counts.subtrees": "TreeBasis frequent_trees count_trees exact_tree_blocks",
+    "counts": "TreeBasis frequent_trees count_trees exact_tree_blocks",
     "model.generators": "make_tree_automaton make_latent_pcfg make_treebank",
     "learn.tree_automaton": "learn_tree_automaton tree_automaton",
     "learn.latent_pcfg": "learn_latent_pcfg Moments operators_of_moments all_nodes one_node one_uniform_node",

@@ -16,7 +16,7 @@ import numpy as np
 from sigmastar.core.arrays import Flags, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel
-from sigmastar.trees.data.labels import TRACE, plain_label
+from sigmastar.trees.data.brackets import TRACE, plain_label
 from sigmastar.trees.data.tree import Tree
 
 

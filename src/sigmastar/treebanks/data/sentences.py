@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import display_name, open_text
-from sigmastar.trees.data.brackets import parse_brackets
-from sigmastar.trees.data.labels import BRACKETS, TRACE, escaped, plain_label
+from sigmastar.trees.data.brackets import BRACKETS, TRACE, escaped, parse_brackets, plain_label
 from sigmastar.trees.data.tree import Tree
 
 Sentence = tuple[Sequence[str], Sequence[str] | None]

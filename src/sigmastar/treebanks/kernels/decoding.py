@@ -7,7 +7,8 @@ Spans may go without a label: they vanish from the tree, so that a phrase has an
 is worth having where it is right more often than `threshold`. Chains are lists of names; a label that stands
 in one chain twice must have two names there, or one constituent would be counted as two.
 
-Or the derivation whose rules are all probable, of one grammar (Petrov and Klein 2007):
+Or, by the max-rule product of Petrov and Klein (2007), the derivation whose rules are all probable, of one
+grammar:
 
     best(item) = max over edges into it of posterior(edge) best(left) best(right),  at leaves its posterior
 

@@ -28,17 +28,19 @@ from sigmastar.treebanks.data.binarized import DIRECTIONS, Binarization, BinaryP
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.learn.em import (
     LatentFit,
+    LexicalCounts,
     Shrinkage,
     Statistics,
+    count_lexicon,
     from_states,
     maximized,
+    plain_lexicon,
     random_statistics,
     refine,
 )
-from sigmastar.treebanks.learn.lexicon import LexicalCounts, count_lexicon, plain_lexicon
 from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec, learn_span_scorer
 from sigmastar.treebanks.learn.spectral import shrunk_moments, spectral_fit
-from sigmastar.treebanks.learn.states import Embedding, cluster_states, embed, joined_states
+from sigmastar.treebanks.learn.state_clusters import Embedding, cluster_states, embed, joined_states
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, PruningPass
 from sigmastar.treebanks.model.coarse_to_fine import DEFAULT_PRUNING, THOROUGH
 from sigmastar.treebanks.model.lexicon import Lexicon

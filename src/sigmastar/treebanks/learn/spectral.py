@@ -27,9 +27,8 @@ from sigmastar.core.shrinkage import mean_towards, towards
 from sigmastar.core.signature import Sort
 from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
 from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
-from sigmastar.treebanks.learn.em import LatentFit, Shrinkage
-from sigmastar.treebanks.learn.lexicon import LexicalCounts
-from sigmastar.treebanks.learn.states import Embedding
+from sigmastar.treebanks.learn.em import LatentFit, LexicalCounts, Shrinkage
+from sigmastar.treebanks.learn.state_clusters import Embedding
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon
 from sigmastar.trees.learn.latent_pcfg import Moments, operators_of_moments

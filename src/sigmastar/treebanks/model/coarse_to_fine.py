@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.treebanks.data.binarized import PHRASE, Symbols
 from sigmastar.treebanks.kernels.chart_edges import EdgeChart, probable_edges
-from sigmastar.treebanks.kernels.group_chart import GroupRules, probable_groups
+from sigmastar.treebanks.kernels.coarse_chart import GroupRules, probable_groups
 from sigmastar.treebanks.kernels.plain_chart import (
     Allowed,
     ChartRules,

@@ -2,7 +2,8 @@
 
 A tree may take several lines and a line may hold several trees; blanks do not matter. The empty outer
 label of the Penn Treebank, `( (S ..) )`, is taken off. Labels with functions (`NP-SBJ`) and traces
-(`(-NONE- *T*-1)`) stay as they are; so do words: `trees.data.escapes` knows -LRB- and `1\\/2`.
+(`(-NONE- *T*-1)`) stay as they are, see `plain_label`. Words stay too: a bracket would end a node, and a bare
+slash or star would mean something else, so the Penn Treebank writes `-LRB-` and `1\\/2`, see `escaped`.
 
 A compiled pass over the bytes finds the nodes, and trees are built level by level. Text that is not of
 the usual form, words beside brackets or brackets that do not close, is read token by token, which also
@@ -27,6 +28,9 @@ from sigmastar.trees.data.bracket_scan import scan_brackets
 from sigmastar.trees.data.tree import Tree, bracketed
 
 _TOKENS = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
+TRACE = "-NONE-"  # the label over a trace
+BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LSB-", "]": "-RSB-", "{": "-LCB-", "}": "-RCB-"}
+_FUNCTION = re.compile(r"(?<=.)[-=|#].*")  # NP-SBJ-1, PP=2, ADVP|PRT; not -LRB-
 _SMALL = 100_000  # characters: compiling, at the very first call, takes longer than reading these
 _BROKEN = re.compile(r"[\s()]", re.ASCII)
 
@@ -131,7 +135,7 @@ def _parsed_by_pieces(content: bytes) -> list[Tree]:
 
 def _pieces(content: bytes, places: Int64s) -> Array:
     """The different pieces: labels, and whole preterminals."""
-    text = content.decode("latin-1")  # a character a byte, so that places hold
+    text = content.decode("latin-1")  # one character per byte, so that places hold
     plain, new = content.isascii(), tuple.__new__
     found: list[Any] = []
     for begin, end, word, word_end in places.tolist():
@@ -149,7 +153,7 @@ def _utf8(text: str) -> str:
 def _built(levels: list[Int64s], pieces: Array, n_children: Int64s) -> list[Tree]:
     """From the deepest level up: the nodes of a level, in their order, take the next ones of the level below.
 
-    Each step is one call for a whole level, since there are more nodes than Python likes to loop over.
+    Each step is one call for a whole level, since there are too many nodes for a loop in Python.
     """
     below: list[Any] = []
     for nodes in reversed(levels):
@@ -208,7 +212,7 @@ def _without_outer(tree: Tree) -> Tree:
 
 
 def write_brackets(trees: Iterable[Tree], stream: TextIO) -> None:
-    """A tree a line; a label or word that the format cannot hold is an error."""
+    """One tree per line; a label or word that the format cannot hold is an error."""
     for number, tree in enumerate(trees, 1):
         for node in tree.nodes():
             for text in (node.label, *(child for child in node.children if isinstance(child, str))):
@@ -217,3 +221,24 @@ def write_brackets(trees: Iterable[Tree], stream: TextIO) -> None:
                         f"tree {number}: {text!r} cannot be written; write -LRB- for (, -RRB- for )"
                     )
         stream.write(bracketed(tree) + "\n")
+
+
+def plain_label(label: str) -> str:
+    """A label without functions and indices.
+
+    >>> plain_label("NP-SBJ-1"), plain_label("-LRB-")
+    ('NP', '-LRB-')
+    """
+    return label if label.startswith("-") else _FUNCTION.sub("", label)
+
+
+def escaped(word: str) -> str:
+    """A word as the Penn Treebank writes it.
+
+    >>> [escaped(word) for word in ("(", "1/2", "f(x)")]
+    ['-LRB-', '1\\\\/2', 'f-LRB-x-RRB-']
+    """
+    if word in BRACKETS:
+        return BRACKETS[word]
+    word = re.sub(r"(?<!\\)([/*])", r"\\\1", word) if len(word) > 1 else word
+    return re.sub(r"[()]", lambda found: BRACKETS[found[0]], word)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 
 from sigmastar.core.errors import InputError
-from sigmastar.trees.data.labels import TRACE, plain_label
+from sigmastar.trees.data.brackets import TRACE, plain_label
 from sigmastar.trees.data.tree import Tree, fold
 
 Transform = Callable[[Tree], Tree]

@@ -12,6 +12,12 @@ The paper draws that node uniformly. Then inside and outside are not independent
 drawn more rarely from a large tree, which couples the size of what is inside with the size of what is
 outside. The weight `n_nodes` of the tree makes the mean over draws that over all nodes, and the tuples stay
 independent of each other. `one_uniform_node` is the paper's letter, without the weight.
+
+    phi   nothing but a one; the rule of the node; with it the rule of its left child, or of its right child
+    psi   nothing but a one; the rule above and the side; with them the rule of the sibling, or the rule above
+
+Features are indicators, so a node has at most four of each. What a node lacks (a child, a parent) is a value
+of its own.
 """
 
 from __future__ import annotations
@@ -21,20 +27,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Array, Floats, Int64s
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.blocks import Blocks, Slices
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.recover import recover
 from sigmastar.core.signature import Operation, Signature, Sort
 from sigmastar.core.views import counts_together
-from sigmastar.trees.counts.production_features import inside_features, outside_features
 from sigmastar.trees.data.ranked import RankedTrees, production_trees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
+_NONE = 0  # in place of the rule of a node that is not there
 NodeWeights = Callable[[RankedTrees, np.random.Generator], Floats]
 
 
@@ -220,6 +227,49 @@ def moments_of_nodes(trees: RankedTrees, projected: Projected, weights: Floats) 
         z = heavy.z(nodes, sorts.index(above))
         rules[above, left, right] = np.einsum("nz,nb,nc->zbc", z, y, w, optimize=True)
     return Moments(matrices, rules, words, roots)
+
+
+def inside_features(trees: RankedTrees) -> sparse.csr_array:
+    """phi: nodes x indicators."""
+    rule = rule_numbers(trees)
+    left, right = (_at(rule, child) for child in (trees.left, trees.right))
+    return _indicators([np.zeros(len(rule)), rule, _pair(rule, left), _pair(rule, right)])
+
+
+def outside_features(trees: RankedTrees) -> sparse.csr_array:
+    """psi: nodes x indicators."""
+    rule, parent = rule_numbers(trees), trees.parent
+    is_right = (parent >= 0) & (trees.right[parent] == np.arange(trees.n_nodes))
+    sibling = np.where(is_right, trees.left[parent], trees.right[parent])
+    above = np.where(parent >= 0, 2 * rule[parent] + is_right, _NONE)
+    beside = _at(rule, np.where(parent >= 0, sibling, -1))
+    return _indicators([np.zeros(len(rule)), above, _pair(above, beside), _pair(above, _at(above, parent))])
+
+
+def rule_numbers(trees: RankedTrees) -> Int64s:
+    """One number for every production, from 1 on."""
+    sizes = [len(alphabet) for alphabet in trees.alphabet.ranks]
+    first = np.array([1, 1 + sizes[0], 1 + sizes[0] + sizes[1]])
+    return np.asarray(first[trees.rank] + trees.symbol, dtype=np.int64)
+
+
+def _at(values: Int64s, nodes: Int32s) -> Int64s:
+    return np.where(nodes >= 0, values[nodes], _NONE)
+
+
+def _pair(first: Int64s, second: Int64s) -> Int64s:
+    return np.asarray(first * (int(second.max(initial=0)) + 1) + second, dtype=np.int64)
+
+
+def _indicators(templates: list[Array]) -> sparse.csr_array:
+    columns, width = list[Int64s](), 0
+    for values in templates:
+        distinct, position = np.unique(values, return_inverse=True)
+        columns.append(width + position.ravel())
+        width += len(distinct)
+    n, k = len(templates[0]), len(templates)
+    table = np.stack(columns, axis=1).ravel()
+    return sparse.csr_array((np.ones(n * k), table, np.arange(0, n * k + 1, k)), shape=(n, width))
 
 
 def _productions(alphabet: Alphabet) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Tree automata from trees by the spectral method: count, factorise, recover.
+"""Tree automata from trees by the spectral method: count, factorize, recover.
 
 The counts are of subtrees anywhere, so the recovered operators compute the expected number of occurrences.
 The function of whole trees has the same operators; its root is h . B^+ with h[i] the share of trees that are
@@ -13,7 +13,7 @@ from dataclasses import replace
 from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.recover import factorize_blocks, recover
-from sigmastar.trees.counts.subtrees import TreeBasis, count_trees, frequent_trees
+from sigmastar.trees.counts import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.model.automaton import TreeAutomaton
 
