@@ -11,7 +11,7 @@ import pytest
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.arcs import learn_arcs
-from sigmastar.dependency.learn.distances import learn_distances, shrunk_bins
+from sigmastar.dependency.learn.counting import learn_distances, shrunk_bins
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
 from sigmastar.dependency.model.arcs import N_BINS, count_distances, multiply_distances
 from sigmastar.dependency.model.generators import make_head_automata

@@ -9,7 +9,6 @@ import click
 import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
     auto_or_number,
@@ -18,8 +17,9 @@ from sigmastar.core.cli.options import (
     output_option,
     quiet_option,
     seed_option,
+    threads_option,
 )
-from sigmastar.core.cli.printing import print_figures, with_interval
+from sigmastar.core.cli.printing import print_figures, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -28,7 +28,7 @@ from sigmastar.core.text_files import described_file
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.sequences import DIRECTIONS, ROOT, SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator.grammars import (
+from sigmastar.dependency.estimator.dependency_grammars import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,
@@ -53,9 +53,6 @@ NO_PART = "the head automata serve score, sample and show --dot, and take no par
 _DRAWN = 2000  # sequences that a drawing is made from
 
 _BEST, _EM, _COUNTED = METHODS["spectral+em"], METHODS["em"], METHODS["det+f"]
-threads_option = click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Number of threads  [default: one per core]"
-)
 
 
 @click.command()
@@ -198,8 +195,7 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
     parser = _parser(model)
     with watching("scoring", quiet):
         logs = parser.log_probability(read_treebank(file, need_heads=False)).tolist()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in logs)
+    write_lines(output, map(repr, logs))
 
 
 @click.command()
@@ -245,18 +241,17 @@ def show(model: str, dot: bool, head: str | None, direction: str, as_json: bool,
                 "--dot of a dependency grammar needs --head, and --direction left or right"
             )
         sort = _sort(parser, head, direction)
-        with atomic_write(output) as stream:
-            stream.write(_drawn(parser.automata.automaton(sort), " ".join(_names(parser)[sort])))
+        drawn = _drawn(parser.automata.automaton(sort), " ".join(_names(parser)[sort]))
+        write_lines(output, drawn.splitlines())
         return
     learned = read_header(model)["learned"]
     facts = _facts(parser, model, learned)
     if as_json:
-        print_figures({**facts, "learned": learned}, as_json=True)
+        print_figures({**facts, "learned": learned}, as_json, output)
         return
     if isinstance(parser.decoder, TrainedArcsDecoder):
         facts["decided_by"] = f"{parser.decided_by}; {NO_PART}"
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items() if value)
+    print_figures({name: value for name, value in facts.items() if value}, as_json, output)
 
 
 def _facts(parser: DependencyParser, model: str, learned: dict[str, Any]) -> dict[str, Any]:
@@ -280,9 +275,7 @@ def _parser(model: str) -> DependencyParser:
 
 
 def _write(treebank: DependencyTreebank, output: str, short: bool = False) -> None:
-    lines = format_dp(treebank) if short else format_conllu(treebank)
-    with atomic_write(output) as stream:
-        stream.writelines(f"{line}\n" for line in lines)
+    write_lines(output, format_dp(treebank) if short else format_conllu(treebank))
 
 
 def _drawn(automaton: WeightedAutomaton, name: str) -> str:

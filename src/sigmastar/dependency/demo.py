@@ -14,7 +14,7 @@ from sigmastar.core.provenance import hash_arrays
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs
 from sigmastar.dependency.estimator.base import DependencyEstimator
-from sigmastar.dependency.estimator.grammars import (
+from sigmastar.dependency.estimator.dependency_grammars import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,

@@ -4,57 +4,37 @@ from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
 
-CLI = "sigmastar.dependency.cli:"
-DATA = "sigmastar.dependency.data."
-ESTIMATOR = "sigmastar.dependency.estimator.grammars:"
-MODEL = "sigmastar.dependency.model."
+HERE = "sigmastar.dependency."
+COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
+NAMES = {
+    "data.conllu": "read_treebank read_conllu format_conllu write_conllu read_dp write_dp",
+    "data.projectivity": "lift projective_sentences",
+    "model.parser": "DependencyParser",
+    "model.head_automata": "HeadAutomata sample_trees",
+    "model.generators": "make_head_automata",
+    "metrics": "attachment",
+    "learn.dfa": "approximate_dfa",
+    "draw": "draw_arcs",
+}
 
 FAMILY = Family(
     name="dependency",
     summary="Dependency parsers: head automata, and trained arcs.",
-    kinds={
-        "dependency": Kind(
-            f"{MODEL}parser:DependencyParser",
-            {
-                "evaluate": f"{CLI}evaluate",
-                "score": f"{CLI}score",
-                "predict": f"{CLI}predict",
-                "sample": f"{CLI}sample",
-                "show": f"{CLI}show",
-            },
+    kinds={"dependency": Kind(f"{HERE}model.parser:DependencyParser", COMMANDS)},
+    estimators={
+        name: f"{HERE}estimator.dependency_grammars:{name}"
+        for name in ("SpectralDependencyGrammar", "EMDependencyGrammar", "DeterministicDependencyGrammar")
+    },
+    exports={"DependencyTreebank": f"{HERE}data.treebank:DependencyTreebank"},
+    names={name: f"{HERE}{module}:{name}" for module, names in NAMES.items() for name in names.split()},
+    learn={
+        "dependency": Command(
+            f"{HERE}cli:learn_dependency", "A projective dependency parser from a treebank."
         ),
     },
-    estimators={
-        "SpectralDependencyGrammar": f"{ESTIMATOR}SpectralDependencyGrammar",
-        "EMDependencyGrammar": f"{ESTIMATOR}EMDependencyGrammar",
-        "DeterministicDependencyGrammar": f"{ESTIMATOR}DeterministicDependencyGrammar",
-    },
-    exports={
-        "DependencyTreebank": f"{DATA}treebank:DependencyTreebank",
-    },
-    names={
-        "read_treebank": f"{DATA}conllu:read_treebank",
-        "read_conllu": f"{DATA}conllu:read_conllu",
-        "format_conllu": f"{DATA}conllu:format_conllu",
-        "write_conllu": f"{DATA}conllu:write_conllu",
-        "read_dp": f"{DATA}conllu:read_dp",
-        "write_dp": f"{DATA}conllu:write_dp",
-        "lift": f"{DATA}projectivity:lift",
-        "projective_sentences": f"{DATA}projectivity:projective_sentences",
-        "DependencyParser": f"{MODEL}parser:DependencyParser",
-        "HeadAutomata": f"{MODEL}head_automata:HeadAutomata",
-        "sample_trees": f"{MODEL}head_automata:sample_trees",
-        "make_head_automata": f"{MODEL}generators:make_head_automata",
-        "attachment": "sigmastar.dependency.metrics:attachment",
-        "approximate_dfa": "sigmastar.dependency.learn.dfa:approximate_dfa",
-        "draw_arcs": "sigmastar.dependency.draw:draw_arcs",
-    },
-    learn={
-        "dependency": Command(f"{CLI}learn_dependency", "A projective dependency parser from a treebank."),
-    },
     formats={
-        "conllu": f"{DATA}conllu:read_conllu",
-        "dp": f"{DATA}conllu:read_dp",
+        "conllu": f"{HERE}data.conllu:read_conllu",
+        "dp": f"{HERE}data.conllu:read_dp",
     },
     metrics={
         "uas": "Share of words with the right head.",

@@ -1,4 +1,4 @@
-"""Dependency grammars as the laws see them: a random grammar of head automata over three tags."""
+"""What the laws are tried on: a random grammar of head automata over three tags."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sigmastar.dependency.counts import exact_blocks
 from sigmastar.dependency.data.conllu import read_treebank, write_conllu
 from sigmastar.dependency.data.sequences import head_sorts
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator.grammars import (
+from sigmastar.dependency.estimator.dependency_grammars import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,

@@ -50,7 +50,7 @@ def _cell(
     frame = f'<rect {box} fill="none" stroke="{css_colour(GRID)}"/>'
     if not labels:
         return frame
-    said = ", ".join(f"{label} {probability:.3f}" for probability, label in labels[:5])
+    title = ", ".join(f"{label} {probability:.3f}" for probability, label in labels[:5])
     shade = f'<rect {box} fill="{css_colour(SERIES[0])}" fill-opacity="{max(share, 0.0):.3f}">'
     colour = PAPER if share > 0.55 else INK
     text = ""
@@ -59,7 +59,7 @@ def _cell(
             f'<text x="{x + unit / 2:.1f}" y="{y + _HEIGHT / 2 + 4:.1f}" text-anchor="middle" font-size="11" '
             f'font-family="{escape(FONT)}" fill="{css_colour(colour)}">{escape(labels[0][1])}</text>'
         )
-    return f"{frame}{shade}<title>{escape(said)}</title></rect>{text}"
+    return f"{frame}{shade}<title>{escape(title)}</title></rect>{text}"
 
 
 def _word(word: str, number: int, unit: float, height: float) -> str:

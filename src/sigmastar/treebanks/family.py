@@ -5,7 +5,7 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.treebanks."
-COMMANDS = ("evaluate", "score", "predict", "sample", "show")
+COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
 NAMES = {
     "data.phrases": "Phrases phrases",
     "data.binarized": "Binarization",
@@ -21,13 +21,7 @@ FAMILY = Family(
     name="treebanks",
     summary="Phrase structure parsers: latent-variable grammars of treebanks.",
     kinds={
-        "treebank": Kind(
-            f"{HERE}model.parser:TreebankParser",
-            {
-                name: f"{HERE}cli.commands:{name}"
-                for name in ("evaluate", "score", "predict", "sample", "show")
-            },
-        ),
+        "treebank": Kind(f"{HERE}model.parser:TreebankParser", COMMANDS),
     },
     estimators={
         name: f"{HERE}estimator:{name}" for name in ("SpectralTreebankGrammar", "EMTreebankGrammar", "PCFG")

@@ -1,9 +1,8 @@
 """How well parses agree with a treebank, by the conventions of EVALB (Sekine and Collins 1997).
 
-A bracket is the label and the span of a phrase. Tags are no brackets; the outermost node, if it only says
-that it is one, is none either. Punctuation is taken out of the sentence first: spans are counted over the
-words that are left, and phrases without any are gone. PRT and ADVP count as one label, functions and traces
-not at all. Brackets are matched as multisets: a chain (NP (NP ..)) asks for two.
+A bracket is the label and the span of a phrase. Tags are no brackets; an outermost node that only marks
+the root is none either. Punctuation is taken out of the sentence first: spans are counted over the words that
+are left, and phrases without any are gone. PRT and ADVP count as one label, functions and traces not at all. Brackets are matched as multisets: a chain (NP (NP ..)) counts as two.
 
     precision = matched / found      recall = matched / gold      F1 = 2 matched / (found + gold)
 
@@ -19,14 +18,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import Estimate
 from sigmastar.trees.data.brackets import TRACE, plain_label
 from sigmastar.trees.data.tree import Tree
 
-Array = NDArray[np.float64]
 Bracket = tuple[str, int, int]
 
 COLUMNS = (
@@ -62,7 +60,7 @@ EVALB = Conventions()
 
 @dataclass(frozen=True, eq=False)
 class BracketScores:
-    """Shares from 0 to 1 with intervals; `crossing` is a number a sentence. `counts` has a row a sentence."""
+    """Shares from 0 to 1 with intervals, but `crossing` per sentence; `counts` has one row per sentence."""
 
     precision: Estimate
     recall: Estimate
@@ -76,7 +74,7 @@ class BracketScores:
     tagging: Estimate
     n_sentences: int
     n_left_out: int
-    counts: Array
+    counts: Floats
 
 
 @dataclass(frozen=True)
@@ -196,18 +194,18 @@ def _difference(right: Spans, parse: Spans) -> str:
 
 def _share(
     above: str, below: str, weight_above: float = 1.0, more: str | None = None
-) -> Callable[[Array], Array]:
+) -> Callable[[Floats], Floats]:
     """weight * above / (below + more), of sums by column."""
     top, bottom = COLUMNS.index(above), COLUMNS.index(below)
 
-    def statistic(sums: Array) -> Array:
+    def statistic(sums: Floats) -> Floats:
         size = sums[..., bottom] + (0.0 if more is None else sums[..., COLUMNS.index(more)])
         return np.asarray(weight_above * sums[..., top] / np.where(size > 0, size, 1.0))
 
     return statistic
 
 
-STATISTICS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
+STATISTICS: Mapping[str, Callable[[Floats], Floats]] = MappingProxyType(
     {
         "precision": _share("matched", "found"),
         "recall": _share("matched", "gold"),
@@ -223,6 +221,6 @@ STATISTICS: Mapping[str, Callable[[Array], Array]] = MappingProxyType(
 )
 
 
-def _estimate(total: Array, drawn: Array, statistic: Callable[[Array], Array], n: int) -> Estimate:
+def _estimate(total: Floats, drawn: Floats, statistic: Callable[[Floats], Floats], n: int) -> Estimate:
     low, high = np.quantile(statistic(drawn), (0.025, 0.975))
     return Estimate(float(statistic(total)), float(low), float(high), n)

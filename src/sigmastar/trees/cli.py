@@ -7,10 +7,9 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -84,8 +83,7 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
     """The natural log-probability of each tree in FILE, one per line."""
     with watching("scoring", quiet):
         logs = load_model(model).log_probability(read_brackets(file)).tolist()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in logs)
+    write_lines(output, map(repr, logs))
 
 
 @click.command()
@@ -105,8 +103,7 @@ def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, qu
     """Trees drawn from MODEL, one per line; larger ones than --max-length are drawn again."""
     with watching("sampling", quiet):
         trees = load_model(model).sample(n_trees, np.random.default_rng(seed), max_length)
-    with atomic_write(output) as stream:
-        stream.writelines(f"{tree}\n" for tree in trees)
+    write_lines(output, map(str, trees))
 
 
 @click.command()
@@ -122,11 +119,7 @@ def show(model: str, as_json: bool, output: str) -> None:
         facts["symbols"] = len(found.symbols)
     sizes = map(len, automaton.alphabet.ranks)
     facts |= dict(zip(("leaves", "unary", "binary"), sizes, strict=True))
-    if as_json:
-        print_figures({**facts, "learned": header["learned"]}, as_json=True)
-        return
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in facts.items())
+    print_figures({**facts, "learned": header["learned"]} if as_json else facts, as_json, output)
 
 
 def _trees(file: str) -> list[Tree]:

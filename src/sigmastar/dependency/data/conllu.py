@@ -44,7 +44,7 @@ def read_treebank(
 
 
 def is_dp(path: TextPath) -> bool:
-    """Whether the name of a file says that it holds `word TAG head` lines."""
+    """Whether a file is by its name one of `word TAG head` lines."""
     return os.fspath(path).removesuffix(".gz").removesuffix(".zst").endswith(".dp")
 
 

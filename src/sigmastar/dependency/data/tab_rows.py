@@ -1,10 +1,9 @@
 """Rows of cells between tabs, found in the bytes of a whole file.
 
-Lines are told apart by
-arithmetic on bytes: blank ones, comments, rows without a word, rows with one. The rows with a word are cut
-out in runs, and split once: cell c of row r is `cells[n_columns * r + c]`. If every n-th separator is a
-line end, and there are n for each row, then all rows have n columns. Whole numbers are read from their
-digits, all rows at a time. So no step works on one line alone, unless it is in error.
+Lines are told apart by arithmetic on bytes: blank ones, comments, rows without a word, rows with one. The
+rows with a word are cut out in runs, and split once: cell c of row r is `cells[n_columns * r + c]`. If
+every n-th separator is a line end, and there are n for each row, then all rows have n columns. Whole numbers
+are read from their digits, all rows at a time. So no step works on one line alone, unless it is in error.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class TabRows:
         try:
             return part.decode()
         except UnicodeDecodeError:
-            return decoded(Block(1, self._content), self.file)  # which says the line
+            return decoded(Block(1, self._content), self.file)  # which names the line
 
     def _require_columns(self, rows: Indices) -> None:
         if not len(rows):

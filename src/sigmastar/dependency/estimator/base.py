@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent
 from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
@@ -26,19 +26,27 @@ Heads = Sequence[Sequence[int]]
 
 
 class DependencyEstimator(Estimator):
-    """What all dependency grammars share.
-
-    Attributes
-    ----------
-    model_ : DependencyParser
-        What `fit` found.
-    """
+    """What all dependency grammars share."""
 
     model_: DependencyParser
+    symbols: str
+    arcs: str
+    distances: bool
+    arc_epochs: int
 
     def _recipe(self) -> Recipe:
         """How to learn."""
         raise NotImplementedError
+
+    def _recipe_of(self, method: str, **more: Any) -> Recipe:
+        epochs = positive(self.arc_epochs, "arc_epochs")
+        return Recipe(
+            method, symbols=self.symbols, arcs=self.arcs, distances=self.distances, arc_epochs=epochs, **more
+        )
+
+    def _em_recipe(self, method: str, n_states: int | str, max_iter: int) -> Recipe:
+        options = {"max_iter": positive(max_iter, "max_iter")}
+        return self._recipe_of(method, n_states=positive_or_auto(n_states, "n_states"), options=options)
 
     def fit(self, X: Sentences, y: Heads | None = None) -> Self:
         """Learn from trees; those that are not projective are lifted.

@@ -1,6 +1,7 @@
-"""Arcs that a small grammar thinks possible: marginals of head automata that only know their first modifier.
+"""Arcs that are possible under a small grammar: marginals of head automata that only tell the first modifier
+from later ones.
 
-The two states of DET+F, before the first modifier and after it, are said by the place of an arc, so that the
+The two states of DET+F, before the first modifier and after it, follow from the place of an arc, so that the
 recursions of `inside_outside` need no vectors. With a = first / stop_first and b = rest / stop_rest,
 
     S[i, j] = sum_k t[i, k] t[j, k+1]                          f[h, e] = t[h, h] t[e, h+1]

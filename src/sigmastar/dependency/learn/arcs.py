@@ -8,8 +8,8 @@ rare indicators from being learned by heart.
 
 Automata with hidden states as a further factor were tried: in the product as they are, learned from the other
 parts of the treebank than the sentence at hand, and by their marginals as indicators. On two development sets
-the first two cost half a point to two points, the third gained nothing: trained pairs of siblings know what
-they know. So theta is alone.
+the first two cost half a point to two points, the third gained nothing: trained pairs of siblings hold
+the same already. So theta is alone.
 """
 
 from __future__ import annotations

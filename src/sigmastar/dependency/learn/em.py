@@ -121,7 +121,7 @@ def clustered_start(
     rng: np.random.Generator,
     views: Views = rich_views,
 ) -> HeadAutomata:
-    """States are clusters of pasts, by what the pasts tell of the futures; moves between them are counted."""
+    """States are clusters of pasts, by the futures that follow them; moves between them are counted."""
     gaps = Gaps(sequences)
     limits = list(state_limits(gaps, n_states, COUNTS_PER_STATE).values())
     points = past_points(gaps, limits, views)

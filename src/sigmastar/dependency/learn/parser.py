@@ -24,11 +24,10 @@ from sigmastar.dependency.data.projectivity import lift
 from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, WeightedSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS, learn_arcs, learn_labels
-from sigmastar.dependency.learn.counting import learn_deterministic
-from sigmastar.dependency.learn.distances import learn_distances
+from sigmastar.dependency.learn.counting import learn_deterministic, learn_distances
 from sigmastar.dependency.learn.em import clustered_start, learn_heads_em, random_start
+from sigmastar.dependency.learn.n_states import choose_states
 from sigmastar.dependency.learn.spectral import learn_spectral
-from sigmastar.dependency.learn.states import choose_states
 from sigmastar.dependency.model.arcs import ArcPrior
 from sigmastar.dependency.model.decoders import DECODERS
 from sigmastar.dependency.model.head_automata import HeadAutomata
@@ -71,7 +70,7 @@ class Recipe:
     method : str
         One of `METHODS`: how the automata are learned.
     n_states : int or None
-        Largest number of states per automaton; None: as held-out sequences like best.
+        Largest number of states per automaton; None: chosen by held-out likelihood.
     symbols : str
         What automata read: one of `SYMBOLS`.
     arcs : str

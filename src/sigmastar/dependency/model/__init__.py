@@ -1,1 +1,1 @@
-"""The models and what can be asked of them."""
+"""Models, and what they compute."""

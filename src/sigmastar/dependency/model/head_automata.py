@@ -138,7 +138,7 @@ class HeadAutomata:
 
     @cached_property
     def is_deterministic(self) -> bool:
-        """Whether no weight is negative, and the modifiers say the state: one way to begin, one to go on."""
+        """Whether no weight is negative, and modifiers determine the state: one way to begin, one to go on."""
         ways = max((self.initial != 0).sum(axis=-1).max(), (self.operators != 0).sum(axis=-1).max(initial=0))
         return bool(ways <= 1 and min(a.min(initial=0.0) for a in self.arrays[1:]) >= 0)
 
@@ -146,7 +146,9 @@ class HeadAutomata:
     def first_and_rest(self) -> FirstAndRest:
         """Automata of two states, before the first modifier and after it, as tables."""
         if self.initial.shape[1] != 2 or self.operators[..., 0].any():
-            raise ValueError("these are not automata that only know their first modifier: use DET+F")
+            raise ValueError(
+                "pruning needs automata of two states, before the first modifier and after it: DET+F"
+            )
         first, rest = (self.initial * self.final).sum(axis=1), self.final[:, 1]
         moves = np.ascontiguousarray(np.moveaxis(self.operators[..., 1], 2, 0))
         return FirstAndRest(moves[0] / first[:, None], moves[1] / rest[:, None], first, rest)

@@ -67,7 +67,7 @@ class Symbols:
         return np.where(self.kind <= PHRASE, self.label, -1).astype(np.int32)
 
     def check(self, n_labels: int, n_leaves: int) -> None:
-        """Raise `ValueError` where something is out of range: what a file says may be wrong."""
+        """Raise `ValueError` where something is out of range: files may be damaged."""
         n = len(self.kind)
         if (self.label.shape, self.parent.shape, self.siblings.shape) != ((n,), (n,), (n, 2)):
             raise ValueError("symbols must have a kind, a label, a parent and two siblings each")
@@ -140,7 +140,7 @@ class BinaryPhrases:
 def binarize(
     bank: Phrases, binarization: Binarization, heads: Int32s, symbols: Symbols | None = None
 ) -> BinaryPhrases:
-    """Binary nodes of all phrases; `heads` says which child of each phrase, from 0, is its head."""
+    """Binary nodes of all phrases; `heads` holds the number, from 0, of the head child of each."""
     direction, radix = DIRECTIONS.index(binarization.direction), len(bank.labels) + 1
     way = _Way(direction, binarization.horizontal, binarization.vertical, radix)
     rows = _Rows(bank.label, bank.parent, bank.word, *bank.children, heads, *_ends(bank.labels))
@@ -240,7 +240,7 @@ def _count_leaves(word: Int32s, low: int, high: int) -> int:
 
 @part
 def _unfinished_key(label: int, above: int, lo: int, hi: int, siblings: Int32s, way: _Way) -> int:
-    """The key of a phrase that has its children lo .. hi and grows on: it knows what comes next."""
+    """The key of a phrase that has its children lo .. hi and grows on: it holds what comes next."""
     kind, step, edge = 2, 1, hi
     if way.direction == 0 or (way.direction == 2 and hi == len(siblings) - 1):
         step, edge = -1, lo

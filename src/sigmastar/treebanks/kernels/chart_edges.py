@@ -106,7 +106,7 @@ def _edges_between(
     edges: Int32s,
     n_edges: int,
 ) -> int:
-    """Append the edges from items `west` and `east` to those that `number` says; how many there are now.
+    """Append the edges from items `west` and `east` to the first `number` ones; how many there are now.
 
     `factors` are what inside values are multiplied by, and the least posterior of an edge.
     """

@@ -5,7 +5,7 @@
     counts   C_r[y, z, x] += T_r[y, z, x] g_p[x] f_l[y] f_r[z] / P(tree)
 
 Vectors are kept at sum one with the logarithm of the scale beside them, so that trees of any size fit. Nodes
-come children before parents; `at[node]` says where the vector of a node begins. Tensors are flat, that of
+come children before parents; the vector of a node begins at `at[node]`. Tensors are flat, that of
 rule r beginning at `offsets[r]`, axes (left, right, parent).
 """
 
@@ -142,7 +142,7 @@ def _posterior(inner: Reals, outer: Reals, result: Floats) -> None:
     norm = 0.0
     for x in range(len(inner)):
         norm += inner[x] * outer[x]
-    if norm > 0.0:  # single precision has no smaller numbers: then nobody knows
+    if norm > 0.0:  # single precision has no smaller numbers: then it is left out
         for x in range(len(inner)):
             result[x] = inner[x] * outer[x] / norm
 

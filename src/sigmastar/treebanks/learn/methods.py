@@ -76,7 +76,7 @@ BEST = tuple(
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    """A binarized treebank, and what methods may ask of it, made when asked for."""
+    """A binarized treebank, and what methods need of it, made at first use."""
 
     bank: BinaryPhrases
     spec: GrammarSpec

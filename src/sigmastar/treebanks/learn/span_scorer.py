@@ -42,7 +42,7 @@ def learn_span_scorer(
     rng: np.random.Generator,
     progress: Progress = silent,
 ) -> SpanScorer:
-    """Weights from the trees of a bank, whose words `forest` knows."""
+    """Weights from the trees of a bank, whose words `forest` holds."""
     labels, column = _labels(bank, spec.occurrences)
     scorer = SpanScorer(
         forest, bank.labels, labels, np.zeros((N_ROWS, max(len(labels), 1)), np.float32), spec.share

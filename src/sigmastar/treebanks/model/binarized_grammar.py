@@ -169,7 +169,7 @@ class BinarizedGrammar:
 
 
 def _check_passes(passes: Sequence[PruningPass], n_symbols: int) -> None:
-    """Raise `ValueError` where charts would be led astray: what a file says may be wrong."""
+    """Raise `ValueError` where charts would go out of bounds: files may be damaged."""
     if not passes or passes[0].grammar.n_states.max(initial=1) > 1:
         raise ValueError("the first pass of a grammar must have one state per symbol")
     rules = passes[0].grammar.rules.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Tensors of a binarised grammar with a number of states for every symbol (Cohen et al. 2012, section 5).
+"""Tensors of a binarized grammar with a number of states for every symbol (Cohen et al. 2012, section 5).
 
     T_r[y, z, x]   rule r: a -> b c, states y of b, z of c, x of a      (C of the paper, axes reordered)
     roots          a vector for each symbol                             (c^1)

@@ -3,7 +3,8 @@
     score(a, z, w) = P(a, z | w) / P(a, z)
 
 so that a word of any frequency is near one, and P(w | a, z) = score * P(w). P(a, z | w) backs off from the
-word to its signatures and on to all rare words, see `kernels.lexicon`. Nothing in it knows a language.
+word to its signatures and on to all rare words, see `kernels.backoff_forest`. Nothing depends on the
+language.
 """
 
 from __future__ import annotations
@@ -133,7 +134,7 @@ class LexicalForest:
         return found
 
     def _check(self) -> None:
-        """Raise `ValueError` where kernels would be led astray: what a file says may be wrong."""
+        """Raise `ValueError` where kernels would go out of bounds: files may be damaged."""
         n_nodes, n_pairs = len(self.words) + len(self.shapes) + 2, len(self.symbols)
         one = all(
             getattr(self, name).ndim == 1 for name in ("above", "starts", "symbols", "counts", "totals")

@@ -7,7 +7,7 @@ them.
 Grammars differ in how trees were made binary, so they share chains of labels and nothing else. The first one
 prunes for the others. The span scorer is a second model, without grammar (`span_scorer`); without one the
 share is zero. Trees come from mu by labelled recall (Goodman 1996). What no grammar can parse gets the tree
-of spans alone, or a flat one, and the parse says so.
+of spans alone, or a flat one, and `Parse.how` names it.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     mu(chain, i, j) = (1 - share) mean over grammars + share P(labels of the chain over i .. j | sentence)
 
-The model is that of `kernels.span_features`. It knows nothing of states and rules, and looks at words and
-tags that no rule sees: its errors are others.
+The model is that of `kernels.span_features`. It has no states and rules, and depends on words and
+tags that no rule depends on: its errors are others.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class SpanScorer:
     share: float = 0.35
 
     def codes(self, nodes: Int64s, tags: Int64s) -> tuple[Int64s, Int64s]:
-        """Words and tags of a sentence as features see them, between marks."""
+        """Words and tags of a sentence as features take them, between marks."""
         forest = self.forest
         rare = (nodes < len(forest.words)) & (forest.totals[nodes] < KNOWN)
         words = np.where(rare, forest.above[nodes], nodes)

@@ -11,7 +11,7 @@ Markovization: an intermediate label remembers the last `horizontal` children th
 whatever it was.
 
 Head rules try groups of labels one after another; each group is looked for from the left or from the right.
-`ENGLISH` is the table of Collins (1999, appendix A) for the Penn Treebank. `GENERIC` knows no label: it takes
+`ENGLISH` is the table of Collins (1999, appendix A) for the Penn Treebank. `GENERIC` names no label: it takes
 a child of the phrase's own label, else the last phrase or word that is not punctuation.
 """
 
@@ -64,7 +64,7 @@ def is_punctuation(label: str) -> bool:
 
 
 def _table(text: str) -> HeadRules:
-    """A line a label: `NP: > NN NNS | < NP`, groups with > from the left and < from the right."""
+    """One line per label: `NP: > NN NNS | < NP`, groups with > from the left and < from the right."""
     rules = {}
     for line in text.strip().splitlines():
         label, _, groups = line.partition(": ")

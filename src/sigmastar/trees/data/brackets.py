@@ -48,7 +48,7 @@ class _Misplaced(Exception):
 
 
 def read_brackets(path: TextPath) -> list[Tree]:
-    """All trees of a file, plain or compressed; unbalanced brackets are told with their line."""
+    """All trees of a file, plain or compressed; unbalanced brackets are an error with its line."""
     file = display_name(path)
     return parse_brackets("".join(decoded(block, file) for block in line_blocks(path)), file)
 

@@ -1,4 +1,4 @@
-"""Small changes of trees that compose: what a grammar should not see is taken away, chains become one node.
+"""Small changes of trees that compose: what a grammar does not need is taken away, chains become one node.
 
     without_traces     (NP (-NONE- *)) is gone, and with it what is empty then
     without_functions  NP-SBJ-1 becomes NP

@@ -94,7 +94,7 @@ class TreeAutomaton:
         return cls(alphabet, arrays["root"], arrays["leaf"], arrays["unary"], arrays["binary"])
 
     def coded(self, trees: RankedTrees | Sequence[Tree | str]) -> RankedTrees:
-        """Trees over the alphabet of this automaton; what it does not know has operator zero."""
+        """Trees over the alphabet of this automaton; other symbols have operator zero."""
         ranked = trees if isinstance(trees, RankedTrees) else RankedTrees.of(trees)
         return ranked.recoded(self.alphabet, allow_unknown=True)
 

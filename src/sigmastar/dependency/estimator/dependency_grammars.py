@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sigmastar.core.estimator import positive, positive_or_auto
 from sigmastar.dependency.estimator.base import DependencyEstimator
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS
 from sigmastar.dependency.learn.parser import CLUSTERED_ITERATIONS, EM_ITERATIONS, Recipe
@@ -73,15 +72,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
         methods = (OF_TWO_VIEWS, *OF_RECOVER)
         if self.method not in methods:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
-        return Recipe(
-            self.method,
-            positive_or_auto(self.n_states, "n_states"),
-            self.symbols,
-            self.arcs,
-            self.distances,
-            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
-            options={"max_iter": positive(self.max_iter, "max_iter")},
-        )
+        return self._em_recipe(self.method, self.n_states, self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -123,15 +114,7 @@ class EMDependencyGrammar(DependencyEstimator):
     arc_epochs: int = ARC_EPOCHS
 
     def _recipe(self) -> Recipe:
-        return Recipe(
-            "em",
-            positive_or_auto(self.n_states, "n_states"),
-            self.symbols,
-            self.arcs,
-            self.distances,
-            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
-            options={"max_iter": positive(self.max_iter, "max_iter")},
-        )
+        return self._em_recipe("em", self.n_states, self.max_iter)
 
 
 @dataclass(eq=False, repr=False)
@@ -173,12 +156,4 @@ class DeterministicDependencyGrammar(DependencyEstimator):
     arc_epochs: int = ARC_EPOCHS
 
     def _recipe(self) -> Recipe:
-        return Recipe(
-            "det+f" if self.first else "det",
-            1,
-            self.symbols,
-            self.arcs,
-            self.distances,
-            self.decoding,
-            positive(self.arc_epochs, "arc_epochs"),
-        )
+        return self._recipe_of("det+f" if self.first else "det", n_states=1, decoding=self.decoding)

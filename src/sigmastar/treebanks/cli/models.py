@@ -5,6 +5,7 @@ Sentences are words on a line, `word_TAG` on a line, or trees in brackets.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,15 @@ import click
 import numpy as np
 
 from sigmastar.core.atomic import atomic_write
-from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.options import (
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+    seed_option,
+    threads_option,
+)
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -34,10 +42,6 @@ _AT_ONCE = 64  # sentences between two looks at the bar
 _METRICS = ("f1", "precision", "recall", "unlabelled_f1", "exact", "crossing", "no_crossing", "tagging")
 _LEAST = 0.01  # marginal that is worth drawing
 
-_threads = click.option(
-    "--threads", type=click.IntRange(1), default=1, show_default=True, help="Number of threads."
-)
-
 
 @click.command()
 @model_argument
@@ -46,11 +50,17 @@ _threads = click.option(
 @click.option(
     "--max-length", type=click.IntRange(1), metavar="N", help="Largest number of words per sentence."
 )
-@_threads
+@threads_option
 @json_option
 @quiet_option
 def evaluate(
-    model: str, file: str, gold_tags: bool, max_length: int | None, threads: int, as_json: bool, quiet: bool
+    model: str,
+    file: str,
+    gold_tags: bool,
+    max_length: int | None,
+    threads: int | None,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Labelled brackets on the trees in FILE by EVALB's conventions, with 95% intervals over sentences."""
     parser = _parser(model)
@@ -81,11 +91,13 @@ def evaluate(
 @model_argument
 @click.argument("file")
 @click.option("--tags", is_flag=True, help="Words with their tags, as word_TAG.")
-@_threads
+@threads_option
 @json_option
 @output_option
 @quiet_option
-def predict(model: str, file: str, tags: bool, threads: int, as_json: bool, output: str, quiet: bool) -> None:
+def predict(
+    model: str, file: str, tags: bool, threads: int | None, as_json: bool, output: str, quiet: bool
+) -> None:
     """The tree of every sentence in FILE, one per line; with --json its probability and how it was found."""
     parser = _parser(model)
     with watching("reading", quiet) as say:
@@ -95,8 +107,7 @@ def predict(model: str, file: str, tags: bool, threads: int, as_json: bool, outp
         parses = _parsed(parser, [one.sentence for one in full], threads, say)
     found = iter(parses)
     written = [_written(next(found), as_json) if one.words else "" for one in inputs]
-    with atomic_write(output) as stream:
-        stream.writelines(f"{line}\n" for line in written)
+    write_lines(output, written)
     if others := _fallbacks(parses)["n_fallback"]:
         tell(f"{others} of {len(parses)} sentences were parsed by a fallback", quiet)
 
@@ -121,8 +132,7 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
             if len(bank) != len(inputs):
                 raise InputError("some trees have no words; leave them out", file=display_name(file))
             logs = parser.tree_log_probabilities(bank).tolist()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in logs)
+    write_lines(output, map(repr, logs))
 
 
 @click.command()
@@ -152,8 +162,7 @@ def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, qu
                 say("sampling", len(trees) / n_trees)
         else:
             raise InputError(f"trees of at most {max_length} words hardly ever come; raise --max-length")
-    with atomic_write(output) as stream:
-        stream.writelines(f"{tree}\n" for tree in trees)
+    write_lines(output, map(str, trees))
 
 
 @click.command()
@@ -168,24 +177,24 @@ def show(model: str, sentence: str | None, svg: bool, html: bool, as_json: bool,
     parser = _parser(model)
     if svg and sentence is None:
         raise click.UsageError('--svg draws a tree: give --sentence "the dog barks"')
-    told = facts(parser, model)
+    facts = _facts(parser, model)
     if as_json:
-        print_figures({**told, "learned": read_header(model)["learned"]}, as_json=True)
+        print_figures({**facts, "learned": read_header(model)["learned"]}, as_json, output)
         return
     words = None if sentence is None else Input.of_line(sentence, False, parser.forest.words).words
     if words is not None and not words:
         raise click.UsageError("--sentence has no words")
-    with atomic_write(output) as stream:
-        if html:
-            stream.write(page(parser, model, _in_words(told), words or _example(parser)))
-        elif words is None:
-            stream.writelines(f"{name:<12}  {value}\n" for name, value in _in_words(told).items())
-        else:
-            tree = parser.parse_one(words).tree
-            stream.write((draw_tree(tree) if svg else tree_text(tree)) + "\n")
+    if html:
+        with atomic_write(output) as stream:
+            stream.write(_page(parser, model, _in_words(facts), words or _example(parser)))
+    elif words is None:
+        print_figures(_in_words(facts), as_json, output)
+    else:
+        tree = parser.parse_one(words).tree
+        write_lines(output, [draw_tree(tree) if svg else tree_text(tree)])
 
 
-def facts(parser: TreebankParser, path: str) -> dict[str, Any]:
+def _facts(parser: TreebankParser, path: str) -> dict[str, Any]:
     """The parts of a parser, in the order to show them."""
     learned, scorer = read_header(path)["learned"], parser.span_scorer
     grammars = [
@@ -210,10 +219,10 @@ def facts(parser: TreebankParser, path: str) -> dict[str, Any]:
     }
 
 
-def _in_words(told: Mapping[str, Any]) -> dict[str, str]:
+def _in_words(facts: Mapping[str, Any]) -> dict[str, str]:
     """The same as text, one line per grammar."""
     found = dict[str, str]()
-    for name, value in told.items():
+    for name, value in facts.items():
         if name == "grammars":
             for number, grammar in enumerate(value, 1):
                 shape = "{rules} rules, {symbols} symbols of up to {states} states".format(**grammar)
@@ -225,7 +234,7 @@ def _in_words(told: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def page(parser: TreebankParser, path: str, told: Mapping[str, str], words: Sequence[str]) -> str:
+def _page(parser: TreebankParser, path: str, facts: Mapping[str, str], words: Sequence[str]) -> str:
     """One HTML page: the facts, a tree, and the chart it comes from."""
     items = [
         (label, begin, end, value)
@@ -235,7 +244,7 @@ def page(parser: TreebankParser, path: str, told: Mapping[str, str], words: Sequ
     tree = "The tree of a sentence, from the marginals below."
     chart = "How probable phrases over each span are; a cell names the likeliest label."
     parts: list[Part] = [
-        Table("The parser", ("", ""), list(told.items())),
+        Table("The parser", ("", ""), list(facts.items())),
         Picture(draw_tree(parser.parse_one(words).tree), tree, tree),
         Picture(draw_chart(words, items), chart, chart),
     ]
@@ -253,10 +262,12 @@ def _parser(model: str) -> TreebankParser:
     return parser
 
 
-def _parsed(parser: TreebankParser, sentences: Sequence[Sentence], threads: int, say: Say) -> list[Parse]:
+def _parsed(
+    parser: TreebankParser, sentences: Sequence[Sentence], threads: int | None, say: Say
+) -> list[Parse]:
     """Parses in order, with the bar moving on."""
     found = list[Parse]()
-    size = _AT_ONCE * threads
+    size = _AT_ONCE * (threads or os.cpu_count() or 1)
     for first in range(0, len(sentences), size):
         say("parsing", first / len(sentences))
         found += parser.parse(sentences[first : first + size], threads)
