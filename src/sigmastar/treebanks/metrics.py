@@ -2,7 +2,8 @@
 
 A bracket is the label and the span of a phrase. Tags are no brackets; an outermost node that only marks
 the root is none either. Punctuation is taken out of the sentence first: spans are counted over the words that
-are left, and phrases without any are gone. PRT and ADVP count as one label, functions and traces not at all. Brackets are matched as multisets: a chain (NP (NP ..)) counts as two.
+are left, and phrases without any are gone. PRT and ADVP count as one label, functions and traces not at all.
+Brackets are matched as multisets: a chain (NP (NP ..)) counts as two.
 
     precision = matched / found      recall = matched / gold      F1 = 2 matched / (found + gold)
 

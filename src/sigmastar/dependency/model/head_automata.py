@@ -138,7 +138,7 @@ class HeadAutomata:
 
     @cached_property
     def is_deterministic(self) -> bool:
-        """Whether no weight is negative, and modifiers determine the state: one way to begin, one to go on."""
+        """Whether no weight is negative, and modifiers determine the state: one way to begin and to go on."""
         ways = max((self.initial != 0).sum(axis=-1).max(), (self.operators != 0).sum(axis=-1).max(initial=0))
         return bool(ways <= 1 and min(a.min(initial=0.0) for a in self.arrays[1:]) >= 0)
 
