@@ -12,7 +12,7 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target
 from sigmastar import PPAttachment
 from sigmastar.bilexical import interval_over_splits, read_quadruples
 from sigmastar.core.intervals import mcnemar
-from sigmastar.reproduce.madhyastha2014.measure import PARTS
+from sigmastar.reproduce.madhyastha2014 import PARTS
 
 QUADRUPLES = ("training", "devset", "test")
 

@@ -16,7 +16,7 @@ from sigmastar.bilexical.learn.likelihood import ConditionalLoss
 from sigmastar.optimise.factored import factored
 from sigmastar.optimise.proximal import NuclearNorm
 from sigmastar.optimise.solvers import fista
-from sigmastar.reproduce.madhyastha2014.measure import RELATIONS, pairs_of, treebanks
+from sigmastar.reproduce.madhyastha2014 import RELATIONS, pairs_of, treebanks
 
 
 def solvers(_: str, settings: Settings) -> Iterator[Row]:

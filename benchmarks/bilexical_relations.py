@@ -18,7 +18,7 @@ from sigmastar.bilexical import (
     split_heads,
 )
 from sigmastar.bilexical.metrics import by_popularity
-from sigmastar.reproduce.madhyastha2014.measure import (
+from sigmastar.reproduce.madhyastha2014 import (
     PREPOSITIONS,
     RELATIONS,
     SIMILARITY,

@@ -23,7 +23,7 @@ from sigmastar import EMGrammar
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.parallel import thread_map
 from sigmastar.grammars import baselines, bracket_score
-from sigmastar.reproduce.bailly2013.short_sentences import ewt_files, read_ewt, read_wsj, wsj_files
+from sigmastar.reproduce.corpora import ewt_files, read_ewt, read_wsj, wsj_files
 
 SIZES = (8, 12, 20)
 FOLDS, N_STARTS, ITERATIONS, EARLY = 5, 5, 60, 20

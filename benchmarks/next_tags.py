@@ -21,7 +21,7 @@ from sigmastar import EMAutomaton, NgramAutomaton, SpectralAutomaton, Strings
 from sigmastar.automata.metrics import log_likelihood, next_symbol_error, next_symbol_errors
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.intervals import bootstrap
-from sigmastar.reproduce.balle2014.tagged_corpus import read_tag_map, read_tags
+from sigmastar.reproduce.corpora import read_tag_map, read_tags
 from sigmastar.taggers.data.columns import read_tagged
 
 UNITS = ("ptb", "ewt")

@@ -14,7 +14,7 @@ from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.pcfg.learn import dirichlet_map, learn_supervised, margin_of, truncated
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import divergence, sample_derivations
-from sigmastar.reproduce.cohensmith2012.run import RULES
+from sigmastar.reproduce.cohensmith2012 import RULES
 
 
 def written_pcfg(rng: np.random.Generator) -> ProbabilisticCFG:

@@ -12,7 +12,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
 from sigmastar.grammars.model.generators import dyck
-from sigmastar.reproduce.bailly2013 import run as bailly2013
+from sigmastar.reproduce import bailly2013
 from sigmastar.reproduce.bailly2013.corpus import BASES, basis_yields
 from sigmastar.reproduce.bailly2013.dyck import unsupervised
 from sigmastar.reproduce.bailly2013.small_matrix import ShortCounts, bracketed_matrix, grammar_of
@@ -26,6 +26,7 @@ from sigmastar.reproduce.bailly2013.synthetic import (
     make_target,
     points,
 )
+from sigmastar.reproduce.unfinished import Unfinished
 
 
 @pytest.mark.parametrize("shape", FIGURES, ids=lambda shape: shape.figure)
@@ -52,7 +53,7 @@ def test_a_sample_counts_what_it_draws() -> None:
 def test_learners_come_closer_with_more_strings() -> None:
     names = ("supervised spectral", "the paper's scheme", "nuclear norm, refined")
     plan = Plan((10**3, 10**6), dict.fromkeys(names, 2), {})
-    means = geometric_means(list(points(FIGURES[0], plan, 0, lambda done: None)))
+    means = geometric_means(list(points(FIGURES[0], plan, 0, silent, Unfinished())))
     for name in names:
         assert means["figure 1", name, 10**6][0] < 0.1 * means["figure 1", name, 10**3][0]
     assert set(LEARNERS) >= set(names)

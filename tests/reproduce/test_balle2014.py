@@ -18,11 +18,10 @@ from sigmastar.cli.group import command
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
-from sigmastar.reproduce.balle2014 import run as balle2014
+from sigmastar.reproduce import PAPERS, balle2014, paper
 from sigmastar.reproduce.balle2014.claims import claims
-from sigmastar.reproduce.balle2014.tagged_corpus import read_tag_map, read_tags
 from sigmastar.reproduce.balle2014.trials import EM, FILTERED, STRING, SUBSTRING, Found, Sweep
-from sigmastar.reproduce.papers import PAPERS, paper
+from sigmastar.reproduce.corpora import read_tag_map, read_tags
 
 TAGS = {"NN": "NOUN", "NNS": "NOUN", "DT": "DET", "VBZ": "VERB", ".": ".", "FW": "X"}
 SMALL = balle2014.Scale((1, 2, 3), (10, 20), (2, 3), 2, True)
@@ -69,12 +68,12 @@ def test_sentences_are_read_and_mapped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("dog\tNN\t0\ncat\tQQ\t0\n", r"dp:2: the tag 'QQ' is not in the map of tags"),
-        ("dog\n", r"dp:1: expected 'word TAB tag'"),
-        ("\n\n", "there are no sentences"),
+        ("dog\tNN\t0\ncat\tQQ\t0\n", r"dp: the tag 'QQ' is not in the map of tags"),
+        ("dog\n", r"dp:1: expected 2 columns, found 1"),
+        ("\n\n", "the file holds no sentence"),
     ],
 )
-def test_bad_sentences_are_told_by_their_line(tmp_path: Path, content: str, message: str) -> None:
+def test_bad_sentences_are_told(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "dp").write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_tags(tmp_path / "dp", {"NN": "NOUN"})

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
-from sigmastar.reproduce.cohen2012 import run as cohen2012
-from sigmastar.reproduce.cohen2012.recovery import Recovery, mean_errors, slope
+from sigmastar.reproduce import cohen2012
+from sigmastar.reproduce.cohen2012.report import Recovery, mean_errors, slope
 from sigmastar.trees.data.brackets import write_brackets
 from sigmastar.trees.model.generators import make_treebank
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
+from sigmastar.reproduce.cohensmith2012 import run, sentence_lengths
 from sigmastar.reproduce.cohensmith2012.report import table_one
-from sigmastar.reproduce.cohensmith2012.run import run, sentence_lengths
 
 
 def test_table_one_is_a_truncation_of_the_papers():

@@ -12,7 +12,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.dependency.data.conllu import write_dp
 from sigmastar.dependency.model.generators import make_head_automata
 from sigmastar.dependency.model.head_automata import sample_trees
-from sigmastar.reproduce.luque2012 import run as luque2012
+from sigmastar.reproduce import luque2012
 
 
 def test_tables_figures_and_claims(tmp_path: Path) -> None:

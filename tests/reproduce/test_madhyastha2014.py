@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from sigmastar.bilexical import make_relation
-from sigmastar.reproduce.madhyastha2014.measure import RANKS, Measured, measure
-from sigmastar.reproduce.madhyastha2014.run import (
+from sigmastar.reproduce.madhyastha2014 import RANKS, measure
+from sigmastar.reproduce.madhyastha2014.report import (
+    Measured,
     adjectives_table,
     attachment_table,
     claims,

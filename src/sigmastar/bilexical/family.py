@@ -5,73 +5,43 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.bilexical"
+COMMANDS = {
+    module: {verb: f"{HERE}.cli.{module}:{verb}" for verb in verbs.split()}
+    for module, verbs in {
+        "vectors": "predict show convert",
+        "operator": "evaluate score predict show convert",
+        "attachment": "evaluate score predict show",
+    }.items()
+}
+NAMES = {
+    "data.pairs": "HeadSplit Pairs read_pairs split_heads",
+    "data.quadruples": "Quadruples read_quadruples",
+    "data.relations": "Pattern read_relation relation_pairs",
+    "model.attachment": "AttachmentModel",
+    "model.generators": "MadeRelation make_relation",
+    "model.operator": "BilexicalModel",
+    "model.vectors": "Vectors read_vectors read_word2vec write_word2vec",
+    "metrics": "PairwiseAccuracy capacity_curve interval_over_splits pairwise_accuracy",
+    "learn.attachment": "interpolated",
+    "learn.operator": "inner_product",
+    "draw": "capacity_picture operator_page plot_embedding word_map",
+}
+"""Names of the package beside the estimators, by module."""
 
 FAMILY = Family(
     name="bilexical",
     summary="Word vectors, bilexical operators and prepositional-phrase attachment.",
     kinds={
-        "vectors": Kind(
-            f"{HERE}.model.vectors:Vectors",
-            {
-                "predict": f"{HERE}.cli.vectors:predict",
-                "show": f"{HERE}.cli.vectors:show",
-                "convert": f"{HERE}.cli.vectors:convert",
-            },
-        ),
-        "bilexical": Kind(
-            f"{HERE}.model.operator:BilexicalModel",
-            {
-                "evaluate": f"{HERE}.cli.operator:evaluate",
-                "score": f"{HERE}.cli.operator:score",
-                "predict": f"{HERE}.cli.operator:predict",
-                "show": f"{HERE}.cli.operator:show",
-                "convert": f"{HERE}.cli.operator:convert",
-            },
-        ),
-        "attachment": Kind(
-            f"{HERE}.model.attachment:AttachmentModel",
-            {
-                "evaluate": f"{HERE}.cli.attachment:evaluate",
-                "score": f"{HERE}.cli.attachment:score",
-                "predict": f"{HERE}.cli.attachment:predict",
-                "show": f"{HERE}.cli.attachment:show",
-            },
-        ),
+        "vectors": Kind(f"{HERE}.model.vectors:Vectors", COMMANDS["vectors"]),
+        "bilexical": Kind(f"{HERE}.model.operator:BilexicalModel", COMMANDS["operator"]),
+        "attachment": Kind(f"{HERE}.model.attachment:AttachmentModel", COMMANDS["attachment"]),
     },
     estimators={
         "WordVectors": f"{HERE}.estimator.word_vectors:WordVectors",
         "BilexicalOperator": f"{HERE}.estimator.bilexical_operator:BilexicalOperator",
         "PPAttachment": f"{HERE}.estimator.pp_attachment:PPAttachment",
     },
-    names={
-        "AttachmentModel": f"{HERE}.model.attachment:AttachmentModel",
-        "BilexicalModel": f"{HERE}.model.operator:BilexicalModel",
-        "HeadSplit": f"{HERE}.data.pairs:HeadSplit",
-        "MadeRelation": f"{HERE}.model.generators:MadeRelation",
-        "PairwiseAccuracy": f"{HERE}.metrics:PairwiseAccuracy",
-        "Pairs": f"{HERE}.data.pairs:Pairs",
-        "Pattern": f"{HERE}.data.relations:Pattern",
-        "Quadruples": f"{HERE}.data.quadruples:Quadruples",
-        "Vectors": f"{HERE}.model.vectors:Vectors",
-        "capacity_curve": f"{HERE}.metrics:capacity_curve",
-        "capacity_picture": f"{HERE}.draw:capacity_picture",
-        "inner_product": f"{HERE}.learn.operator:inner_product",
-        "interpolated": f"{HERE}.learn.attachment:interpolated",
-        "interval_over_splits": f"{HERE}.metrics:interval_over_splits",
-        "make_relation": f"{HERE}.model.generators:make_relation",
-        "operator_page": f"{HERE}.draw:operator_page",
-        "pairwise_accuracy": f"{HERE}.metrics:pairwise_accuracy",
-        "plot_embedding": f"{HERE}.draw:plot_embedding",
-        "read_pairs": f"{HERE}.data.pairs:read_pairs",
-        "read_quadruples": f"{HERE}.data.quadruples:read_quadruples",
-        "read_relation": f"{HERE}.data.relations:read_relation",
-        "read_vectors": f"{HERE}.model.vectors:read_vectors",
-        "read_word2vec": f"{HERE}.model.vectors:read_word2vec",
-        "relation_pairs": f"{HERE}.data.relations:relation_pairs",
-        "split_heads": f"{HERE}.data.pairs:split_heads",
-        "word_map": f"{HERE}.draw:word_map",
-        "write_word2vec": f"{HERE}.model.vectors:write_word2vec",
-    },
+    names={name: f"{HERE}.{module}:{name}" for module, names in NAMES.items() for name in names.split()},
     learn={
         "bilexical": Command(
             f"{HERE}.cli.learn:bilexical", "Modifiers that fit a head, from pairs and vectors."

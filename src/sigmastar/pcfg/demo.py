@@ -81,7 +81,7 @@ class GrammarFamily:
         )
         loose = "With probability 0.95 risks are known to 2 epsilon. These bounds are very loose."
         table = Table(
-            "Samples that the theory asks for, as powers of ten",
+            "Samples that the theory requires, as powers of ten",
             ("epsilon", "trees", "strings"),
             bounds,
             note=loose,

@@ -54,7 +54,7 @@ METHODS = (*COUNTED, "em", "viterbi")
 
 
 class SampleBounds(Estimator):
-    """What the theory of empirical risk minimization says of a fitted grammar."""
+    """What the theory of empirical risk minimization gives for a fitted grammar."""
 
     model_: ProbabilisticGrammar
     margin_: float
@@ -111,7 +111,7 @@ class ERMGrammar(SampleBounds):
         strings: "em" (also by the name "erm") is expectation-maximization in the same truncated space,
         "viterbi" counts best derivations.
     s : float
-        The margin of the truncated space is n^-s for n samples; the theory asks for s above 1.
+        The margin of the truncated space is n^-s for n samples; the theory requires s above 1.
     alpha : float
         The parameter of the Dirichlet prior of "map", at least 1.
     n_states : int or None
@@ -140,7 +140,7 @@ class ERMGrammar(SampleBounds):
     objectives_ : tuple of float
         On strings, the log-likelihoods on the way.
     states_ : tuple
-        The names of states, where `y` told them.
+        The names of states, where `y` gives them.
 
     Examples
     --------
@@ -302,7 +302,7 @@ def _blank(
     if settings.rules is None and not trees:
         strings = as_strings(data)
         if settings.n_states is None:
-            raise ValueError("strings alone do not tell the rules; give rules, or n_states for an HMM")
+            raise ValueError("the rules of strings are not known; give rules, or n_states for an HMM")
         n_states = positive(settings.n_states, "n_states")
         return HiddenMarkovModel.random(strings.alphabet, n_states, rng), strings
     model = ProbabilisticCFG.of_weights(as_grammar(settings.rules, settings.start, trees))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.pcfg"
-_COMMANDS = {verb: f"{HERE}.cli.models:{verb}" for verb in ("evaluate", "score", "predict", "sample", "show")}
+COMMANDS = {verb: f"{HERE}.cli.models:{verb}" for verb in ("evaluate", "score", "predict", "sample", "show")}
 
-_NAMES = {
+NAMES = {
     "data.rules": "Grammar Rule WeightedRules Word parse_rules read_rules write_rules",
     "data.events": "Derivations EventSystem",
     "data.binary_form": "BinaryForm binary_grammar",
@@ -33,21 +33,21 @@ FAMILY = Family(
     kinds={
         "pcfg": Kind(
             f"{HERE}.model.pcfg:ProbabilisticCFG",
-            {**_COMMANDS, "convert": f"{HERE}.cli.models:convert_grammar"},
+            COMMANDS | {"convert": f"{HERE}.cli.models:convert_grammar"},
         ),
         "hidden-markov": Kind(
             f"{HERE}.model.hidden_markov:HiddenMarkovModel",
-            {**_COMMANDS, "convert": f"{HERE}.cli.models:convert_hidden_markov"},
+            COMMANDS | {"convert": f"{HERE}.cli.models:convert_hidden_markov"},
         ),
     },
     estimators={"ERMGrammar": f"{HERE}.estimator:ERMGrammar"},
-    names={name: f"{HERE}.{module}:{name}" for module, names in _NAMES.items() for name in names.split()},
+    names={name: f"{HERE}.{module}:{name}" for module, names in NAMES.items() for name in names.split()},
     learn={
         "pcfg": Command(
             f"{HERE}.cli.learn:command", "Probabilities of a grammar's rules, from trees or strings."
         )
     },
-    commands={"bound": Command(f"{HERE}.cli.bound:command", "Number of samples that the theory asks for.")},
+    commands={"bound": Command(f"{HERE}.cli.bound:command", "Number of samples that the theory requires.")},
     formats={"rules": f"{HERE}.data.rules:read_rules", "dimacs": f"{HERE}.data.formulas:read_dimacs"},
     metrics={
         "log_loss": "Mean of -log p, in nats per sentence.",

@@ -58,7 +58,7 @@ def truncated(margin: float) -> Estimate:
 def margin_of(n_samples: int, s: float) -> float:
     """gamma = n^-s, at most 1/2."""
     if s <= 0:
-        raise ValueError(f"s={s} must be above 0; the theory asks for more than 1")
+        raise ValueError(f"s={s} must be above 0; the theory requires more than 1")
     return float(min(max(n_samples, 1) ** -s, 0.5))
 
 
@@ -183,7 +183,7 @@ def _climbed(
     )
     stopping = Stopping(by_absolute(ascent.tolerance), every=1, patience=1)
     climb = Climb.begin(problem, project(start, margin))
-    # one step more than is taken: it tells the objective of the last model
+    # one step more than is taken: it gives the objective of the last model
     return climb.run(ascent.max_iter + 1, stopping, progress=progress)
 
 

@@ -2,8 +2,8 @@
 
 It is printed as text, and written as one page (`report.html`), the figures with their provenance
 (`figures.json`) and the pictures one by one (`NAME.svg`). The pages of all papers are made of the same
-pieces: `tabulated` makes a table of what was found by named columns, `drawn` leaves out pictures where they
-cannot be drawn, `curves` is a picture of learning curves.
+pieces: `tabulated` makes a table of records by named columns, `drawn` leaves out pictures where they cannot
+be drawn, `curves` is a picture of learning curves.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
 
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.curves import Curve, plot_learning_curves
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.demo import Progress
+from sigmastar.core.figures import MissingMatplotlibError, label_series, to_svg
 from sigmastar.core.page import Cell, Picture, Section, Table, Text, format_cell, render
 from sigmastar.core.provenance import Provenance
 
@@ -33,11 +35,11 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that a paper says or shows, and what came out here."""
+    """Something that a paper states or shows, and what came out here."""
 
     paper: str
     ours: str
-    holds: bool | None = None  # None: neither, or the paper does not say
+    holds: bool | None = None  # None: neither, or the paper leaves it open
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Reproduction:
         tables: Sequence[Table] = (),
         claims: Sequence[Claim] = (),
         figures: Mapping[str, Any] | None = None,
+        pictures: Mapping[str, Picture] | None = None,
     ) -> Reproduction:
         """The same with a further part."""
         return replace(
@@ -71,6 +74,7 @@ class Reproduction:
             tables=[*self.tables, *tables],
             claims=[*self.claims, *claims],
             figures={**self.figures, **(figures or {})},
+            pictures={**self.pictures, **(pictures or {})},
         )
 
     def write(self, folder: Path) -> None:
@@ -90,17 +94,17 @@ class Reproduction:
         return [
             Section("What was done", [Text(text) for text in self.about]),
             Section("The claims", [Text(_claim_text(claim)) for claim in self.claims]),
-            Section("Figures", list(self.pictures.values())),
+            Section("Figures", list(self.pictures.values()) or [Text(str(MissingMatplotlibError()))]),
             Section("Tables", list(self.tables)),
         ]
 
 
 def tabulated(
-    caption: str, items: Iterable[Item], columns: Mapping[str, Callable[[Item], Cell]], note: str = ""
+    caption: str, items: Iterable[Item], columns: Mapping[str, str | Callable[[Item], Cell]], note: str = ""
 ) -> Table:
-    """One row per item; a column is a name and what it shows of an item."""
-    rows = [tuple(column(item) for column in columns.values()) for item in items]
-    return Table(caption, tuple(columns), rows, note=note)
+    """One row per item; a column shows an attribute of an item, or a function of it."""
+    shown = [attrgetter(column) if isinstance(column, str) else column for column in columns.values()]
+    return Table(caption, tuple(columns), [tuple(cell(item) for cell in shown) for item in items], note=note)
 
 
 def drawn(pictures: Callable[[], Mapping[str, Picture]]) -> Mapping[str, Picture]:
@@ -111,9 +115,15 @@ def drawn(pictures: Callable[[], Mapping[str, Picture]]) -> Mapping[str, Picture
         return {}
 
 
-def curves(lines: Mapping[str, Curve], x: str, y: str, title: str, caption: str, **scales: bool) -> Picture:
-    """A picture of learning curves."""
-    return Picture(to_svg(plot_learning_curves(lines, x, y, title, **scales), caption), caption, caption)
+def curves(
+    lines: Mapping[str, Curve], x: str, y: str, title: str, caption: str, wide: bool = False, **scales: bool
+) -> Picture:
+    """A picture of learning curves; a wide one has its legend beside the lines, not upon them."""
+    figure = plot_learning_curves(lines, x, y, title, **scales)
+    if wide:
+        figure.set_size_inches(8.0, 3.8)
+        label_series(figure.axes[0], loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    return Picture(to_svg(figure, caption), caption, f"{title}: {', '.join(lines)} against {x}. {caption}")
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -121,8 +131,13 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}%"
 
 
+def part(progress: Progress, start: float, share: float) -> Progress:
+    """The progress of a part of the work: `share` of the whole, from `start` on."""
+    return lambda message, done: progress(message, start + share * done)
+
+
 def timed(function: Callable[[], Result]) -> tuple[Result, float]:
-    """What a function gives, and the processor time that it took: other load does not count."""
+    """What a function gives, and the processor time that it took: other load is left out."""
     start = time.process_time()
     result = function()
     return result, time.process_time() - start

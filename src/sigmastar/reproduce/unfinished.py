@@ -1,6 +1,6 @@
 """A long reproduction in parts: what is finished is kept beside the result until all of it is there.
 
-A line of the file is one part, `{"key": .., "rows": ..}`, after a first line that says of which run it is.
+A line of the file is one part, `{"key": .., "rows": ..}`, after a first line that names the run.
 What another run left is not taken.
 """
 

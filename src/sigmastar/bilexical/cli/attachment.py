@@ -10,9 +10,8 @@ import numpy as np
 from sigmastar.bilexical.data.quadruples import Quadruples, read_quadruples
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.core.arrays import Flags
-from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.intervals import bootstrap, mcnemar
 from sigmastar.core.model_files import load_model, read_header
@@ -62,10 +61,9 @@ def predict(model: str, file: str, output: str, as_json: bool, quiet: bool) -> N
     items = read_quadruples(file, need_labels=False)
     noun = _attachment(model).probabilities(items).tolist()
     rows = [("N", value) if value > 0.5 else ("V", 1.0 - value) for value in noun]
-    with atomic_write(output) as stream:
-        for label, value in rows:
-            line = {"attachment": label, "probability": value}
-            stream.write((to_json(line) if as_json else f"{label}\t{value:.6g}") + "\n")
+    as_text = (f"{label}\t{value:.6g}" for label, value in rows)
+    objects = (to_json({"attachment": label, "probability": value}) for label, value in rows)
+    write_lines(output, objects if as_json else as_text)
 
 
 @click.command()
@@ -76,8 +74,7 @@ def predict(model: str, file: str, output: str, as_json: bool, quiet: bool) -> N
 def score(model: str, file: str, output: str, quiet: bool) -> None:
     """log Pr(answer | quadruple) of each line of FILE."""
     values = _attachment(model).label_log_probabilities(read_quadruples(file))
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in values.tolist())
+    write_lines(output, map(repr, values.tolist()))
 
 
 @click.command()
@@ -105,8 +102,7 @@ def show(model: str, output: str, as_json: bool) -> None:
         "vectors": f"{len(attachment.vectors)} words, {attachment.vectors.dimension} dimensions",
         "votes": ", ".join(f"{name} {weight:.3f}" for name, weight in attachment.pool.items()),
     }
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in rows.items())
+    write_lines(output, (f"{name:<12}  {value}" for name, value in rows.items()))
 
 
 def _attachment(path: str) -> AttachmentModel:

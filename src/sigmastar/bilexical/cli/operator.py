@@ -16,7 +16,7 @@ from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights
 from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -64,17 +64,17 @@ def predict(model: str, file: str, top: int, output: str, as_json: bool, quiet: 
     """The likeliest modifiers of each head of FILE, one head per line."""
     operator = _operator(model)
     heads = [line.strip() for line in open_text(file) if line.strip()]
-    with atomic_write(output) as stream:
-        for head in heads:
-            best = operator.top(head, top)
-            if as_json:
-                rows = [{"modifier": word, "probability": value} for word, value in best]
-                stream.write(to_json({"head": head, "modifiers": rows}) + "\n")
-            else:
-                stream.write("\t".join(f"{word}\t{value:.6g}" for word, value in best) + "\n")
+    write_lines(output, (_modifiers(head, operator.top(head, top), as_json) for head in heads))
     if unknown := [head for head in heads if head not in operator.vectors]:
         names = ", ".join(unknown[:3])
         tell(f"{len(unknown)} heads have no vector ({names} ..): popular modifiers are given", quiet)
+
+
+def _modifiers(head: str, best: list[tuple[str, float]], as_json: bool) -> str:
+    if as_json:
+        rows = [{"modifier": word, "probability": value} for word, value in best]
+        return to_json({"head": head, "modifiers": rows})
+    return "\t".join(f"{word}\t{value:.6g}" for word, value in best)
 
 
 @click.command()
@@ -85,8 +85,7 @@ def predict(model: str, file: str, top: int, output: str, as_json: bool, quiet: 
 def score(model: str, file: str, output: str, quiet: bool) -> None:
     """log Pr(modifier | head) of each pair of FILE, -inf where the modifier is unknown."""
     values = _operator(model).pair_log_probabilities(_relation(model, file))
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in values.tolist())
+    write_lines(output, map(repr, values.tolist()))
 
 
 @click.command()
@@ -129,14 +128,13 @@ def show(model: str, html: bool, pairs: str | None, output: str, as_json: bool) 
         print_figures({**_operator_facts(operator), **_layout(model), "learned": learned}, as_json=True)
         return
     rows = _operator_rows(operator, _layout(model))
-    with atomic_write(output) as stream:
-        if html:
-            from sigmastar.bilexical.draw import operator_page
+    lines = [f"{name:<12}  {value}" for name, value in rows.items()]
+    if html:
+        from sigmastar.bilexical.draw import operator_page
 
-            judged = None if pairs is None else _judged(operator, model, pairs)
-            stream.write(operator_page(operator, rows, learned, judged))
-        else:
-            stream.writelines(f"{name:<12}  {value}\n" for name, value in rows.items())
+        judged = None if pairs is None else _judged(operator, model, pairs)
+        lines = [operator_page(operator, rows, learned, judged).rstrip("\n")]
+    write_lines(output, lines)
 
 
 def _operator_facts(model: BilexicalModel) -> dict[str, Any]:
@@ -200,7 +198,7 @@ def _relation(model: str, file: str) -> WordPairs:
 
 
 def _layout(model: str) -> dict[str, Any]:
-    """How the model's own pairs were read; older files say so among the settings."""
+    """How the model's own pairs were read; older files hold it among the settings."""
     learned = read_header(model)["learned"]
     known = {**(learned.get("settings") or {}), **(learned.get("layout") or {})}
     names = {"relation": None, "head_tag": None, "modifier_tag": None, "given": "head"}

@@ -14,7 +14,7 @@ from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
 from sigmastar.core.atomic import atomic_write, require_folder
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option
-from sigmastar.core.cli.printing import print_figures, to_json
+from sigmastar.core.cli.printing import print_figures, to_json, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.text_files import described_file, open_text
@@ -24,10 +24,6 @@ VECTORS = Method(
     ("window", "n_contexts", "sided", "weighting", "min_count", "n_dimensions", "lower_case"),
 )
 _SHOWN = 8  # words
-
-top_option = click.option(
-    "--top", type=click.IntRange(1), default=5, show_default=True, help="Number of words to give."
-)
 
 
 @click.command()
@@ -103,18 +99,19 @@ def _write_text(estimator: WordVectors, files: tuple[str, ...], options: Mapping
 @click.command()
 @model_argument
 @click.argument("file", metavar="FILE")
-@top_option
+@click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="Number of words to give.")
 @output_option
 @json_option
 def predict(model: str, file: str, top: int, output: str, as_json: bool) -> None:
     """The words nearest to each word of FILE, one word per line."""
     vectors: Vectors = load_model(model, "vectors")
     words = [line.strip() for line in open_text(file) if line.strip()]
-    with atomic_write(output) as stream:
-        for word in words:
-            best = vectors.nearest(word, top) if word in vectors else []
-            text = "\t".join(f"{other}\t{value:.6g}" for other, value in best)
-            stream.write((to_json({"word": word, "nearest": best}) if as_json else text) + "\n")
+    lines = []
+    for word in words:
+        best = vectors.nearest(word, top) if word in vectors else []
+        text = "\t".join(f"{other}\t{value:.6g}" for other, value in best)
+        lines.append(to_json({"word": word, "nearest": best}) if as_json else text)
+    write_lines(output, lines)
 
 
 @click.command()
@@ -158,5 +155,4 @@ def show(model: str, output: str, as_json: bool) -> None:
         "dimension": vectors.dimension,
         "settings": ", ".join(f"{name} {value}" for name, value in (settings or {}).items()),
     }
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {value}\n" for name, value in rows.items())
+    write_lines(output, (f"{name:<12}  {value}" for name, value in rows.items()))

@@ -85,10 +85,7 @@ def command(file: str, method: str, leaves: str, **options: Any) -> None:
     def work(estimator: Any, say: Say) -> Learned:
         data = read_sentences(file, leaves)
         if method == "spectral" and data.brackets is None:
-            message = (
-                "holds strings; --method spectral needs trees in brackets: use --method em or completion"
-            )
-            raise InputError(message, file=file)
+            raise InputError("holds strings; spectral needs trees: use --method em or completion", file=file)
         say("learning")
         try:
             estimator.fit(data.strings if data.brackets is None else data.brackets)
@@ -111,14 +108,13 @@ def _require_fitting(method: str, options: dict[str, Any]) -> None:
 
 
 def _warnings(estimator: GrammarEstimator, lengths: Int64s) -> list[str]:
-    found, asked = vars(estimator), vars(estimator)["n_states"]
-    told = []
-    if (given := found.get("n_states_", asked)) < asked:
-        told.append(
-            f"warning: {given} states in place of {asked}: the completed matrix has no higher rank; use a "
-            "smaller --penalty or more strings"
-        )
-    return told + _explosion(estimator.model_, lengths)
+    settings = vars(estimator)
+    asked, given = settings["n_states"], settings.get("n_states_", settings["n_states"])
+    few = (
+        f"warning: {given} states in place of {asked}: the completed matrix has no higher rank; use a "
+        "smaller --penalty or more strings"
+    )
+    return [few] * (given < asked) + _explosion(estimator.model_, lengths)
 
 
 def _explosion(grammar: WeightedGrammar, lengths: Int64s) -> list[str]:
@@ -136,7 +132,7 @@ def _explosion(grammar: WeightedGrammar, lengths: Int64s) -> list[str]:
 
 
 def _learned(estimator: GrammarEstimator, file: str, data: Sentences, leaves: str) -> Learned:
-    """What the model file says of how it came about."""
+    """What the model file holds of how it came about."""
     logs = estimator.model_.log_probability(data.strings)
     possible = logs[np.isfinite(logs)]
     is_trees, fitted = data.brackets is not None, vars(estimator)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.automata.data.lines import write_lines
+from sigmastar.automata.data.lines import write_lines as write_strings
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import (
     json_option,
@@ -17,7 +17,7 @@ from sigmastar.core.cli.options import (
     seed_option,
     unknown_option,
 )
-from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -32,7 +32,7 @@ from sigmastar.pcfg.data.rules import read_rules, write_rules
 KIND = "grammar"
 _SHOWN, _LENGTHS = 15, 10  # rules shown; lengths whose mass is shown
 _MOST = 2_000_000  # symbols or numbers of all strings of the longest length
-_ENUMERATED = 10  # symbols of the strings that two grammars are compared on, if nothing else is said
+_ENUMERATED = 10  # symbols of the strings that two grammars are compared on, where --max-length is left out
 
 
 def _learned(path: str) -> dict[str, Any]:
@@ -139,8 +139,7 @@ def score(model: str, file: str, unknown: str, output: str, quiet: bool) -> None
     with watching("scoring", quiet):
         data = _read(file, model, grammar, unknown)
         logs = grammar.log_probability(data.strings).tolist()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value}\n" for value in data.by_line([repr(log) for log in logs], "-inf"))
+    write_lines(output, data.by_line([repr(log) for log in logs], "-inf"))
 
 
 @click.command()
@@ -155,8 +154,7 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
     with watching("parsing", quiet):
         data = _read(file, model, grammar, unknown)
         trees = grammar.brackets(data.strings).trees()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{tree}\n" for tree in data.by_line([str(tree) for tree in trees], ""))
+    write_lines(output, data.by_line([str(tree) for tree in trees], ""))
 
 
 @click.command()
@@ -178,7 +176,7 @@ def sample(model: str, n_strings: int, max_length: int, seed: int, output: str, 
     except ValueError as problem:
         raise InputError(f"{problem}, as with --method em or completion+em", file=model) from None
     with atomic_write(output) as stream:
-        write_lines(strings, stream, " ")
+        write_strings(strings, stream, " ")
 
 
 @click.command()
@@ -208,13 +206,12 @@ def show(model: str, html: bool, as_json: bool, output: str) -> None:
         shown = [{"rule": str(rule), "weight": weight} for rule, weight in rules]
         print_figures({**facts, "rules": shown, "learned": learned}, as_json=True)
         return
-    said = {name.replace("_", " "): _shown(value) for name, value in facts.items()}
-    with atomic_write(output) as stream:
-        if html:
-            stream.write(grammar_page(grammar, said, learned))
-            return
-        stream.writelines(f"{name:<17}  {value}\n" for name, value in said.items())
-        stream.writelines(f"{weight:<17.6g}  {rule}\n" for rule, weight in rules)
+    rows = {name.replace("_", " "): _shown(value) for name, value in facts.items()}
+    if html:
+        write_lines(output, [grammar_page(grammar, rows, learned).rstrip("\n")])
+        return
+    lines = [f"{name:<17}  {value}" for name, value in rows.items()]
+    write_lines(output, lines + [f"{weight:<17.6g}  {rule}" for rule, weight in rules])
 
 
 def facts_of(model: WeightedGrammar) -> dict[str, Any]:

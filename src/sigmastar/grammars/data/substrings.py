@@ -1,7 +1,7 @@
 """The distinct substrings of a corpus: each is parsed once, however often it occurs.
 
 Substrings are numbered from short to long, those of one length in the order of their symbols. The table
-`numbers` says which substring begins at a position of the corpus and has a length: the one of length l at
+`numbers` gives which substring begins at a position of the corpus and has a length: the one of length l at
 position p stands at `rows[p] + l - 1`. So the two parts of a substring that is cut after k symbols,
 
     left  = numbers[rows[first] + k - 1],    right = numbers[rows[first + k] + l - k - 1],

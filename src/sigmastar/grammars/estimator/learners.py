@@ -84,7 +84,7 @@ class CompletionGrammar(SamplingGrammarEstimator):
     Parameters
     ----------
     n_states : int
-        Number of states, at most: `n_states_` says how many the rank of the completed matrix allowed.
+        Number of states, at most: `n_states_` is how many the rank of the completed matrix allowed.
     max_length : int
         Longest strings that are seen; `cut_off_` is the share of the others.
     penalty : float

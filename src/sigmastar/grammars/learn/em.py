@@ -6,7 +6,7 @@ so one pull of the seeds `initial / f(x)` through the distinct substrings gives 
 counts by their sums; with a prior (MAP) words get `words` more uses shared as in the corpus, and pairs get
 `pairs` more, shared as if the left and the right part were chosen apart from each other. The driver is
 `core.em`; where it begins is up to `starts`. All strings are seen, whatever their length, unless
-`max_length` is given; the fit says what share of them was cut off.
+`max_length` is given; the fit holds the share that was cut off.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class GrammarCorpus:
     def problem(
         self, prior: RulePrior, held: GrammarCorpus | None = None, name: str = "EM"
     ) -> Problem[WeightedGrammar, RuleCounts]:
-        """What the driver of EM asks for; `held` judges the grammars."""
+        """What the driver of EM needs; `held` judges the grammars."""
         unigram = self.unigram
 
         def expect(grammar: WeightedGrammar) -> tuple[RuleCounts, float]:
@@ -203,7 +203,7 @@ def _alive(weights: Floats) -> Floats:
 def from_chance(
     strings: Strings, weights: Floats, n_states: int, rng: np.random.Generator
 ) -> WeightedGrammar:
-    """Dirichlet rows; words are as probable as the mean length of the strings asks for."""
+    """Dirichlet rows; words are as probable as the mean length of the strings requires."""
     corpus = GrammarCorpus.of(strings, weights)
     length = max(corpus.mean_length(), 1.0 + 1e-3)
     branching = (length - 1.0) / (2.0 * length - 1.0)

@@ -7,7 +7,7 @@
                how rare its indicators are, not its kind; distances make soft labels (`core.clusters`)
     count      starts, words and pairs of labelled spans, shrunk as in the M-step
 
-Seeds of k-means differ in what EM makes of them, and a few iterations tell: of some tries the start is
+Seeds of k-means differ in what EM makes of them, and a few iterations show it: of some tries the start is
 returned from which the training strings become most probable (`core.race`). So may priors on brackets race
 (`best`). The prior may also be given brackets, or those that a completed grammar finds probable.
 """
@@ -44,7 +44,7 @@ from sigmastar.grammars.model.grammar import WeightedGrammar
 STARTS = ("random", "cca", "spectral")
 BRACKETS = ("right", "uniform", "none", "best")
 
-RACE, RACE_PRIOR = 10, RulePrior(0.1, 5.0)  # iterations that tell which start is best
+RACE, RACE_PRIOR = 10, RulePrior(0.1, 5.0)  # iterations that decide which start is best
 COUNT_PRIOR = RulePrior(0.1, 1.0)
 LENGTH_BINS = np.array([1, 2, 3, 4, 6, 9])
 FREQUENT, FEW = 5.0, 200.0  # the least weight of an indicator; spans so few that every indicator counts
@@ -65,7 +65,7 @@ class Clustering:
 
 FOR_LIKELIHOOD = Clustering(16, 2.0, 3, by_direction=True)
 FOR_BRACKETS = Clustering(8, 1.0, 1, by_direction=False)
-"""Where brackets are wanted, the likelihood is no guide: of more seeds it takes those that bracket worse."""
+"""For brackets: by likelihood, the best of several seeds would bracket worse."""
 
 
 def named_start(start: str, brackets: str | Bracketings = "right") -> Start:

@@ -1,4 +1,4 @@
-"""`sigmastar bound`: the number of samples that the theory asks for."""
+"""`sigmastar bound`: the number of samples that the theory requires."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sigmastar.pcfg.theory.assumptions import estimate_assumptions
 from sigmastar.pcfg.theory.bounds import LOOSE, Complexity, describe
 from sigmastar.trees.data.tree import Tree
 
-_DRAWN = 2000  # derivations from the grammar itself, where no treebank tells its constants
+_DRAWN = 2000  # derivations from the grammar itself, where there is no treebank
 
 
 @click.command()
@@ -60,7 +60,7 @@ def command(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """How many samples MODEL's grammar needs to know risks to 2 epsilon with probability 1 - delta.
+    """Number of samples that give the risks of MODEL's grammar to 2 epsilon with probability 1 - delta.
 
     The constants of the distribution come from the treebank, or from derivations that the grammar draws.
     The measured deviation is that of the log-loss of drawn derivations from its expectation, the entropy;

@@ -79,7 +79,7 @@ def command(
 ) -> None:
     """Learn the probabilities of a grammar's rules from trees in brackets, or from strings, one per line.
 
-    erm: truncated maximum likelihood, as the theory of empirical risk minimization asks for. mle: relative
+    erm: truncated maximum likelihood, as the theory of empirical risk minimization requires. mle: relative
     frequencies. map: with a Dirichlet prior. em: on strings, in the same truncated space. viterbi: em on
     best derivations. With --states N a hidden Markov model is learned from strings, with --state-file from
     strings and their states.
@@ -113,11 +113,11 @@ def command(
 
 
 def _require_data(on_trees: bool, hidden: bool, known: bool, grammar: bool) -> None:
-    """Tell before the work what cannot be."""
+    """Refuse before the work what has no meaning together."""
     if hidden and (on_trees or grammar):
         raise click.UsageError("--states and --state-file learn from strings, without rules and trees")
     if not (hidden or on_trees or known):
-        raise click.UsageError("strings do not tell the rules: give --rules FILE, or --states N")
+        raise click.UsageError("the rules of strings are not known; give --rules FILE, or --states N")
 
 
 def _require_method(method: str, counted: bool, on_trees: bool, states: bool, hidden: bool) -> None:
@@ -149,7 +149,7 @@ def _learned(estimator: ERMGrammar, file: str, sentences: Sentences, beside: Map
         "trees": on_trees,
         **{name: described_file(path) for name, path in beside.items()},
     }
-    if not on_trees:  # as models of strings say it
+    if not on_trees:  # as for other models of strings
         data |= {"n_strings": len(sentences), "n_symbols": sum(map(len, sentences))}
     fitted = vars(estimator)
     found = {

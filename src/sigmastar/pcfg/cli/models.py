@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from sigmastar.automata.data.lines import write_lines
+from sigmastar.automata.data.lines import write_lines as write_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.metrics import next_symbol_error
 from sigmastar.automata.model.att import write_att
@@ -29,7 +29,7 @@ from sigmastar.core.cli.options import (
     seed_option,
     unknown_option,
 )
-from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
@@ -118,8 +118,7 @@ def score(model: str, file: str, unknown: str, output: str, quiet: bool) -> None
     grammar: Model = load_model(model)
     with watching("scoring", quiet):
         logs = score_data(grammar, known_sentences(grammar, file, unknown)).tolist()
-    with atomic_write(output) as stream:
-        stream.writelines(f"{value!r}\n" for value in logs)
+    write_lines(output, map(repr, logs))
 
 
 @click.command()
@@ -141,8 +140,7 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
         else:
             paths = grammar.best_paths(strings, _state_names(model))
             lines = [" ".join(map(str, path)) for path in paths]
-    with atomic_write(output) as stream:
-        stream.writelines(f"{line}\n" for line in lines)
+    write_lines(output, lines)
 
 
 def _learned(model: str) -> Mapping[str, Any]:
@@ -176,7 +174,7 @@ def sample(model: str, n_strings: int, max_length: int, seed: int, output: str, 
     with watching("sampling", quiet):
         strings = grammar.sample(n_strings, np.random.default_rng(seed), max_length)
     with atomic_write(output) as stream:
-        write_lines(strings, stream, " ")
+        write_strings(strings, stream, " ")
 
 
 @click.command()
@@ -194,9 +192,7 @@ def show(model: str, as_json: bool, output: str) -> None:
     data = learned.get("data", {})
     facts["learned"] = ", ".join(str(part) for part in (learned.get("method"), _counted(data)) if part)
     best = _best_rules(grammar) if isinstance(grammar, ProbabilisticCFG) else _best_emissions(grammar, model)
-    with atomic_write(output) as stream:
-        stream.writelines(f"{name:<12}  {_short(value)}\n" for name, value in facts.items())
-        stream.writelines(f"{line}\n" for line in best)
+    write_lines(output, [*(f"{name:<12}  {_short(value)}" for name, value in facts.items()), *best])
 
 
 def _facts(grammar: Model, names: Sequence[str]) -> dict[str, Any]:
@@ -237,8 +233,8 @@ def _best_emissions(hidden: HiddenMarkovModel, path: str) -> list[str]:
     lines = []
     for state, row in enumerate(hidden.emissions[:_SHOWN]):
         best = np.argsort(-row, kind="stable")[:_EMITTED]
-        said = ", ".join(f"{symbols[code]} {row[code]:.3g}" for code in best if row[code] > 0)
-        lines.append(f"{names.get(state, state)!s:<12}  {said}")
+        shown = ", ".join(f"{symbols[code]} {row[code]:.3g}" for code in best if row[code] > 0)
+        lines.append(f"{names.get(state, state)!s:<12}  {shown}")
     return lines
 
 

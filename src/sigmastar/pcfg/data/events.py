@@ -1,7 +1,7 @@
-"""The events of a probabilistic grammar: K multinomials, and what each outcome asks for next.
+"""The events of a probabilistic grammar: K multinomials, and what each outcome requires next.
 
-A derivation starts with a draw from the root multinomial; the event that comes out asks for further
-draws, its children, in order. So a rule A -> B c D asks for a draw of B's and one of D's, and a move of a
+A derivation starts with a draw from the root multinomial; the event that comes out requires further
+draws, its children, in order. So a rule A -> B c D requires a draw of B's and one of D's, and a move of a
 hidden Markov model into state j for an emission and a move of j. Everything that depends on this shape
 alone (sampling, expected counts, entropy, the number of derivations) is the same for all grammars.
 
@@ -69,7 +69,7 @@ class EventSystem:
         return np.repeat(np.arange(self.n_multinomials), self.sizes)
 
     def totals(self, values: Floats) -> Floats:
-        """The sum over the events of each multinomial, told at each event."""
+        """The sum over the events of each multinomial, repeated at each event."""
         return np.add.reduceat(values, self.offsets[:-1])[self.owner]
 
     def normalized(self, counts: Floats) -> Floats:

@@ -86,7 +86,7 @@ def _formula(
     if clause:
         raise InputError("the last clause does not end in 0", file=file, line=line)
     if len(clauses) != header[1]:
-        raise InputError(f"holds {len(clauses)} clauses, its p line says {header[1]}", file=file)
+        raise InputError(f"holds {len(clauses)} clauses, its p line states {header[1]}", file=file)
     return Formula(header[0], tuple(clauses))
 
 

@@ -68,7 +68,7 @@ def sample_events(
 
 
 def spawn_matrix(system: Any) -> Floats:
-    """children(e, k): how many draws of multinomial k an event asks for; events x multinomials."""
+    """children(e, k): how many draws of multinomial k an event requires; events x multinomials."""
     table = np.zeros((system.n_events, system.n_multinomials))
     source = np.repeat(np.arange(system.n_events), np.diff(system.child_start))
     np.add.at(table, (source, system.children), 1.0)
@@ -76,7 +76,7 @@ def spawn_matrix(system: Any) -> Floats:
 
 
 def mean_matrix(system: Any, parameters: Floats) -> Floats:
-    """The expected draws of each multinomial that one draw of each asks for: multinomials squared."""
+    """The expected draws of each multinomial that one draw of each requires: multinomials squared."""
     weighted = parameters[:, None] * spawn_matrix(system)
     return np.asarray(np.add.reduceat(weighted, system.offsets[:-1], axis=0))
 

@@ -1,4 +1,4 @@
-"""What a chart tells of the derivations of its string: expected events, by outsides, and the best one.
+"""The derivations of a string, from its chart: expected events, by outsides, and the best one.
 
 From the longest span down, outsides being divided by the probability of the string,
 

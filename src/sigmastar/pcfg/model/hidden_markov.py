@@ -144,7 +144,7 @@ class HiddenMarkovModel:
         return logs, np.concatenate([starts[:-1], rows.sum(axis=0).ravel(), rows.sum(axis=2).T.ravel()])
 
     def best_paths(self, strings: Strings, names: Sequence[Hashable] = ()) -> list[list[Any]]:
-        """The most probable states of each string, none where it has none; by name where there are names."""
+        """The most probable states of each string (Viterbi), by name where names are given."""
         coded = strings.recoded(self.alphabet, allow_unknown=True)
         with np.errstate(divide="ignore"):
             initial, moves, emissions = np.log(self.initial), np.log(self.moves), np.log(self.emissions)

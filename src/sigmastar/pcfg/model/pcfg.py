@@ -133,7 +133,7 @@ class ProbabilisticCFG:
         return Strings.of([list(tree.words()) for tree in self.trees(derivations)], alphabet=self.alphabet)
 
     def derivations(self, trees: Iterable[Tree]) -> Derivations:
-        """Trees as sequences of rules; a rule that the grammar lacks is told with the tree's number."""
+        """Trees as sequences of rules; a rule that the grammar lacks is an error with the tree's number."""
         rows = []
         for number, tree in enumerate(trees, 1):
             if tree.label != self.grammar.start:

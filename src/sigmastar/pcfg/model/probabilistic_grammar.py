@@ -2,7 +2,7 @@
 
     q(z) = prod over events e of theta_e ^ psi_e(z),      psi_e(z): how often e occurs in the derivation z
 
-`ProbabilisticGrammar` is all that learners and bounds ask of a grammar; the functions here work for any.
+`ProbabilisticGrammar` is all that learners and bounds need of a grammar; the functions here work for any.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class Complexity:
 
     def __post_init__(self) -> None:
         if self.s <= 1:
-            raise ValueError(f"s={self.s}: the theory asks for s above 1")
+            raise ValueError(f"s={self.s}: the theory requires s above 1")
 
     def log_required(self, log_n: float, epsilon: float, delta: float) -> float:
         """The logarithm of the right side of the first condition."""

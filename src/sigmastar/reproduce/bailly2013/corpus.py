@@ -27,7 +27,7 @@ from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.learn.starts import named_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
-from sigmastar.reproduce.bailly2013.short_sentences import read_wsj
+from sigmastar.reproduce.corpora import read_wsj
 from sigmastar.reproduce.result import timed
 from sigmastar.reproduce.unfinished import Unfinished
 
@@ -82,18 +82,13 @@ def corpora(folder: Path, quick: bool, seed: int) -> list[Corpus]:
 
 
 def problems(
-    corpus: Corpus,
-    bases: Sequence[tuple[int, int]],
-    refine: bool,
-    progress: Progress,
-    kept: Unfinished | None = None,
+    corpus: Corpus, bases: Sequence[tuple[int, int]], refine: bool, progress: Progress, kept: Unfinished
 ) -> Iterator[Problem]:
     """Sizes, completion and errors for every basis."""
-    parts = kept or Unfinished()
     for number, basis in enumerate(bases):
         progress(f"{corpus.name}, basis {basis[0]} x {basis[1]}", number / len(bases))
         make = partial(_problem, corpus, basis, refine and number == len(bases) - 1)
-        yield from parts.rows(f"{corpus.name}, {basis}", _restored, lambda make=make: [make()])  # type: ignore[misc]
+        yield from kept.rows(f"{corpus.name}, {basis}", _restored, lambda make=make: [make()])  # type: ignore[misc]
 
 
 def _restored(corpus: str, basis: list[int], shape: list[int], *rest: Any) -> Problem:

@@ -16,7 +16,6 @@ from sigmastar.automata.counts.bases import most_frequent
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.spectral import learn_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.arrays import Floats
 from sigmastar.core.demo import Progress
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings, distinct_strings
@@ -47,24 +46,24 @@ class DyckPoint(NamedTuple):
 
 
 def dyck_points(
-    factors: Sequence[float], n_seeds: int, seed: int, progress: Progress, kept: Unfinished | None = None
+    factors: Sequence[float], n_seeds: int, seed: int, progress: Progress, kept: Unfinished
 ) -> Iterator[DyckPoint]:
     """Every learner with every basis factor on samples of the language."""
-    truth, parts = dyck(), kept or Unfinished()
+    truth = dyck()
     for number in range(n_seeds):
         drawn = truth.sample_brackets(N_STRINGS, np.random.default_rng([seed, number]))
-        yield DyckPoint("the sample itself", 1.0, number, _empirical(drawn.strings, truth), 0.0)
+        yield DyckPoint("the sample itself", 1.0, number, _l1_of_sample(drawn.strings, truth), 0.0)
         for factor in factors:
             progress(f"Dyck, sample {number + 1}, basis factor {factor}", number / n_seeds)
             make = partial(_learned, drawn, truth, factor, number)
-            yield from parts.rows(f"Dyck, sample {number}, {factor}", DyckPoint, make)
+            yield from kept.rows(f"Dyck, sample {number}, {factor}", DyckPoint, make)
 
 
 def _learned(drawn: Bracketings, truth: WeightedGrammar, factor: float, number: int) -> Iterator[DyckPoint]:
     for n_states in (4, 6):
         automaton, seconds = timed(lambda n=n_states: _automaton(drawn.strings, factor, n))  # type: ignore[misc]
         if automaton is not None:
-            l1 = _automaton_l1(automaton, truth)
+            l1 = _l1_of_automaton(automaton, truth)
             yield DyckPoint(f"WFA, {n_states} states", factor, number, l1, seconds)
     grammar, seconds = timed(lambda: learn_spectral_grammar(drawn, N_STATES, factor))
     l1 = grammar_distances(grammar, truth, LONGEST).l1
@@ -79,30 +78,21 @@ def unsupervised(strings: Strings, factor: float, refine: bool) -> WeightedGramm
     """Completion on the strings that a basis generates; refinement sees all up to the same length."""
     short = strings.select(np.flatnonzero(strings.lengths <= COMPLETED))
     distinct, counts = distinct_strings(short)
-    table = Substrings.of(distinct)
-    n_insides, n_outsides = table.n_nodes, len(distinct)
-    kept = basis_yields(
-        distinct, counts, max(1, round(factor * n_outsides)), max(2, round(factor * n_insides))
-    )
-    plan = CompletionPlan(COMPLETED, refinement_max_iter=0, n_strings=float(len(strings)))
+    sizes = max(1, round(factor * len(distinct))), max(2, round(factor * Substrings.of(distinct).n_nodes))
+    kept = basis_yields(distinct, counts, *sizes)
+    n = float(len(strings))
+    plan = CompletionPlan(COMPLETED, refinement_max_iter=0, n_strings=n)
     start = learn_completion(distinct.select(kept), N_STATES, plan, weights=counts[kept]).grammar
     if not refine:
         return start
-    n = float(len(strings))
     return refine_grammar(start, distinct, counts / n, n, N_REFINEMENTS)
 
 
-def _frequencies(strings: Strings, longest: int) -> tuple[Strings, Floats]:
-    """All strings up to a length, zeros among their frequencies."""
-    every, _ = grammar_values_up_to(dyck(), longest)
+def _l1_of_sample(strings: Strings, truth: WeightedGrammar) -> float:
+    every, values = grammar_values_up_to(truth, LONGEST)
     place = {word: number for number, word in enumerate(every)}
-    numbers = [place[word] for word in strings if len(word) <= longest]
-    return every, np.bincount(numbers, minlength=len(every)) / len(strings)
-
-
-def _empirical(strings: Strings, truth: WeightedGrammar) -> float:
-    every, frequencies = _frequencies(strings, LONGEST)
-    return float(np.abs(frequencies - truth.value(every)).sum())
+    numbers = [place[word] for word in strings if len(word) <= LONGEST]
+    return float(np.abs(np.bincount(numbers, minlength=len(every)) / len(strings) - values).sum())
 
 
 def _automaton(strings: Strings, factor: float, n_states: int) -> WeightedAutomaton | None:
@@ -114,6 +104,6 @@ def _automaton(strings: Strings, factor: float, n_states: int) -> WeightedAutoma
         return None
 
 
-def _automaton_l1(automaton: WeightedAutomaton, truth: WeightedGrammar) -> float:
+def _l1_of_automaton(automaton: WeightedAutomaton, truth: WeightedGrammar) -> float:
     every, values = grammar_values_up_to(truth, LONGEST)
     return float(np.abs(automaton.value(every) - values).sum())

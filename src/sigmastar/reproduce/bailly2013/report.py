@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.bailly2013.corpus import STATES, HeldOut, Problem
 from sigmastar.reproduce.bailly2013.dyck import DyckPoint
 from sigmastar.reproduce.bailly2013.synthetic import FIGURES, Point, geometric_means
-from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
 
 NAME = "bailly2013"
 TITLE = "Bailly et al. (2013): unsupervised spectral learning of WCFG as low-rank matrix completion"
@@ -60,6 +58,9 @@ class Findings:
         found = geometric_means(self.points).get((figure, learner, n_strings))
         return None if found is None else found[0]
 
+    def learners(self, figure: str) -> list[str]:
+        return list(dict.fromkeys(point.learner for point in self.points if point.figure == figure))
+
     def sizes(self, figure: str) -> list[int]:
         return sorted({point.n_strings for point in self.points if point.figure == figure})
 
@@ -73,9 +74,9 @@ class Findings:
 def reproduction(findings: Findings, origin: Provenance) -> Reproduction:
     tables = [_figure_table(findings, shape.figure) for shape in FIGURES]
     tables += [_dyck_table(findings), _sizes_table(findings), _errors_table(findings), _held_table(findings)]
-    return Reproduction(
-        NAME, TITLE, ABOUT, tables, list(_claims(findings)), _pictures(findings), _figures(findings), origin
-    )
+    pictures = drawn(lambda: _pictures(findings))
+    claims, figures = list(_claims(findings)), _figures(findings)
+    return Reproduction(NAME, TITLE, ABOUT, tables, claims, pictures, figures, origin)
 
 
 ABOUT = (
@@ -98,9 +99,8 @@ ABOUT = (
 def _figure_table(findings: Findings, figure: str) -> Table:
     means = geometric_means(findings.points)
     sizes = findings.sizes(figure)
-    learners = list(dict.fromkeys(point.learner for point in findings.points if point.figure == figure))
     rows: list[Row] = []
-    for learner in learners:
+    for learner in findings.learners(figure):
         found = [means.get((figure, learner, n)) for n in sizes]
         targets = max(cell[1] for cell in found if cell)
         rows.append((learner, targets, *(f"{cell[0]:.1e}" if cell else None for cell in found)))
@@ -121,50 +121,55 @@ def _dyck_table(findings: Findings) -> Table:
 
 
 def _sizes_table(findings: Findings) -> Table:
-    rows: list[Row] = []
-    for problem in findings.problems:
-        shape, observed, constraints = PAPER_SIZES[problem.basis]
-        ours = (_times(problem.shape), problem.n_observed, problem.n_constraints)
-        cost = (round(problem.seconds, 1), problem.n_steps, problem.rank)
-        paper = (_times(shape), observed, constraints)
-        rows.append((problem.corpus, _times(problem.basis), *ours, *cost, *paper))
-    columns = ("corpus", "basis", "H", "obs.", "ctr.", "seconds", "steps", "rank")
-    paper_columns = ("paper: H", "obs.", "ctr.")
-    return Table("Table 1: sizes, and the cost of completion", (*columns, *paper_columns), rows)
+    return tabulated(
+        "Table 1: sizes, and the cost of completion",
+        findings.problems,
+        {
+            "corpus": "corpus",
+            "basis": lambda problem: _times(problem.basis),
+            "H": lambda problem: _times(problem.shape),
+            "obs.": "n_observed",
+            "ctr.": "n_constraints",
+            "seconds": lambda problem: round(problem.seconds, 1),
+            "steps": "n_steps",
+            "rank": "rank",
+            "paper: H": lambda problem: _times(PAPER_SIZES[problem.basis][0]),
+            "paper: obs.": lambda problem: PAPER_SIZES[problem.basis][1],
+            "paper: ctr.": lambda problem: PAPER_SIZES[problem.basis][2],
+        },
+    )
 
 
 def _errors_table(findings: Findings) -> Table:
     rows: list[Row] = []
     for problem in findings.problems:
         theirs = dict(zip(STATES, PAPER_ERRORS.get(problem.basis, ()), strict=False))
-        paper = [_small(theirs.get(n)) for n in STATES]
-        rows.append(
-            (
-                problem.corpus,
-                _times(problem.basis),
-                *(_small(problem.errors.get(n)) for n in STATES),
-                *paper,
-            )
-        )
-        if problem.refined:
-            refined = [_small(problem.refined.get(n)) for n in STATES]
-            rows.append((f"{problem.corpus}, refined", _times(problem.basis), *refined, *paper))
+        for name, errors in (
+            (problem.corpus, problem.errors),
+            (f"{problem.corpus}, refined", problem.refined),
+        ):
+            if errors or name == problem.corpus:
+                cells = (_small(table.get(n)) for table in (errors, theirs) for n in STATES)
+                rows.append((name, _times(problem.basis), *cells))
     columns = ("corpus", "basis", *(f"n = {n}" for n in STATES), *(f"paper: {n}" for n in STATES))
     note = "The paper could not run the last five rows."
     return Table("Table 2: expected L1 on the training strings", columns, rows, note=note)
 
 
 def _held_table(findings: Findings) -> Table:
-    rows: list[Row] = [
-        (row.learner, row.train, row.train_impossible, row.held_out, row.impossible, row.n_held_out)
-        for row in findings.held_out
-    ]
-    columns = ("learner", "train", "impossible", "held-out", "impossible there", "strings there")
+    columns = {
+        "learner": "learner",
+        "train": "train",
+        "impossible": "train_impossible",
+        "held-out": "held_out",
+        "impossible there": "impossible",
+        "strings there": "n_held_out",
+    }
     note = (
         "Nats per string over those that have a probability. Values of completion are signed and need not "
         "sum to one: its row is no likelihood. The paper has no held-out figures."
     )
-    return Table("Beyond the paper: sentences that were not trained on", columns, rows, note=note)
+    return tabulated("Beyond the paper: sentences that were not trained on", findings.held_out, columns, note)
 
 
 def _claims(findings: Findings) -> Iterator[Claim]:
@@ -179,7 +184,7 @@ def _claims(findings: Findings) -> Iterator[Claim]:
     beyond = [p for p in findings.problems if p.basis > LAST_IN_PAPER]
     shown = max(beyond or findings.problems, key=lambda p: sum(p.shape))
     yield Claim(
-        "Table 1: the optimisation runs for small bases only, up to 19,801 x 8,545",
+        "Table 1: the optimization runs for small bases only, up to 19,801 x 8,545",
         f"{_times(shown.shape)} takes {shown.seconds:.0f} s of one core, {shown.n_steps} steps",
         None if not beyond else False,
     )
@@ -224,45 +229,37 @@ def _falls(problem: Problem) -> bool:
     return errors[-1] < errors[0]
 
 
-def _pictures(findings: Findings) -> Mapping[str, Picture]:
-    try:
-        return {
-            **{shape.figure.replace(" ", ""): _curves(findings, shape.figure) for shape in FIGURES},
-            "figure3": _dyck_picture(findings),
-        }
-    except MissingMatplotlibError:
-        return {}
-
-
-def _curves(findings: Findings, figure: str) -> Picture:
-    means = geometric_means(findings.points)
-    curves = {}
-    for learner in dict.fromkeys(point.learner for point in findings.points if point.figure == figure):
-        sizes = [n for n in findings.sizes(figure) if (figure, learner, n) in means]
-        curves[learner] = (sizes, [means[figure, learner, n][0] for n in sizes])
-    caption = f"{figure.capitalize()}: divergence from random grammars against the number of strings."
-    drawn = plot_learning_curves(curves, "strings", "KL to the target", figure.capitalize())
-    return Picture(to_svg(drawn), caption, caption)
+def _pictures(findings: Findings) -> dict[str, Picture]:
+    pictures, means = {}, geometric_means(findings.points)
+    for figure in (shape.figure for shape in FIGURES):
+        lines = {}
+        for learner in findings.learners(figure):
+            sizes = [n for n in findings.sizes(figure) if (figure, learner, n) in means]
+            lines[learner] = (sizes, [means[figure, learner, n][0] for n in sizes])
+        title = figure.capitalize()
+        caption = f"{title}: divergence from random grammars against the number of strings."
+        pictures[figure.replace(" ", "")] = curves(lines, "strings", "KL to the target", title, caption)
+    return {**pictures, "figure3": _dyck_picture(findings)}
 
 
 def _dyck_picture(findings: Findings) -> Picture:
-    curves = {}
+    lines = {}
     for learner in dict.fromkeys(p.learner for p in findings.dyck if p.learner != SAMPLE):
         factors = sorted({p.factor for p in findings.dyck if p.learner == learner})
-        curves[learner] = (factors, [findings.dyck_error(learner, factor) for factor in factors])
+        lines[learner] = (factors, [findings.dyck_error(learner, factor) for factor in factors])
     caption = "Figure 3: L1 to the Dyck language against the size of the basis."
-    drawn = plot_learning_curves(curves, "basis factor", "L1, strings up to 7", "Figure 3")
-    return Picture(to_svg(drawn), caption, caption)
+    return curves(lines, "basis factor", "L1, strings up to 7", "Figure 3", caption)
 
 
 def _figures(findings: Findings) -> Mapping[str, Any]:
-    return {
-        "points": [point._asdict() for point in findings.points],
-        "dyck": [point._asdict() for point in findings.dyck],
-        "problems": [problem._asdict() for problem in findings.problems],
-        "held_out": [row._asdict() for row in findings.held_out],
-        "n_strings": list(findings.n_strings),
+    groups: dict[str, Sequence[Any]] = {
+        "points": findings.points,
+        "dyck": findings.dyck,
+        "problems": findings.problems,
+        "held_out": findings.held_out,
     }
+    figures = {name: [row._asdict() for row in rows] for name, rows in groups.items()}
+    return {**figures, "n_strings": list(findings.n_strings)}
 
 
 def _times(pair: tuple[int, int]) -> str:

@@ -18,6 +18,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
+from sigmastar.core.demo import Progress
 from sigmastar.core.parallel import thread_map
 from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
 from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
@@ -114,9 +115,8 @@ def draw(target: Target, n_strings: int, rng: np.random.Generator) -> Sample:
     threes = counts[n + n * n : n + n * n + n**3].reshape(n, n, n)
     share = target.right / np.maximum(target.right + target.left, 1e-300)
     right = rng.binomial(threes.astype(np.int64), share).astype(float)
-    short = ShortCounts(target.grammar.alphabet, ones, twos, right, threes - right)
-    scaled = (part / n_strings for part in (short.ones, short.twos, short.right, short.left))
-    return Sample(n_strings, counts, ShortCounts(short.alphabet, *scaled))
+    scaled = (part / n_strings for part in (ones, twos, right, threes - right))
+    return Sample(n_strings, counts, ShortCounts(target.grammar.alphabet, *scaled))
 
 
 Learner = Callable[[Target, Sample, int, np.random.Generator], WeightedGrammar]
@@ -178,18 +178,16 @@ def points(
     shape: Shape,
     plan: Plan,
     seed: int,
-    watch: Callable[[float], None],
-    kept: Unfinished | None = None,
+    progress: Progress,
+    kept: Unfinished,
 ) -> list[Point]:
     """Every learner on every sample that the plan asks for, targets side by side on all cores."""
-    n_targets, parts = max(plan.n_targets.values()), kept or Unfinished()
-    done = count(1)
+    n_targets, done = max(plan.n_targets.values()), count(1)
 
     def of_target(number: int) -> list[Point]:
-        found = parts.rows(
-            f"{shape.figure}, target {number}", Point, lambda: _of_target(shape, plan, seed, number)
-        )
-        watch(next(done) / n_targets)
+        key = f"{shape.figure}, target {number}"
+        found = kept.rows(key, Point, lambda: _of_target(shape, plan, seed, number))
+        progress(shape.figure, next(done) / n_targets)
         return found
 
     return list(chain.from_iterable(thread_map(of_target, range(n_targets))))
@@ -216,15 +214,11 @@ def _asked(shape: Shape, plan: Plan, number: int, n_strings: int) -> Sequence[st
 
 def _point(shape: Shape, name: str, number: int, target: Target, sample: Sample, seed: int) -> Point:
     rng = np.random.default_rng([seed, number, sample.n_strings, len(name)])
-
-    def learn() -> WeightedGrammar | None:
-        try:
-            return LEARNERS[name](target, sample, shape.n_states, rng)
-        except ValueError:  # a sample too small for its rank: there is no such grammar
-            return None
-
     begin = time.thread_time()
-    model = learn()
+    try:
+        model = LEARNERS[name](target, sample, shape.n_states, rng)
+    except ValueError:  # a sample too small for its rank: there is no such grammar
+        model = None
     seconds = time.thread_time() - begin
     divergence = float("inf") if model is None else target.divergence(model)
     return Point(shape.figure, name, number, sample.n_strings, divergence, seconds)

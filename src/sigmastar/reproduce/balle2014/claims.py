@@ -97,7 +97,7 @@ def _against_em(found: Found, rng: np.random.Generator) -> Claim:
     spectral, em = found.chosen(SUBSTRING), found.chosen(EM)
     gap = spectral.test.against(em.test, rng)
     return Claim(
-        '"Comparison with a bigram baseline and EM" (picture only; the text does not say which errs less)',
+        '"Comparison with a bigram baseline and EM" (picture only; the text leaves open which errs less)',
         f"substring statistics {_rate(spectral)} with {spectral.n_states} states, EM {_rate(em)} with "
         f"{em.n_states}: {_points(gap)}",
         None,

@@ -10,8 +10,6 @@ import numpy as np
 from sigmastar.automata.metrics import perplexity
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.diagnosis import diagnose
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.figures import MissingMatplotlibError, label_series, to_svg
 from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.balle2014.claims import claims
@@ -26,7 +24,7 @@ from sigmastar.reproduce.balle2014.trials import (
     Trial,
     best_on_dev,
 )
-from sigmastar.reproduce.result import Reproduction, tabulated
+from sigmastar.reproduce.result import Reproduction, curves, drawn, tabulated
 
 TITLE = "Next PoS tags: Balle, Quattoni and Carreras (2014)"
 HIGHEST = 0.90  # errors above are left out of the pictures: one-state string functions know no symbol
@@ -34,21 +32,9 @@ Curve = tuple[list[float], ...]
 
 
 def reproduction(name: str, found: Found, origin: Provenance, rng: np.random.Generator) -> Reproduction:
-    rows = list(found.rows())
-    try:
-        pictures, missing = _pictures(found), ""
-    except MissingMatplotlibError as problem:
-        pictures, missing = {}, f"The curves are left out: {problem}."
-    return Reproduction(
-        name=name,
-        title=TITLE,
-        about=[*_about(found), *([missing] if missing else [])],
-        tables=[_learners(found, rows, rng), _em_table(found)],
-        claims=claims(found, rng),
-        pictures=pictures,
-        figures=_figures(found, rows),
-        provenance=origin,
-    )
+    rows, pictures = list(found.rows()), drawn(lambda: _pictures(found))
+    tables, figures = [_learners(found, rows, rng), _em_table(found)], _figures(found, rows)
+    return Reproduction(name, TITLE, _about(found), tables, claims(found, rng), pictures, figures, origin)
 
 
 def _about(found: Found) -> list[str]:
@@ -101,7 +87,7 @@ def _learners(found: Found, rows: Sequence[Trial], rng: np.random.Generator) -> 
 def _row(found: Found, trial: Trial, rng: np.random.Generator) -> tuple[Cell, ...]:
     interval = trial.test.interval(rng)
     gap = trial.test.against(found.bigram.test, rng)
-    proper = perplexity(trial.model, found.split.test)
+    proper = _perplexity(found, trial)
     return (
         trial.learner,
         trial.setting,
@@ -109,13 +95,9 @@ def _row(found: Found, trial: Trial, rng: np.random.Generator) -> tuple[Cell, ..
         f"{100 * interval.value:.1f}",
         f"{100 * interval.low:.1f} to {100 * interval.high:.1f}",
         None if trial is found.bigram else f"{100 * gap.difference:+.1f}",
-        f"{proper:.2f}" if np.isfinite(proper) and _is_proper(trial) else None,
+        f"{proper:.2f}" if proper is not None and np.isfinite(proper) else None,
         f"{trial.seconds:.2f}",
     )
-
-
-def _is_proper(trial: Trial) -> bool:
-    return trial.learner not in (STRING, SUBSTRING)
 
 
 def _lowest(cells: Sequence[tuple[Cell, ...]], column: int) -> int:
@@ -126,42 +108,44 @@ def _em_table(found: Found) -> Table:
     def rates(runs: list[Trial]) -> list[float]:
         return [100 * trial.test.rate for trial in runs]
 
-    columns: dict[str, Callable[[list[Trial]], Cell]] = {
+    columns: dict[str, str | Callable[[list[Trial]], Cell]] = {
         "states": lambda runs: runs[0].n_states,
         "starts": len,
         "mean error %": lambda runs: f"{np.mean(rates(runs)):.1f}",
         "lowest": lambda runs: f"{min(rates(runs)):.1f}",
         "highest": lambda runs: f"{max(rates(runs)):.1f}",
-        "seconds a start": lambda runs: f"{np.mean([trial.seconds for trial in runs]):.2f}",
+        "seconds per start": lambda runs: f"{np.mean([trial.seconds for trial in runs]):.2f}",
     }
     return tabulated("EM from random starts, test sentences", found.em_sizes(), columns)
 
 
 def _pictures(found: Found) -> dict[str, Picture]:
-    bases = [setting for learner, setting in found.sweeps if learner == SUBSTRING]
-    first = {f"substring, {setting}": _errors(found.curve(SUBSTRING, setting)) for setting in _spaced(bases)}
-    string, substring = found.chosen(STRING), found.chosen(SUBSTRING)
-    spectral = {
-        f"string, {string.setting}": _errors(found.curve(STRING)),
-        f"substring, {substring.setting}": _errors(found.curve(SUBSTRING)),
+    settings = [setting for learner, setting in found.sweeps if learner == SUBSTRING]
+    several = {
+        f"substring, {setting}": _errors(found.curve(SUBSTRING, setting)) for setting in _spaced(settings)
     }
+    chosen = {f"{name}, {trials[0].setting}": trials for name, trials in _chosen(found).items()}
     lines = {name: _level(found, trial) for name, trial in zip((UNIGRAM, BIGRAM), found.ngrams, strict=False)}
     ngram = best_on_dev(found.ngrams[2:])
-    second = {
-        **spectral,
+    learners = {
+        **{name: _errors(trials) for name, trials in chosen.items()},
         EM: _em_curve(found, lambda t: 100 * t.test.rate),
         **lines,
         ngram.learner: _level(found, ngram),
     }
-    times = {**_times(found), EM: _em_curve(found, lambda t: t.seconds)}
+    times: dict[str, Curve] = {
+        name: ([float(t.n_states or 0) for t in trials], [t.seconds for t in trials])
+        for name, trials in chosen.items()
+    }
+    times[EM] = _em_curve(found, lambda t: t.seconds)
     return {
         "bases": _picture(
-            {**first, **lines},
+            {**several, **lines},
             "Substring statistics by basis",
             "Test error of spectral automata from substring statistics, for several bases.",
         ),
         "learners": _picture(
-            second,
+            learners,
             "Spectral, EM and n-grams",
             "Test error of the learners of the tutorial. The band of EM runs from its best to its worst "
             f"start. Errors above {100 * HIGHEST:.0f}% are left out.",
@@ -177,14 +161,13 @@ def _pictures(found: Found) -> dict[str, Picture]:
 
 
 def _picture(
-    curves: dict[str, Curve], title: str, caption: str, y: str = "next-symbol error, %", log_y: bool = False
+    lines: dict[str, Curve], title: str, caption: str, y: str = "next-symbol error, %", log_y: bool = False
 ) -> Picture:
-    figure = plot_learning_curves(curves, "states", y, title, log_x=False, log_y=log_y)
-    figure.set_size_inches(8.0, 3.8)
-    label_series(figure.axes[0], loc="upper left", bbox_to_anchor=(1.0, 1.0))  # beside, not upon the lines
-    return Picture(
-        to_svg(figure, title), caption, f"{title}: {', '.join(curves)} against the number of states."
-    )
+    return curves(lines, "states", y, title, caption, wide=True, log_x=False, log_y=log_y)
+
+
+def _chosen(found: Found) -> dict[str, list[Trial]]:
+    return {"string": found.curve(STRING), "substring": found.curve(SUBSTRING)}
 
 
 def _errors(trials: Sequence[Trial]) -> Curve:
@@ -197,17 +180,6 @@ def _em_curve(found: Found, measure: Callable[[Trial], float]) -> Curve:
     values = [[measure(trial) for trial in runs] for runs in found.em_sizes()]
     sizes = [float(runs[0].n_states or 0) for runs in found.em_sizes()]
     return sizes, [float(np.mean(v)) for v in values], [min(v) for v in values], [max(v) for v in values]
-
-
-def _times(found: Found) -> dict[str, Curve]:
-    chosen = {"string": found.curve(STRING), "substring": found.curve(SUBSTRING)}
-    return {
-        f"{name}, {trials[0].setting}": (
-            [float(t.n_states or 0) for t in trials],
-            [t.seconds for t in trials],
-        )
-        for name, trials in chosen.items()
-    }
 
 
 def _level(found: Found, trial: Trial) -> Curve:
@@ -247,4 +219,5 @@ def _record(trial: Trial) -> dict[str, Any]:
 
 
 def _perplexity(found: Found, trial: Trial) -> float | None:
-    return perplexity(trial.model, found.split.test) if _is_proper(trial) else None
+    """None for functions that are no distributions."""
+    return None if trial.learner in (STRING, SUBSTRING) else perplexity(trial.model, found.split.test)

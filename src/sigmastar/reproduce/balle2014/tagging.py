@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sigmastar.core.arrays import Flags
 from sigmastar.core.demo import Progress
 from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.page import Cell, Table
@@ -42,7 +43,7 @@ class Tagged:
     unknown: float
     nonpositive: float | None
     seconds: float
-    right: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+    right: Flags
 
 
 def with_tagging(
@@ -123,13 +124,13 @@ def _about(train: TaggedSentences, test: TaggedSentences) -> str:
 
 
 def _table(found: list[Tagged]) -> Table:
-    columns: dict[str, Callable[[Tagged], Cell]] = {
-        "tagger": lambda row: row.learner,
+    columns: dict[str, str | Callable[[Tagged], Cell]] = {
+        "tagger": "learner",
         "accuracy %": lambda row: 100 * row.accuracy.value,
         "95% interval": lambda row: f"{100 * row.accuracy.low:.2f} .. {100 * row.accuracy.high:.2f}",
         "unknown words %": lambda row: 100 * row.unknown,
         "non-positive %": lambda row: None if row.nonpositive is None else 100 * row.nonpositive,
-        "seconds": lambda row: row.seconds,
+        "seconds": "seconds",
     }
     return tabulated("Taggers on the Penn Treebank sample", found, columns)
 

@@ -8,17 +8,18 @@ joint n-grams and their combination. The slides hold the method and no figures.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Floats
 from sigmastar.core.demo import Progress
-from sigmastar.core.page import Cell, Table
+from sigmastar.core.page import Table
 from sigmastar.reproduce.result import Claim, Reproduction, tabulated
 from sigmastar.transducers.data.string_pairs import StringPairs, read_transductions
 from sigmastar.transducers.learn.combined import ENSEMBLES, learn_transducer
@@ -35,7 +36,6 @@ SOUNDS = tuple(f"transduction/g2p2021-fre-{part}.tsv" for part in ("train", "tes
 N_QUICK = 1500
 BEAM, RISK = "operators, by a beam", "operators, by minimum Bayes risk"
 
-Array = NDArray[np.float64]
 Decoder = Callable[[Strings], list[Ranking]]
 
 
@@ -95,16 +95,14 @@ def _distances(truth: WeightedTransducer, pairs: StringPairs, rng: np.random.Gen
     completed = learn_completion_transducer(pairs, rng, shapes=SHAPES).transducer
     aligned = learn_spectral_transducer(spoken, rng, shapes=SHAPES)
     share = len(spoken) / len(pairs)
-    drawn: dict[tuple[object, ...], int] = {}
-    for pair in pairs:
-        drawn[pair] = drawn.get(pair, 0) + 1
-    counted = np.array([drawn.get(pair, 0) / len(pairs) for pair in short])
+    drawn = Counter(pairs)
+    counted = np.array([drawn[pair] / len(pairs) for pair in short])
     from_aligned = np.where(coded.inputs.lengths > 0, share * _values(aligned, coded), 1.0 - share)
     estimates = (_values(completed, coded), from_aligned, counted)
     return [float(np.abs(estimate - wanted).sum()) for estimate in estimates]
 
 
-def _values(transducer: WeightedTransducer, pairs: StringPairs) -> Array:
+def _values(transducer: WeightedTransducer, pairs: StringPairs) -> Floats:
     sign, log = transducer.log_value(pairs)
     return np.asarray(sign * np.exp(np.minimum(log, 50.0)))
 
@@ -150,31 +148,32 @@ _ABOUT_SOUNDS = (
 
 
 def _distance_table(found: list[Distances]) -> Table:
-    columns: dict[str, Callable[[Distances], Cell]] = {
-        "pairs": lambda row: row.n_pairs,
-        "completion, no aligner": lambda row: row.completion,
-        "aligned by EM, then spectral": lambda row: row.aligned,
-        "counted pairs": lambda row: row.counted,
+    columns = {
+        "pairs": "n_pairs",
+        "completion, no aligner": "completion",
+        "aligned by EM, then spectral": "aligned",
+        "counted pairs": "counted",
     }
     return tabulated("Distance of g from the truth on inputs of up to three symbols", found, columns)
 
 
 def _sounds_table(scores: dict[str, TransductionScores]) -> Table:
-    columns: dict[str, Callable[[str], Cell]] = {
-        "learner": lambda name: name,
-        "word error, %": lambda name: 100 * scores[name].word_error_rate.value,
-        "symbol error, %": lambda name: 100 * scores[name].symbol_error_rate.value,
-    }
-    return tabulated("French words to sounds", scores, columns)
+    rows = [
+        (name, 100 * score.word_error_rate.value, 100 * score.symbol_error_rate.value)
+        for name, score in scores.items()
+    ]
+    return Table("French words to sounds", ("learner", "word error, %", "symbol error, %"), rows)
 
 
 def _completion_claim(found: list[Distances]) -> Claim:
     better = sum(row.completion <= row.aligned for row in found)
-    said = f"completion is nearer to the truth than the aligner at {better} of {len(found)} sizes"
-    return Claim("Transducers can be learned from unaligned pairs by Hankel completion", said, better > 0)
+    found_here = f"completion is nearer to the truth than the aligner at {better} of {len(found)} sizes"
+    return Claim(
+        "Transducers can be learned from unaligned pairs by Hankel completion", found_here, better > 0
+    )
 
 
 def _decoding_claim(scores: dict[str, TransductionScores]) -> Claim:
     risk, beam = (100 * scores[name].word_error_rate.value for name in (RISK, BEAM))
-    said = f"word error {risk:.1f}% by minimum Bayes risk, {beam:.1f}% by a beam over output prefixes"
-    return Claim("The most likely output is found by MBR decoding with marginals of edges", said, None)
+    errors = f"word error {risk:.1f}% by minimum Bayes risk, {beam:.1f}% by a beam over output prefixes"
+    return Claim("The most likely output is found by MBR decoding with marginals of edges", errors, None)

@@ -1,19 +1,49 @@
-"""What the reproduction of Cohen et al. (2012) says: tables, a picture, and the paper's claims."""
+"""Tables, picture and claims of the reproduction of Cohen et al. (2012).
+
+Nodes are all nodes of all trees; one of each tree with the weight of its size; or one of each tree as the
+paper draws it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sigmastar.core.page import Cell, Picture, Table
+from sigmastar.core.arrays import Flags, Floats
+from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
-from sigmastar.reproduce.cohen2012.recovery import ALL, NODES, ONE, UNIFORM, Recovery, mean_errors, slope
 from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
+from sigmastar.trees.learn.latent_pcfg import NodeWeights, all_nodes, one_node, one_uniform_node
 
 TITLE = "Spectral learning of latent-variable PCFGs (Cohen et al. 2012)"
+ALL, ONE, UNIFORM = "all nodes", "one node, weighted", "one node, uniform"
+NODES: Mapping[str, NodeWeights] = {ALL: all_nodes, ONE: one_node, UNIFORM: one_uniform_node}
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """The error of one fit."""
+
+    grammar: int
+    nodes: str
+    n_trees: int
+    error: float
+
+
+def mean_errors(found: list[Recovery], nodes: str) -> tuple[Floats, Floats]:
+    """Sizes, and the geometric mean over grammars of the errors."""
+    sizes = sorted({one.n_trees for one in found})
+    logs = [[np.log(o.error) for o in found if (o.nodes, o.n_trees) == (nodes, n)] for n in sizes]
+    return np.array(sizes, dtype=np.float64), np.exp([np.nanmean(row) for row in logs])
+
+
+def slope(found: list[Recovery], nodes: str) -> float:
+    """Of log error against log size, by least squares over the larger half of the sizes."""
+    sizes, errors = mean_errors(found, nodes)
+    half = slice(max(len(sizes) // 2 - 1, 0), None)
+    return float(np.polyfit(np.log(sizes[half]), np.log(errors[half]), 1)[0])
 
 
 @dataclass(frozen=True)
@@ -35,10 +65,8 @@ class Results:
     recovery: list[Recovery]
     trained: list[Trained]
     n_train: int
-    n_dev: int
-    n_test: int
 
-    def common(self) -> NDArray[np.bool_]:
+    def common(self) -> Flags:
         """Which trees of dev every grammar gives a probability."""
         return np.asarray(np.all([np.isfinite(one.dev_log_probabilities) for one in self.trained], axis=0))
 
@@ -56,29 +84,19 @@ def reproduction(name: str, found: Results, origin: Provenance) -> Reproduction:
     figures = {
         "recovery": [asdict(one) for one in found.recovery],
         "slopes": {nodes: slope(found.recovery, nodes) for nodes in NODES},
-        "treebank": [
-            {
-                "grammar": one.name,
-                "seconds": one.seconds,
-                "dev_f1": one.dev_f1,
-                "test_f1": one.test_f1,
-                "dev_log_likelihood": found.log_likelihood(one),
-                "n_fallback": one.n_fallback,
-            }
-            for one in found.trained
-        ],
+        "treebank": [_figures(found, one) for one in found.trained],
     }
-    tables = [_recovery_table(found.recovery), _treebank_table(found)]
-    return Reproduction(
-        name,
-        TITLE,
-        _about(found),
-        tables,
-        _claims(found),
-        drawn(lambda: _pictures(found.recovery)),
-        figures,
-        origin,
+    tables, pictures = (
+        [_recovery_table(found.recovery), _treebank_table(found)],
+        drawn(lambda: _pictures(found)),
     )
+    return Reproduction(name, TITLE, _about(found), tables, _claims(found), pictures, figures, origin)
+
+
+def _figures(found: Results, one: Trained) -> dict[str, object]:
+    figures = asdict(one)
+    del figures["dev_log_probabilities"]
+    return {"grammar": figures.pop("name"), **figures, "dev_log_likelihood": found.log_likelihood(one)}
 
 
 def _about(found: Results) -> list[str]:
@@ -98,26 +116,28 @@ def _about(found: Results) -> list[str]:
     ]
 
 
-def _recovery_table(found: Sequence[Recovery]) -> Table:
-    columns = {nodes: mean_errors(list(found), nodes) for nodes in NODES}
-    sizes = columns[ALL][0]
+def _recovery_table(found: list[Recovery]) -> Table:
+    sizes, errors = mean_errors(found, ALL)[0], [mean_errors(found, nodes)[1] for nodes in NODES]
     rows: list[list[str | float]] = [
-        [f"{int(size):,}", *(float(columns[nodes][1][k]) for nodes in NODES)] for k, size in enumerate(sizes)
+        [f"{int(size):,}", *row] for size, *row in zip(sizes, *map(np.ndarray.tolist, errors), strict=True)
     ]
-    rows.append(["slope", *(slope(list(found), nodes) for nodes in NODES)])
+    rows.append(["slope", *(slope(found, nodes) for nodes in NODES)])
     return Table("Relative error of p(tree), by the number of trees", ("trees", *NODES), rows)
 
 
 def _treebank_table(found: Results) -> Table:
-    columns: dict[str, Callable[[Trained], Cell]] = {
-        "grammar": lambda one: one.name,
-        "dev F1": lambda one: 100 * one.dev_f1,
-        "test F1": lambda one: 100 * one.test_f1,
-        "log p of a dev tree": found.log_likelihood,
-        "seconds": lambda one: one.seconds,
-        "fallbacks on dev": lambda one: one.n_fallback,
-    }
-    return tabulated("WSJ sample", found.trained, columns)
+    return tabulated(
+        "WSJ sample",
+        found.trained,
+        {
+            "grammar": "name",
+            "dev F1": lambda one: 100 * one.dev_f1,
+            "test F1": lambda one: 100 * one.test_f1,
+            "log p of a dev tree": found.log_likelihood,
+            "seconds": "seconds",
+            "fallbacks on dev": "n_fallback",
+        },
+    )
 
 
 def _claims(found: Results) -> list[Claim]:
@@ -150,8 +170,8 @@ def _claims(found: Results) -> list[Claim]:
     ]
 
 
-def _pictures(found: list[Recovery]) -> dict[str, Picture]:
-    lines = {nodes: np.stack(mean_errors(found, nodes)) for nodes in NODES}
+def _pictures(found: Results) -> dict[str, Picture]:
+    lines = {nodes: np.stack(mean_errors(found.recovery, nodes)) for nodes in NODES}
     sizes, errors = lines[ALL]
     lines["1 / sqrt(M)"] = np.stack([sizes, errors[-1] * np.sqrt(sizes[-1] / sizes)])
     caption = "The error of recovered grammars against the number of trees, and the line of theorem 3."

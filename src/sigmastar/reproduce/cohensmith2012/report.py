@@ -53,7 +53,7 @@ class Risk:
 
 @dataclass(frozen=True)
 class Looseness:
-    """The deviation between empirical and true risk, and the samples that theorem 2 asks for as much."""
+    """The deviation between empirical and true risk, and the samples that theorem 2 requires for as much."""
 
     n: int
     measured: float
@@ -83,25 +83,20 @@ class Findings:
 
 
 def reproduction(findings: Findings, origin: Provenance) -> Reproduction:
+    bounds = list(findings.two_bounds.items())
     tables = [_tails_table(findings), _table_one(), _table_two(), _risk_table(findings)]
-    tables += [_looseness_table(findings), _bounds_table(findings)]
-    return Reproduction(
-        NAME,
-        TITLE,
-        ABOUT,
-        tables,
-        list(_claims(findings)),
-        drawn(lambda: _pictures(findings)),
-        _figures(findings),
-        origin,
-    )
+    tables.append(_looseness_table(findings))
+    tables.append(Table("Two bounds for one hidden Markov model", ("bound", "log10 samples"), bounds))
+    pictures = drawn(lambda: _pictures(findings))
+    claims, figures = list(_claims(findings)), _figures(findings)
+    return Reproduction(NAME, TITLE, ABOUT, tables, claims, pictures, figures, origin)
 
 
 ABOUT = (
     "Figure 1 of the paper fits c alpha^length to the frequencies of lengths above the most frequent "
     "one, for treebanks that are not all at hand; English and Turkish are other corpora of the same "
     "languages here. The curve is fitted on the training part and drawn over the rest. The "
-    "Vietnamese treebank has no sentence above 25 words: that is no tail, as its KS distance tells.",
+    "Vietnamese treebank has no sentence above 25 words: that is no tail, as its KS distance shows.",
     "Excess risks are exact: the divergence between the true grammar and the learned one, from expected "
     "counts of events. The paper gives no such figures.",
     LOOSE,
@@ -112,13 +107,13 @@ def _tails_table(findings: Findings) -> Table:
     def in_paper(place: int) -> Callable[[Tail], Cell]:
         return lambda t: PAPER_TAILS[t.language][place] if t.language in PAPER_TAILS else None
 
-    columns: dict[str, Callable[[Tail], Cell]] = {
-        "treebank": lambda t: t.language,
-        "sentences": lambda t: t.n_sentences,
-        "c": lambda t: t.fit.scale,
-        "alpha": lambda t: t.fit.rate,
-        "squared error": lambda t: t.fit.squared_error,
-        "KS distance": lambda t: t.fit.distance,
+    columns: dict[str, str | Callable[[Tail], Cell]] = {
+        "treebank": "language",
+        "sentences": "n_sentences",
+        "c": "fit.scale",
+        "alpha": "fit.rate",
+        "squared error": "fit.squared_error",
+        "KS distance": "fit.distance",
         "paper: c": in_paper(0),
         "paper: alpha": in_paper(1),
         "paper: error": in_paper(2),
@@ -132,9 +127,8 @@ def _table_one() -> Table:
         "The paper's general form moves eta in [0, 0.01] from the second rule; the normal form fixes the "
         "choice: what the first rule gains is taken from the others in proportion."
     )
-    return Table(
-        "Table 1: truncation with margin 0.1", ("rule", "theta", "stick", "truncated"), rows, note=note
-    )
+    columns = ("rule", "theta", "stick", "truncated")
+    return Table("Table 1: truncation with margin 0.1", columns, rows, note=note)
 
 
 def table_one(margin: float = 0.1) -> dict[str, tuple[float, float, float]]:
@@ -174,18 +168,13 @@ def _risk_table(findings: Findings) -> Table:
 
 
 def _looseness_table(findings: Findings) -> Table:
-    columns: dict[str, Callable[[Looseness], Cell]] = {
-        "trees": lambda x: x.n,
-        "measured deviation": lambda x: x.measured,
-        "of the entropy": lambda x: x.relative,
-        "log10 of the trees that theorem 2 asks for": lambda x: x.log10_asked,
+    columns = {
+        "trees": "n",
+        "measured deviation": "measured",
+        "of the entropy": "relative",
+        "log10 of the trees that theorem 2 requires": "log10_asked",
     }
     return tabulated("How loose the bounds are", findings.looseness, columns, LOOSE)
-
-
-def _bounds_table(findings: Findings) -> Table:
-    rows = list(findings.two_bounds.items())
-    return Table("Two bounds for one hidden Markov model", ("bound", "log10 samples"), rows)
 
 
 def _claims(findings: Findings) -> Iterator[Claim]:
@@ -211,7 +200,7 @@ def _claims(findings: Findings) -> Iterator[Claim]:
     )
     yield Claim(
         "The bounds are not tight enough to be used in practice",
-        f"for the deviation of {findings.looseness[-1].n} trees theorem 2 asks for "
+        f"for the deviation of {findings.looseness[-1].n} trees theorem 2 requires "
         f"10^{findings.looseness[-1].log10_asked:.1f}",
         True,
     )

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.luque2012.lexical import Scores
-from sigmastar.reproduce.result import Claim, Reproduction
+from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn
 
 TITLE = "Luque, Quattoni, Balle and Carreras (2012): spectral learning for dependency parsing"
 BIGRAM, EM = "spectral (bigrams)", "EM"
@@ -43,7 +41,7 @@ class HeadResults:
     n_test: int
 
     def best(self, learner: str) -> Point:
-        """The number of states that dev likes best."""
+        """The number of states with the best UAS on dev."""
         return max((point for point in self.points if point.learner == learner), key=lambda point: point.dev)
 
     @property
@@ -53,17 +51,29 @@ class HeadResults:
 
 def reproduction(name: str, found: HeadResults, web: HeadResults | None, origin: Provenance) -> Reproduction:
     """The page; `web` are the results on the English Web Treebank, if there are any."""
-    tables, pictures, figures = _tables(found, ""), _pictures(found, "figure1", ""), _figures(found)
-    about = _about(found)
-    if web is not None:
-        tables = [*tables, *_tables(web, ", English Web Treebank")]
-        pictures = {**pictures, **_pictures(web, "figure1-web", ", English Web Treebank")}
-        figures["web"] = _figures(web)
-        about.append(
-            f"The English Web Treebank is beside it, with its tags (xpos) and trees: {web.n_train} sentences "
-            f"for training, {web.n_dev} for development, {web.n_test} for the test. The paper has none of it."
-        )
-    return Reproduction(name, TITLE, about, tables, _claims(found), pictures, figures, origin)
+    result = Reproduction(
+        name,
+        TITLE,
+        _about(found),
+        _tables(found, ""),
+        _claims(found),
+        drawn(lambda: {"figure1": _picture(found, "")}),
+        _figures(found),
+        origin,
+    )
+    if web is None:
+        return result
+    place = ", English Web Treebank"
+    about = (
+        f"The English Web Treebank is beside it, with its tags (xpos) and trees: {web.n_train} sentences "
+        f"for training, {web.n_dev} for development, {web.n_test} for the test. The paper has none of it."
+    )
+    return result.extended(
+        [about],
+        _tables(web, place),
+        figures={"web": _figures(web)},
+        pictures=drawn(lambda: {"figure1-web": _picture(web, place)}),
+    )
 
 
 def _figures(found: HeadResults) -> dict[str, Any]:
@@ -142,20 +152,12 @@ def _claims(found: HeadResults) -> list[Claim]:
     ]
 
 
-def _pictures(found: HeadResults, name: str, where: str) -> dict[str, Picture]:
-    shown = [learner for learner in found.learners if not learner.startswith("DET")]
-    curves = {
-        learner: np.array(
-            [(p.n_states, 100 * p.dev) for p in found.points if p.learner == learner], dtype=np.float64
-        ).T
-        for learner in shown
+def _picture(found: HeadResults, where: str) -> Picture:
+    lines = {
+        learner: np.array([(p.n_states, 100 * p.dev) for p in found.points if p.learner == learner]).T
+        for learner in found.learners
+        if not learner.startswith("DET")
     }
-    try:
-        figure = plot_learning_curves(
-            curves, "states", "UAS on dev", f"Figure 1: tags alone{where}", log_x=False, log_y=False
-        )
-    except MissingMatplotlibError:
-        return {}
     about = "UAS on dev against the number of states, for spectral learners and EM after some iterations"
-    caption = f"{about}{where}."
-    return {name: Picture(to_svg(figure), caption, caption)}
+    labels = ("states", "UAS on dev", f"Figure 1: tags alone{where}")
+    return curves(lines, *labels, f"{about}{where}.", log_x=False, log_y=False)

@@ -8,7 +8,7 @@ import pytest
 
 from sigmastar import EMGrammar
 from sigmastar.grammars.metrics import baselines, bracket_score
-from sigmastar.reproduce.bailly2013.short_sentences import read_ewt, read_wsj
+from sigmastar.reproduce.corpora import read_ewt, read_wsj
 
 
 def test_the_sample_has_its_known_sizes(data_folder: Path) -> None:
