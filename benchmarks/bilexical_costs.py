@@ -10,7 +10,7 @@ from benchmarks.bilexical_relations import plain_vectors
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Row, Settings, timed
 from sigmastar.bilexical import Pairs, Vectors, split_heads
-from sigmastar.bilexical.counts.windows import WindowCounter
+from sigmastar.bilexical.counts.ppmi import WindowCounter
 from sigmastar.bilexical.data.text import coded_blocks, word_frequencies
 from sigmastar.bilexical.learn.likelihood import ConditionalLoss
 from sigmastar.optimise.factored import factored

@@ -123,6 +123,15 @@ def below(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as model files do: with the length of a JSON header and a brace."""
+    try:
+        with open(path, "rb") as stream:
+            return stream.read(9)[8:] == b"{"
+    except OSError:
+        return True  # the reader of models raises the error
+
+
 def family_of(model: object) -> str:
     """The name under which models of this class are stored."""
     place = f"{type(model).__module__}:{type(model).__qualname__}"

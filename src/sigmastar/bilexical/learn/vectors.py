@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from sigmastar.bilexical.counts.ppmi import Weighting, normalized, ppmi
-from sigmastar.bilexical.counts.windows import WindowCounter
+from sigmastar.bilexical.counts.ppmi import Weighting, WindowCounter, normalized, ppmi
 from sigmastar.bilexical.data.text import Text, coded_blocks, word_frequencies
 from sigmastar.bilexical.model.vectors import Vectors
 

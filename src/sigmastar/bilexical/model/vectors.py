@@ -21,7 +21,7 @@ from sigmastar.bilexical.counts.ppmi import normalized
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_files import is_model_file, load_model
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 Rows = sparse.csr_array | Floats
@@ -190,7 +190,7 @@ def read_vectors(path: TextPath) -> Vectors:
     Vectors
         Rows of length 1, if the file is of this program.
     """
-    if _is_model(path):
+    if is_model_file(path):
         vectors: Vectors = load_model(path, "vectors")
         return vectors
     return read_word2vec(path).normalized()
@@ -258,12 +258,3 @@ def _parsed(cells: list[str], dimension: int, path: TextPath, line: int) -> tupl
             line=line,
         )
     return " ".join(cells[:-dimension]), values
-
-
-def _is_model(path: TextPath) -> bool:
-    """Whether a file begins as model files do: with the length of a JSON header and a brace."""
-    try:
-        with open(path, "rb") as stream:
-            return stream.read(9)[8:] == b"{"
-    except OSError:
-        return True  # the reader of models raises the error

@@ -20,7 +20,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_files import is_model_file, load_model, read_header
 from sigmastar.grammars.data.bracketings import Sentences, read_sentences
 from sigmastar.grammars.draw import grammar_page
 from sigmastar.grammars.metrics import baselines, bracket_score, empirical_l1, grammar_distances
@@ -114,13 +114,8 @@ def _against(model: WeightedGrammar, truth: WeightedGrammar, longest: int) -> di
 
 
 def _reference(path: str) -> WeightedGrammar:
-    """A model file, or rules as text: told apart by the first bytes."""
-    try:
-        with open(path, "rb") as stream:
-            head = stream.read(9)
-    except OSError as problem:
-        raise InputError(f"cannot be read: {problem.strerror}", file=path) from None
-    if head[8:] == b"{":
+    """A model file, or rules as text."""
+    if is_model_file(path):
         found: WeightedGrammar = load_model(path, KIND)
         return found
     rules = read_rules(path)

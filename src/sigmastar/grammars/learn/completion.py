@@ -44,27 +44,13 @@ _CELLS = 4_000_000
 
 @dataclass(frozen=True)
 class CompletionPlan:
-    """How to complete and refine.
+    """How to complete and refine."""
 
-    Parameters
-    ----------
-    max_length
-        Longer strings are left out.
-    penalty
-        The weight of the nuclear norm, relative to the one from which on the matrix is zero.
-    max_iter
-        Steps of the completion, at most.
-    refinement_max_iter
-        Steps of L-BFGS on the grammar, at most; 0: no refinement.
-    n_strings
-        The size of the corpus, where its long strings were left out before.
-    """
-
-    max_length: int = 10
-    penalty: float = 0.005
-    max_iter: int = 60
-    refinement_max_iter: int = 600
-    n_strings: float | None = None
+    max_length: int = 10  # longer strings are left out
+    penalty: float = 0.005  # weight of the nuclear norm, relative to the one that makes the matrix zero
+    max_iter: int = 60  # steps of the completion
+    refinement_max_iter: int = 600  # steps of L-BFGS on the grammar; 0: no refinement
+    n_strings: float | None = None  # the size of the corpus, where its long strings were left out before
 
 
 USUAL = CompletionPlan()
@@ -94,26 +80,7 @@ def learn_completion(
     weights: Floats | None = None,
     progress: Progress = silent,
 ) -> CompletionFit:
-    """Complete, extract and refine.
-
-    Parameters
-    ----------
-    strings
-        Strings to learn from; empty ones are left out.
-    n_states
-        The number of states, at most: the rank of the completed matrix may allow fewer.
-    plan
-        How to complete and refine.
-    weights
-        How often each string was seen; None: once.
-    progress
-        Called after every step.
-
-    Returns
-    -------
-    CompletionFit
-        With a grammar of signed weights.
-    """
+    """A grammar of signed weights; its states are fewer where the rank of the matrix allows no more."""
     seen, counts, cut_off = within_length(strings, weights, plan.max_length)
     distinct, counts = distinct_strings(seen, counts)
     total = plan.n_strings or counts.sum() / (1.0 - cut_off)

@@ -50,30 +50,18 @@ class RulePrior:
 class EMSettings:
     """How to climb.
 
-    Parameters
-    ----------
-    max_iter
-        Iterations per start, at most.
-    n_seeds
-        Starts, of which the best is kept.
-    prior
-        Uses of rules beside those that are counted.
-    held_out
-        The share of the strings that decides when to stop and which start is best; 0: all are learned from,
-        and their own likelihood decides.
-    tolerance, patience
-        A climb ends where so many iterations in a row gain less than so many nats per string.
-    max_length
-        Longer strings are left out; None: none are.
+    With `held_out`, that share of the strings decides when to stop and which start is best; else all are
+    learned from, and their own likelihood decides. A climb ends where `patience` iterations in a row gain
+    less than `tolerance` nats per string.
     """
 
-    max_iter: int = 20
-    n_seeds: int = 1
+    max_iter: int = 20  # per start
+    n_seeds: int = 1  # starts, of which the best is kept
     prior: RulePrior = RulePrior(0.1, 20.0)
     held_out: float = 0.0
     tolerance: float = 1e-5
     patience: int = 3
-    max_length: int | None = None
+    max_length: int | None = None  # longer strings are left out
 
 
 USUAL = EMSettings()
@@ -224,30 +212,7 @@ def learn_grammar_em(
     weights: Floats | None = None,
     progress: Progress = silent,
 ) -> EMFit:
-    """The best of some climbs by held-out likelihood, or by training likelihood where nothing is held out.
-
-    Parameters
-    ----------
-    strings
-        Strings to learn from; empty ones are left out.
-    n_states
-        The number of states.
-    rng
-        The source of chance.
-    start
-        Where climbs begin; it is asked anew for each.
-    settings
-        How to climb.
-    weights
-        How often each string was seen; None: once.
-    progress
-        Called after every iteration.
-
-    Returns
-    -------
-    EMFit
-        With a proper grammar.
-    """
+    """The best of some climbs by held-out likelihood, or by training likelihood where nothing is held out."""
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: a grammar has at least one state")
     seen, counts, cut_off = within_length(strings, weights, settings.max_length)

@@ -179,25 +179,9 @@ def refine_grammar(
     max_iter: int = 300,
     progress: Progress = silent,
 ) -> WeightedGrammar:
-    """Follow the gradient from a grammar until it is flat or the steps are spent.
+    """Follow the gradient from a grammar, in three stages, until it is flat or `max_iter` steps are taken.
 
-    Parameters
-    ----------
-    grammar
-        Where to begin; if its values explode, its composition is scaled down first.
-    strings, probabilities
-        Distinct strings and their frequencies.
-    n_strings
-        The size of the sample that frequencies are from.
-    max_iter
-        Steps of all three stages together, at most.
-    progress
-        Called after every step.
-
-    Returns
-    -------
-    WeightedGrammar
-        With as many states.
+    `probabilities` are the frequencies of distinct strings in a sample of `n_strings`.
     """
     begin = _within_reach(grammar, strings, probabilities)
     objective = FrequencyObjective.of(strings, probabilities, grammar.n_states)

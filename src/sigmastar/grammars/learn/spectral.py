@@ -15,24 +15,7 @@ from sigmastar.grammars.model.grammar import WeightedGrammar
 def learn_spectral_grammar(
     brackets: Bracketings, n_states: int, basis_factor: float = 1.0, basis: SpanBasis | None = None
 ) -> WeightedGrammar:
-    """Count on the most frequent insides and outsides, factorize, recover.
-
-    Parameters
-    ----------
-    brackets
-        Strings with their brackets; flat trees are made binary.
-    n_states
-        The number of states, at most the rank of the block.
-    basis_factor
-        The share of the insides and outsides that occur to count on, the most frequent ones.
-    basis
-        Insides and outsides to count on in place of these.
-
-    Returns
-    -------
-    WeightedGrammar
-        With signed weights.
-    """
+    """Count on the most frequent insides and outsides (or on a given basis), factorize, recover."""
     trees = brackets if brackets.is_binary else brackets.binary()
     counts = count_brackets(trees, basis or frequent_spans(trees, basis_factor))
     return grammar_of_blocks(counts.blocks(), n_states)

@@ -69,20 +69,7 @@ FOR_BRACKETS = Clustering(8, 1.0, 1, by_direction=False)
 
 
 def named_start(start: str, brackets: str | Bracketings = "right") -> Start:
-    """A start by its name.
-
-    Parameters
-    ----------
-    start
-        "random"; "cca", under a prior on brackets; "spectral", the same under given or completed brackets.
-    brackets
-        The prior of "cca", one of `BRACKETS`; or the brackets of the strings, for "spectral".
-
-    Returns
-    -------
-    Start
-        What `learn_grammar_em` takes.
-    """
+    """A start by its name; `brackets` are the prior of "cca", or given ones for "spectral"."""
     if start == "random":
         return from_chance
     if start == "cca" and isinstance(brackets, str):
