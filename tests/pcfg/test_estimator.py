@@ -118,7 +118,7 @@ def test_refusals(trees):
         ERMGrammar(method="em").fit(trees)
     with pytest.raises(ValueError, match="needs trees"):
         ERMGrammar(RULES, "mle").fit([["the", "dog"]])
-    with pytest.raises(ValueError, match="do not tell the rules"):
+    with pytest.raises(ValueError, match="the rules of strings are not known"):
         ERMGrammar(method="em").fit([["the", "dog"]])
     with pytest.raises(UnknownSymbolError, match="'cat'"):
         ERMGrammar(RULES, "em").fit([["the", "cat"]])

@@ -92,7 +92,7 @@ def test_dimacs_round_trip(tmp_path):
         ("1 2 0", "before the line p cnf"),
         ("p cnf 2 1\n1 3 0", "'3' is not a literal"),
         ("p cnf 2 1\n1 2", "does not end in 0"),
-        ("p cnf 2 2\n1 2 0", "its p line says 2"),
+        ("p cnf 2 2\n1 2 0", "its p line states 2"),
         ("p dnf 2 2", "should read p cnf"),
         ("p cnf 1 0\np cnf 1 0", "second p line"),
         ("", "no line p cnf"),

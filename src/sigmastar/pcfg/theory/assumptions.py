@@ -24,7 +24,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations
-from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar, expected_events
+from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,6 @@ def estimate_assumptions(model: ProbabilisticGrammar, derivations: Derivations) 
         rate,
         float(counts.max()),
     )
-
-
-def exact_expectation(model: ProbabilisticGrammar) -> float:
-    """B of a grammar that generates the data itself."""
-    return float(expected_events(model).max())
 
 
 def geometric_rate(lengths: Floats) -> float:
