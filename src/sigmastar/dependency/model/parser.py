@@ -23,6 +23,7 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import thread_map
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
@@ -205,7 +206,7 @@ class DependencyParser:
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         parts: dict[str, Array] = {"frequencies": self.prior.frequencies}
         for name, automata in (("automata", self.automata), ("fallback", self.prior.automata)):
-            parts |= {f"{name}.{key}": array for key, array in automata.to_parts()[0].items()}
+            parts |= above(f"{name}.", automata.to_parts()[0])
         singles = {"distances": self.prior.distances}
         if isinstance(self.decoder, TrainedArcsDecoder):
             singles["arc_weights"] = self.decoder.theta
@@ -231,8 +232,7 @@ class DependencyParser:
             raise ValueError(f"decoding {decoding!r} is unknown")
 
         def automata(name: str) -> HeadAutomata:
-            part = {key.removeprefix(f"{name}."): array for key, array in arrays.items()}
-            return HeadAutomata.from_parts(part, header)
+            return HeadAutomata.from_parts(below(f"{name}.", arrays), header)
 
         def doubles(name: str) -> Floats | None:
             return arrays[name].astype(np.float64) if name in arrays else None

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
+from sigmastar.core.model_files import above, below
 from sigmastar.treebanks.counts.head_choice import HeadChoice
 from sigmastar.treebanks.data.binarized import DIRECTIONS, PHRASE, Binarization, Symbols
 from sigmastar.treebanks.kernels.chart_edges import EdgeChart, allowed_parts, pruned
@@ -144,8 +145,7 @@ class BinarizedGrammar:
         for name in ("kind", "label", "parent", "siblings"):
             arrays[f"symbols.{name}"] = getattr(symbols, name)
         for number, step in enumerate(self.passes):
-            for name, array in step.grammar.to_parts().items():
-                arrays[f"{number}.{name}"] = array
+            arrays |= above(f"{number}.", step.grammar.to_parts())
             arrays[f"{number}.lexicon"] = step.lexicon.values.astype(np.float32)
         how = self.binarization
         header = {"binarization": [how.direction, how.horizontal, how.vertical], "n_stages": len(self.passes)}
@@ -159,8 +159,7 @@ class BinarizedGrammar:
         symbols.check(len(labels), len(forest.tags))
         passes = []
         for number in range(int(header["n_stages"])):
-            begin = f"{number}."
-            parts = {key.removeprefix(begin): array for key, array in arrays.items() if key.startswith(begin)}
+            parts = below(f"{number}.", arrays)
             grammar = LatentGrammar.from_parts(parts)
             values = parts["lexicon"].astype(np.float64)
             passes.append(PruningPass(grammar, Lexicon(forest, grammar.n_states[: symbols.n_leaves], values)))

@@ -21,6 +21,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
+from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import limited_threads, thread_map
 from sigmastar.treebanks.counts.head_choice import HeadChoice
 from sigmastar.treebanks.data.phrases import Phrases
@@ -259,16 +260,15 @@ class TreebankParser:
 
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         forest, words = self.forest.to_parts()
-        arrays = {f"forest.{name}": array for name, array in forest.items()}
+        arrays = above("forest.", forest)
         headers = []
         for number, member in enumerate(self.members):
             parts, header = member.to_parts()
-            arrays |= {f"{number}.{name}": array for name, array in parts.items()}
+            arrays |= above(f"{number}.", parts)
             headers.append(header)
         pruning = [getattr(self.pruning, name) for name in Pruning.__dataclass_fields__]
         spans, of_spans = self.span_scorer.to_parts() if self.span_scorer is not None else ({}, None)
-        arrays |= {f"spans.{name}": array for name, array in spans.items()}
-        return arrays, {
+        return arrays | above("spans.", spans), {
             "labels": [list(chain) for chain in self.labels],
             "lexicon": words,
             "members": headers,
@@ -281,21 +281,20 @@ class TreebankParser:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TreebankParser:
-        def part(name: str) -> dict[str, Array]:
-            return {k.removeprefix(name): array for k, array in arrays.items() if k.startswith(name)}
-
         labels = tuple(tuple(chain) for chain in header["labels"])
-        forest = LexicalForest.from_parts(part("forest."), header["lexicon"])
+        forest = LexicalForest.from_parts(below("forest.", arrays), header["lexicon"])
         heads = HeadChoice.from_header(found) if (found := header.get("heads")) else None
         members = tuple(
-            replace(BinarizedGrammar.from_parts(part(f"{number}."), own, labels, forest), heads=heads)
+            replace(
+                BinarizedGrammar.from_parts(below(f"{number}.", arrays), own, labels, forest), heads=heads
+            )
             for number, own in enumerate(header["members"])
         )
         if not members:
             raise ValueError("a parser must have a grammar")
         pruning, decoding = Pruning(*header["pruning"]), header.get("decoding", DECODINGS[0])
         scored = header.get("spans")
-        spans = SpanScorer.from_parts(part("spans."), scored, forest, labels) if scored else None
+        spans = SpanScorer.from_parts(below("spans.", arrays), scored, forest, labels) if scored else None
         return cls(labels, members, float(header["threshold"]), pruning, decoding, spans)
 
 
