@@ -74,10 +74,8 @@ class SampleBounds(Estimator):
 
         Parameters
         ----------
-        epsilon : float
-            In nats.
-        delta : float
-            The probability of failure.
+        epsilon, delta : float
+            The precision in nats, and the probability of failure.
         supervised : bool
             Whether derivations are seen, or strings alone.
 
@@ -89,7 +87,13 @@ class SampleBounds(Estimator):
         return self.complexity(supervised).bound(epsilon, delta)
 
     def guarantee(self, n: float, delta: float, supervised: bool = True) -> float:
-        """The epsilon that `n` samples certify, as of `bound`; infinite where they certify nothing."""
+        """The epsilon that `n` samples certify; infinite where they certify nothing.
+
+        Parameters
+        ----------
+        n, delta, supervised
+            The number of samples; the others as of `bound`.
+        """
         return self.complexity(supervised).guarantee(n, delta)
 
 
@@ -233,10 +237,8 @@ class ERMGrammar(SampleBounds):
 
         Parameters
         ----------
-        n_samples : int
-            The number of strings.
-        random_state : int, Generator or None
-            Seed, or source, of all random choices; None: that of the estimator.
+        n_samples, random_state
+            The number of strings; seed, or source, of chance, None: that of the estimator.
         """
         rng = as_generator(self.random_state if random_state is None else random_state)
         return self.model_.sample(n_samples, rng)
@@ -255,9 +257,8 @@ def _from_trees(settings: ERMGrammar, trees: list[Tree]) -> Found:
 def _from_states(settings: ERMGrammar, strings: Strings, states: list[list[Hashable]]) -> Found:
     """A hidden Markov model whose states are known."""
     if settings.method not in COUNTED:
-        raise ValueError(
-            f"method={settings.method!r} learns from strings alone; with states use {', '.join(COUNTED)}"
-        )
+        fitting = ", ".join(COUNTED)
+        raise ValueError(f"method={settings.method!r} learns from strings alone; with states use {fitting}")
     if settings.rules is not None:
         raise ValueError("y are the states of a hidden Markov model, which has no rules; leave one out")
     names = state_names(strings, states)
@@ -282,9 +283,8 @@ def _from_strings(settings: ERMGrammar, data: Any, trees: list[Tree]) -> Found:
         raise ValueError(f"method={settings.method!r} needs trees; on strings use 'em', 'erm' or 'viterbi'")
     rng = as_generator(settings.random_state)
     blank, strings = _blank(settings, data, trees, rng)
-    labelled = None
-    if trees and isinstance(blank, ProbabilisticCFG):
-        labelled = Labelled(blank.derivations(trees), settings.string_weight)
+    known = blank.derivations(trees) if trees and isinstance(blank, ProbabilisticCFG) else None
+    labelled = None if known is None else Labelled(known, settings.string_weight)
     n_samples = len(strings) + len(trees)
     margin = margin_of(n_samples, settings.s)
     starts = [random_start(blank, rng) for _ in range(positive(settings.n_seeds, "n_seeds"))]

@@ -10,20 +10,17 @@ COMMANDS = {verb: f"{HERE}.cli.models:{verb}" for verb in ("evaluate", "score", 
 NAMES = {
     "data.rules": "Grammar Rule WeightedRules Word parse_rules read_rules write_rules",
     "data.events": "Derivations EventSystem",
-    "data.binary_form": "BinaryForm binary_grammar",
+    "data.binary_form": "BinaryForm",
     "data.formulas": "Formula parse_dimacs read_dimacs write_dimacs",
     "model.pcfg": "ProbabilisticCFG",
     "model.hidden_markov": "HiddenMarkovModel",
-    "model.probabilistic_grammar": "ProbabilisticGrammar derivation_entropy divergence expected_events "
-    "log_probability_of sample_derivations string_entropy",
-    "learn": "Ascent Labelled dirichlet_map learn_em learn_supervised margin_of maximum_likelihood "
-    "random_start truncated",
-    "theory.assumptions": "Assumptions estimate_assumptions",
+    "model.probabilistic_grammar": "ProbabilisticGrammar derivation_entropy divergence sample_derivations",
+    "theory.assumptions": "Assumptions",
     "theory.bounds": "Complexity SampleBound automaton_samples entropy_bound latent_pcfg_samples "
     "multiplicative_samples multiplicative_samples_from_strings",
     "theory.hardness": "Reduction assignment_of best_likelihood parameters_of reduce_formula",
     "theory.tails": "TailFit fit_tail",
-    "theory.tsybakov": "Counterexample counterexample distance moment_matrix",
+    "theory.tsybakov": "Counterexample counterexample",
 }
 """Names of the package beside the estimator, by module."""
 

@@ -41,13 +41,38 @@ class Formula:
 
 
 def read_dimacs(path: TextPath) -> Formula:
-    """Read a formula; lines that begin with c are comments, a line % ends the file."""
+    """Read a formula in DIMACS form.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Returns
+    -------
+    Formula
+        The clauses.
+    """
     return parse_dimacs(open_text(path), display_name(path))
 
 
 def parse_dimacs(lines: Iterable[str], file: str | None = None) -> Formula:
     """A formula from lines.
 
+    Parameters
+    ----------
+    lines
+        In DIMACS form: lines that begin with c are comments, a line % ends the formula.
+    file
+        The name of the file, for messages.
+
+    Returns
+    -------
+    Formula
+        The clauses.
+
+    Examples
+    --------
     >>> parse_dimacs(["c two clauses", "p cnf 3 2", "1 -2 3 0 2", "-3 1 0"]).clauses
     ((1, -2, 3), (2, -3, 1))
     """
@@ -106,6 +131,14 @@ def _literal(field: str, n_variables: int, file: str | None, line: int) -> int:
 
 
 def write_dimacs(formula: Formula, stream: TextIO) -> None:
-    """Write a formula in the form that `read_dimacs` reads."""
+    """Write a formula in the form that `read_dimacs` reads.
+
+    Parameters
+    ----------
+    formula
+        The clauses.
+    stream
+        Where to write.
+    """
     stream.write(f"p cnf {formula.n_variables} {len(formula.clauses)}\n")
     stream.writelines(" ".join(map(str, (*clause, 0))) + "\n" for clause in formula.clauses)

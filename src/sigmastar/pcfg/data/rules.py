@@ -156,9 +156,17 @@ class _Line:
 
 
 def read_rules(path: TextPath, start: str | None = None, signed: bool = False) -> WeightedRules:
-    """Read a grammar; the left side of its first rule is the start symbol unless another is named.
+    """Read a grammar.
 
-    Weights below zero, which learned grammars may have, are refused unless `signed`.
+    Parameters
+    ----------
+    path, start, signed
+        The file, one rule per line; the others as of `parse_rules`.
+
+    Returns
+    -------
+    WeightedRules
+        The rules and their weights.
     """
     return parse_rules(open_text(path), start, display_name(path), signed)
 
@@ -168,6 +176,22 @@ def parse_rules(
 ) -> WeightedRules:
     """A grammar from lines of text.
 
+    Parameters
+    ----------
+    lines
+        One rule per line.
+    start
+        The start symbol; None: the left side of the first rule.
+    file, signed
+        The name of the file, for messages; whether weights below zero are allowed.
+
+    Returns
+    -------
+    WeightedRules
+        The rules and their weights.
+
+    Examples
+    --------
     >>> parse_rules(["S -> a S 0.25", "S -> b 0.75"]).weights.tolist()
     [0.25, 0.75]
     """
@@ -260,7 +284,15 @@ def _guilty(problem: str, found: Sequence[_Line]) -> int | None:
 
 
 def write_rules(grammar: Grammar, stream: TextIO, weights: Floats | None = None) -> None:
-    """One rule per line, in the form that `read_rules` reads back; weights are written exactly."""
+    """Write one rule per line, in the form that `read_rules` reads back; weights are exact.
+
+    Parameters
+    ----------
+    grammar, weights
+        The rules, and their weights where there are any.
+    stream
+        Where to write.
+    """
     for number, rule in enumerate(grammar.rules):
         right = " ".join(_written(part, grammar) for part in rule.right)
         stream.write(f"{rule.left} -> {right}{'' if weights is None else f' {float(weights[number])!r}'}\n")

@@ -76,7 +76,22 @@ def log_probability_of(model: ProbabilisticGrammar, derivations: Derivations) ->
 
 
 def sample_derivations(model: ProbabilisticGrammar, n: int, rng: np.random.Generator) -> Derivations:
-    """Draw derivations; grammars whose derivations need not end are refused when one does not."""
+    """Draw derivations; grammars whose derivations need not end are refused when one does not.
+
+    Parameters
+    ----------
+    model
+        A grammar or a hidden Markov model.
+    n
+        The number of derivations.
+    rng
+        The source of chance.
+
+    Returns
+    -------
+    Derivations
+        Their events.
+    """
     system = model.events
     cumulative = np.concatenate([np.cumsum(row) for row in np.split(model.parameters, system.offsets[1:-1])])
     draws = Draws(system.offsets, system.child_start, system.children, system.root, cumulative)
@@ -108,7 +123,18 @@ def event_moments(model: ProbabilisticGrammar) -> Floats:
 
 
 def derivation_entropy(model: ProbabilisticGrammar) -> float:
-    """The entropy of derivations in nats, exactly."""
+    """The entropy of derivations, exactly.
+
+    Parameters
+    ----------
+    model
+        A grammar or a hidden Markov model.
+
+    Returns
+    -------
+    float
+        In nats.
+    """
     return log_loss_of(expected_events(model), model.parameters)
 
 
@@ -120,7 +146,18 @@ def log_loss_of(counts: Floats, parameters: Floats) -> float:
 
 
 def divergence(truth: ProbabilisticGrammar, model: ProbabilisticGrammar) -> float:
-    """KL(truth || model) on derivations: the excess risk of the model, exactly, for one set of events."""
+    """KL(truth || model) on derivations: the excess risk of the model, exactly.
+
+    Parameters
+    ----------
+    truth, model
+        Grammars with the same events.
+
+    Returns
+    -------
+    float
+        In nats; infinite where the model excludes what the truth allows.
+    """
     counts = expected_events(truth)
     return log_loss_of(counts, model.parameters) - log_loss_of(counts, truth.parameters)
 

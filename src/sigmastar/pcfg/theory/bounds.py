@@ -170,14 +170,38 @@ class Complexity:
 
 
 def multiplicative_samples(rho: float, delta: float, n_events: int) -> float:
-    """Equation 17's condition, epsilon = rho K_n: samples for a ratio within 2 rho s N log^3(n) / H(p)."""
+    """Equation 17's condition, epsilon = rho K_n: for a ratio within 2 rho s N log^3(n) / H(p).
+
+    Parameters
+    ----------
+    rho, delta, n_events
+        The precision, the probability of failure, and N.
+
+    Returns
+    -------
+    float
+        The number of derivations.
+    """
     return 128 / rho**2 * (2 * n_events * (math.log(16 / rho) + 1) + math.log(32 / delta))
 
 
 def multiplicative_samples_from_strings(
     rho: float, delta: float, n_events: int, assumptions: Assumptions
 ) -> float:
-    """Equation 20's condition, with the number of derivations as in theorem 3 here."""
+    """Equation 20's condition, with the number of derivations as in theorem 3 here.
+
+    Parameters
+    ----------
+    rho, delta, n_events
+        The precision, the probability of failure, and N.
+    assumptions
+        The constants of the distribution.
+
+    Returns
+    -------
+    float
+        The number of strings.
+    """
     q = assumptions.string_decay
     m = max(1.0, math.log(32 / (rho * (1 - q))) / math.log(1 / q))
     ambiguity = math.log(2 * m) + assumptions.log_derivations(m)
@@ -185,10 +209,20 @@ def multiplicative_samples_from_strings(
 
 
 def entropy_bound(assumptions: Assumptions) -> float:
-    """Proposition 1, rederived: an upper bound on the entropy of derivations, in nats.
+    """Proposition 1, rederived: an upper bound on the entropy of derivations.
 
     Derivations with L r^|z| > 1/e have at most t = (1 + log L) / log(1/r) events; there are at most
     t Lambda(t) of them, each with -p log p <= 1/e. For the others -p log p <= -L r^|z| log(L r^|z|).
+
+    Parameters
+    ----------
+    assumptions
+        The constants of the distribution.
+
+    Returns
+    -------
+    float
+        In nats.
     """
     log_l, log_r, q = _log(assumptions.scale), math.log(1 / assumptions.decay), assumptions.string_decay
     t = math.floor(max(0.0, (1 + log_l) / log_r))
@@ -206,9 +240,21 @@ def latent_pcfg_samples(
     smallest: float,
     conditioning: float,
 ) -> float:
-    """Trees with each non-terminal: `smallest` is Lambda, the least absolute entry of the parameters that the
-    theorem recovers and of the inverse covariances, `conditioning` is sigma, the least singular value of the
-    feature covariances."""
+    """Trees with each non-terminal that a latent PCFG is learned from.
+
+    Parameters
+    ----------
+    epsilon, delta, n_states, n_rules, tree_size
+        The precision, the probability of failure, m, R and N.
+    smallest, conditioning
+        Lambda, the least absolute entry of the parameters that the theorem recovers and of the inverse
+        covariances; sigma, the least singular value of the feature covariances.
+
+    Returns
+    -------
+    float
+        The number of trees.
+    """
     step = math.expm1(math.log1p(epsilon) / (2 * tree_size + 1))
     return (
         128
@@ -221,7 +267,20 @@ def latent_pcfg_samples(
 def automaton_samples(
     epsilon: float, n_states: int, n_symbols: int, length: int, conditioning: float, constant: float = 1.0
 ) -> float:
-    """Strings: `conditioning` is the n-th singular value of the block, `length` is T."""
+    """Strings that a spectral automaton is learned from.
+
+    Parameters
+    ----------
+    epsilon, n_states, n_symbols, length, constant
+        The precision, n, the size of the alphabet, T and c.
+    conditioning
+        The n-th singular value of the block.
+
+    Returns
+    -------
+    float
+        The number of strings.
+    """
     return constant * n_states * n_symbols**2 * length**4 / (epsilon**2 * conditioning**4)
 
 

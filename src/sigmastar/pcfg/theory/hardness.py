@@ -51,7 +51,18 @@ class Reduction:
 
 
 def reduce_formula(formula: Formula) -> Reduction:
-    """Turn satisfiability into the question whether the string can have a likelihood above `THRESHOLD`."""
+    """Turn satisfiability into the question whether the string can have a likelihood above `THRESHOLD`.
+
+    Parameters
+    ----------
+    formula
+        Clauses of three literals.
+
+    Returns
+    -------
+    Reduction
+        The grammar and the string.
+    """
     if not formula.clauses:
         raise InputError("a formula without clauses holds always; there is nothing to reduce")
     chain = range(len(formula.clauses), 1, -1)
@@ -86,7 +97,22 @@ def satisfying_rows(clause: Sequence[int]) -> list[Row]:
 
 
 def parameters_of(reduction: Reduction, assignment: Sequence[bool], margin: float = 0.0) -> Floats:
-    """Probabilities under which a satisfying assignment's derivation has probability 1, then truncated."""
+    """Probabilities under which a satisfying assignment's derivation has probability 1, then truncated.
+
+    Parameters
+    ----------
+    reduction
+        The grammar of a formula.
+    assignment
+        One value per variable.
+    margin
+        The least probability.
+
+    Returns
+    -------
+    array of float
+        One probability per rule.
+    """
     grammar = reduction.grammar
     weights = np.array([float(_agrees(rule, assignment)) for rule in grammar.rules])
     events = EventSystem.of(np.diff(grammar.offsets).tolist(), [[]] * len(weights))
@@ -109,7 +135,20 @@ def _agrees(rule: Rule, assignment: Sequence[bool]) -> bool:
 
 
 def assignment_of(tree: Tree, n_variables: int) -> list[bool]:
-    """The assignment that a parse of the string stands for; variables that it does not use are false."""
+    """The assignment that a parse of the string stands for.
+
+    Parameters
+    ----------
+    tree
+        The parse.
+    n_variables
+        The number of variables of the formula.
+
+    Returns
+    -------
+    list of bool
+        One value per variable; false where the parse does not use it.
+    """
     assignment = [False] * n_variables
     for node in tree.nodes():
         if node.label[0] == "V":
@@ -122,6 +161,16 @@ def best_likelihood(formula: Formula) -> float:
 
     The likelihood is a product over clauses of weighted means over their rows, so that for any parameters one
     row per clause does at least as well; and for chosen rows the best parameters are known.
+
+    Parameters
+    ----------
+    formula
+        A small formula.
+
+    Returns
+    -------
+    float
+        The likelihood.
     """
     rows = [satisfying_rows(clause) for clause in formula.clauses]
     uses = np.zeros((formula.n_variables + 1, 2), int)  # of each variable as false, as true

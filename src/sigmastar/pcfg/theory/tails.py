@@ -36,7 +36,18 @@ def frequencies(lengths: Int64s) -> Floats:
 
 
 def fit_tail(lengths: Int64s) -> TailFit:
-    """Fit the curve to the lengths of sentences or derivations."""
+    """Fit c alpha^length to the frequencies of lengths.
+
+    Parameters
+    ----------
+    lengths
+        Of sentences or derivations.
+
+    Returns
+    -------
+    TailFit
+        The curve, and how far the frequencies are from it.
+    """
     shares = frequencies(lengths)
     tail = np.arange(int(shares.argmax()) + 1, len(shares))
     if len(tail) < 2:

@@ -57,7 +57,24 @@ class Counterexample:
 def counterexample(
     truth: ProbabilisticGrammar, first: int, second: int, shift: float, kappa: float
 ) -> Counterexample:
-    """Move the first events of two binomials by c log(theta*/theta) = shift and -shift."""
+    """Move the first events of two binomials by c log(theta*/theta) = shift and -shift.
+
+    Parameters
+    ----------
+    truth
+        The true grammar.
+    first, second
+        The numbers of two multinomials of two events.
+    shift
+        How far to move.
+    kappa
+        The exponent of the condition.
+
+    Returns
+    -------
+    Counterexample
+        How near in risk, how far in log-probability.
+    """
     means, parameters = expected_events(truth), truth.parameters.copy()
     for k, direction in ((first, 1.0), (second, -1.0)):
         event = int(truth.events.offsets[k])
