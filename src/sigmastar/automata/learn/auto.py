@@ -29,9 +29,7 @@ from sigmastar.automata.learn.fast import CLASSES
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.arrays import Floats
 from sigmastar.core.em import Stopping, by_absolute
-from sigmastar.core.mixture import likelihoods_of, mixture_weights
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.race import Leg, leading, race
 from sigmastar.core.rank import RankEvidence
@@ -118,7 +116,7 @@ def learn_auto(
     runners = race([setting.begin(setting.track, start) for start in starts], _LEGS, progress=progress)
     leaders = sorted(runners, key=_worst_last)[:2]
     climbs = _members(setting, leaders, n_states is not None)
-    weights = _weights([climb.best for climb in climbs], setting.held_out)
+    weights = setting.held_out.mixture_weights([climb.best for climb in climbs])
     mixed = mixture([climb.best for climb in climbs], weights)
     progress("last iterations on all strings")
     members = [final_iterations(climb.best, strings, dtype=np.float32) for climb in climbs]
@@ -161,14 +159,6 @@ def _split_while_it_pays(setting: _Setting, climb: AutomatonClimb) -> AutomatonC
             break
         climb = setting.run(halves, _LONGEST if setting.track is setting.kept else _LONGEST_ON_ALL)
     return climb
-
-
-def _weights(automata: Sequence[WeightedAutomaton], held_out: HeldOut) -> list[float]:
-    """The most likely weights of the members of a mixture on the held-out strings."""
-    logs: Floats = np.array([held_out.log_probabilities(automaton) for automaton in automata])
-    likelihoods, known = likelihoods_of(logs)
-    counts = held_out.end_counts[known]
-    return list(map(float, mixture_weights(likelihoods, counts, strength=float(len(automata)))))
 
 
 def _evidence(

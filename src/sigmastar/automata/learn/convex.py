@@ -8,14 +8,15 @@ anchors follow each other by moves T. Each is found by a concave problem given t
     T given W, K  maximize sum C_a[r, c] log (W T_a K)[r, c] + sum ends[r] log (W f)[r]
 
 by multiplicative updates, which never leave the positive orthant; the anchors come from spectral operators
-(`recover`). In further rounds what the automaton itself believes in each class takes the place of W. Models
-from coarse and fine context classes in several sizes are judged by held-out strings, through the restart
-filter, whose restart states are W; the best two go on for as many rounds as pay.
+(`recover`). In further rounds the mean state of the automaton itself in each class takes the place of W.
+Models from coarse and fine context classes in several sizes are judged by held-out strings, through the
+restart filter, whose restart states are W; the best two go on for as many rounds as pay, and are mixed where
+that pays too: a mixture of proper automata is a proper automaton.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,6 +44,7 @@ from sigmastar.automata.learn.context_model import (
 from sigmastar.automata.learn.fast import CLASSES, FilteredFit
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
 from sigmastar.automata.learn.restart_filter import backoff_of, behind_filter, held_out_score, tune_mixing
+from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.core.arrays import Floats, Int64s
@@ -81,24 +83,26 @@ def learn_convex(
         The model and the evidence for its size.
     """
     kept, held = hold_out(strings, rng)
-    held_out, trials = HeldOut.of(held), list[_Trial]()
+    held_out, trials, most = HeldOut.of(held), list[_Trial](), LARGEST if n_states is None else n_states
     for pasts, futures in _numbers_of_classes(strings):
         progress(f"concave stages on {pasts.n_classes} context classes")
-        contexts = learn_contexts(
-            ContextCounts.of(kept, pasts, futures), LARGEST if n_states is None else n_states
-        )
+        contexts = learn_contexts(ContextCounts.of(kept, pasts, futures), most)
         sizes = candidate_sizes(contexts) if n_states is None else [n_states]
         parts = [contexts.leading(size) for size in reversed(sizes)]  # the longest first
         trials += thread_map(lambda part: _trial(part, held_out, learn_anchor_model(part)), parts)
     leaders = sorted(trials, key=lambda trial: -trial.score)[:_N_LEADERS]
     run = thread_map(lambda trial: _with_rounds(trial, kept, held_out, progress), leaders)
-    best = max(run, key=lambda trial: trial.score)
-    progress(f"final fit with {best.contexts.n_states} states")
-    contexts = _with_all_counts(best.contexts, strings, held)
-    model = learn_again(best.model, contexts, strings).filtered(contexts.counts).with_mixing(best.mixing)
+    members = sorted(run, key=lambda trial: -trial.score)[: _N_LEADERS if n_states is None else 1]
+    best, weights = _mixed_if_it_pays(members, kept, held_out)
+    progress(f"final fit with {best.model.automaton.n_states} states")
+    counted = [_with_all_counts(trial.contexts, strings, held) for trial in members[: len(weights)]]
+    again = [learn_again(trial.model, part, strings) for trial, part in zip(members, counted, strict=False)]
+    model = _mixed(again, weights, counted[0], strings).filtered(counted[0].counts)
     scores = {trial.contexts.n_states: trial.score for trial in sorted(trials, key=lambda t: t.score)}
     evidence = best.contexts.evidence(scores, best.contexts.n_states)
-    return FilteredFit(model, evidence, contexts, held_out.score_if_held(best.score))
+    return FilteredFit(
+        model.with_mixing(best.mixing), evidence, counted[0], held_out.score_if_held(best.score)
+    )
 
 
 def _numbers_of_classes(strings: Strings) -> Iterator[tuple[ContextTrie, ContextTrie]]:
@@ -143,6 +147,29 @@ class _Trial:
 def _trial(contexts: ContextModel, held_out: HeldOut, model: AnchorModel) -> _Trial:
     tuned = tune_mixing(model.filtered(contexts.counts), contexts.counts.past_counts, held_out, 2)
     return _Trial(contexts, model, held_out_score(tuned, held_out), tuned.mixing)
+
+
+def _mixed_if_it_pays(
+    members: Sequence[_Trial], kept: Strings, held_out: HeldOut
+) -> tuple[_Trial, list[float]]:
+    """The mixture and its weights, or the first member alone if the others bring held-out strings nothing."""
+    if len(members) > 1:
+        weights = held_out.mixture_weights([trial.model.automaton for trial in members])
+        contexts = members[0].contexts
+        model = _mixed([trial.model for trial in members], weights, contexts, kept)
+        if (mixed := _trial(contexts, held_out, model)).score >= members[0].score + _ROUND_GAIN:
+            return mixed, weights
+    return members[0], [1.0]
+
+
+def _mixed(
+    models: Sequence[AnchorModel], weights: Sequence[float], contexts: ContextModel, strings: Strings
+) -> AnchorModel:
+    """One model for several, read in the context classes of `contexts`."""
+    if len(models) == 1:
+        return models[0]
+    automaton = mixture([model.automaton for model in models], weights)
+    return AnchorModel(automaton, class_beliefs(automaton, contexts.counts.pasts, strings))
 
 
 def _with_rounds(trial: _Trial, kept: Strings, held_out: HeldOut, progress: Progress) -> _Trial:

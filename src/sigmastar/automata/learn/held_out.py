@@ -9,6 +9,7 @@ A string that is cut for the sake of its end is learnt from as far as the cut, a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,7 @@ from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Flags, Floats, Indices, Int64s
 from sigmastar.core.held_out import ENOUGH, SHARE, split, tails
+from sigmastar.core.mixture import likelihoods_of, mixture_weights
 
 FEW = 10
 """Fewer strings than this are cut by position, where they are long enough."""
@@ -152,6 +154,13 @@ class HeldOut:
         judged = self.end_counts > 0
         logs = self.log_probabilities(automaton)[judged]
         return float(self.end_counts[judged] @ logs / self.n_strings)
+
+    def mixture_weights(self, automata: Sequence[WeightedAutomaton]) -> list[float]:
+        """The most likely weights of proper automata that are mixed."""
+        logs: Floats = np.array([self.log_probabilities(automaton) for automaton in automata])
+        likelihoods, known = likelihoods_of(logs)
+        counts = self.end_counts[known]
+        return list(map(float, mixture_weights(likelihoods, counts, strength=float(len(automata)))))
 
     def score_if_held(self, score: float) -> float | None:
         """A score on these strings, or None where they are no evidence: they were learnt from."""
