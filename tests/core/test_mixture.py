@@ -12,14 +12,15 @@ from sigmastar.core.mixture import (
     Cells,
     Events,
     best_share,
+    climb_rates,
     groups_of_size,
     likelihoods_of,
+    mixed_log_likelihood,
     mixture_weights,
     rates_by_level,
     share_by_em,
     weights_by_em,
 )
-from sigmastar.core.mixture_kernels import climb_rates, mixed_log_likelihood, mixed_logs
 
 seeds = st.integers(0, 10**6)
 
@@ -97,14 +98,14 @@ def test_rates_of_cells(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cells, counts = rng.integers(0, 3, 25).astype(np.int32), rng.random(25)
     first, second, prior = rng.random(25) + 0.01, rng.random(25) + 0.01, rng.random(3)
-    found = climb_rates(cells, counts, first, second, prior, 5.0, 3)
+    events = Events(counts, first, second)
+    found = climb_rates(cells, events, prior, 5.0, 3)
     for cell in range(3):
         mine = cells == cell
         alone = share_by_em(Events(counts[mine], first[mine], second[mine]), prior[cell], 5.0, 3)
         assert found[cell] == pytest.approx(alone)
     logs = np.log((1 - found[cells]) * first + found[cells] * second)
-    np.testing.assert_allclose(mixed_logs(cells, first, second, found), logs)
-    assert mixed_log_likelihood(cells, counts, first, second, found) == pytest.approx(counts @ logs)
+    assert mixed_log_likelihood(cells, events, found) == pytest.approx(counts @ logs)
 
 
 @given(seeds)
@@ -113,10 +114,9 @@ def test_levels_of_cells(seed: int) -> None:
     cells, groups = rng.integers(0, 6, 40).astype(np.int32), np.array([0, 1, 1, 0, 2, 2], dtype=np.int32)
     events = Events(rng.random(40), rng.random(40) + 0.01, rng.random(40) + 0.01)
     found = rates_by_level(events, [Cells(cells, 6, 30.0), Cells(groups, 3, 10.0)], 0.05, 1.0, 7)
-    arrays = (events.counts, events.first, events.second)
     top = share_by_em(events, 0.05, 1.0, 7)
-    middle = climb_rates(groups[cells], *arrays, np.full(3, top), 10.0, 7)
-    np.testing.assert_allclose(found, climb_rates(cells, *arrays, middle[groups], 30.0, 7))
+    middle = climb_rates(groups[cells], events, np.full(3, top), 10.0, 7)
+    np.testing.assert_allclose(found, climb_rates(cells, events, middle[groups], 30.0, 7))
 
 
 def test_groups_of_like_counts() -> None:

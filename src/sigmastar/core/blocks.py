@@ -125,22 +125,27 @@ def _scaled_rows_and_columns(
     matrix: sparse.csr_array, outside: Vector | None, inside: Vector | None
 ) -> sparse.csr_array:
     rows, columns = matrix.shape
-    data = _scaled_entries(
+    data = np.empty(len(matrix.data))
+    _scale_entries(
         matrix.indptr,
         matrix.indices,
         matrix.data,
         np.ones(rows) if outside is None else outside,
         np.ones(columns) if inside is None else inside,
+        data,
     )
     return sparse.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 @kernel
-def _scaled_entries(
-    row_starts: NDArray[Any], columns: NDArray[Any], entries: Vector, outside: Vector, inside: Vector
-) -> Vector:
-    scaled = np.empty(len(entries))
+def _scale_entries(
+    row_starts: NDArray[Any],
+    columns: NDArray[Any],
+    entries: Vector,
+    outside: Vector,
+    inside: Vector,
+    scaled: Vector,
+) -> None:
     for row in range(len(row_starts) - 1):
         for at in range(row_starts[row], row_starts[row + 1]):
             scaled[at] = entries[at] * outside[row] * inside[columns[at]]
-    return scaled

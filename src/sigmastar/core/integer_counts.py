@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.core.jit import kernel, lowest_bit, part
+from sigmastar.core.jit import kernel, lowest_bit
 
 Keys = NDArray[Any]  # int32, or int64 where they do not fit
 Longs = NDArray[np.int64]
@@ -42,22 +42,32 @@ def tally_pairs(major: Keys, minor: Keys, n_major: int, n_minor: int, counts: Ke
         flat = major.astype(np.int64) * n_minor + minor
         keys, totals = tally(flat, None if counts is None else counts.astype(np.int64))
         return keys.astype(_key_type(n_major * n_minor)), _narrow(totals)
-    weights = ONCE if counts is None else counts
-    starts, order = _buckets(major, n_major)
-    return tally_buckets(starts, minor[order], weights[order] if counts is not None else weights, n_minor)
+    starts, order = np.zeros(n_major + 2, np.int64), np.empty(len(major), np.int32)
+    _bucket(major, starts, order)
+    weights = ONCE if counts is None else counts[order]
+    return tally_buckets(starts[:-1], minor[order].astype(minor_type(n_minor)), weights, n_minor)
 
 
 def tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int) -> Tally:
     """The tally of pairs whose minors stand bucket by bucket; `starts` has the end added."""
-    like = np.empty(0, _key_type((len(starts) - 1) * n_minor))
-    return _tally_buckets(starts, minors, weights, n_minor, like)
+    seen = np.full(n_minor, -1, np.int32)
+    n_distinct = _n_distinct(starts, minors, seen)
+    keys = np.empty(n_distinct, _key_type((len(starts) - 1) * n_minor))
+    counts, table = np.empty(n_distinct, weights.dtype), np.zeros(n_minor, weights.dtype)
+    _tally_buckets(starts, minors, weights, table, np.zeros(n_minor // 64 + 1, np.uint64), keys, counts)
+    return keys, counts
 
 
 def add(first: Tally, second: Tally) -> Tally:
     keys, counts, other_keys, other_counts = *first, *second
     if counts.sum(dtype=np.int64) + other_counts.sum(dtype=np.int64) >= _FITS:
         counts, other_counts = counts.astype(np.int64), other_counts.astype(np.int64)
-    return _merge(keys, counts, other_keys, other_counts)
+    at = np.searchsorted(keys, other_keys)
+    is_new = np.append(keys, -1)[at] != other_keys
+    merged = np.insert(keys, at[is_new], other_keys[is_new])
+    totals = np.insert(counts, at[is_new], counts.dtype.type(0))
+    totals[at + np.cumsum(is_new) - is_new] += other_counts
+    return merged, totals
 
 
 def subtract(first: Tally, second: Tally) -> Tally:
@@ -65,6 +75,11 @@ def subtract(first: Tally, second: Tally) -> Tally:
     keys, counts = first[0], first[1].copy()
     counts[np.searchsorted(keys, second[0])] -= second[1].astype(counts.dtype)
     return keys, counts
+
+
+def minor_type(n_minor: int) -> type[np.integer[Any]]:
+    """The type that minors are held in."""
+    return np.uint16 if n_minor < 1 << 16 else np.int32 if n_minor < _FITS else np.int64
 
 
 def _key_type(n_keys: int) -> type[np.signedinteger[Any]]:
@@ -76,27 +91,29 @@ def _narrow(counts: Longs) -> Keys:
 
 
 @kernel
-def _buckets(major: Keys, n_major: int) -> tuple[Longs, NDArray[np.int32]]:
-    """Where the bucket of each major begins (with the end), and the pairs bucket by bucket."""
-    starts = np.zeros(n_major + 1, np.int64)
-    for value in major:
-        starts[value + 1] += 1
-    for value in range(n_major):
-        starts[value + 1] += starts[value]
-    place, order = starts.copy(), np.empty(len(major), np.int32)
+def _bucket(major: Keys, starts: Longs, order: NDArray[np.int32]) -> None:
+    """Where the bucket of each major begins (with the end, and one more), and the pairs bucket by bucket."""
     for at in range(len(major)):
-        order[place[major[at]]] = at
-        place[major[at]] += 1
-    return starts, order
+        starts[major[at] + 2] += 1
+    for value in range(2, len(starts)):
+        starts[value] += starts[value - 1]
+    for at in range(len(major)):
+        order[starts[major[at] + 1]] = at
+        starts[major[at] + 1] += 1
 
 
 @kernel
-def _tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int, like: Keys) -> tuple[Keys, Keys]:
-    """Distinct pairs as keys of the type of `like`, and the sums of their weights (one for all, or each)."""
-    n_keys = _n_distinct(starts, minors, n_minor)
-    keys, counts, n_found = np.empty(n_keys, like.dtype), np.empty(n_keys, weights.dtype), 0
-    table, met = np.zeros(n_minor, weights.dtype), np.zeros(n_minor // 64 + 1, np.uint64)
-    each = len(weights) == len(minors)
+def _tally_buckets(
+    starts: Longs,
+    minors: Keys,
+    weights: Keys,
+    table: Keys,
+    met: NDArray[np.uint64],
+    keys: Keys,
+    counts: Keys,
+) -> None:
+    """Distinct pairs into `keys`, and the sums of their weights (one for all, or each) into `counts`."""
+    n_found, each, n_minor = 0, len(weights) == len(minors), len(table)
     for major in range(len(starts) - 1):
         if starts[major] == starts[major + 1]:
             continue
@@ -113,37 +130,14 @@ def _tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int, lik
                 n_found += 1
                 bits &= bits - np.uint64(1)
             met[word] = 0
-    return keys, counts
-
-
-@part
-def _n_distinct(starts: Longs, minors: Keys, n_minor: int) -> int:
-    seen_in, n_distinct = np.full(n_minor, -1, np.int32), 0
-    for major in range(len(starts) - 1):
-        for at in range(starts[major], starts[major + 1]):
-            n_distinct += seen_in[minors[at]] != major
-            seen_in[minors[at]] = major
-    return n_distinct
 
 
 @kernel
-def _merge(keys: Keys, counts: Keys, other_keys: Keys, other_counts: Keys) -> tuple[Keys, Keys]:
-    """Two tallies as one."""
-    here, there, n_merged = 0, 0, 0
-    while here < len(keys) and there < len(other_keys):  # how many there are first: no room is wasted
-        left, right = keys[here], other_keys[there]
-        here, there, n_merged = here + (left <= right), there + (right <= left), n_merged + 1
-    n_merged += len(keys) - here + len(other_keys) - there
-    merged, totals = np.empty(n_merged, keys.dtype), np.empty(n_merged, counts.dtype)
-    here = there = 0
-    for at in range(n_merged):
-        if there == len(other_keys) or (here < len(keys) and keys[here] < other_keys[there]):
-            merged[at], totals[at] = keys[here], counts[here]
-            here += 1
-        elif here == len(keys) or other_keys[there] < keys[here]:
-            merged[at], totals[at] = other_keys[there], other_counts[there]
-            there += 1
-        else:
-            merged[at], totals[at] = keys[here], counts[here] + other_counts[there]
-            here, there = here + 1, there + 1
-    return merged, totals
+def _n_distinct(starts: Longs, minors: Keys, seen: NDArray[np.int32]) -> int:
+    """The number of distinct pairs; `seen` holds -1 for each minor."""
+    n_distinct = 0
+    for major in range(len(starts) - 1):
+        for at in range(starts[major], starts[major + 1]):
+            n_distinct += seen[minors[at]] != major
+            seen[minors[at]] = major
+    return n_distinct

@@ -8,18 +8,24 @@ Expectation-maximization climbs it a round at a time (`weights_by_em`); Newton's
     sum_i c_i log (P w)_i + sum_k a_k log w_k - (sum c + sum a) sum_k w_k,     a = s prior,     w >= 0
 
 whose maximum sums to one by itself, solve it (`mixture_weights`). Events may fall into cells with rates of
-their own, each drawn to the rate of the group that the cell belongs to (`rates_by_level`).
+their own, each drawn to the rate of the group that the cell belongs to (`rates_by_level`):
+
+    e_c <- (sum over events i of c of n_i e_c g_i / ((1 - e_c) q_i + e_c g_i) + m prior_c) / (n_c + m)
+
+where q_i and g_i are the probabilities of an event under both predictors, n_i how often it was met, m the
+strength of the prior.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s
-from sigmastar.core.mixture_kernels import climb_rate, climb_rates, climb_weights
+from sigmastar.core.jit import fast_kernel
 
 _ROUNDS = 100
 _CLOSE = 1e-9  # of all events: the slope at which Newton's steps end
@@ -156,11 +162,10 @@ def weights_by_em(
     if n_events == 0:
         return share.copy()
     c = np.ones(n_events) if counts is None else np.asarray(counts, dtype=np.float64)
-    return climb_weights(c, np.ascontiguousarray(likelihoods.T), share, float(strength), n_rounds)
+    return _climb_weights(c, np.ascontiguousarray(likelihoods.T), share, float(strength), n_rounds)
 
 
-@dataclass(frozen=True, eq=False)
-class Events:
+class Events(NamedTuple):
     """Held-out events: how often each was met, and what two predictors give to it."""
 
     counts: Floats
@@ -176,7 +181,7 @@ def best_share(events: Events, most: float = 1.0) -> float:
 
 def share_by_em(events: Events, prior: float, strength: float, n_rounds: int) -> float:
     """The weight of the second predictor after EM from `prior`, which counts for `strength` events."""
-    return float(climb_rate(events.counts, events.first, events.second, prior, strength, n_rounds))
+    return float(_climb_rate(events, float(events.counts.sum()), prior, strength, n_rounds))
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,12 +224,81 @@ def rates_by_level(
     for number in range(len(levels) - 1, -1, -1):
         level = levels[number]
         prior = rates if number == len(levels) - 1 else rates[levels[number + 1].of_finer]
-        rates = climb_rates(
-            cells[number], events.counts, events.first, events.second, prior, level.strength, n_rounds
-        )
-    return np.asarray(rates)
+        rates = climb_rates(cells[number], events, prior, level.strength, n_rounds)
+    return rates
+
+
+def climb_rates(cells: Int32s, events: Events, prior: Floats, strength: float, n_rounds: int) -> Floats:
+    """The rate of the second predictor in each cell, from its `prior` rate."""
+    rates, totals = prior.copy(), np.full(len(prior), strength)
+    totals += np.bincount(cells, events.counts, len(prior))
+    _climb_rates(cells, events, strength * prior, totals, np.empty(len(prior)), rates, n_rounds)
+    return rates
 
 
 def groups_of_size(class_counts: Array, n_groups: int = 16) -> Int32s:
     """Cells of like counts form a group: the whole part of the binary logarithm."""
     return np.minimum(np.log2(np.maximum(class_counts, 1)).astype(np.int32), n_groups - 1).astype(np.int32)
+
+
+@fast_kernel
+def _climb_rates(
+    cells: Int32s, events: Events, added: Floats, totals: Floats, sums: Floats, rates: Floats, n_rounds: int
+) -> None:
+    counts, first, second = events
+    for _ in range(n_rounds):
+        for cell in range(len(sums)):
+            sums[cell] = added[cell]
+        for event in range(len(cells)):
+            rate = rates[cells[event]]
+            share = rate * second[event]
+            sums[cells[event]] += counts[event] * share / (share + (1.0 - rate) * first[event])
+        for cell in range(len(sums)):
+            rates[cell] = sums[cell] / totals[cell]
+
+
+@fast_kernel
+def _climb_rate(events: Events, n_events: float, prior: float, strength: float, n_rounds: int) -> float:
+    """The same for one cell, which a processor can take several events at a time in."""
+    counts, first, second = events
+    rate = prior
+    for _ in range(n_rounds):
+        gained = 0.0
+        for event in range(len(counts)):
+            share = rate * second[event]
+            gained += counts[event] * share / (share + (1.0 - rate) * first[event])
+        rate = (strength * prior + gained) / (strength + n_events)
+    return rate
+
+
+@fast_kernel
+def _climb_weights(
+    counts: Floats, likelihoods: Floats, prior: Floats, strength: float, n_rounds: int
+) -> Floats:
+    """The weights of any number of predictors; `likelihoods` are events x predictors."""
+    n_events, n = likelihoods.shape
+    total, weights, sums = strength + counts.sum(), prior.copy(), np.zeros(n)
+    for _ in range(n_rounds):
+        for k in range(n):
+            sums[k] = strength * prior[k]
+        for event in range(n_events):
+            mixed = 0.0
+            for k in range(n):
+                mixed += weights[k] * likelihoods[event, k]
+            share = counts[event] / mixed
+            for k in range(n):
+                sums[k] += share * weights[k] * likelihoods[event, k]
+        for k in range(n):
+            weights[k] = sums[k] / total
+    return weights
+
+
+@fast_kernel
+def mixed_log_likelihood(cells: Int32s, events: Events, rates: Floats) -> float:
+    """The log-likelihood of all events, mixed at the rates of their cells."""
+    counts, first, second = events
+    total = 0.0
+    for event in range(len(cells)):
+        rate = rates[cells[event]]
+        total += counts[event] * np.log((1.0 - rate) * first[event] + rate * second[event])
+    return total

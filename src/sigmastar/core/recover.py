@@ -73,7 +73,7 @@ def _contracted(slices: SparseTensor, inverses: list[Array]) -> tuple[NDArray[np
     for inverse in reversed(inverses):
         keys, starts = _runs(coordinates[:-1])
         last, matrix = np.ascontiguousarray(coordinates[-1]), np.ascontiguousarray(inverse)
-        tails = contract_groups(starts, last, matrix, tails)
+        tails = contract_groups(starts, last, matrix, np.ascontiguousarray(tails))
         coordinates = keys
     return coordinates[0], tails
 
@@ -87,30 +87,39 @@ def _runs(coordinates: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     return coordinates[:, starts], np.append(starts, n)
 
 
-@kernel
 def contract_groups(
     starts: NDArray[np.int64], index: NDArray[np.int64], matrix: Array, tails: Array
 ) -> Array:
     """out[g, (a, d)] = sum over rows r of group g of matrix[index[r], a] * tails[r, d]."""
-    n_groups, n_states, width = len(starts) - 1, matrix.shape[1], tails.shape[1]
-    out = np.zeros((n_groups, n_states * width))
-    for group in range(n_groups):
-        if width >= WIDE and starts[group + 1] - starts[group] >= WIDE:
-            rows = slice(starts[group], starts[group + 1])
-            product = np.dot(matrix[index[rows]].T, tails[rows])
-            for state in range(n_states):
-                for column in range(width):
-                    out[group, state * width + column] = product[state, column]
-            continue
-        if width == 1:
-            for row in range(starts[group], starts[group + 1]):
-                weight, at = tails[row, 0], index[row]
-                for state in range(n_states):
-                    out[group, state] += weight * matrix[at, state]
+    out = np.zeros((len(starts) - 1, matrix.shape[1] * tails.shape[1]))
+    least = WIDE if tails.shape[1] >= WIDE else len(index) + 1
+    for group in np.flatnonzero(np.diff(starts) >= least):
+        rows = slice(starts[group], starts[group + 1])
+        out[group] = (matrix[index[rows]].T @ tails[rows]).ravel()
+    _contract_groups(starts, index, matrix, tails, least, out)
+    return out
+
+
+@kernel
+def _contract_groups(
+    starts: NDArray[np.int64],
+    index: NDArray[np.int64],
+    matrix: Array,
+    tails: Array,
+    most: int,
+    out: Array,
+) -> None:
+    """Groups of fewer than `most` rows; one at a time, and one column at a time where there is one alone."""
+    n_states, width = matrix.shape[1], tails.shape[1]
+    for group in range(len(out)):
+        if starts[group + 1] - starts[group] >= most:
             continue
         for row in range(starts[group], starts[group + 1]):
+            at = index[row]
+            if width == 1:
+                for state in range(n_states):
+                    out[group, state] += tails[row, 0] * matrix[at, state]
+                continue
             for state in range(n_states):
-                weight = matrix[index[row], state]
                 for column in range(width):
-                    out[group, state * width + column] += weight * tails[row, column]
-    return out
+                    out[group, state * width + column] += matrix[at, state] * tails[row, column]

@@ -41,8 +41,7 @@ def grow_contexts(
         symbols.append((keys % (edge + 1)).astype(np.int32))
         counts.append(sizes)
         threshold = max(threshold, _cut(counts, max_classes))
-        places = _places(keys, level.n_cells)
-        active = _descend(extended, active, node_of, level, keys, sizes >= threshold, places)
+        active = _descended(extended, active, node_of, level, keys, sizes >= threshold)
         level, depth = _Level(level.end, level.end + len(keys), level.shift + step, edge), depth + 1
     found = np.concatenate(parents), np.concatenate(symbols), np.concatenate(counts)
     return _most_frequent(edge, direction, *found, max_classes)
@@ -94,52 +93,52 @@ def _most_frequent(
 def _children(extended: Int32s, active: Int32s, node_of: Int32s, level: _Level) -> tuple[Int64s, Int64s]:
     """Distinct (node of the level, symbol) keys of the active gaps, sorted, and their counts."""
     if level.n_cells <= _TABLE_LIMIT:
-        table = _count_children(extended, active, node_of, level, level.n_cells)
+        table = np.zeros(level.n_cells, np.int64)
+        _count_children(extended, active, node_of, level, table)
         keys = np.flatnonzero(table)
         return keys, table[keys]
     nodes = node_of[active].astype(np.int64) - level.start
     return tally(nodes * (level.edge + 1) + extended[active + level.shift])
 
 
-def _places(keys: Int64s, cells: int) -> Int32s:
-    if cells > _TABLE_LIMIT:
-        return np.empty(0, np.int32)
-    places = np.full(cells, -1, dtype=np.int32)
-    places[keys] = np.arange(len(keys), dtype=np.int32)
-    return places
+def _descended(
+    extended: Int32s, active: Int32s, node_of: Int32s, level: _Level, keys: Int64s, is_fertile: Flags
+) -> Int32s:
+    """Move gaps to their kept children; those in a fertile one, the edge not reached, stay active."""
+    if level.n_cells <= _TABLE_LIMIT:
+        places = np.full(level.n_cells, -1, dtype=np.int32)
+        places[keys] = np.arange(len(keys), dtype=np.int32)
+        n_remaining = _descend(extended, active, node_of, level, is_fertile, places)
+        return active[:n_remaining]
+    symbols = extended[active + level.shift]
+    wanted = (node_of[active].astype(np.int64) - level.start) * (level.edge + 1) + symbols
+    at = np.searchsorted(keys, wanted)
+    is_kept = np.append(keys, -1)[at] == wanted
+    node_of[active[is_kept]] = level.end + at[is_kept]
+    stays: Flags = is_kept & (symbols != level.edge) & np.append(is_fertile, False)[at]
+    return active[stays]
 
 
 @kernel
-def _count_children(extended: Int32s, active: Int32s, node_of: Int32s, level: _Level, n_cells: int) -> Int64s:
-    table = np.zeros(n_cells, np.int64)
-    for gap in active:
+def _count_children(extended: Int32s, active: Int32s, node_of: Int32s, level: _Level, table: Int64s) -> None:
+    for at in range(len(active)):
+        gap = active[at]
         table[(node_of[gap] - level.start) * (level.edge + 1) + extended[gap + level.shift]] += 1
-    return table
 
 
 @kernel
 def _descend(
-    extended: Int32s,
-    active: Int32s,
-    node_of: Int32s,
-    level: _Level,
-    keys: Int64s,
-    is_fertile: Flags,
-    places: Int32s,
-) -> Int32s:
-    """Move gaps to their kept children; those in a fertile one, the edge not reached, stay active.
-
-    `places` tells where each key is, -1 if it was dropped; without it keys are searched for. The
-    gaps that stay are written over `active`.
-    """
+    extended: Int32s, active: Int32s, node_of: Int32s, level: _Level, is_fertile: Flags, places: Int32s
+) -> int:
+    """How many gaps stay active, which are written over `active`; `places` gives the child of each key."""
     n_remaining = 0
-    for gap in active:
+    for k in range(len(active)):
+        gap = active[k]
         symbol = extended[gap + level.shift]
-        key = np.int64(node_of[gap] - level.start) * (level.edge + 1) + symbol
-        at = places[key] if len(places) else np.searchsorted(keys, key)
-        if 0 <= at < len(keys) and keys[at] == key:
+        at = places[(node_of[gap] - level.start) * (level.edge + 1) + symbol]
+        if at >= 0:
             node_of[gap] = level.end + at
             if symbol != level.edge and is_fertile[at]:
                 active[n_remaining] = gap
                 n_remaining += 1
-    return active[:n_remaining]
+    return n_remaining

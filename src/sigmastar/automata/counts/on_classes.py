@@ -22,7 +22,7 @@ from scipy import sparse
 
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings, require_known
-from sigmastar.automata.kernels.class_buckets import bucket_classes
+from sigmastar.automata.kernels.class_buckets import ClassTables, bucket_classes
 from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.core.blocks import Blocks, FlatTensor
 from sigmastar.core.integer_counts import (
@@ -68,17 +68,7 @@ class ContextCounts:
             parts = (cls._of_piece(piece, pasts, futures) for piece in strings.pieces(_GAPS_AT_ONCE))
             return reduce(cls.__add__, parts)
         width = futures.n_classes
-        like = np.empty(0, np.uint16 if width < 1 << 16 else np.int32)
-        found = bucket_classes(
-            strings.codes,
-            strings.offsets,
-            past_table,
-            future_table,
-            pasts.start,
-            futures.start,
-            n_steps,
-            like,
-        )
+        found = bucket_classes(strings, ClassTables(past_table, future_table, pasts.start, futures.start))
         buckets = (found.gap_starts, found.gap_futures), (found.step_starts, found.step_futures)
         gaps, steps = (tally_buckets(*bucket, ONCE, width) for bucket in buckets)
         return cls(
@@ -155,7 +145,9 @@ class ContextCounts:
 
     @cached_property
     def _margins(self) -> tuple[Int64s, Int64s]:
-        return _margins(self.keys, self.counts, self.pasts.n_classes, self.futures.n_classes)
+        rows, columns = np.zeros(self.pasts.n_classes, np.int64), np.zeros(self.futures.n_classes, np.int64)
+        _add_margins(self.keys, self.counts, rows, columns)
+        return rows, columns
 
     def next_symbols(self) -> tuple[Int64s, Int64s, Int64s]:
         """Sorted (past class, next symbol, count) entries; the end of string is symbol `len(alphabet)`."""
@@ -193,15 +185,13 @@ class ContextCounts:
 
 
 @kernel
-def _margins(keys: Keys, counts: Keys, n_rows: int, n_columns: int) -> tuple[Int64s, Int64s]:
-    rows, columns = np.zeros(n_rows, np.int64), np.zeros(n_columns, np.int64)
-    row, end = 0, n_columns
+def _add_margins(keys: Keys, counts: Keys, rows: Int64s, columns: Int64s) -> None:
+    n_columns, row, end = len(columns), 0, len(columns)
     for entry in range(len(keys)):
         while keys[entry] >= end:  # keys are sorted: no division
             row, end = row + 1, end + n_columns
         rows[row] += counts[entry]
         columns[keys[entry] - end] += counts[entry]  # from the end of the row, as negative indices are
-    return rows, columns
 
 
 @kernel
@@ -220,7 +210,12 @@ def _coarsened(keys: Keys, counts: Keys, past: Int32s, future: Int32s, n_symbols
     """A tally of (symbol, past, future) on the classes that take the place of those here."""
     n_pasts, n_futures = int(past.max()) + 1, int(future.max()) + 1
     if n_symbols * n_pasts * n_futures <= _TABLES_LIMIT:
-        return _coarse_tally(keys, counts, past, future, n_pasts, n_futures, n_symbols)
+        found, table = (
+            (np.empty_like(keys), np.empty_like(counts)),
+            np.zeros(n_pasts * n_futures, counts.dtype),
+        )
+        n_found = _coarse_tally((keys, counts), past, future, n_futures, n_symbols, table, found)
+        return found[0][:n_found].copy(), found[1][:n_found].copy()
     steps, following = np.divmod(keys, len(future))
     symbols, steps = np.divmod(steps, len(past))
     return tally_pairs(
@@ -230,17 +225,11 @@ def _coarsened(keys: Keys, counts: Keys, past: Int32s, future: Int32s, n_symbols
 
 @kernel
 def _coarse_tally(
-    keys: Keys,
-    counts: Keys,
-    past: Int32s,
-    future: Int32s,
-    n_pasts: int,
-    n_futures: int,
-    n_symbols: int,
-) -> tuple[Keys, Keys]:
-    """In a table of the pasts and futures of one symbol at a time."""
-    table, at, n_found = np.zeros(n_pasts * n_futures, counts.dtype), 0, 0
-    coarse_keys, coarse_counts = np.empty_like(keys), np.empty_like(counts)
+    fine: Tally, past: Int32s, future: Int32s, n_futures: int, n_symbols: int, table: Keys, found: Tally
+) -> int:
+    """The number of keys found, in a table of the pasts and futures of one symbol at a time."""
+    keys, counts = fine
+    at, n_found = 0, 0
     begin = 0  # of the row of fine classes, which is (symbol, past)
     for symbol in range(n_symbols):
         for row in range(len(past)):
@@ -250,10 +239,10 @@ def _coarse_tally(
             begin += len(future)
         for cell in range(len(table)):
             if table[cell]:
-                coarse_keys[n_found], coarse_counts[n_found] = symbol * len(table) + cell, table[cell]
+                found[0][n_found], found[1][n_found] = symbol * len(table) + cell, table[cell]
                 table[cell] = 0
                 n_found += 1
-    return coarse_keys[:n_found].copy(), coarse_counts[:n_found].copy()
+    return n_found
 
 
 def _no_strings(strings: Strings) -> Strings:

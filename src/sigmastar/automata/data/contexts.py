@@ -29,6 +29,7 @@ from sigmastar.core.jit import kernel
 Direction = Literal["past", "future"]
 
 _TABLE_LIMIT = 1 << 22  # cells; a larger table would not stay near the processor
+_SMALL_TABLE = 1 << 18  # cells that are filled in a millisecond
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,10 @@ class ContextTrie:
 
     @cached_property
     def depth(self) -> Int32s:
-        return _depths(self.parent)
+        depth, above = np.minimum(np.arange(self.n_classes), 1).astype(np.int32), self.parent
+        while above.any():  # as many steps again in each round
+            depth, above = depth + depth[above], above[above]
+        return depth
 
     @cached_property
     def children(self) -> tuple[Int32s, Int32s, Int32s]:
@@ -59,12 +63,16 @@ class ContextTrie:
     @cached_property
     def table(self) -> Int32s | None:
         """The class that follows each class on each symbol; None for a trie that is not as grown ones are."""
-        table, is_closed = _tabulate(self.parent, self.symbol, self.depth, self.n_symbols, *self.children)
+        children = np.full((self.n_classes, self.n_symbols + 1), -1, np.int32)
+        children[self.parent[1:], self.symbol[1:]] = np.arange(1, self.n_classes)
+        table = np.maximum(children[:, :-1], 0)
+        without = np.zeros(self.n_classes, np.int32)
+        is_closed = _tabulate(self.parent, self.symbol, self.depth, children, without, table)
         return table if is_closed else None
 
     def table_for(self, codes: NDArray[np.signedinteger[Any]]) -> Int32s | None:
         """The table, where it takes less to make than it saves on these codes, all of them known."""
-        small = self.n_classes * self.n_symbols <= min(2 * len(codes), _TABLE_LIMIT)
+        small = self.n_classes * self.n_symbols <= max(min(2 * len(codes), _TABLE_LIMIT), _SMALL_TABLE)
         return self.table if small and codes.min(initial=0) >= 0 else None
 
     def classify(self, strings: Strings) -> Int32s:
@@ -87,16 +95,30 @@ class ContextTrie:
     @cached_property
     def start(self) -> int:
         """The class at the edge: of the empty past, or of the empty future."""
-        return max(_child(0, self.n_symbols, *self.children), 0)
+        at = np.flatnonzero((self.parent == 0) & (self.symbol == self.n_symbols))
+        return int(at[0]) if len(at) else 0
 
     def classes_in(self, coarse: ContextTrie) -> Int32s:
         """For each class the one that holds it in a trie that is a part of this one."""
-        return _classes_in(self.parent, self.symbol, self.depth, coarse.depth, *coarse.children)
+        starts, symbols, nodes = coarse.children
+        width, classes = self.n_symbols + 1, np.zeros(self.n_classes, np.int64)
+        keys = np.repeat(np.arange(coarse.n_classes), np.diff(starts)) * width + symbols
+        keys, nodes = np.append(keys, -1), np.append(nodes, 0)  # what is not found stands there
+        for depth in range(1, int(self.depth.max()) + 1):
+            level = np.flatnonzero(self.depth == depth)
+            found = classes[self.parent[level]]
+            key = found * width + self.symbol[level]
+            at = np.searchsorted(keys[:-1], key)
+            is_stored = (coarse.depth[found] == depth - 1) & (keys[at] == key)
+            classes[level] = np.where(is_stored, nodes[at], found)
+        return classes.astype(np.int32)
 
     def classify_prefixes(self, trie: PrefixTrie) -> Int32s:
         """The class of every prefix in a trie (for pasts)."""
         if (table := self.table_for(trie.symbol[1:])) is not None:
-            return _follow_prefixes(trie.parent, trie.symbol, table, self.start)
+            classes = np.full(trie.n_nodes, self.start, np.int32)
+            _follow_prefixes(trie.parent, trie.symbol, table, classes)
+            return classes
         return _classify_prefixes(trie.parent, trie.symbol, self.n_symbols, *self.children)
 
 
@@ -107,14 +129,6 @@ def with_edges(strings: Strings) -> Int32s:
     inside[strings.offsets + np.arange(len(strings) + 1)] = False
     extended[inside] = strings.codes
     return extended
-
-
-@kernel
-def _depths(parent: Int32s) -> Int32s:
-    depth = np.zeros_like(parent)
-    for node in range(1, len(parent)):
-        depth[node] = depth[parent[node]] + 1
-    return depth
 
 
 @kernel
@@ -133,31 +147,22 @@ def _child(node: int, symbol: int, starts: Int32s, symbols: Int32s, nodes: Int32
 
 @kernel
 def _tabulate(
-    parent: Int32s,
-    symbol: Int32s,
-    depth: Int32s,
-    n_symbols: int,
-    starts: Int32s,
-    symbols: Int32s,
-    nodes: Int32s,
-) -> tuple[Int32s, bool]:
-    """`follow` as a table, parents first; and whether every context is stored without its newest symbol."""
-    n_nodes = len(parent)
-    table, without = np.zeros((n_nodes, n_symbols), np.int32), np.zeros(n_nodes, np.int32)
-    for at in range(starts[0], starts[1]):
-        if symbols[at] < n_symbols:
-            table[0, symbols[at]] = nodes[at]
-    for node in range(1, n_nodes):
+    parent: Int32s, symbol: Int32s, depth: Int32s, children: Int32s, without: Int32s, table: Int32s
+) -> bool:
+    """`follow` into a table, parents first; whether every context is stored without its newest symbol."""
+    n_symbols = table.shape[1]
+    for node in range(1, len(parent)):
         above = parent[node]
-        without[node] = 0 if above == 0 else _child(without[above], symbol[node], starts, symbols, nodes)
+        if above:
+            without[node] = children[without[above], symbol[node]]
         if without[node] < 0:
-            return table, False
+            return False
         for code in range(n_symbols):
             found = table[above, code]
             if depth[found] == depth[above] + 1:
-                found = max(found, _child(found, symbol[node], starts, symbols, nodes))
+                found = max(found, children[found, symbol[node]])
             table[node, code] = found
-    return table, True
+    return True
 
 
 @kernel
@@ -185,31 +190,9 @@ def _run_backwards(codes: Int32s, offsets: Int64s, table: Int32s, start: int) ->
 
 
 @kernel
-def _classes_in(
-    parent: Int32s,
-    symbol: Int32s,
-    depth: Int32s,
-    coarse_depth: Int32s,
-    starts: Int32s,
-    symbols: Int32s,
-    nodes: Int32s,
-) -> Int32s:
-    classes = np.zeros(len(parent), np.int32)
-    for node in range(1, len(parent)):
-        found = classes[parent[node]]
-        if coarse_depth[found] == depth[parent[node]]:
-            found = max(found, _child(found, symbol[node], starts, symbols, nodes))
-        classes[node] = found
-    return classes
-
-
-@kernel
-def _follow_prefixes(parent: Int32s, symbol: Int32s, table: Int32s, start: int) -> Int32s:
-    classes = np.empty(len(parent), np.int32)
-    classes[0] = start
+def _follow_prefixes(parent: Int32s, symbol: Int32s, table: Int32s, classes: Int32s) -> None:
     for prefix in range(1, len(parent)):
         classes[prefix] = table[classes[parent[prefix]], symbol[prefix]]
-    return classes
 
 
 @kernel

@@ -7,25 +7,27 @@ Only the outcomes seen in a context are stored, in rows sorted by outcome.
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
 
 
+class BackoffTables(NamedTuple):
+    """The parent of each context, where its row begins, outcomes and values in it, its back-off weight."""
+
+    parent: Int32s
+    row_starts: Int64s
+    row_outcomes: Int32s
+    own: Floats
+    backoff: Floats
+    n_outcomes: int
+
+
 @kernel
-def outcome_probabilities(
-    contexts: Int32s,
-    outcomes: Int32s,
-    parent: Int32s,
-    row_starts: Int64s,
-    row_outcomes: Int32s,
-    own: Floats,
-    backoff: Floats,
-    n_outcomes: int,
-) -> Floats:
-    """p(outcome | context) for pairs of them; an unknown outcome (negative) has none."""
-    result = np.zeros(len(contexts))
+def outcome_probabilities(contexts: Int32s, outcomes: Int32s, tables: BackoffTables, result: Floats) -> None:
+    """p(outcome | context) for pairs of them, added to `result`; an unknown outcome (negative) has none."""
+    parent, row_starts, row_outcomes, own, backoff, n_outcomes = tables
     for pair in range(len(contexts)):
         node, outcome, weight = contexts[pair], outcomes[pair], 1.0
         if outcome < 0:
@@ -45,24 +47,14 @@ def outcome_probabilities(
                 break
             node = parent[node]
         result[pair] += weight / n_outcomes
-    return result
 
 
 @kernel
-def outcome_distributions(
-    contexts: Int32s,
-    parent: Int32s,
-    row_starts: Int64s,
-    row_outcomes: Int32s,
-    own: Floats,
-    backoff: Floats,
-    n_outcomes: int,
-) -> Floats:
-    """p(. | context) for each context, as rows that sum to one."""
-    result = np.empty((len(contexts), n_outcomes))
+def outcome_distributions(contexts: Int32s, tables: BackoffTables, result: Floats) -> None:
+    """p(. | context) for each context, into rows of zeros, which then sum to one."""
+    parent, row_starts, row_outcomes, own, backoff, n_outcomes = tables
     for row in range(len(contexts)):
         node, weight = contexts[row], 1.0
-        result[row] = 0.0
         while True:
             for at in range(row_starts[node], row_starts[node + 1]):
                 result[row, row_outcomes[at]] += weight * own[at]
@@ -76,4 +68,3 @@ def outcome_distributions(
             total += result[row, outcome]
         for outcome in range(n_outcomes):
             result[row, outcome] /= total
-    return result

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Array, Int32s, Int64s
+from sigmastar.core.integer_counts import minor_type
 from sigmastar.core.jit import kernel, part
 
 
@@ -26,61 +28,70 @@ class ClassBuckets(NamedTuple):
     starts: Int64s  # how many begin in each future class
 
 
+class ClassTables(NamedTuple):
+    """The class that follows each class on each symbol, and that at the edge, of pasts and of futures."""
+
+    pasts: Int32s
+    futures: Int32s
+    past_edge: int
+    future_edge: int
+
+
+def bucket_classes(strings: Strings, tables: ClassTables) -> ClassBuckets:
+    """The gaps and steps of a corpus of known symbols."""
+    n_pasts, n_futures, of = len(tables.pasts), len(tables.futures), minor_type(len(tables.futures))
+    n_steps = len(strings.alphabet) * n_pasts
+    found = ClassBuckets(
+        np.zeros(n_pasts + 2, np.int64),
+        np.empty(strings.n_gaps, of),
+        np.zeros(n_steps + 2, np.int64),
+        np.empty(len(strings.codes), of),
+        np.zeros(n_pasts, np.int64),
+        np.zeros(n_futures, np.int64),
+    )
+    futures = np.empty(int(strings.lengths.max(initial=0)) + 1, of)
+    _bucket_classes(strings.codes, strings.offsets, tables, found, futures)
+    return found._replace(gap_starts=found.gap_starts[:-1], step_starts=found.step_starts[:-1])
+
+
 @kernel
-def bucket_classes(
-    codes: Int32s,
-    offsets: Int64s,
-    past_table: Int32s,
-    future_table: Int32s,
-    past_edge: int,
-    future_edge: int,
-    n_steps: int,
-    like: Array,
-) -> ClassBuckets:
-    """Futures are held in the type of `like`."""
-    n_pasts, n_futures = len(past_table), len(future_table)
-    gap_starts, step_starts, ends = _sizes(codes, offsets, past_table, past_edge, n_steps)
-    gap_place, step_place = gap_starts.copy(), step_starts.copy()
-    gap_futures = np.empty(gap_starts[-1], like.dtype)
-    step_futures = np.empty(step_starts[-1], like.dtype)
-    starts = np.zeros(n_futures, np.int64)
-    longest = 0
-    for string in range(len(offsets) - 1):
-        longest = max(longest, offsets[string + 1] - offsets[string])
-    futures = np.empty(longest + 1, like.dtype)
+def _bucket_classes(
+    codes: Int32s, offsets: Int64s, tables: ClassTables, found: ClassBuckets, futures: Array
+) -> None:
+    """`futures` has room for the classes in a string."""
+    gaps, steps, n_pasts = found.gap_starts, found.step_starts, len(tables.pasts)
+    _measure(codes, offsets, tables, found)
     for string in range(len(offsets) - 1):
         first, length = offsets[string], offsets[string + 1] - offsets[string]
-        future, past = future_edge, past_edge
+        future, past = tables.future_edge, tables.past_edge
         futures[length] = future
         for at in range(length - 1, -1, -1):
-            future = future_table[future, codes[first + at]]
+            future = tables.futures[future, codes[first + at]]
             futures[at] = future
-        starts[future] += 1
+        found.starts[future] += 1
         for at in range(length + 1):
-            gap_futures[gap_place[past]] = futures[at]
-            gap_place[past] += 1
+            found.gap_futures[gaps[past + 1]] = futures[at]
+            gaps[past + 1] += 1
             if at < length:
                 step = codes[first + at] * n_pasts + past
-                step_futures[step_place[step]] = futures[at + 1]
-                step_place[step] += 1
-                past = past_table[past, codes[first + at]]
-    return ClassBuckets(gap_starts, gap_futures, step_starts, step_futures, ends, starts)
+                found.step_futures[steps[step + 1]] = futures[at + 1]
+                steps[step + 1] += 1
+                past = tables.pasts[past, codes[first + at]]
 
 
 @part
-def _sizes(
-    codes: Int32s, offsets: Int64s, past_table: Int32s, past_edge: int, n_steps: int
-) -> tuple[Int64s, Int64s, Int64s]:
-    """Where the buckets of gaps and steps begin, and how many strings end in each past class."""
-    n_pasts = len(past_table)
-    gaps, steps = np.zeros(n_pasts + 1, np.int64), np.zeros(n_steps + 1, np.int64)
-    ends = np.zeros(n_pasts, np.int64)
+def _measure(codes: Int32s, offsets: Int64s, tables: ClassTables, found: ClassBuckets) -> None:
+    """Where each bucket begins, one place behind its own: filling it then leaves where the next begins."""
+    gaps, steps, n_pasts = found.gap_starts, found.step_starts, len(tables.pasts)
     for string in range(len(offsets) - 1):
-        past = past_edge
+        past = tables.past_edge
         for at in range(offsets[string], offsets[string + 1]):
-            gaps[past + 1] += 1
-            steps[codes[at] * n_pasts + past + 1] += 1
-            past = past_table[past, codes[at]]
-        gaps[past + 1] += 1
-        ends[past] += 1
-    return np.cumsum(gaps), np.cumsum(steps), ends
+            gaps[past + 2] += 1
+            steps[codes[at] * n_pasts + past + 2] += 1
+            past = tables.pasts[past, codes[at]]
+        gaps[past + 2] += 1
+        found.ends[past] += 1
+    for bucket in range(2, len(gaps)):
+        gaps[bucket] += gaps[bucket - 1]
+    for bucket in range(2, len(steps)):
+        steps[bucket] += steps[bucket - 1]

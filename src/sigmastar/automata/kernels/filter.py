@@ -46,7 +46,16 @@ class FilterWeights(NamedTuple):
     mixing: Floats
 
 
-@kernel
+class _Room(NamedTuple):
+    """What the filter works in: states of two levels, some rows of them, and some weights of outcomes."""
+
+    states: Array
+    following: Array
+    totals: Floats
+    gathered: Array
+    weights: Array
+
+
 def filter_trie(trie: FilterTrie, weights: FilterWeights, predictions: Array) -> tuple[Floats, Floats]:
     """Filter every prefix of a trie.
 
@@ -54,38 +63,58 @@ def filter_trie(trie: FilterTrie, weights: FilterWeights, predictions: Array) ->
     prediction, g takes its place.
     `predictions`, if it has rows, receives all of q for every node, or zeros where there is none.
     """
-    parent, symbol, level_starts, classes, edge_backoff, end_backoff = trie
-    initial, transitions, readout, restarts, mixing = weights
-    n_nodes = len(parent)
-    edge_own, end_own = np.ones(n_nodes), np.zeros(n_nodes)
-    states = np.ascontiguousarray(initial).reshape(1, len(initial)).copy()
-    columns = np.ascontiguousarray(readout.T)
+    own = np.ones(len(trie.parent)), np.zeros(len(trie.parent))
+    widest = int(np.diff(trie.level_starts).max())
+    (n_states, n_outcomes), dtype = weights.readout.shape, weights.readout.dtype
+    room = _Room(
+        np.empty((widest, n_states), dtype),
+        np.empty((widest, n_states), dtype),
+        np.empty(widest),
+        np.empty((min(widest, max(1, CELLS // n_states)), n_states), dtype),
+        np.empty((min(widest, max(1, CELLS // n_outcomes)), n_outcomes), dtype),
+    )
+    room.states[0] = weights.initial
+    _filter_trie(trie, weights, np.ascontiguousarray(weights.readout.T), room, own, predictions)
+    return own
+
+
+@kernel
+def _filter_trie(
+    trie: FilterTrie,
+    weights: FilterWeights,
+    columns: Array,
+    room: _Room,
+    own: tuple[Floats, Floats],
+    predictions: Array,
+) -> None:
+    level_starts, states, following = trie.level_starts, room.states, room.following
     for level in range(len(level_starts) - 1):
         first, end = level_starts[level], level_starts[level + 1]
-        here = predictions[first:end] if len(predictions) else predictions
-        totals = _read_out(states, readout, here)
+        _read_out(states, end - first, weights.readout, room, predictions, first)
         for node in range(first, end):
-            total = totals[node - first]
-            stop_weight = max(_dot(states[node - first], columns[-1]), 0.0)
-            end_own[node] = stop_weight / total if total > 0.0 else end_backoff[node]
+            total = room.totals[node - first]
+            stop_weight = max(_dot(states, node - first, columns, len(columns) - 1), 0.0)
+            own[1][node] = stop_weight / total if total > 0.0 else trie.end_backoff[node]
         if level + 2 == len(level_starts):
             break
-        after = level_starts[level + 2]
-        following = _move(states, parent[end:after] - first, symbol[end:after], transitions)
-        for node in range(end, after):
-            row, code = parent[node] - first, symbol[node]
-            rate, total, state = mixing[classes[parent[node]]], totals[row], following[node - end]
-            weight = max(_dot(states[row], columns[code]), 0.0) if code >= 0 else 0.0
-            edge_own[node] = weight / total if total > 0.0 else edge_backoff[node]
-            probability = (1.0 - rate) * edge_own[node] + rate * edge_backoff[node]
+        _move(
+            trie, (first, end, level_starts[level + 2]), weights.transitions, room.gathered, states, following
+        )
+        for node in range(end, level_starts[level + 2]):
+            row, code, rate = (
+                trie.parent[node] - first,
+                trie.symbol[node],
+                weights.mixing[trie.classes[trie.parent[node]]],
+            )
+            weight = max(_dot(states, row, columns, code), 0.0) if code >= 0 else 0.0
+            total, from_backoff = room.totals[row], rate * trie.edge_backoff[node]
+            own[0][node] = weight / total if total > 0.0 else trie.edge_backoff[node]
+            kept, share = 0.0, 1.0
             if weight > 0.0 and total > 0.0:
-                share = rate * edge_backoff[node] / probability
-                _pull_back(state, (1.0 - rate) / (total * probability), share, restarts[classes[node]])
-            else:
-                for k in range(len(state)):
-                    state[k] = restarts[classes[node], k]
-        states = following
-    return edge_own, end_own
+                probability = (1.0 - rate) * own[0][node] + from_backoff
+                kept, share = (1.0 - rate) / (total * probability), from_backoff / probability
+            _pull_back(following, node - end, kept, share, weights.restarts, trie.classes[node])
+        states, following = following, states
 
 
 @kernel
@@ -98,63 +127,65 @@ def sums_along(parent: Int32s, values: Floats) -> Floats:
 
 
 @fast_kernel
-def _dot(first: Floats, second: Floats) -> float:
+def _dot(first: Array, row: int, second: Array, other: int) -> float:
     total = 0.0
-    for k in range(len(first)):
-        total += first[k] * second[k]
+    for k in range(first.shape[1]):
+        total += first[row, k] * second[other, k]
     return total
 
 
 @part
-def _pull_back(state: Floats, factor: float, share: float, restart: Floats) -> None:
-    """state <- factor state + share restart, in place; the restart alone if that strays too far."""
+def _pull_back(states: Array, row: int, kept: float, share: float, restarts: Array, restart: int) -> None:
+    """state <- kept state + share restart, in place; the restart alone if that strays too far."""
     is_near = True
-    for k in range(len(state)):
-        state[k] = factor * state[k] + share * restart[k]
-        is_near &= abs(state[k]) < FARTHEST  # not true of NaN
+    for k in range(states.shape[1]):
+        states[row, k] = kept * states[row, k] + share * restarts[restart, k]
+        is_near &= abs(states[row, k]) < FARTHEST  # not true of NaN
     if not is_near:
-        for k in range(len(state)):
-            state[k] = restart[k]
+        for k in range(states.shape[1]):
+            states[row, k] = restarts[restart, k]
 
 
 @part
-def _read_out(states: Floats, readout: Floats, predictions: Floats) -> Floats:
+def _read_out(
+    states: Array, n_rows: int, readout: Array, room: _Room, predictions: Array, first: int
+) -> None:
     """What the clipped weights of all outcomes sum to in each state; q into `predictions` if it has rows.
 
     A piece of the states at a time: with a large alphabet the weights of a whole level may be too many.
     """
-    n_outcomes = readout.shape[1]
-    totals, at_once = np.zeros(len(states)), max(1, CELLS // n_outcomes)
-    buffer = np.empty((min(at_once, len(states)), n_outcomes), states.dtype)
-    for begin in range(0, len(states), at_once):
-        some = states[begin : begin + at_once]
-        weights = np.dot(some, readout, buffer[: len(some)])
-        for row in range(len(some)):
+    n_outcomes, at_once = readout.shape[1], len(room.weights)
+    for begin in range(0, n_rows, at_once):
+        end = min(begin + at_once, n_rows)
+        weights = np.dot(states[begin:end], readout, room.weights[: end - begin])
+        for row in range(end - begin):
             total = 0.0
             for outcome in range(n_outcomes):
                 total += max(weights[row, outcome], 0.0)
-            totals[begin + row] = total
+            room.totals[begin + row] = total
             if len(predictions) and total > 0.0:
                 for outcome in range(n_outcomes):
-                    predictions[begin + row, outcome] = max(weights[row, outcome], 0.0) / total
-    return totals
+                    predictions[first + begin + row, outcome] = max(weights[row, outcome], 0.0) / total
 
 
 @part
-def _move(states: Floats, parents: Int32s, symbols: Int32s, transitions: Floats) -> Floats:
-    """The state of each parent times the operator of its symbol; zero for unknown symbols."""
-    n_states = states.shape[1]
-    moved = np.zeros((len(parents), n_states), states.dtype)
-    run = 0
-    while run < len(parents):
-        stop = run + 1
-        while stop < len(parents) and symbols[stop] == symbols[run]:
+def _move(
+    trie: FilterTrie,
+    level: tuple[int, int, int],
+    transitions: Array,
+    gathered: Array,
+    states: Array,
+    moved: Array,
+) -> None:
+    """The state of each parent times the operator of its symbol; none for unknown symbols."""
+    first, end, after = level
+    run = end
+    while run < after:
+        code, stop = trie.symbol[run], run
+        while stop < after and stop < run + len(gathered) and trie.symbol[stop] == code:
+            for state in range(states.shape[1]):
+                gathered[stop - run, state] = states[trie.parent[stop] - first, state]
             stop += 1
-        if symbols[run] >= 0:
-            gathered = np.empty((stop - run, n_states), states.dtype)
-            for child in range(run, stop):
-                for state in range(n_states):
-                    gathered[child - run, state] = states[parents[child], state]
-            np.dot(gathered, transitions[symbols[run]], moved[run:stop])
+        if code >= 0:
+            np.dot(gathered[: stop - run], transitions[code], moved[run - end : stop - end])
         run = stop
-    return moved

@@ -20,8 +20,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.mixture import Cells, Events, groups_of_size, rates_by_level
-from sigmastar.core.mixture_kernels import mixed_log_likelihood
+from sigmastar.core.mixture import Cells, Events, groups_of_size, mixed_log_likelihood, rates_by_level
 
 START_RATE = 0.05
 STRENGTH = 30.0
@@ -56,8 +55,7 @@ class Steps:
 
     def score(self, rates: Floats) -> float:
         """The log-likelihood per string under other rates, if the states stayed as they are."""
-        counts, first, second = self.events.counts, self.events.first, self.events.second
-        return float(mixed_log_likelihood(self.classes, counts, first, second, rates)) / self.n_strings
+        return float(mixed_log_likelihood(self.classes, self.events, rates)) / self.n_strings
 
     def fit_rates(self, class_counts: Int64s, n_rounds: int = 40) -> Floats:
         """The most likely mixing rate of each class."""

@@ -13,7 +13,7 @@ import numpy as np
 from sigmastar.automata.counts.ngram_smoothing import Backoff, NextCounts, Smoothing, witten_bell
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.kernels.backoff import outcome_distributions, outcome_probabilities
+from sigmastar.automata.kernels.backoff import BackoffTables, outcome_distributions, outcome_probabilities
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
@@ -39,10 +39,14 @@ class NgramModel:
 
     def probabilities(self, contexts: Int32s, outcomes: Int32s) -> Floats:
         """p(outcome | context) for pairs of codes; the end of string is coded `len(alphabet)`."""
-        return outcome_probabilities(contexts, outcomes, *self._tables())
+        result = np.zeros(len(contexts))
+        outcome_probabilities(contexts, outcomes, self._tables, result)
+        return result
 
     def distributions(self, contexts: Int32s) -> Floats:
-        return outcome_distributions(contexts, *self._tables())
+        result = np.zeros((len(contexts), self.n_outcomes))
+        outcome_distributions(contexts, self._tables, result)
+        return result
 
     def log_probability(self, strings: Strings) -> Floats:
         strings = strings.recoded(self.alphabet, allow_unknown=True)
@@ -85,9 +89,10 @@ class NgramModel:
         _require_rows(contexts, rows)
         return cls(alphabet, contexts, rows)
 
-    def _tables(self) -> tuple[Any, ...]:
-        rows = self.rows
-        return self.contexts.parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes
+    @property
+    def _tables(self) -> BackoffTables:
+        rows, parent = self.rows, self.contexts.parent
+        return BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
 
 
 def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
@@ -104,7 +109,7 @@ def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
         and bool((np.diff(rows.row_starts) >= 0).all())
         and bool((parent[1:] < np.arange(1, n)).all() and (parent >= 0).all())
         and bool(((outcomes >= 0) & (outcomes <= contexts.n_symbols)).all())
-        and bool((contexts.symbol <= contexts.n_symbols).all())
+        and bool(((contexts.symbol[1:] >= 0) & (contexts.symbol[1:] <= contexts.n_symbols)).all())
     )
     if not fits:
         raise ValueError("the tables of a back-off model do not fit each other")
