@@ -52,7 +52,17 @@ class StoredModel(Protocol):
 def save_model(
     model: StoredModel, path: str | os.PathLike[str], learned: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a model, all of the file or nothing; `learned` says how it came about."""
+    """Write a model, all of the file or nothing; `learned` says how it came about.
+
+    Parameters
+    ----------
+    model : StoredModel
+        Of any family.
+    path : str or path
+        Where to write it.
+    learned : mapping, optional
+        How it was learned, in what JSON can hold.
+    """
     atomic_write_bytes(path, model_bytes(model, learned))
 
 
@@ -78,7 +88,20 @@ def model_bytes(model: StoredModel, learned: Mapping[str, Any] | None = None) ->
 
 
 def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
-    """Read a model; with `family`, one of another family is refused."""
+    """Read a model; with `family`, one of another family is refused.
+
+    Parameters
+    ----------
+    path : str or path
+        A file that `save_model` wrote.
+    family : str, optional
+        The kind of model that is expected; any if none is given.
+
+    Returns
+    -------
+    object
+        The model, of the class that its kind names.
+    """
     name = os.fspath(path)
     content = _read(name)
     header = _header(content, len(content), name)

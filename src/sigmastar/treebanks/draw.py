@@ -18,7 +18,22 @@ _WIDTH, _HEIGHT, _MARGIN, _SHOWN = 46.0, 26.0, 16.0, 0.1
 
 
 def draw_chart(words: Sequence[str], items: Iterable[Item], top: float = 1.0) -> str:
-    """The chart of a sentence; spans that no item names are left white."""
+    """The chart of a sentence; spans that no item names are left white.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The sentence.
+    items : iterable of tuple
+        Label, first word, the word behind the last one, and probability.
+    top : float
+        The probability that gets the darkest shade.
+
+    Returns
+    -------
+    str
+        The picture as SVG.
+    """
     cells: dict[tuple[int, int], list[tuple[float, str]]] = {}
     for label, begin, end, probability in items:
         if not 0 <= begin < end <= len(words):

@@ -95,7 +95,28 @@ def score_brackets(
     max_length: int | None = None,
     n_resamples: int = 1000,
 ) -> BracketScores:
-    """Compare parses with a treebank; sentences of more than `max_length` words are left out."""
+    """Compare parses with a treebank; sentences of more than `max_length` words are left out.
+
+    Parameters
+    ----------
+    gold : sequence of Tree
+        The trees of the treebank.
+    found : sequence of Tree or None
+        A parse of each sentence; None counts as one without brackets.
+    rng : numpy.random.Generator
+        The source of chance for the intervals.
+    conventions : Conventions
+        Which labels and which punctuation count.
+    max_length : int, optional
+        Of a sentence that is scored, in words; all are scored if none is given.
+    n_resamples : int
+        How often sentences are drawn anew for the intervals.
+
+    Returns
+    -------
+    BracketScores
+        Every score with its interval.
+    """
     if len(gold) != len(found):
         raise ValueError(f"{len(gold)} gold trees have {len(found)} parses; give one to each")
     rows = [
@@ -117,7 +138,24 @@ def score_brackets(
 def paired_f1(
     a: BracketScores, b: BracketScores, rng: np.random.Generator, n_resamples: int = 10_000
 ) -> float:
-    """How sure it is that parser `a` has a higher F1 than `b` on these sentences: the share of resamples."""
+    """How sure it is that parser `a` has a higher F1 than `b` on these sentences: the share of resamples.
+
+    Parameters
+    ----------
+    a : BracketScores
+        Of one parser.
+    b : BracketScores
+        Of the other parser, on the same sentences.
+    rng : numpy.random.Generator
+        The source of chance.
+    n_resamples : int
+        How often sentences are drawn anew.
+
+    Returns
+    -------
+    float
+        From 0 to 1; a tie counts one half.
+    """
     if len(a.counts) != len(b.counts):
         raise ValueError("both parsers must have been scored on the same sentences")
     n = len(a.counts)
@@ -127,7 +165,20 @@ def paired_f1(
 
 
 def spans_of(tree: Tree, conventions: Conventions = EVALB) -> Spans:
-    """Words without traces, with their tags, and all phrases over them; punctuation is still there."""
+    """Words without traces, with their tags, and all phrases over them; punctuation is still there.
+
+    Parameters
+    ----------
+    tree : Tree
+        Of one sentence.
+    conventions : Conventions
+        Which labels count, and as which.
+
+    Returns
+    -------
+    Spans
+        Words, tags and phrases.
+    """
     words, tags, phrases = list[str](), list[str](), list[Bracket]()
     waiting: list[tuple[Tree | str, int, str]] = [
         (tree, -1, "")

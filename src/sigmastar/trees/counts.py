@@ -104,7 +104,26 @@ def _sorted_keys(rows: Int64s, base: int) -> tuple[Int64s, Int64s]:
 def frequent_trees(
     trees: RankedTrees, n_outsides: int = 500, n_insides: int = 500, height: int = 3, anchored: bool = False
 ) -> TreeBasis:
-    """The most frequent subtrees, and the most frequent contexts of up to `height` steps around nodes."""
+    """The most frequent subtrees, and the most frequent contexts of up to `height` steps around nodes.
+
+    Parameters
+    ----------
+    trees : RankedTrees
+        The sample.
+    n_outsides : int
+        Contexts, at most.
+    n_insides : int
+        Subtrees, at most.
+    height : int
+        Steps of a context, at most.
+    anchored : bool
+        Whether contexts must begin at the root of a tree.
+
+    Returns
+    -------
+    TreeBasis
+        Closed tables of subtrees and contexts.
+    """
     if min(n_outsides, n_insides) < 1 or height < 1:
         raise ValueError("n_outsides, n_insides and height must be at least 1")
     insides = _frequent_insides(trees, n_insides)

@@ -14,7 +14,20 @@ _SPACE, _CHARACTER, _STEP, _MARGIN = 14.0, 7.2, 44.0, 18.0
 
 
 def draw_tree(tree: Tree, gold: Tree | None = None) -> str:
-    """A tree above its words; with `gold`, phrases that it lacks are in another colour and dashed."""
+    """A tree above its words; with `gold`, phrases that it lacks are in another colour and dashed.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to draw.
+    gold : Tree, optional
+        The right tree of the same sentence.
+
+    Returns
+    -------
+    str
+        The picture as SVG.
+    """
     right = None if gold is None else set(_spans(gold))
     words = list(tree.words())
     middles, width = _places(tree)
@@ -34,6 +47,20 @@ def draw_tree(tree: Tree, gold: Tree | None = None) -> str:
 def tree_text(tree: Tree, marked: Collection[Span] = ()) -> str:
     """A tree in lines, a node a line, tags beside their words; `marked` phrases get a star.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to write.
+    marked : collection of tuple
+        Label, first word, and the word behind the last one, of each phrase to mark.
+
+    Returns
+    -------
+    str
+        Lines for the terminal.
+
+    Examples
+    --------
     >>> print(tree_text(Tree("S", (Tree("NP", ("she",)), Tree("VP", (Tree("VB", ("runs",)), "fast"))))))
     S
     ├─ NP she

@@ -14,10 +14,10 @@ NAMES = {
     "with_root without_root tags",
     "data.binarize": "binarize debinarize right left head_outward HeadRules ENGLISH GENERIC",
     "data.ranked": "RankedAlphabet RankedTrees production_trees",
-    "counts": "TreeBasis frequent_trees count_trees exact_tree_blocks",
+    "counts": "TreeBasis frequent_trees",
     "model.generators": "make_tree_automaton make_latent_pcfg make_treebank",
     "learn.tree_automaton": "learn_tree_automaton tree_automaton",
-    "learn.latent_pcfg": "learn_latent_pcfg Moments operators_of_moments all_nodes one_node one_uniform_node",
+    "learn.latent_pcfg": "learn_latent_pcfg Moments operators_of_moments all_nodes one_node",
     "draw": "draw_tree tree_text",
 }
 

@@ -58,7 +58,20 @@ class Phrases:
 
 
 def phrases(trees: Iterable[Tree | str], plain: bool = True) -> Phrases:
-    """Rows of trees; with `plain`, traces, functions and what is empty without them are left out."""
+    """Rows of trees; with `plain`, traces, functions and what is empty without them are left out.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+        Every word has a tag of its own.
+    plain : bool
+        Whether labels are made plain and traces are left out.
+
+    Returns
+    -------
+    Phrases
+        One row per phrase, unary chains collapsed.
+    """
     raw = _Walk()
     for number, tree in enumerate(trees, 1):
         raw.add(tree, number)

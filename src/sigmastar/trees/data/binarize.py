@@ -117,17 +117,54 @@ Order = Callable[[str, Sequence[str]], list[bool]]
 
 
 def right(label: str, children: Sequence[str]) -> list[bool]:
-    """Children are cut off from the left."""
+    """Children are cut off from the left.
+
+    Parameters
+    ----------
+    label : str
+        Of the phrase; not used.
+    children : sequence of str
+        Their labels.
+
+    Returns
+    -------
+    list of bool
+        For each cut True: the left child is cut off.
+    """
     return [True] * (len(children) - 1)
 
 
 def left(label: str, children: Sequence[str]) -> list[bool]:
-    """Children are cut off from the right."""
+    """Children are cut off from the right.
+
+    Parameters
+    ----------
+    label : str
+        Of the phrase; not used.
+    children : sequence of str
+        Their labels.
+
+    Returns
+    -------
+    list of bool
+        For each cut False: the right child is cut off.
+    """
     return [False] * (len(children) - 1)
 
 
 def head_outward(rules: HeadRules = GENERIC) -> Order:
-    """Children left of the head are cut off first, then those right of it."""
+    """Children left of the head are cut off first, then those right of it.
+
+    Parameters
+    ----------
+    rules : HeadRules
+        Which child is the head.
+
+    Returns
+    -------
+    callable
+        An order for `binarize`.
+    """
 
     def order(label: str, children: Sequence[str]) -> list[bool]:
         head = rules.head(label, children)
@@ -139,6 +176,24 @@ def head_outward(rules: HeadRules = GENERIC) -> Order:
 def binarize(tree: Tree, order: Order = right, horizontal: int = 0, vertical: int = 1) -> Tree:
     """A tree whose nodes have one or two children.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    order : callable
+        Which child is cut off next: `right`, `left` or `head_outward(rules)`.
+    horizontal : int
+        How many children that were cut off before an intermediate label remembers.
+    vertical : int
+        How many labels a phrase remembers, its own and those above it.
+
+    Returns
+    -------
+    Tree
+        With intermediate nodes, whose labels begin with @.
+
+    Examples
+    --------
     >>> flat = Tree("X", tuple(Tree(name, (name.lower(),)) for name in "ABCD"))
     >>> print(binarize(flat, right, horizontal=1))
     (X (A a) (@X|A (B b) (@X|B (C c) (D d))))
@@ -178,6 +233,18 @@ def _binary(label: str, children: list[Tree | str], order: Order, horizontal: in
 def debinarize(tree: Tree) -> Tree:
     """The inverse of `binarize`: intermediate nodes and what labels remember are gone.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+
+    Returns
+    -------
+    Tree
+        With as many children per node as before.
+
+    Examples
+    --------
     >>> print(debinarize(Tree("X^S", (Tree("A", ("a",)), Tree("@X^S|A", ("b", "c"))))))
     (X (A a) b c)
     """

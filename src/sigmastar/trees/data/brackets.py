@@ -48,7 +48,18 @@ class _Misplaced(Exception):
 
 
 def read_brackets(path: TextPath) -> list[Tree]:
-    """All trees of a file, plain or compressed; unbalanced brackets are an error with its line."""
+    """All trees of a file, plain or compressed; unbalanced brackets are an error with its line.
+
+    Parameters
+    ----------
+    path : str or path
+        The file to read.
+
+    Returns
+    -------
+    list of Tree
+        In the order of the file.
+    """
     file = display_name(path)
     return parse_brackets("".join(decoded(block, file) for block in line_blocks(path)), file)
 
@@ -56,6 +67,20 @@ def read_brackets(path: TextPath) -> list[Tree]:
 def parse_brackets(text: str, file: str | None = None) -> list[Tree]:
     """All trees in a text.
 
+    Parameters
+    ----------
+    text : str
+        Trees one after another; line ends are spaces.
+    file : str, optional
+        The name of the file for messages of errors.
+
+    Returns
+    -------
+    list of Tree
+        Without outer brackets that have no label.
+
+    Examples
+    --------
     >>> [str(tree) for tree in parse_brackets("( (S (NP she) (VP runs)) ) (X y)")]
     ['(S (NP she) (VP runs))', '(X y)']
     """
@@ -212,7 +237,15 @@ def _without_outer(tree: Tree) -> Tree:
 
 
 def write_brackets(trees: Iterable[Tree], stream: TextIO) -> None:
-    """One tree per line; a label or word that the format cannot hold is an error."""
+    """One tree per line; a label or word that the format cannot hold is an error.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+        The trees to write.
+    stream : text file
+        Open for writing.
+    """
     for number, tree in enumerate(trees, 1):
         for node in tree.nodes():
             for text in (node.label, *(child for child in node.children if isinstance(child, str))):
@@ -226,6 +259,18 @@ def write_brackets(trees: Iterable[Tree], stream: TextIO) -> None:
 def plain_label(label: str) -> str:
     """A label without functions and indices.
 
+    Parameters
+    ----------
+    label : str
+        As a treebank writes it.
+
+    Returns
+    -------
+    str
+        What stands before the first function or index.
+
+    Examples
+    --------
     >>> plain_label("NP-SBJ-1"), plain_label("-LRB-")
     ('NP', '-LRB-')
     """
@@ -235,6 +280,18 @@ def plain_label(label: str) -> str:
 def escaped(word: str) -> str:
     """A word as the Penn Treebank writes it.
 
+    Parameters
+    ----------
+    word : str
+        As in running text.
+
+    Returns
+    -------
+    str
+        Brackets by name, slashes and stars behind a backslash.
+
+    Examples
+    --------
     >>> [escaped(word) for word in ("(", "1/2", "f(x)")]
     ['-LRB-', '1\\\\/2', 'f-LRB-x-RRB-']
     """

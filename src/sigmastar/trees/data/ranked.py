@@ -199,6 +199,22 @@ def production_trees(
 ) -> RankedTrees:
     """Binary trees over tagged words as trees over `(a, x)`, `(a, b, c)` and, on top, `(TOP, a)`.
 
+    Parameters
+    ----------
+    trees : iterable of Tree
+        Binary ones over tagged words.
+    alphabet : RankedAlphabet, optional
+        The codes to use; those of the productions found if none is given.
+    allow_unknown : bool
+        Whether productions that `alphabet` lacks become -1; else they are an error.
+
+    Returns
+    -------
+    RankedTrees
+        Productions in place of labels and words.
+
+    Examples
+    --------
     >>> found = production_trees([Tree("S", (Tree("A", ("a",)), Tree("B", ("b",))))])
     >>> found.alphabet.binary.symbols, found.alphabet.leaves.symbols
     ((('S', 'A', 'B'),), (('A', 'a'), ('B', 'b')))

@@ -24,12 +24,36 @@ CHAIN = "::"
 
 
 def composed(*transforms: Transform) -> Transform:
-    """One transform after another, the first one first."""
+    """One transform after another, the first one first.
+
+    Parameters
+    ----------
+    *transforms : callable
+        Each from a tree to a tree.
+
+    Returns
+    -------
+    callable
+        From a tree to a tree.
+    """
     return lambda tree: reduce(lambda before, transform: transform(before), transforms, tree)
 
 
 def without_traces(tree: Tree, empty: str = TRACE) -> Tree:
-    """The tree without empty elements, and without phrases of nothing else."""
+    """The tree without empty elements, and without phrases of nothing else.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    empty : str
+        The tag of empty elements.
+
+    Returns
+    -------
+    Tree
+        With at least one word.
+    """
 
     def build(node: Tree, below: list[Tree | str | None]) -> Tree | None:
         kept = tuple(child for child in below if child is not None)
@@ -42,7 +66,18 @@ def without_traces(tree: Tree, empty: str = TRACE) -> Tree:
 
 
 def without_empty(trees: Iterable[Tree]) -> list[Tree]:
-    """Trees without traces; those of nothing else are left out."""
+    """Trees without traces; those of nothing else are left out.
+
+    Parameters
+    ----------
+    trees : iterable of Tree
+        The trees to change.
+
+    Returns
+    -------
+    list of Tree
+        Those that have words.
+    """
     return [without_traces(tree) for tree in trees if any(_has_words(node) for node in tree.nodes())]
 
 
@@ -53,6 +88,18 @@ def _has_words(node: Tree) -> bool:
 def without_functions(tree: Tree) -> Tree:
     """Plain labels everywhere.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+
+    Returns
+    -------
+    Tree
+        Of the same shape.
+
+    Examples
+    --------
     >>> print(without_functions(Tree("S", (Tree("NP-SBJ", ("she",)), Tree("VP", ("runs",))))))
     (S (NP she) (VP runs))
     """
@@ -60,13 +107,42 @@ def without_functions(tree: Tree) -> Tree:
 
 
 def relabelled(tree: Tree, rename: Callable[[str], str]) -> Tree:
-    """The same tree with `rename(label)` for every label."""
+    """The same tree with `rename(label)` for every label.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    rename : callable
+        From a label to its new label.
+
+    Returns
+    -------
+    Tree
+        Of the same shape.
+    """
     return fold(tree, lambda node, below: Tree(rename(node.label), tuple(below)))
 
 
 def collapse(tree: Tree, preterminals: bool = False, separator: str = CHAIN) -> Tree:
     """Phrases with a single phrase below them become one node; with `preterminals`, tags join too.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    preterminals : bool
+        Whether a tag joins the phrase of which it is the only child.
+    separator : str
+        What stands between the labels of a chain.
+
+    Returns
+    -------
+    Tree
+        Without chains of phrases.
+
+    Examples
+    --------
     >>> print(collapse(Tree("S", (Tree("VP", (Tree("VP", ("a", "b")),)),))))
     (S::VP::VP a b)
     """
@@ -83,7 +159,20 @@ def collapse(tree: Tree, preterminals: bool = False, separator: str = CHAIN) -> 
 
 
 def expand(tree: Tree, separator: str = CHAIN) -> Tree:
-    """The inverse of `collapse`."""
+    """The inverse of `collapse`.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    separator : str
+        What stands between the labels of a chain.
+
+    Returns
+    -------
+    Tree
+        With a node per label.
+    """
 
     def build(node: Tree, below: list[Tree | str]) -> Tree:
         *above, label = node.label.split(separator)
@@ -93,12 +182,38 @@ def expand(tree: Tree, separator: str = CHAIN) -> Tree:
 
 
 def with_root(tree: Tree, label: str = "TOP") -> Tree:
-    """The tree below one more node, unless that is there."""
+    """The tree below one more node, unless that is there.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    label : str
+        Of the node on top.
+
+    Returns
+    -------
+    Tree
+        With a root of that label.
+    """
     return tree if tree.label == label else Tree(label, (tree,))
 
 
 def without_root(tree: Tree, labels: tuple[str, ...] = ("TOP", "ROOT", "S1", "VROOT", "")) -> Tree:
-    """The tree without an outer node of a label that stands for none."""
+    """The tree without an outer node of a label that stands for none.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    labels : tuple of str
+        Of nodes that are taken away.
+
+    Returns
+    -------
+    Tree
+        The first node below that stays.
+    """
     while tree.label in labels and len(tree.children) == 1 and not isinstance(tree.children[0], str):
         tree = tree.children[0]
     return tree
@@ -110,5 +225,16 @@ def is_preterminal(node: Tree) -> bool:
 
 
 def tags(tree: Tree) -> list[str]:
-    """The label above each word."""
+    """The label above each word.
+
+    Parameters
+    ----------
+    tree : Tree
+        A tree over words.
+
+    Returns
+    -------
+    list of str
+        One per word.
+    """
     return [node.label for node in tree.nodes() for child in node.children if isinstance(child, str)]

@@ -44,6 +44,20 @@ class Tree(NamedTuple):
 def fold(tree: Tree, build: Callable[[Tree, list[Result | str]], Result]) -> Result:
     """Build from the words up: `build` gets a node and what was built of its children; words stay words.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to walk through.
+    build : callable
+        From a node and the list of what its children became to the result of the node.
+
+    Returns
+    -------
+    object
+        What was built of the root.
+
+    Examples
+    --------
     >>> fold(Tree("S", (Tree("NP", ("she",)), "runs")), lambda node, below: len(below))
     2
     """
@@ -64,6 +78,18 @@ def fold(tree: Tree, build: Callable[[Tree, list[Result | str]], Result]) -> Res
 def bracketed(tree: Tree) -> str:
     """A tree in brackets, on one line.
 
+    Parameters
+    ----------
+    tree : Tree
+        The tree to write.
+
+    Returns
+    -------
+    str
+        The text, without a line end.
+
+    Examples
+    --------
     >>> bracketed(Tree("S", (Tree("NP", ("she",)), Tree("VP", ("runs",)))))
     '(S (NP she) (VP runs))'
     """

@@ -46,12 +46,38 @@ NodeWeights = Callable[[RankedTrees, np.random.Generator], Floats]
 
 
 def all_nodes(trees: RankedTrees, rng: np.random.Generator) -> Floats:
-    """Every node of every tree, once."""
+    """Every node of every tree, once.
+
+    Parameters
+    ----------
+    trees : RankedTrees
+        Trees of productions.
+    rng : numpy.random.Generator
+        Not used.
+
+    Returns
+    -------
+    array
+        The weight of every node.
+    """
     return np.where(trees.rank == 1, 0.0, 1.0)
 
 
 def one_node(trees: RankedTrees, rng: np.random.Generator) -> Floats:
-    """One node of each tree, with the number of nodes that it stands for."""
+    """One node of each tree, with the number of nodes that it stands for.
+
+    Parameters
+    ----------
+    trees : RankedTrees
+        Trees of productions.
+    rng : numpy.random.Generator
+        The source of chance.
+
+    Returns
+    -------
+    array
+        The weight of every node, mostly 0.
+    """
     sizes, drawn = _drawn_nodes(trees, rng)
     weights = np.zeros(trees.n_nodes)
     weights[drawn] = sizes

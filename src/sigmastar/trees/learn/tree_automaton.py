@@ -19,7 +19,22 @@ from sigmastar.trees.model.automaton import TreeAutomaton
 
 
 def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | None = None) -> TreeAutomaton:
-    """The automaton of `n_states` states that fits the counts on `basis`, or on what is frequent."""
+    """The automaton of `n_states` states that fits the counts on `basis`, or on what is frequent.
+
+    Parameters
+    ----------
+    trees : RankedTrees
+        The sample.
+    n_states : int
+        Of the automaton.
+    basis : TreeBasis, optional
+        Subtrees and contexts to count; frequent ones if none is given.
+
+    Returns
+    -------
+    TreeAutomaton
+        Its values estimate probabilities of trees.
+    """
     if len(trees) == 0:
         raise ValueError("there are no trees to learn from")
     counts = count_trees(trees, frequent_trees(trees) if basis is None else basis)
@@ -27,7 +42,22 @@ def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | N
 
 
 def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Floats) -> TreeAutomaton:
-    """Recover the operators of blocks, and the root from the share of trees that are each inside."""
+    """Recover the operators of blocks, and the root from the share of trees that are each inside.
+
+    Parameters
+    ----------
+    blocks : Blocks
+        Counted or exact ones.
+    n_states : int
+        Of the automaton.
+    whole_trees : array
+        For each inside the share of trees that are it.
+
+    Returns
+    -------
+    TreeAutomaton
+        With the recovered operators.
+    """
     factors = factorize_blocks(blocks, n_states)
     found = TreeAutomaton.of_operators(recover(blocks, factors))
     return replace(found, root=whole_trees @ factors["tree"].inside_inverse)

@@ -27,6 +27,28 @@ def make_tree_automaton(
     """A stochastic automaton: nodes branch with probability `branching` and chain with `chaining`.
 
     Weights are drawn so that states differ.
+
+    Parameters
+    ----------
+    n_states : int
+        Of the automaton.
+    rng : numpy.random.Generator
+        The source of chance.
+    leaves : sequence of str
+        Symbols of leaves.
+    unary : sequence of str
+        Symbols of nodes with one child.
+    binary : sequence of str
+        Symbols of nodes with two children.
+    branching : float
+        How probable two children are.
+    chaining : float
+        How probable one child is.
+
+    Returns
+    -------
+    TreeAutomaton
+        Its weights are probabilities.
     """
     if not (branching >= 0 and chaining >= 0 and 2 * branching + chaining < 1):
         raise ValueError("2 branching + chaining must be below 1, or trees never end")
@@ -72,6 +94,28 @@ def make_latent_pcfg(
 
     A child of a rule is a phrase with probability about `branching`: below one half trees stay finite.
     Distributions are drawn sparsely, so that the hidden states of a symbol differ.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        The source of chance.
+    n_states : int
+        Hidden states per symbol.
+    n_phrases : int
+        Labels of phrases.
+    n_tags : int
+        Labels of words.
+    n_words : int
+        Words per tag.
+    n_rules : int
+        Rules per phrase.
+    branching : float
+        How probable it is that a child is a phrase, from 0 to below 1/2.
+
+    Returns
+    -------
+    LatentPCFG
+        Its weights are probabilities.
     """
     if not 0 <= branching < 0.5:
         raise ValueError(f"branching={branching} must be from 0 to below 1/2, or trees never end")
@@ -94,6 +138,24 @@ def make_treebank(
 ) -> MadeTreebank:
     """Trees from a random grammar; further arguments are those of `make_latent_pcfg`.
 
+    Parameters
+    ----------
+    n_trees : int
+        How many trees.
+    random_state : int or numpy.random.Generator
+        The source of chance, for the grammar and for the trees.
+    max_words : int
+        Of a tree, at most.
+    **grammar : float
+        Options of `make_latent_pcfg`.
+
+    Returns
+    -------
+    MadeTreebank
+        The trees and their grammar.
+
+    Examples
+    --------
     >>> bank = make_treebank(5)
     >>> len(bank.trees), bank.grammar.n_states
     (5, 2)
