@@ -270,7 +270,7 @@ def test_quiet_is_quiet(folder: Path, tmp_path: Path) -> None:
 def test_the_demo_prints_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from sigmastar.automata.demo import AutomataFamily
     from sigmastar.cli import demo
-    from sigmastar.report.demo import run_demo
+    from sigmastar.report import run_demo
 
     report = run_demo(tmp_path / "d", families=(AutomataFamily(n_train=250, n_fresh=100),))
     monkeypatch.setattr(demo, "run_demo", lambda out, seed, say, n_processes: report)

@@ -14,8 +14,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from sigmastar.automata.data.inputs import END
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import END, Strings
 from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.sequence import SequenceEstimator
 from sigmastar.automata.estimator.spectral import SpectralAutomaton

@@ -7,8 +7,8 @@ import pytest
 
 from sigmastar.bilexical.demo import BilexicalFamily
 from sigmastar.bilexical.draw import plot_embedding
-from sigmastar.core.demo import silent
 from sigmastar.core.page import Picture
+from sigmastar.core.progress import silent
 
 
 def test_the_nuclear_norm_wins_on_a_relation_of_low_rank() -> None:

@@ -11,7 +11,7 @@ import sigmastar
 import toy_family
 from cli.calls import fail, invoke, succeed
 from sigmastar.core.family import register, unregister
-from sigmastar.report.demo import demos
+from sigmastar.report import demos
 
 
 @pytest.fixture(autouse=True)

@@ -15,8 +15,15 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.draw.heatmap import plot_next_symbols
 from sigmastar.automata.draw.spectrum import plot_spectrum
 from sigmastar.automata.model.generators import make_automaton
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.figures import SERIES, VARIABLES, MissingMatplotlibError, new_figure, to_png, to_svg
+from sigmastar.core.figures import (
+    SERIES,
+    VARIABLES,
+    MissingMatplotlibError,
+    new_figure,
+    plot_learning_curves,
+    to_png,
+    to_svg,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 

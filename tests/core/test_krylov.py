@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from sigmastar.core import krylov
-from sigmastar.core.factors import Factors, factorize_up_to
-from sigmastar.core.krylov import quick_svd
+from sigmastar.core import factors as module
+from sigmastar.core.factors import Factors, factorize_up_to, quick_svd
 
 
 def noisy_block(rng: np.random.Generator, rows: int, columns: int, rank: int) -> sparse.csr_array:
@@ -49,7 +48,7 @@ def test_a_known_start_saves_rounds(rng):
 
 @pytest.mark.parametrize("dense_size", [0, 400])
 def test_ranks_that_are_not_there_are_not_returned(rng, monkeypatch, dense_size):
-    monkeypatch.setattr(krylov, "_DENSE", dense_size)
+    monkeypatch.setattr(module, "_DENSE", dense_size)
     block = sparse.csr_array(rng.standard_normal((90, 5)) @ rng.standard_normal((5, 70)))
     factors = factorize_up_to(block, 20, quick_svd)
     assert isinstance(factors, Factors)

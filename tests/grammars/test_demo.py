@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.demo import silent
 from sigmastar.core.page import Picture
+from sigmastar.core.progress import silent
 from sigmastar.grammars.demo import GrammarDemo
 from sigmastar.grammars.draw import grammar_page
 from sigmastar.grammars.model.generators import dyck

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 
-from sigmastar.core.demo import silent
+from sigmastar.core.progress import silent
 from sigmastar.pcfg.demo import GrammarFamily
 
 

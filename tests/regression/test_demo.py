@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.core.demo import silent
-from sigmastar.core.heatmaps import plot_matrices
+from sigmastar.core.figures import plot_matrices
 from sigmastar.core.page import Picture
+from sigmastar.core.progress import silent
 from sigmastar.regression.data.generators import make_regression
 from sigmastar.regression.demo import RegressionFamily, hankel_matrix
 

@@ -5,9 +5,10 @@ import pytest
 
 from sigmastar.automata.demo import AutomataFamily, make_corpus, make_learners
 from sigmastar.core import figures as style
-from sigmastar.core.demo import DemoResult, DemoRow, silent
+from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.page import Section, Text
-from sigmastar.report.demo import demos, run_demo
+from sigmastar.core.progress import silent
+from sigmastar.report import demos, run_demo
 
 
 class Toy:

@@ -9,10 +9,11 @@ import pytest
 
 from sigmastar.automata.demo import AutomataFamily
 from sigmastar.bilexical.demo import BilexicalFamily
-from sigmastar.core.demo import DemoResult, DemoRow, silent
+from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.errors import InputError
 from sigmastar.core.page import Section
-from sigmastar.report.side_by_side import run_here, run_side_by_side
+from sigmastar.core.progress import silent
+from sigmastar.report import run_here, run_side_by_side
 
 FAMILIES = (BilexicalFamily(rank=2), BilexicalFamily(rank=3))
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import silent
 from sigmastar.grammars.model.generators import dyck
 from sigmastar.reproduce import bailly2013
 from sigmastar.reproduce.bailly2013.corpus import BASES, basis_yields

@@ -16,8 +16,8 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.cli.group import command
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.demo import silent
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import silent
 from sigmastar.reproduce import PAPERS, balle2014, paper
 from sigmastar.reproduce.balle2014.claims import claims
 from sigmastar.reproduce.balle2014.trials import EM, FILTERED, STRING, SUBSTRING, Found, Sweep

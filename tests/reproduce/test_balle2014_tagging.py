@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.core.demo import silent
+from sigmastar.core.progress import silent
 from sigmastar.core.provenance import provenance
 from sigmastar.reproduce.balle2014.tagging import MBR, RECOVERED, TAMED, tagging, with_tagging
 from sigmastar.reproduce.result import Reproduction

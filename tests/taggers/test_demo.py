@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.core.demo import silent
 from sigmastar.core.figures import to_svg
 from sigmastar.core.page import Picture
+from sigmastar.core.progress import silent
 from sigmastar.taggers.demo import BEST, TaggerFamily
 from sigmastar.taggers.draw import plot_tags
 

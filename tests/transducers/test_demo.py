@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.demo import silent
+from sigmastar.core.progress import silent
 from sigmastar.transducers.demo import METHODS, TRUTH, TransducerFamily
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sigmastar.core.demo import silent
 from sigmastar.core.page import Picture
+from sigmastar.core.progress import silent
 from sigmastar.treebanks.demo import TreebankFamily
 
 

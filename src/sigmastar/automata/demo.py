@@ -27,10 +27,10 @@ from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.demo import DemoResult, DemoRow, Progress
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.figures import MissingMatplotlibError, plot_learning_curves, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text
+from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_strings
 
 FAMILY = "automata"

@@ -24,7 +24,7 @@ FAMILY = Family(
         "NgramAutomaton": f"{HERE}.estimator.em_and_ngram:NgramAutomaton",
     },
     exports={
-        "END": f"{HERE}.data.inputs:END",
+        "END": f"{HERE}.data.strings:END",
         "Strings": f"{HERE}.data.strings:Strings",
         "WeightedAutomaton": f"{HERE}.model.automaton:WeightedAutomaton",
     },

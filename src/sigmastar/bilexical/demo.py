@@ -14,9 +14,10 @@ from sigmastar.bilexical.learn.operator import inner_product
 from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.generators import MadeRelation, make_relation
 from sigmastar.bilexical.model.operator import BilexicalModel
-from sigmastar.core.demo import DemoResult, DemoRow, Progress
+from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError
 from sigmastar.core.page import Part, Section, Text
+from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_arrays
 
 FAMILY, MEASURE = "bilexical", "pairwise accuracy"

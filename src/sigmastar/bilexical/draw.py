@@ -11,13 +11,13 @@ from sigmastar.bilexical.data.pairs import Pairs
 from sigmastar.bilexical.metrics import capacity_curve
 from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.core.arrays import Floats
-from sigmastar.core.curves import plot_learning_curves
 from sigmastar.core.figures import (
     INK,
     MARKERS,
     MissingMatplotlibError,
     label_series,
     new_figure,
+    plot_learning_curves,
     series_colour,
     tidy,
     to_svg,

@@ -11,7 +11,7 @@ from sigmastar.core.cli.options import json_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import to_json
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.page import format_cell
-from sigmastar.report.demo import DemoReport, run_demo
+from sigmastar.report import DemoReport, run_demo
 
 
 @click.command()

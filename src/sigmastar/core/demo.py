@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sigmastar.core.page import Section, format_cell
-
-Progress = Callable[[str, float], None]
-"""Told what is being done, and how much of the whole is done, from 0 to 1."""
+from sigmastar.core.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,3 @@ class DemoFamily(Protocol):
     def name(self) -> str: ...
 
     def run(self, seed: int, progress: Progress) -> DemoResult: ...
-
-
-def silent(message: str, done: float) -> None:
-    """Progress that nobody watches."""

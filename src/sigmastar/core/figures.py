@@ -1,5 +1,6 @@
-"""One look for all pictures: quiet axes, colours that colour-blind readers can tell apart.
+"""Learning curves, matrices and maps of probabilities, in one look for all pictures.
 
+Quiet axes, colours that colour-blind readers can tell apart.
 Figures are built with matplotlib's object interface, so nothing global changes and no window opens.
 As SVG they take part in the page around them: every colour of the palette becomes a CSS variable
 with itself as fallback, and so follows a light or dark page.
@@ -10,13 +11,18 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from sigmastar.core.arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
+    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 PAPER, INK, MUTED, GRID = "#fefefe", "#1f2430", "#6b7280", "#e3e6ea"
@@ -134,3 +140,140 @@ def _embeddable(svg: str, label: str) -> str:
 
 def _attribute(text: str) -> str:
     return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+Curve = Sequence[ArrayLike] | Floats
+
+
+def plot_learning_curves(
+    curves: Mapping[str, Curve],
+    x: str = "strings",
+    y: str = "KL to the truth, nats per string",
+    title: str = "Learning curves",
+    log_x: bool = True,
+    log_y: bool = True,
+) -> Figure:
+    """One line per label from `(x, y)`, with a band from `(x, y, low, high)`; skips points not finite."""
+    if not curves:
+        raise ValueError("there are no curves to draw")
+    figure = new_figure(6.4, 3.8)
+    axes = figure.subplots()
+    tidy(axes, title, x, y)
+    if log_x:
+        axes.set_xscale("log")
+    if log_y:
+        axes.set_yscale("log")
+    for index, (label, curve) in enumerate(curves.items()):
+        _draw_curve(axes, index, label, [np.asarray(part, dtype=np.float64) for part in curve], log_y)
+    if log_x:
+        _name_sizes(axes, curves)
+    if log_y:
+        plain_log_ticks(axes.yaxis, *axes.get_ylim())
+    label_series(axes)
+    return figure
+
+
+def _draw_curve(axes: Axes, index: int, label: str, parts: list[Floats], log_y: bool) -> None:
+    if len(parts) not in (2, 4) or len({part.shape for part in parts}) > 1:
+        raise ValueError(f"curve {label!r} must be (x, y) or (x, y, low, high) of equal lengths")
+    colour = series_colour(index)
+    shown = np.isfinite(parts[1]) & ((parts[1] > 0) | (not log_y))
+    at, height = parts[0][shown], parts[1][shown]
+    axes.plot(
+        at,
+        height,
+        color=colour,
+        linewidth=1.6,
+        marker=MARKERS[index % len(MARKERS)],
+        markersize=4.5,
+        label=label,
+    )
+    if len(parts) == 4:
+        floor = height.min(initial=np.inf) / 10 if log_y and len(height) else -np.inf
+        low, high = np.maximum(parts[2][shown], floor), parts[3][shown]
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _name_sizes(axes: Axes, curves: Mapping[str, Curve]) -> None:
+    """Name the sizes that were tried, with thousands separated, where they are few."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+
+    sizes = np.unique(np.concatenate([np.asarray(curve[0], dtype=np.float64) for curve in curves.values()]))
+    if 1 < len(sizes) <= 8:
+        axes.set_xticks(sizes)
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: f"{size:,.10g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def plot_matrices(
+    matrices: Mapping[str, Floats], x: str = "insides", y: str = "outsides", bend: float = 0.5
+) -> Figure:
+    """One picture per label; NaN is an entry that nobody saw, and stays grey.
+
+    Colours show sign(v) |v|^bend, so that small entries can be seen beside large ones.
+    """
+    if not matrices:
+        raise ValueError("there are no matrices to draw")
+    shown = {label: np.sign(matrix) * np.abs(matrix) ** bend for label, matrix in matrices.items()}
+    top = max(float(np.nanmax(np.abs(matrix), initial=0.0)) for matrix in shown.values()) or 1.0
+    figure = new_figure(0.8 + 2.6 * len(shown), 3.1)
+    every = figure.subplots(1, len(shown), squeeze=False)[0]
+    for number, (axes, (label, matrix)) in enumerate(zip(every, shown.items(), strict=True)):
+        tidy(axes, label, x, y if number == 0 else "", grid="")
+        axes.set_facecolor(GRID)
+        mesh = axes.pcolormesh(matrix, cmap="RdBu_r", vmin=-top, vmax=top, rasterized=True)
+        axes.invert_yaxis()
+        axes.set_xticks([])
+        axes.set_yticks([])
+    bar = figure.colorbar(mesh, ax=list(every), pad=0.02, fraction=0.03)
+    ticks = np.linspace(-top, top, 5)
+    bar.set_ticks(ticks.tolist(), labels=[f"{np.sign(t) * abs(t) ** (1 / bend):.2g}" for t in ticks])
+    bar.ax.tick_params(colors=MUTED, labelcolor=INK, labelsize=8, length=0)
+    bar.outline.set_visible(False)
+    return figure
+
+
+def draw_probabilities(
+    axes: Axes,
+    table: Floats,
+    names: Sequence[str],
+    rings: Iterable[tuple[int, int]] = (),
+    largest: float = 1.0,
+) -> None:
+    """A map of probabilities, with the bar of its shades beside it.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; its frame is taken off.
+    table
+        Rows x columns, from 0 to `largest`.
+    names
+        Of the rows, from the top.
+    rings
+        Column and row of the cells that are marked.
+    largest
+        What the darkest shade stands for.
+    """
+    mesh = axes.pcolormesh(table, cmap=_shades(), vmin=0, vmax=largest, edgecolors=GRID, linewidth=0.7)
+    across, down = np.array([*rings], dtype=float).reshape(-1, 2).T + 0.5
+    axes.scatter(across, down, s=34, facecolor=PAPER, edgecolor=INK, linewidth=1.2, zorder=3)
+    axes.set_yticks(np.arange(len(names)) + 0.5, list(names))
+    axes.invert_yaxis()
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    axes.tick_params(length=0)
+    bar = mesh.figure.colorbar(mesh, ax=axes, pad=0.015, fraction=0.04, aspect=18)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(colors=MUTED, labelcolor=MUTED, labelsize=8.5, length=0)
+    bar.set_label("probability", color=INK, fontsize=9.5)
+
+
+def _shades(n_shades: int = 40) -> Colormap:
+    """One hue from clear to full, so that the page's own background is the zero."""
+    from matplotlib.colors import ListedColormap, to_rgb
+
+    colours = np.ones((n_shades, 4)) * (*to_rgb(SERIES[0]), 1.0)
+    colours[:, 3] = np.linspace(0.0, 1.0, n_shades)
+    return ListedColormap(colours)

@@ -15,13 +15,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 Shard = TypeVar("Shard")
 Part = TypeVar("Part")
 Result = TypeVar("Result", covariant=True)
+Mapper = Callable[..., Iterable[Any]]
+"""How tasks are run: one after the other (`map`), or side by side (`thread_map`)."""
 
 
 class Future(Protocol[Result]):

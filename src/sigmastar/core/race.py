@@ -1,25 +1,22 @@
 """Races: many candidates, few of which are worth all the work.
 
-    race     every runner runs a leg, the leaders run the next one       (successive halving)
-    ladder   from the rung that is expected to be best, up and down as long as the score grows
-
-A runner is anything with a score that can be run further: a climb of `em`, or another kind of refinement.
+Every runner runs a leg, the leaders run the next one (successive halving). A runner is anything with a score
+that can be run further: a climb of `em`, or another kind of refinement.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
+from sigmastar.core.parallel import Mapper
 from sigmastar.core.progress import Progress, silent
 
 Keep = Callable[[Sequence[float]], list[int]]
 """From scores to the numbers of those that go on, the best first."""
-Mapper = Callable[..., Iterable[Any]]
-"""How tasks are run: one after the other (`map`), or side by side."""
 
 
 class Runner(Protocol):
@@ -56,33 +53,6 @@ def leading(n_runners: int, gap: float = np.inf) -> Keep:
         return [k for k in order[:n_runners] if scores[k] >= scores[order[0]] - gap]
 
     return keep
-
-
-def leading_or_close(share: float, gap: float) -> Keep:
-    """The best `share` of the runners, rounded up, and all others that trail the leader by at most `gap`."""
-
-    def keep(scores: Sequence[float]) -> list[int]:
-        order = _ranked(scores)
-        n_sure = int(np.ceil(share * len(order)))
-        return [k for place, k in enumerate(order) if place < n_sure or scores[k] >= scores[order[0]] - gap]
-
-    return keep
-
-
-def halving(n_runners: int, n_iterations: int, factor: int = 2) -> list[Leg]:
-    """Legs of successive halving: each keeps one in `factor`, and the next is `factor` times as long.
-
-    Examples
-    --------
-    >>> [leg.n_iterations for leg in halving(8, 3)]
-    [3, 6, 12]
-    """
-    legs = []
-    while n_runners > 1:
-        n_runners = -(-n_runners // factor)
-        legs.append(Leg(n_iterations, leading(n_runners)))
-        n_iterations *= factor
-    return legs
 
 
 def _ranked(scores: Sequence[float]) -> list[int]:
@@ -136,39 +106,3 @@ def race(
 def winner(runners: Sequence[AnyRunner]) -> AnyRunner:
     """The runner with the highest score; of equals the first."""
     return runners[_ranked([runner.score for runner in runners])[0]]
-
-
-def climb_ladder(
-    ladder: Sequence[int], expected: int, score: Callable[[int], float], run: Mapper = map
-) -> int:
-    """The rung from where neither direction leads higher.
-
-    Parameters
-    ----------
-    ladder
-        Candidates in rising order.
-    expected
-        The one that is probably best; the rungs around it are scored first.
-    score
-        Larger is better. Rungs may be scored repeatedly: keep their scores where they are costly.
-    run
-        How the first rungs are scored.
-
-    Returns
-    -------
-    int
-        The candidate where the search ended.
-
-    Examples
-    --------
-    >>> climb_ladder([2, 3, 5, 7, 10], 4, lambda rank: -abs(rank - 9))
-    10
-    """
-    nearest = min(int(np.searchsorted(ladder, expected)), len(ladder) - 1)
-    around = range(max(nearest - 1, 0), min(nearest + 2, len(ladder)))
-    scores = list(run(lambda rung: score(ladder[rung]), around))
-    at = around[int(np.argmax(scores))]
-    for step in (1, -1):
-        while 0 <= at + step < len(ladder) and score(ladder[at + step]) > score(ladder[at]):
-            at += step
-    return ladder[at]

@@ -1,7 +1,7 @@
 """How many states: held-out likelihood decides, the singular spectrum against its noise stands beside it.
 
-A block is seen with sampling noise, H^ = H + E, and a singular value of H^ below the largest of E says
-nothing. Two estimates of that largest value:
+A block is seen with sampling noise, H^ = H + E, and a singular value of H^ below the largest of E is no
+evidence. Two estimates of that largest value:
 
     table of T counts, scaled by the roots of row and column sums:   (sqrt(rows) + sqrt(columns)) / sqrt(T)
     any block, from two halves of the data:                          s_1((H^_1 - H^_2) / 2)
@@ -21,12 +21,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.core.factors import Factors, Matrix, iterative_svd
+from sigmastar.core.parallel import Mapper
 
 Array = NDArray[np.float64]
 Score = Callable[[int], float | Array]
 """The held-out log-likelihood of a model with so many states: one number, or one for each structure."""
-Rule = Callable[[Sequence[int], list[Array]], tuple[int, str]]
-"""Picks the position of a candidate, given the scores of all, and says why."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ def count_above(singular_values: Array, level: float) -> int:
 
 
 def candidate_ranks(limit: int, most: int = 100) -> tuple[int, ...]:
-    """A ladder 1, 2, 3, 4, 6, 8, 11, 16, .. up to `limit` and `most`: half an octave a step."""
+    """A ladder 1, 2, 3, 4, 6, 8, 11, 16, .. up to `limit` and `most`: half an octave per step."""
     top = min(limit, most)
     if top < 1:
         raise ValueError(f"there are no numbers of states to try between 1 and {top}")
@@ -85,42 +84,15 @@ def candidate_ranks(limit: int, most: int = 100) -> tuple[int, ...]:
     return tuple(sorted({*(int(n) for n in steps if n <= top), *range(1, min(top, 4) + 1), top}))
 
 
-def best_score(candidates: Sequence[int], scores: list[Array]) -> tuple[int, str]:
-    """The best mean held-out score; of equals, the smaller number of states."""
-    best = int(np.argmax([row.mean() for row in scores]))
-    return best, f"the best held-out score of {len(candidates)} candidates"
-
-
-def one_standard_error(candidates: Sequence[int], scores: list[Array]) -> tuple[int, str]:
-    """The fewest states whose mean score is within one standard error of the best.
-
-    The error is that of the paired difference, structure by structure, so scores must come one for
-    each; with one number a candidate, only equals of the best are within.
-    """
-    best, _ = best_score(candidates, scores)
-    within = (k for k, row in enumerate(scores) if _is_within_error(scores[best], row))
-    return min(within, key=lambda k: candidates[k]), "the fewest states within one standard error of the best"
-
-
-def _is_within_error(best: Array, other: Array) -> bool:
-    if not np.isfinite(other).all():
-        return other is best
-    loss = best - other
-    error = loss.std(ddof=1) / np.sqrt(len(loss)) if len(loss) > 1 else 0.0
-    return bool(loss.mean() <= error)
-
-
 def choose_rank(
     spectrum: Factors | Array,
     score: Score,
     candidates: Sequence[int] | None = None,
     noise_level: float | None = None,
-    rule: Rule = best_score,
 ) -> RankEvidence:
-    """Score every candidate number of states on held-out data and choose by `rule`.
+    """Score every candidate number of states on held-out data and choose the best.
 
-    The default takes the best score: the aim is a good model, and held-out likelihood already charges
-    for states that fit noise. Use `one_standard_error` for the smallest model that is hardly worse.
+    Held-out likelihood already charges for states that fit noise; of equals, the smaller number wins.
     Where no candidate gives all held-out structures positive mass, the noise level decides.
     """
     values = spectrum.singular_values if isinstance(spectrum, Factors) else np.asarray(spectrum)
@@ -132,7 +104,7 @@ def choose_rank(
     if np.isneginf(means).all():
         position, reason = _by_noise(tried, values, noise_level)
     else:
-        position, reason = rule(tried, scores)
+        position, reason = int(np.argmax(means)), f"the best held-out score of {len(tried)} candidates"
     return RankEvidence(values, noise_level, tried, means, tried[position], reason)
 
 
@@ -149,3 +121,39 @@ def _by_noise(tried: tuple[int, ...], values: Array, level: float | None) -> tup
         return 0, f"{blind}, and no noise level is known: the fewest states tried"
     fitting = [k for k, n_states in enumerate(tried) if n_states <= count_above(values, level)]
     return (fitting[-1] if fitting else 0), f"{blind}: as many as stand above the noise"
+
+
+def climb_ladder(
+    ladder: Sequence[int], expected: int, score: Callable[[int], float], run: Mapper = map
+) -> int:
+    """The rung from where neither direction leads higher.
+
+    Parameters
+    ----------
+    ladder
+        Candidates in rising order.
+    expected
+        The one that is probably best; the rungs around it are scored first.
+    score
+        Larger is better. Rungs may be scored repeatedly: keep their scores where they are costly.
+    run
+        How the first rungs are scored.
+
+    Returns
+    -------
+    int
+        The candidate where the search ended.
+
+    Examples
+    --------
+    >>> climb_ladder([2, 3, 5, 7, 10], 4, lambda rank: -abs(rank - 9))
+    10
+    """
+    nearest = min(int(np.searchsorted(ladder, expected)), len(ladder) - 1)
+    around = range(max(nearest - 1, 0), min(nearest + 2, len(ladder)))
+    scores = list(run(lambda rung: score(ladder[rung]), around))
+    at = around[int(np.argmax(scores))]
+    for step in (1, -1):
+        while 0 <= at + step < len(ladder) and score(ladder[at + step]) > score(ladder[at]):
+            at += step
+    return ladder[at]

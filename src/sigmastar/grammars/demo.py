@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow, Progress
+from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.page import Part, Section, Text
+from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_strings
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.draw import completion_picture

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Indices
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.heatmaps import plot_matrices
+from sigmastar.core.figures import MissingMatplotlibError, plot_matrices, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text, render
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel
 from sigmastar.grammars.learn.completion import CompletionFit

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.curves import plot_learning_curves
-from sigmastar.core.demo import DemoResult, DemoRow, Progress
-from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.figures import MissingMatplotlibError, plot_learning_curves, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text
+from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.pcfg.estimator import ERMGrammar

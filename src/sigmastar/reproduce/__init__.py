@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
 
-from sigmastar.core.demo import Progress, silent
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress, silent
 from sigmastar.reproduce.result import Reproduction
 
 PAPERS = ("balle2014", "luque2012", "cohen2012", "cohensmith2012", "bailly2013", "madhyastha2014")

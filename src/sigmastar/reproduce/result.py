@@ -19,10 +19,9 @@ from textwrap import fill
 from typing import Any, TypeVar
 
 from sigmastar.core.atomic import atomic_write
-from sigmastar.core.curves import Curve, plot_learning_curves
-from sigmastar.core.demo import Progress
-from sigmastar.core.figures import MissingMatplotlibError, label_series, to_svg
+from sigmastar.core.figures import Curve, MissingMatplotlibError, label_series, plot_learning_curves, to_svg
 from sigmastar.core.page import Cell, Picture, Section, Table, Text, format_cell, render
+from sigmastar.core.progress import Progress, stage
 from sigmastar.core.provenance import Provenance
 
 PAGE, FIGURES = "report.html", "figures.json"
@@ -133,7 +132,7 @@ def percent(share: float, digits: int = 1) -> str:
 
 def part(progress: Progress, start: float, share: float) -> Progress:
     """The progress of a part of the work: `share` of the whole, from `start` on."""
-    return lambda message, done: progress(message, start + share * done)
+    return stage(progress, start, start + share)
 
 
 def timed(function: Callable[[], Result]) -> tuple[Result, float]:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.figures import new_figure, tidy
-from sigmastar.core.heatmaps import draw_probabilities
+from sigmastar.core.figures import draw_probabilities, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

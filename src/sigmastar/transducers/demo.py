@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow, Progress
+from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.page import Picture, Section, Table, Text
+from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_strings
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.draw import draw_lattice

@@ -12,8 +12,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Floats, Indices
-from sigmastar.core.figures import new_figure, tidy
-from sigmastar.core.heatmaps import draw_probabilities
+from sigmastar.core.figures import draw_probabilities, new_figure, tidy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

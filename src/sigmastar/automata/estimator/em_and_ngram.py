@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.automata.counts.ngram_smoothing import Smoothing
-from sigmastar.automata.data.inputs import Unknown
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, Unknown
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
 from sigmastar.automata.learn.em_starts import STARTS, STRUCTURES, EMFit, EMSettings, learn_em
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram

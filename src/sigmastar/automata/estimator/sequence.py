@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigmastar.automata.data.inputs import END, Corpus, as_alphabet, as_strings
-from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.data.strings import END, Corpus, Strings, as_alphabet, as_strings, require_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.alphabet import Alphabet, Symbol

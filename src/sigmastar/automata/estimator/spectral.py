@@ -9,8 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sigmastar.automata.counts.bases import Statistic
-from sigmastar.automata.data.inputs import Corpus, Unknown, as_strings
-from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.data.strings import Corpus, Strings, Unknown, as_strings, require_strings
 from sigmastar.automata.estimator.sequence import Found, Lengths, SequenceEstimator
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex

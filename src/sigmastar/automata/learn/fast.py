@@ -3,7 +3,7 @@
 Everything is counted once, on the finest classes: counts without the held-out strings are a difference,
 counts on coarser classes are sums. One decomposition per number of classes serves all ranks. A search starts
 from the number of correlations above the noise, where the best rank nearly always is, and follows held-out
-likelihood on a ladder of ranks (`core.race.climb_ladder`). The number of classes and the rank with the best
+likelihood on a ladder of ranks (`core.rank.climb_ladder`). The number of classes and the rank with the best
 likelihood are recovered again from all counts, the decomposition started from the one before, with mixing
 rates tuned to the end. Counts add up, so a corpus may come in batches, each forgotten once it is counted: the
 first one fixes the alphabet and the classes.
@@ -26,11 +26,10 @@ from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
 from sigmastar.automata.learn.restart_filter import Steps, backoff_of, behind_filter
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.core.arrays import Floats, Int64s, Singles
-from sigmastar.core.krylov import quick_svd
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.factors import quick_svd
+from sigmastar.core.parallel import Mapper, thread_map
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.race import Mapper, climb_ladder
-from sigmastar.core.rank import RankEvidence, count_above
+from sigmastar.core.rank import RankEvidence, climb_ladder, count_above
 
 CLASSES = (300, 1500)
 """Numbers of context classes that are tried."""

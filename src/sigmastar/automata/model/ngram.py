@@ -6,17 +6,28 @@ p(x1 .. xT) = prod_t p(x_t | longest stored context of x_1 .. x_t-1) . p(end | .
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sigmastar.automata.counts.ngram_smoothing import Backoff, NextCounts, Smoothing, witten_bell
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.kernels.backoff import BackoffTables, outcome_distributions, outcome_probabilities
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Array, Floats, Int32s
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.jit import kernel
+
+
+class _BackoffTables(NamedTuple):
+    """The parent of each context, where its row begins, outcomes and values in it, its back-off weight."""
+
+    parent: Int32s
+    row_starts: Int64s
+    row_outcomes: Int32s
+    own: Floats
+    backoff: Floats
+    n_outcomes: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +51,12 @@ class NgramModel:
     def probabilities(self, contexts: Int32s, outcomes: Int32s) -> Floats:
         """p(outcome | context) for pairs of codes; the end of string is coded `len(alphabet)`."""
         result = np.zeros(len(contexts))
-        outcome_probabilities(contexts, outcomes, self._tables, result)
+        _outcome_probabilities(contexts, outcomes, self._tables, result)
         return result
 
     def distributions(self, contexts: Int32s) -> Floats:
         result = np.zeros((len(contexts), self.n_outcomes))
-        outcome_distributions(contexts, self._tables, result)
+        _outcome_distributions(contexts, self._tables, result)
         return result
 
     def log_probability(self, strings: Strings) -> Floats:
@@ -90,9 +101,9 @@ class NgramModel:
         return cls(alphabet, contexts, rows)
 
     @property
-    def _tables(self) -> BackoffTables:
+    def _tables(self) -> _BackoffTables:
         rows, parent = self.rows, self.contexts.parent
-        return BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
+        return _BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
 
 
 def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
@@ -113,3 +124,51 @@ def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
     )
     if not fits:
         raise ValueError("the tables of a back-off model do not fit each other")
+
+
+@kernel
+def _outcome_probabilities(
+    contexts: Int32s, outcomes: Int32s, tables: _BackoffTables, result: Floats
+) -> None:
+    """p(outcome | context) for pairs of them, added to `result`; an unknown outcome (negative) has none."""
+    parent, row_starts, row_outcomes, own, backoff, n_outcomes = tables
+    for pair in range(len(contexts)):
+        node, outcome, weight = contexts[pair], outcomes[pair], 1.0
+        if outcome < 0:
+            continue
+        while True:
+            low, high = row_starts[node], row_starts[node + 1]
+            while low < high:
+                middle = (low + high) // 2
+                if row_outcomes[middle] < outcome:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < row_starts[node + 1] and row_outcomes[low] == outcome:
+                result[pair] += weight * own[low]
+            weight *= backoff[node]
+            if node == 0:
+                break
+            node = parent[node]
+        result[pair] += weight / n_outcomes
+
+
+@kernel
+def _outcome_distributions(contexts: Int32s, tables: _BackoffTables, result: Floats) -> None:
+    """p(. | context) for each context, into rows of zeros, which then sum to one."""
+    parent, row_starts, row_outcomes, own, backoff, n_outcomes = tables
+    for row in range(len(contexts)):
+        node, weight = contexts[row], 1.0
+        while True:
+            for at in range(row_starts[node], row_starts[node + 1]):
+                result[row, row_outcomes[at]] += weight * own[at]
+            weight *= backoff[node]
+            if node == 0:
+                break
+            node = parent[node]
+        total = 0.0
+        for outcome in range(n_outcomes):
+            result[row, outcome] += weight / n_outcomes
+            total += result[row, outcome]
+        for outcome in range(n_outcomes):
+            result[row, outcome] /= total

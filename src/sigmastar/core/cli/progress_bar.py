@@ -5,22 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 import click
 
+from sigmastar.core.progress import Progress, silent
 
-class Say(Protocol):
-    """Told what is being done, and how much of the whole is done, from 0 to 1, where that is known."""
-
-    def __call__(self, message: str, done: float | None = None) -> None: ...
+Say = Progress
 
 
 @contextmanager
 def watching(message: str, quiet: bool = False) -> Iterator[Say]:
     """A bar while the block runs, on a terminal only; it is gone afterwards."""
     if quiet or not sys.stderr.isatty():
-        yield _nobody
+        yield silent
         return
     from rich.console import Console  # most calls are short or go into files: they need not load it
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -44,7 +41,3 @@ def tell(message: str, quiet: bool = False) -> None:
     """A line for the user, not part of the result."""
     if not quiet:
         click.echo(message, err=True)
-
-
-def _nobody(message: str, done: float | None = None) -> None:
-    """Nobody watches."""

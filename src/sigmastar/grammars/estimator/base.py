@@ -12,8 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sigmastar.automata.data.inputs import as_strings
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import Estimator, RandomState, as_generator

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.automata.data.inputs import as_strings
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError

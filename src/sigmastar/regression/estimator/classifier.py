@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigmastar.automata.data.inputs import Corpus
+from sigmastar.automata.data.strings import Corpus
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError

@@ -14,8 +14,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigmastar.automata.data.inputs import Corpus, Unknown, as_alphabet, as_strings
-from sigmastar.automata.data.strings import Strings, require_known, require_strings
+from sigmastar.automata.data.strings import (
+    Corpus,
+    Strings,
+    Unknown,
+    as_alphabet,
+    as_strings,
+    require_known,
+    require_strings,
+)
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sigmastar import __version__
-from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_strings, provenance
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.bailly2013.corpus import BASES, Problem, corpora, held_out, problems

@@ -19,7 +19,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.demo import Progress
+from sigmastar.core.progress import Progress
 from sigmastar.grammars.counts.closed_hankel import closed_hankel
 from sigmastar.grammars.data.substrings import Substrings, distinct_strings
 from sigmastar.grammars.learn.completion import CompletionPlan, complete_hankel, extract, learn_completion

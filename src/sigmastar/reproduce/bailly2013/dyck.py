@@ -16,7 +16,7 @@ from sigmastar.automata.counts.bases import most_frequent
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.spectral import learn_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.demo import Progress
+from sigmastar.core.progress import Progress
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings, distinct_strings
 from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Flags
-from sigmastar.core.demo import Progress
 from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.page import Cell, Table
+from sigmastar.core.progress import Progress
 from sigmastar.reproduce.result import Claim, Reproduction, percent, tabulated, timed
 from sigmastar.taggers.data.columns import read_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences

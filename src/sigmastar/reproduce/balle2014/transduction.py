@@ -18,8 +18,8 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
-from sigmastar.core.demo import Progress
 from sigmastar.core.page import Table
+from sigmastar.core.progress import Progress
 from sigmastar.reproduce.result import Claim, Reproduction, tabulated
 from sigmastar.transducers.data.string_pairs import StringPairs, read_transductions
 from sigmastar.transducers.learn.combined import ENSEMBLES, learn_transducer

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.cohen2012.report import NODES, Recovery, Results, Trained, reproduction

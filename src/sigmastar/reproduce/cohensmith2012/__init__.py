@@ -14,7 +14,7 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.demo import Progress, silent
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
 from sigmastar.core.text_files import open_text
 from sigmastar.pcfg.data.binary_form import BinaryForm

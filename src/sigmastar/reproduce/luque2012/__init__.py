@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from sigmastar.core.arrays import Int32s
-from sigmastar.core.demo import Progress, silent
 from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
 from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.conllu import read_treebank

@@ -27,9 +27,9 @@ from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.bilexical.model.vectors import Vectors
-from sigmastar.core.demo import Progress, silent
 from sigmastar.core.errors import InputError
 from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
 from sigmastar.dependency.data.conllu import read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank

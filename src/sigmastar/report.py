@@ -1,0 +1,178 @@
+"""The demo: every family learns from data that it generates, one table, one page.
+
+A family joins by the `demo` of its record: its rows then stand in the table, its section in the page.
+Families may run in processes of their own: a first run compiles every kernel, which threads of one process
+cannot share, since numba compiles under a lock.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.demo import DemoFamily, DemoResult, DemoRow
+from sigmastar.core.family import families as all_families
+from sigmastar.core.family import load
+from sigmastar.core.page import Section, Table, Text, render
+from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import Progress, silent
+from sigmastar.core.provenance import Provenance, provenance
+
+TITLE = "Sigmastar demo"
+LEAD = "Models of strings and sentences learned by linear algebra: count, factorize, solve."
+_LOOK_EVERY = 0.1  # seconds between two looks at how far the families are
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000  # a compiler makes many: at 700, a tenth of its time is spent there
+
+FIRST = ("automata", "taggers", "transducers", "pcfg", "treebanks")
+"""Families whose demo takes longest: side by side with the others they end together."""
+
+
+def demos() -> tuple[DemoFamily, ...]:
+    """The demos of all families that have one, the longest first."""
+    known = {name: family.demo for name, family in all_families().items() if family.demo is not None}
+    order = [*(name for name in FIRST if name in known), *(name for name in known if name not in FIRST)]
+    return tuple(load(known[name])() for name in order)
+
+
+@dataclass(frozen=True)
+class DemoReport:
+    """What the demo found, and where its page was written."""
+
+    rows: tuple[DemoRow, ...]
+    path: Path
+    provenance: Provenance
+
+    @property
+    def table(self) -> Table:
+        return summary(self.rows)
+
+
+def run_demo(
+    out_dir: str | os.PathLike[str],
+    seed: int = 0,
+    progress: Progress = silent,
+    families: Sequence[DemoFamily] | None = None,
+    n_processes: int = 1,
+) -> DemoReport:
+    """Run every family and write `report.html` into `out_dir`, which is made if it is not there."""
+    families = demos() if families is None else families
+    folder = Path(out_dir)
+    folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is told at once
+    if n_processes > 1:
+        results = run_side_by_side(families, seed, progress, n_processes)
+    else:
+        results = run_here(families, seed, progress)
+    rows = tuple(row for result in results for row in result.rows)
+    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    origin = provenance(seed, _hashes(families, results), date)
+    page = render(TITLE, [_summary_section(rows), *(r.section for r in results)], origin.entries(), LEAD)
+    path = folder / "report.html"
+    with atomic_write(path) as stream:
+        stream.write(page)
+    progress("done", 1.0)
+    return DemoReport(rows, path, origin)
+
+
+def summary(rows: Sequence[DemoRow]) -> Table:
+    """The table of all families."""
+    cells = [(row.family, row.learner, row.quality, _seconds(row.seconds)) for row in rows]
+    return Table("Quality and training time", ("family", "learner", "quality", "seconds"), cells)
+
+
+def _summary_section(rows: Sequence[DemoRow]) -> Section:
+    explanation = (
+        "Each family generates its own data from a known model, learns from it, and is judged on fresh data. "
+        "The sections below explain the measures."
+    )
+    return Section("Summary", [Text(explanation), summary(rows)])
+
+
+def _seconds(seconds: float | None) -> str | None:
+    return None if seconds is None else f"{seconds:.2f}"
+
+
+def _hashes(families: Sequence[DemoFamily], results: Sequence[DemoResult]) -> str:
+    named = [(family.name, result.data_hash) for family, result in zip(families, results, strict=True)]
+    return ", ".join(f"{name} {digest}" for name, digest in named if digest)
+
+
+def run_here(families: Sequence[DemoFamily], seed: int, progress: Progress) -> list[DemoResult]:
+    """One family after the other."""
+    board = _Board(progress, len(families))
+    return [family.run(seed, board.of(number)) for number, family in enumerate(families)]
+
+
+def run_side_by_side(
+    families: Sequence[DemoFamily], seed: int, progress: Progress, n_processes: int
+) -> list[DemoResult]:
+    """Every family in one of `n_processes` processes, with one thread each; results in the order asked."""
+    board, context = _Board(progress, len(families)), multiprocessing.get_context("spawn")
+    told, others = context.Queue(), multiprocessing.active_children()
+    pool = ProcessPoolExecutor(min(n_processes, len(families)), context, _begin, (told,))
+    try:
+        futures = [pool.submit(_run, number, family, seed) for number, family in enumerate(families)]
+        _watch(futures, told, board)
+        return [future.result() for future in futures]
+    except BaseException:  # an interrupt too: nobody waits for families that are under way
+        for worker in set(multiprocessing.active_children()).difference(others):
+            worker.terminate()
+        raise
+    finally:  # the pool itself joins its workers: a second one to join them would race with it
+        pool.shutdown(cancel_futures=True)
+
+
+class _Board:
+    """How far each family is, and the mean of it."""
+
+    def __init__(self, progress: Progress, n_families: int) -> None:
+        self.progress, self.done = progress, [0.0] * n_families
+
+    def show(self, number: int, message: str, done: float | None) -> None:
+        self.done[number] = self.done[number] if done is None else done
+        self.progress(message, sum(self.done) / len(self.done))
+
+    def of(self, number: int) -> Progress:
+        """The progress of one family; those before it are finished."""
+        self.done[:number] = [1.0] * number
+        return lambda message, done=None: self.show(number, message, done)
+
+
+def _watch(futures: Sequence[Future[DemoResult]], told: Any, board: _Board) -> None:
+    """Pass on what is told until all are done, or one has failed."""
+    open_futures = set(futures)
+    while open_futures:
+        finished, open_futures = wait(open_futures, timeout=_LOOK_EVERY)
+        for future in finished:
+            future.result()
+        try:
+            while True:
+                board.show(*told.get_nowait())
+        except Empty:
+            continue
+
+
+_told: Any = None  # of a worker: the queue that it was born with
+
+
+def _begin(told: Any) -> None:
+    """An interrupt ends a worker and prints nothing: the process that started it reports."""
+    global _told
+    _told = told
+    gc.freeze()
+    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _run(number: int, family: DemoFamily, seed: int) -> DemoResult:
+    with limited_threads(1):
+        return family.run(seed, lambda message, done=None: _told.put((number, message, done)))
