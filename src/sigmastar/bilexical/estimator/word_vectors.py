@@ -58,7 +58,7 @@ class WordVectors(_FittedVectors):
     >>> vectors.nearest("stone", 1)[0][0]
     'rock'
     >>> vectors.transform(["cat", "dog"]).shape
-    (2, 10)
+    (2, 11)
     """
 
     window: int = 2

@@ -116,7 +116,7 @@ class CompletionGrammar(SamplingGrammarEstimator):
     Examples
     --------
     >>> model = CompletionGrammar(n_states=2, max_length=4).fit(["ab", "aabb", "ab", "aaabbb", "ab"])
-    >>> model.n_states_, round(model.cut_off_, 2)
+    >>> model.n_states_, round(float(model.cut_off_), 2)
     (2, 0.2)
     """
 
