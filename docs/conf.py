@@ -32,6 +32,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "off"
 
 napoleon_google_docstring = False
+suppress_warnings = ["ref.python"]  # attributes of one name in several classes
 napoleon_use_rtype = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

@@ -16,16 +16,7 @@ CORE = {
         *("held_out", "mixture", "log_linear"),
     ),
     "What a family is": ("family", "laws", "estimator"),
-    "What kernels and files stand on": (
-        "arrays",
-        "alphabet",
-        "jit",
-        "scaling",
-        "parallel",
-        "atomic",
-        "errors",
-        "progress",
-    ),
+    "What kernels and files stand on": ("arrays", "jit", "scaling", "parallel", "atomic", "progress"),
 }
 
 
