@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.corpora import largest_pautomac, pautomac_problem
 from benchmarks.harness import Finding, Question, Row, Settings, timed
-from sigmastar.automata.data.lines import read_lines, write_lines
+from sigmastar.automata.data.formats import read_lines, write_lines
 from sigmastar.automata.data.pautomac import read_pautomac, write_pautomac
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.generators import make_automaton

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from cli.calls import succeed
-from sigmastar.automata.data.lines import write_lines
+from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.data.pautomac import write_pautomac
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton

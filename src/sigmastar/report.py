@@ -67,7 +67,7 @@ def run_demo(
     """Run every family and write `report.html` into `out_dir`, which is made if it is not there."""
     families = demos() if families is None else families
     folder = Path(out_dir)
-    folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is told at once
+    folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is reported at once
     if n_processes > 1:
         results = run_side_by_side(families, seed, progress, n_processes)
     else:
@@ -117,13 +117,13 @@ def run_side_by_side(
 ) -> list[DemoResult]:
     """Every family in one of `n_processes` processes, with one thread each; results in the order asked."""
     board, context = _Board(progress, len(families)), multiprocessing.get_context("spawn")
-    told, others = context.Queue(), multiprocessing.active_children()
-    pool = ProcessPoolExecutor(min(n_processes, len(families)), context, _begin, (told,))
+    reports, others = context.Queue(), multiprocessing.active_children()
+    pool = ProcessPoolExecutor(min(n_processes, len(families)), context, _begin, (reports,))
     try:
         futures = [pool.submit(_run, number, family, seed) for number, family in enumerate(families)]
-        _watch(futures, told, board)
+        _watch(futures, reports, board)
         return [future.result() for future in futures]
-    except BaseException:  # an interrupt too: nobody waits for families that are under way
+    except BaseException:  # an interrupt too: families under way are not waited for
         for worker in set(multiprocessing.active_children()).difference(others):
             worker.terminate()
         raise
@@ -147,8 +147,8 @@ class _Board:
         return lambda message, done=None: self.show(number, message, done)
 
 
-def _watch(futures: Sequence[Future[DemoResult]], told: Any, board: _Board) -> None:
-    """Pass on what is told until all are done, or one has failed."""
+def _watch(futures: Sequence[Future[DemoResult]], reports: Any, board: _Board) -> None:
+    """Pass on reports until all are done, or one has failed."""
     open_futures = set(futures)
     while open_futures:
         finished, open_futures = wait(open_futures, timeout=_LOOK_EVERY)
@@ -156,18 +156,18 @@ def _watch(futures: Sequence[Future[DemoResult]], told: Any, board: _Board) -> N
             future.result()
         try:
             while True:
-                board.show(*told.get_nowait())
+                board.show(*reports.get_nowait())
         except Empty:
             continue
 
 
-_told: Any = None  # of a worker: the queue that it was born with
+_reports: Any = None  # of a worker: the queue that it was born with
 
 
-def _begin(told: Any) -> None:
+def _begin(reports: Any) -> None:
     """An interrupt ends a worker and prints nothing: the process that started it reports."""
-    global _told
-    _told = told
+    global _reports
+    _reports = reports
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -175,4 +175,4 @@ def _begin(told: Any) -> None:
 
 def _run(number: int, family: DemoFamily, seed: int) -> DemoResult:
     with limited_threads(1):
-        return family.run(seed, lambda message, done=None: _told.put((number, message, done)))
+        return family.run(seed, lambda message, done=None: _reports.put((number, message, done)))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.automata.data.lines import read_lines, write_lines
+from sigmastar.automata.data.formats import read_lines, write_lines
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet
 from sigmastar.core.errors import InputError, UnknownSymbolError

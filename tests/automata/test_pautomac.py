@@ -79,12 +79,12 @@ def test_one_string_and_a_corpus_of_empty_strings(tmp_path: Path) -> None:
         ("3\n1 0\n", 1, "expected 'number-of-strings alphabet-size'"),
         ("-3 2\n1 0\n", 1, "expected 'number-of-strings alphabet-size'"),
         ("1 99999999999\n1 0\n", 1, "beyond the limit"),
-        ("2 2\n1 0\n2 0\n", 3, "says length 2 but has 1 symbols"),
-        ("2 2\n1 0\n1 0 1\n", 3, "says length 1 but has 2 symbols"),
+        ("2 2\n1 0\n2 0\n", 3, "states length 2 but has 1 symbols"),
+        ("2 2\n1 0\n1 0 1\n", 3, "states length 1 but has 2 symbols"),
         ("2 2\n1 0\n1 2\n", 3, r"symbol 2 is outside 0\.\.1"),
         ("2 2\n1 0\n1 -1\n", 3, r"symbol -1 is outside 0\.\.1"),
         ("2 2\n1 0\n1 99999999999999999999\n", 3, r"symbol 99999999999999999999 is outside"),
-        ("2 2\n1 0\n-1\n", 3, "says length -1"),
+        ("2 2\n1 0\n-1\n", 3, "states length -1"),
         ("2 2\n1 0\n1 x\n", 3, "'x' is not an integer"),
         ("2 2\n1 0\n1 1.0\n", 3, r"'1\.0' is not an integer"),
         ("2 2\n1 0\n1 é\n", 3, "'é' is not an integer"),
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_told_by_line(content: str, line: int | None, words: st
 def test_the_line_is_right_far_into_the_file(tmp_path: Path) -> None:
     lines = ["2 0 1"] * 50_000
     lines[40_000] = "2 0 1 1"
-    with pytest.raises(InputError, match=":40002: the line says length 2"):
+    with pytest.raises(InputError, match=":40002: the line states length 2"):
         read_pautomac(written(tmp_path, "50000 2\n" + "\n".join(lines)))
 
 

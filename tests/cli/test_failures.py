@@ -10,7 +10,7 @@ import pytest
 from safetensors.numpy import load, save
 
 from cli.calls import fail, invoke, succeed
-from sigmastar.automata.cli import score as score_module
+from sigmastar.automata.cli import models
 from sigmastar.cli.group import _in_words
 from sigmastar.core.model_files import load_model, save_model
 
@@ -210,7 +210,7 @@ def test_a_bug_is_one_line_too(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     def broken(path: str) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr(score_module, "load", broken)
+    monkeypatch.setattr(models, "load", broken)
     line = fail("score", folder / "fast.model", "-", stdin="a\n")
     assert (
         line
@@ -236,7 +236,7 @@ def test_every_error_is_one_line(
     def broken(path: str) -> None:
         raise problem
 
-    monkeypatch.setattr(score_module, "load", broken)
+    monkeypatch.setattr(models, "load", broken)
     assert fail("score", folder / "fast.model", "-", stdin="a\n", status=status) == said
 
 

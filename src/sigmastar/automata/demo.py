@@ -105,7 +105,7 @@ def make_corpus(seed: int, n_train: int = N_TRAIN, n_fresh: int = N_FRESH) -> Co
 
 
 def make_learners(seed: int) -> Learners:
-    """The learners by name. EM is told the true number of states."""
+    """The learners by name. EM is given the true number of states."""
     return {
         "3-gram": lambda: NgramAutomaton(order=3),
         "EM": lambda: EMAutomaton(  # in the precision that `auto` climbs in, so that both share their kernels
@@ -164,7 +164,7 @@ def _section(corpus: Corpus, outcomes: list[Outcome], curves: Curves) -> Section
         f"{truth.n_states} states over {len(truth.alphabet)} symbols. Every learner is judged on "
         f"{len(corpus.fresh):,} fresh strings. KL is the mean of log p(x) - log q(x), in nats per string: "
         "how much the model q loses against the truth p. R is the perplexity over the distinct fresh "
-        "strings, weighted by p(x), divided by that of the truth. EM is told the true number of states "
+        "strings, weighted by p(x), divided by that of the truth. EM is given the true number of states "
         f"and keeps the best of {N_EM_STARTS} random starts; fast and auto find their own number."
     )
     parts: list[Part] = [Text(explanation), _table(outcomes)]

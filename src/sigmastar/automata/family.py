@@ -6,8 +6,14 @@ from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.automata"
 COMMANDS = {
-    name: f"{HERE}.cli.{name}:{name}"
-    for name in ("evaluate", "score", "predict", "sample", "show", "convert", "compare", "minimize")
+    "evaluate": f"{HERE}.cli.evaluate:evaluate",
+    "score": f"{HERE}.cli.models:score",
+    "predict": f"{HERE}.cli.models:predict",
+    "sample": f"{HERE}.cli.models:sample",
+    "show": f"{HERE}.cli.show:show",
+    "convert": f"{HERE}.cli.models:convert",
+    "compare": f"{HERE}.cli.compare:compare",
+    "minimize": f"{HERE}.cli.compare:minimize",
 }
 
 FAMILY = Family(
@@ -30,8 +36,8 @@ FAMILY = Family(
     },
     names={
         "FORMATS": f"{HERE}.data.formats:FORMATS",
-        "read_lines": f"{HERE}.data.lines:read_lines",
-        "write_lines": f"{HERE}.data.lines:write_lines",
+        "read_lines": f"{HERE}.data.formats:read_lines",
+        "write_lines": f"{HERE}.data.formats:write_lines",
         "read_pautomac": f"{HERE}.data.pautomac:read_pautomac",
         "write_pautomac": f"{HERE}.data.pautomac:write_pautomac",
         "read_solution": f"{HERE}.data.pautomac:read_solution",

@@ -9,7 +9,7 @@ import numpy as np
 
 from sigmastar.automata.counts.bases import STRING, all_up_to
 from sigmastar.automata.counts.block_smoothing import exact_blocks
-from sigmastar.automata.data.lines import write_lines
+from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton

@@ -1,4 +1,4 @@
-"""The command line: `sigmastar COMMAND ...`, one file a command."""
+"""The command line: `sigmastar COMMAND ...`, the shell of all families."""
 
 from sigmastar.cli.group import command as command
 from sigmastar.cli.group import main as main

@@ -1,4 +1,4 @@
-"""`sigmastar demo`: every family shows itself."""
+"""`sigmastar demo`: every family on data that it generates."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from sigmastar.report import DemoReport, run_demo
 
 
 @click.command()
-@click.option("--out", default="sigmastar-demo", show_default=True, metavar="DIR", help="For report.html.")
+@click.option(
+    "--out", default="sigmastar-demo", show_default=True, metavar="DIR", help="Folder for report.html."
+)
 @seed_option
 @click.option(
     "--processes",
     type=click.IntRange(min=1),
     default=os.cpu_count() or 1,
-    show_default="one a core",
-    help="Families side by side; with 1 their times are not disturbed.",
+    show_default="one per core",
+    help="Number of families that run side by side; with 1 times are not disturbed.",
 )
 @json_option
 @quiet_option

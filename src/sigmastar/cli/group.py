@@ -1,7 +1,7 @@
 """`sigmastar`: the table of commands, and what becomes of errors.
 
 exit 0    done
-exit 1    the work failed: one line on standard error says where, why, and what to do
+exit 1    the work failed: one line on standard error: where, why, and what to do
 exit 2    the call was wrong
 exit 130  interrupted; files appear whole or not at all, so nothing partial is left
 """
@@ -129,7 +129,7 @@ class _Interrupted(Exception):
 
 
 def _report(problem: BaseException) -> int:
-    """Say what went wrong, in one line, and with what status to leave."""
+    """Print what went wrong, in one line; the exit status."""
     if isinstance(problem, SystemExit):
         return problem.code if isinstance(problem.code, int) else 1
     if isinstance(problem, BrokenPipeError):

@@ -15,21 +15,23 @@ from sigmastar.reproduce.result import PAGE
 
 @click.command()
 @click.argument("name", type=click.Choice(list(PAPERS)), metavar="PAPER")
-@click.option("--quick", is_flag=True, help="Fewer settings: under a minute, not minutes.")
+@click.option("--quick", is_flag=True, help="Fewer settings: seconds in place of minutes.")
 @click.option(
     "--data",
     metavar="DIR",
     envvar="SIGMASTAR_DATA",
-    help="The folder of the data; SIGMASTAR_DATA if left out.",
+    help="Folder of the data; SIGMASTAR_DATA if left out.",
 )
-@click.option("--out", metavar="DIR", help="For the page, figures and pictures; reproduce-PAPER if left out.")
+@click.option(
+    "--out", metavar="DIR", help="Folder for the page, figures and pictures; reproduce-PAPER if left out."
+)
 @seed_option
 @quiet_option
 def command(name: str, quick: bool, data: str | None, out: str | None, seed: int, quiet: bool) -> None:
     """Make the tables and figures of PAPER again, and set them beside the paper's.
 
     PAPER: bailly2013, grammars by matrix completion; balle2014, next part-of-speech tags by spectral
-    automata, n-grams and EM; cohen2012, latent-variable PCFGs; cohensmith2012, empirical risk minimisation
+    automata, n-grams and EM; cohen2012, latent-variable PCFGs; cohensmith2012, empirical risk minimization
     for grammars; luque2012, dependency parsing; madhyastha2014, bilexical operators.
     """
     if not data:

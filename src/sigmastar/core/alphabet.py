@@ -52,3 +52,9 @@ class Alphabet:
 
     def __contains__(self, symbol: object) -> bool:
         return symbol in self.codes
+
+
+def written_codes(alphabet: Alphabet) -> dict[str, int]:
+    """The code of each symbol by how it is written: the symbol 7 reads as "7"."""
+    table = {str(symbol): code for code, symbol in enumerate(alphabet)}
+    return table | {symbol: code for symbol, code in alphabet.codes.items() if isinstance(symbol, str)}

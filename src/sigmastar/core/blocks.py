@@ -1,7 +1,7 @@
 """Blocks: the statistics from which operators are recovered.
 
-    H_s[o, i]          = f(o . i)                     one matrix a sort
-    H_sigma[o, i1..ik] = f(o . sigma(i1, .., ik))     one tensor a symbol of an operation
+    H_s[o, i]          = f(o . i)                     one matrix per sort
+    H_sigma[o, i1..ik] = f(o . sigma(i1, .., ik))     one tensor per symbol of an operation
     h_s[i]             = f(i)                         the bare hole as outside, for root sorts
 
 Slices are arrays with axes (symbol, outside, inside 1, .., inside k), dense or sparse.
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SparseTensor:
-    """A tensor by its non-zero entries; `coordinates` has one row an axis, sorted lexicographically."""
+    """A tensor by its non-zero entries; `coordinates` has one row per axis, sorted lexicographically."""
 
     shape: tuple[int, ...]
     coordinates: NDArray[np.int64]
@@ -92,7 +92,7 @@ Slices = Array | SparseTensor | FlatTensor
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The statistics of one model: a matrix a sort, slices an operation, a root row a root sort."""
+    """The statistics of one model: one matrix per sort, slices per operation, one root row per root sort."""
 
     signature: Signature
     matrices: Mapping[Sort, Matrix]

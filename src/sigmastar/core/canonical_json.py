@@ -1,4 +1,4 @@
-"""Python values as canonical JSON and back: what model files say beside their arrays.
+"""Python values as canonical JSON and back: what model files hold beside their arrays.
 
 Text, integers, floats, booleans, None, lists and mappings from text are JSON already. Tuples, alphabets
 and floats that are not finite carry a tag: {"$tuple": [...]}, {"$alphabet": [...]}, {"$float": "inf"}.

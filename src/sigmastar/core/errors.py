@@ -1,4 +1,4 @@
-"""The errors that users meet: each says what is wrong, where, and what to do."""
+"""The errors that users meet: each states what is wrong, where, and what to do."""
 
 from __future__ import annotations
 

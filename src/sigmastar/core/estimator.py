@@ -107,7 +107,7 @@ class Estimator:
         raise AttributeError(f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}")
 
     def _why_absent(self, name: str) -> str:
-        """What to say of an attribute that fitted estimators of other kinds have."""
+        """The message about an attribute that fitted estimators of other kinds have."""
         return ""
 
     def _replace_fitted(self, **attributes: Any) -> None:

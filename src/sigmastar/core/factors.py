@@ -34,7 +34,7 @@ Reals = Array | NDArray[np.float32]
 
 BLOCK, ROUNDS = 8, 17
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
-_LEAST = 1e-6  # of the largest value: the square of a block knows no smaller ones
+_LEAST = 1e-6  # of the largest value: the square of a block holds no smaller ones
 
 
 @dataclass(frozen=True, eq=False)

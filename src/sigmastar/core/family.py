@@ -28,7 +28,7 @@ class Command(NamedTuple):
     place : str
         Where the command is defined, `module:name`.
     summary : str
-        What the list of commands says of it.
+        Its line in the list of commands.
     """
 
     place: str

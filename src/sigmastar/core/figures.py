@@ -100,7 +100,7 @@ def series_colour(index: int) -> str:
 
 
 def to_svg(figure: Figure, label: str = "") -> str:
-    """The figure as an SVG element, the same bytes each time; `label` is what a screen reader says."""
+    """The figure as an SVG element, the same bytes each time; `label` is for screen readers."""
     import matplotlib
 
     buffer = io.StringIO()
@@ -209,7 +209,7 @@ def _name_sizes(axes: Axes, curves: Mapping[str, Curve]) -> None:
 def plot_matrices(
     matrices: Mapping[str, Floats], x: str = "insides", y: str = "outsides", bend: float = 0.5
 ) -> Figure:
-    """One picture per label; NaN is an entry that nobody saw, and stays grey.
+    """One picture per label; NaN is an entry that was not observed, and stays grey.
 
     Colours show sign(v) |v|^bend, so that small entries can be seen beside large ones.
     """

@@ -1,6 +1,6 @@
 """How often integer keys occur: sorted distinct keys with their counts, which add up and subtract.
 
-Pairs (major, minor) from small ranges are put into a bucket a major, and the minors of a bucket counted
+Pairs (major, minor) from small ranges are put into one bucket per major, and the minors of a bucket counted
 in a table with a bit for each that was met, so that nothing is ever compared. Keys and counts that fit
 are held in 32 bits: they are most of what a learner holds.
 """

@@ -113,7 +113,7 @@ def _resampled(items: Array, statistic: Statistic, n_resamples: int, rng: np.ran
 def _items(values: ArrayLike | Sequence[float], name: str) -> Array:
     items = np.asarray(values, dtype=np.float64)
     if items.ndim != 1 or len(items) == 0:
-        raise ValueError(f"{name} must be one number an item, at least one; got shape {items.shape}")
+        raise ValueError(f"{name} must be one number per item, at least one; got shape {items.shape}")
     if not np.isfinite(items).all():
         raise ValueError(f"{name} must be finite: {int((~np.isfinite(items)).sum())} of {len(items)} are not")
     return items
@@ -142,6 +142,6 @@ def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
     """
     first, second = np.asarray(first_right, dtype=bool), np.asarray(second_right, dtype=bool)
     if first.shape != second.shape or first.ndim != 1:
-        raise ValueError(f"both need one answer an item: shapes {first.shape} and {second.shape}")
+        raise ValueError(f"both need one answer per item: shapes {first.shape} and {second.shape}")
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     return McNemar(only_first, only_second, sign_test(only_first, only_second))

@@ -1,4 +1,4 @@
-"""Compiled kernels: the one place that knows numba.
+"""Compiled kernels: the one place that imports numba.
 
 Kernels release the interpreter lock, so that threads may run them side by side, and what was compiled is kept
 on disk (`kernel_store`). Kernels and parts may call each other, and share constants, across modules: an entry
@@ -125,7 +125,7 @@ def on_compile(callback: Callable[[], None]) -> Callable[[], None]:
     Returns
     -------
     callable
-        Takes the callback back, called or not; say, when the command that gave it has ended.
+        Takes the callback back, called or not, for example when the command that gave it has ended.
 
     Examples
     --------

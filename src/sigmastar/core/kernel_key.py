@@ -118,7 +118,7 @@ def _module_facts(module: ModuleType, names: tuple[str, ...], seen: dict[object,
 
 def _code_facts(code: CodeType, seen: dict[object, int]) -> object:
     """Code without its place: a comment above a kernel, or another checkout, makes no other kernel of it."""
-    # Not co_flags: numba overwrites them where a profiler looks on. The rest tells all that they do.
+    # Not co_flags: numba overwrites them where a profiler looks on. The rest holds all that they do.
     counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
     constants = [facts_of(constant, (), seen) for constant in code.co_consts]

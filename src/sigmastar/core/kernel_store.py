@@ -4,8 +4,8 @@
 
 An entry is looked for in, and written to the first that takes it of: the folder NUMBA_CACHE_DIR alone where
 that is set; `__pycache__` beside the source; the user's folder of caches. An entry that cannot be read is
-compiled anew; where none can be written work goes on without, and `cache_problem` tells. Entries that were
-not used for long are swept.
+compiled anew; where none can be written work goes on without, and `cache_problem` gives the reason.
+Entries that were not used for long are swept.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def cache_problem() -> str | None:
 
 
 _refused: dict[str, str] = {}  # folders that took no entry, and why
-_stranded: list[str] = []  # what to say of kernels that could not be kept
+_stranded: list[str] = []  # messages about kernels that could not be kept
 
 
 class _Entry(NamedTuple):
@@ -68,7 +68,7 @@ class _Entry(NamedTuple):
 
 
 class KernelCache:
-    """What a kernel's dispatcher asks before it compiles, and tells after."""
+    """Where a kernel's dispatcher looks before it compiles, and stores after."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
@@ -115,7 +115,7 @@ class KernelCache:
         _keep(self._folders(), entry, content)
 
     def flush(self) -> None:
-        """Numba asks for it; entries are never stale."""
+        """Numba calls it; entries are never stale."""
 
 
 def _externals(library: Any) -> list[str]:
@@ -222,7 +222,7 @@ class _Version(NamedTuple):
 
 
 def _sweep(folder: str) -> None:
-    """Once a process, remove versions of kernels that others have replaced, or that nobody has used for long.
+    """Once per process, remove versions of kernels that were replaced, or not used for long.
 
     Processes keep what they have read, and compile what they do not find: a file may go at any time. None
     goes within a day of its last use, so that those that take turns do not compile for each other.

@@ -115,7 +115,7 @@ def fit_weights(
 def fit_votes(
     scores: Floats | sparse.csr_array, targets: Flags, ridge: float, n_iterations: int = 100
 ) -> Floats:
-    """Weights under which the sign of the sum of votes tells a yes from a no: logistic regression.
+    """Weights under which the sign of the sum of votes separates yes from no: logistic regression.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
 """Model files: safetensors with one metadata key, `sigmastar`, that holds canonical JSON.
 
-    family     which class the model is of; the records of families say where it lives
+    family     which class the model is of; the records of families name its place
     version    of this format
     sigmastar  the release that wrote the file
-    model      what the model says of itself beside its arrays (alphabets, options)
+    model      what describes the model beside its arrays (alphabets, options)
     learned    how it was learned
     sha256     of all of the above and of the name, type, shape and bytes of every array
 
@@ -52,7 +52,7 @@ class StoredModel(Protocol):
 def save_model(
     model: StoredModel, path: str | os.PathLike[str], learned: Mapping[str, Any] | None = None
 ) -> None:
-    """Write a model, all of the file or nothing; `learned` says how it came about.
+    """Write a model, all of the file or nothing; `learned` holds how it came about.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
-    """What a model file says of itself, and the type and shape of its `arrays`; these are not read.
+    """The header of a model file, and the type and shape of its `arrays`; these are not read.
 
     The checksum is not verified: that needs the arrays, see `load_model`.
     """
@@ -267,7 +267,7 @@ def _arrays(content: bytes, name: str) -> Arrays:
         arrays = load(content)
     except SafetensorError as problem:
         raise _damaged(f"the arrays cannot be read, {problem}", name) from None
-    except Exception as problem:  # a damaged header can ask for any type and shape
+    except Exception as problem:  # a damaged header can name any type and shape
         raise _damaged(f"the arrays cannot be read, {type(problem).__name__}", name) from None
     return {key: np.array(array) for key, array in sorted(arrays.items())}  # own and writable memory
 

@@ -26,7 +26,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under named columns; `best` marks cells by (row, column), `note` is said below."""
+    """Rows under named columns; `best` marks cells by (row, column), `note` stands below."""
 
     caption: str
     columns: Sequence[str]

@@ -136,7 +136,7 @@ class _Later(Generic[Shard, Part]):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep BLAS to one thread inside: small products gain nothing from more, and shards want the cores."""
+    """Keep BLAS to one thread inside: small products gain nothing from more, and shards use the cores."""
     with threadpool_limits(limits=1, user_api="blas"):
         yield
 

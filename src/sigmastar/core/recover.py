@@ -25,7 +25,7 @@ WIDE = 8  # from here on a product of matrices is worth its call
 
 
 def factorize_blocks(blocks: Blocks, n_states: int | Mapping[Sort, int]) -> dict[Sort, Factors]:
-    """Factorise the matrix of every sort, with one number of states for all or one each."""
+    """Factorize the matrix of every sort, with one number of states for all, or one for each."""
     return {
         sort: factorize(matrix, n_states if isinstance(n_states, int) else n_states[sort])
         for sort, matrix in blocks.matrices.items()
@@ -33,7 +33,7 @@ def factorize_blocks(blocks: Blocks, n_states: int | Mapping[Sort, int]) -> dict
 
 
 def recover(blocks: Blocks, factors: Mapping[Sort, Factors]) -> OperatorModel:
-    """Solve for the operators that reproduce `blocks` under a factorisation of them."""
+    """Solve for the operators that reproduce `blocks` under a factorization of them."""
     operators = {
         op: project(
             blocks.slices[op],
@@ -109,7 +109,7 @@ def _contract_groups(
     most: int,
     out: Array,
 ) -> None:
-    """Groups of fewer than `most` rows; one at a time, and one column at a time where there is one alone."""
+    """Groups of fewer than `most` rows."""
     n_states, width = matrix.shape[1], tails.shape[1]
     for group in range(len(out)):
         if starts[group + 1] - starts[group] >= most:

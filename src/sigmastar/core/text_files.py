@@ -1,6 +1,6 @@
 """Reading text files: plain, gzip or zstandard, or standard input, as a stream of whole lines.
 
-The kind is told by the first bytes, not by the name. Text is UTF-8, with or without a byte order
+The kind is found by the first bytes, not by the name. Text is UTF-8, with or without a byte order
 mark; lines end in LF or CR LF. Whatever is wrong is an `InputError` that names the file and the line.
 """
 

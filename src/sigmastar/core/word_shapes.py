@@ -1,6 +1,6 @@
 """What unknown words look like: signatures, from the finest to the coarsest.
 
-The class of a word says how it is written (case, digits, dashes, whether it has letters at all), by the
+The class of a word is how it is written (case, digits, dashes, whether it has letters at all), by the
 categories of Unicode and not by the letters of a language; finer signatures add its last one, two, three
 characters in lower case.
 """

@@ -1,4 +1,4 @@
-"""`sigmastar compare`: how far two models of strings are from each other."""
+"""`sigmastar compare` and `minimize`: how far two models of strings are apart, and a smaller one near one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,15 @@ from sigmastar.automata.cli.inputs import Loaded, load
 from sigmastar.automata.metrics import kl_by_sampling
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import equivalent, l1_up_to, l2_distance
+from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.minimize import TOLERANCE, SingularValueAutomaton
+from sigmastar.automata.model.minimize import minimize as minimized
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.atomic import require_folder
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress_bar import watching
+from sigmastar.core.cli.printing import print_figures, with_interval
+from sigmastar.core.cli.progress_bar import tell, watching
+from sigmastar.core.model_files import save_model
 
 _MANY = 200_000  # strings that are enumerated where no length is given
 _IS_ONE = 1e-6
@@ -100,10 +105,55 @@ def _drawn(first: Loaded, second: Loaded, samples: int, seed: int) -> dict[str, 
     figures: dict[str, Any] = {}
     for name, (model, reference) in pairs.items():
         found = kl_by_sampling(model, reference, samples, np.random.default_rng(seed))
-        figures |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        figures |= with_interval(name, found)
     return figures
 
 
 def _is_distribution(model: SequenceModel) -> bool:
-    """Filters and n-grams are distributions by construction; an automaton if all its weights say so."""
+    """Filters and n-grams are distributions by construction; an automaton if its weights sum to one."""
     return not isinstance(model, WeightedAutomaton) or model.is_stochastic(_IS_ONE)
+
+
+@click.command()
+@model_argument
+@click.option("--output", "-o", required=True, metavar="OUT", help="Model file to write.")
+@click.option(
+    "--states",
+    "n_states",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of states to keep; fewer than the function needs give one near it.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=TOLERANCE,
+    show_default=True,
+    help="Relative size of directions that are taken for rounding, without --states.",
+)
+@json_option
+@quiet_option
+def minimize(
+    model: str, output: str, n_states: int | None, tolerance: float, as_json: bool, quiet: bool
+) -> None:
+    """Write the automaton of MODEL with the fewest states that compute the same function.
+
+    With --states N the states of the N largest singular values of its Hankel matrix are kept; error_bound is
+    an upper bound on the root of the sum of squared differences over all strings.
+    """
+    require_folder(output)
+    loaded = load(model)
+    automaton = loaded.require_automaton()
+    if n_states is None:
+        smaller, bound = minimized(automaton, tolerance), 0.0
+    else:
+        canonical = SingularValueAutomaton.of(automaton)
+        smaller, bound = canonical.cut(n_states), canonical.error_bound(n_states)
+    figures = {"states_before": automaton.n_states, "states": smaller.n_states, "error_bound": bound}
+    save_model(smaller, output, {**loaded.learned, "minimized": figures})
+    if as_json:
+        print_figures(figures, as_json=True)
+    if isinstance(loaded.model, FilteredAutomaton):
+        tell(f"note: the filter of {model} is not part of its automaton, which alone is written", quiet)
+    error = f", l2 distance at most {bound:.3g}" if n_states is not None else ""
+    tell(f"{output}: {smaller.n_states} states in place of {automaton.n_states}{error}", quiet)

@@ -46,7 +46,7 @@ def layout_of(
     separator: str | None,
     learned: Mapping[str, Any] | None = None,
 ) -> Layout:
-    """What the options say; where they say nothing, how the model's own data stood."""
+    """The layout by the options; where none is given, that of the model's own data."""
     if characters and separator is not None:
         raise click.UsageError("give --separator or --characters, not both")
     if (
@@ -63,7 +63,7 @@ def layout_of(
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A model of strings, and what its file says."""
+    """A model of strings, and the header of its file."""
 
     model: SequenceModel
     header: Header
@@ -90,7 +90,7 @@ class Loaded:
         return self.automaton
 
     def read(self, path: str, layout: Layout, unknown: str) -> Strings:
-        """Strings over the model's symbols; others are an error that says what to do, or unknown."""
+        """Strings over the model's symbols; others are an error with a remedy, or unknown."""
         try:
             return layout.read(path, self.model.alphabet, unknown == "zero")
         except UnknownSymbolError as problem:
@@ -120,7 +120,7 @@ def read_all(paths: Sequence[str], layout: Layout) -> Strings:
 
 
 def describe(paths: Sequence[str], strings: Strings) -> dict[str, Any]:
-    """What a model file says of the data it was learned from."""
+    """What a model file holds of the data it was learned from."""
     return {
         "files": [described_file(path) for path in paths],
         "n_strings": len(strings),

@@ -49,7 +49,7 @@ def show(model: str, dot: bool, html: bool, as_json: bool, output: str) -> None:
 
 
 def figures(loaded: Loaded) -> dict[str, Any]:
-    """What there is to say of a model as numbers and lists."""
+    """What is known of a model, as numbers and lists."""
     model, automaton = loaded.model, loaded.automaton
     found: dict[str, Any] = {
         "file": loaded.path,
@@ -67,8 +67,8 @@ def figures(loaded: Loaded) -> dict[str, Any]:
 
 
 def facts(loaded: Loaded) -> dict[str, str]:
-    """What there is to say of a model, in the order to say it."""
-    said = {
+    """What is known of a model, as text, in the order of the page."""
+    known = {
         "file": loaded.path,
         "family": str(loaded.header["family"]),
         "size": _size(loaded),
@@ -77,8 +77,8 @@ def facts(loaded: Loaded) -> dict[str, str]:
     }
     diagnosis = diagnosed(loaded)
     if diagnosis is not None:
-        said["automaton"] = str(diagnosis)
-    return {name: value for name, value in said.items() if value}
+        known["automaton"] = str(diagnosis)
+    return {name: value for name, value in known.items() if value}
 
 
 def diagnosed(loaded: Loaded) -> Diagnosis | None:
@@ -108,9 +108,9 @@ def _symbols(loaded: Loaded) -> str:
 
 
 def _learned(learned: Mapping[str, Any]) -> dict[str, str]:
-    """How it was learned, as far as the file says."""
+    """How it was learned, as far as the file holds it."""
     data = learned.get("data")
-    said = {
+    known = {
         "method": learned.get("method"),
         "settings": _listed(learned.get("settings")),
         "seed": learned.get("seed"),
@@ -120,7 +120,7 @@ def _learned(learned: Mapping[str, Any]) -> dict[str, str]:
         "states": _choice(learned.get("rank")),
         "sigmastar": learned.get("sigmastar"),
     }
-    return {name: str(value) for name, value in said.items() if value not in (None, "")}
+    return {name: str(value) for name, value in known.items() if value not in (None, "")}
 
 
 def _listed(settings: object) -> str:
@@ -144,23 +144,23 @@ def _choice(rank: object) -> str:
     if not isinstance(rank, Mapping):
         return ""
     values, noise = rank["singular_values"], rank["noise_level"]
-    said = f"{rank['chosen']}, {rank['reason']}"
+    known = f"{rank['chosen']}, {rank['reason']}"
     if noise is None:
-        return said
-    return f"{said}; {sum(v > noise for v in values)} of {len(values)} singular values are above the noise"
+        return known
+    return f"{known}; {sum(v > noise for v in values)} of {len(values)} singular values are above the noise"
 
 
 def page(loaded: Loaded) -> str:
     """One HTML page: the facts, the spectrum, the graph."""
-    said = facts(loaded)
-    parts: list[Part] = [Table("The model", ("", ""), list(said.items()))]
+    known = facts(loaded)
+    parts: list[Part] = [Table("The model", ("", ""), list(known.items()))]
     rank, automaton = loaded.learned.get("rank"), loaded.automaton
     if isinstance(rank, Mapping):
         parts.append(_spectrum(rank))
     if automaton is not None:
         caption = f"The automaton, {automaton.n_states} states: the heaviest moves."
         parts.append(Picture(draw_automaton(automaton), caption, f"Graph: {caption}"))
-    origin = {"Data (SHA-256)": said.get("sha256", ""), "Seed": said.get("seed", "")}
+    origin = {"Data (SHA-256)": known.get("sha256", ""), "Seed": known.get("seed", "")}
     title = f"{loaded.header['family']}: {loaded.path}"
     return render(title, [Section("Model", parts)], {name: value for name, value in origin.items() if value})
 

@@ -1,20 +1,30 @@
-"""Formats of corpora: one table of readers and writers.
+"""Formats of corpora: one table of readers and writers, and plain lines.
 
 To add a format, write a reader and a writer and name them in `FORMATS`: `--format` of the commands, what a
-model file says of its data, and the writer of samples come from there.
+model file holds of its data, and the writer of samples come from there.
+
+Plain lines hold one string each, its symbols separated by blanks, by a separator, or one per character. An
+empty line is the empty string. The corpus is coded while it is read: symbols get codes in the order in which
+they are met, and one pass at the end sorts the alphabet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple, TextIO
 
-from sigmastar.automata.data.lines import read_lines, write_lines
+import numpy as np
+
 from sigmastar.automata.data.pautomac import read_pautomac, write_pautomac
 from sigmastar.automata.data.spice import read_spice
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
+from sigmastar.core.arrays import Int32s
+from sigmastar.core.errors import InputError, UnknownSymbolError
+from sigmastar.core.text_files import TextPath, display_name, text_blocks
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,7 @@ class Layout:
 
     @classmethod
     def of_header(cls, known: object) -> Layout:
-        """What a model file says; plain lines where it says nothing of use."""
+        """The layout in a model file; plain lines where there is none of use."""
         if not isinstance(known, Mapping) or known.get("format") not in FORMATS:
             return cls()
         return cls(str(known["format"]), bool(known.get("characters")), known.get("separator"))
@@ -62,16 +72,157 @@ class Format(NamedTuple):
     is_plain: bool = False
 
 
-def _read_lines(layout: Layout, path: str, alphabet: Alphabet | None, allow_unknown: bool) -> Strings:
-    return read_lines(path, layout.separator, layout.characters, alphabet, allow_unknown)
+Splitter = Callable[[str], Iterable[str]]
 
 
-def _write_lines(layout: Layout, strings: Strings, stream: TextIO) -> None:
-    write_lines(strings, stream, "" if layout.characters else layout.separator or " ")
+class _Growing(dict[str, int]):
+    """Codes in the order of first use."""
+
+    def __missing__(self, symbol: str) -> int:
+        code = self[symbol] = len(self)
+        return code
+
+
+class _Open(dict[str, int]):
+    """Fixed codes; every other symbol is unknown."""
+
+    def __missing__(self, symbol: str) -> int:
+        return UNKNOWN
+
+
+def read_lines(
+    path: TextPath,
+    separator: str | None = None,
+    characters: bool = False,
+    alphabet: Alphabet | None = None,
+    allow_unknown: bool = False,
+) -> Strings:
+    """Read a corpus of plain lines; `-` is standard input.
+
+    Without `alphabet` the symbols met become it, sorted. With one, other symbols are an error, or
+    `UNKNOWN` if `allow_unknown`; symbols that are not text match by how they are written.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+    separator : str, optional
+        Text between symbols; blanks if left out.
+    characters : bool
+        Whether every character is a symbol.
+    alphabet : Alphabet, optional
+        Symbols to expect; without it those that are met become it.
+    allow_unknown : bool
+        Whether other symbols are unknown ones instead of an error.
+
+    Returns
+    -------
+    Strings
+        The corpus.
+    """
+    table = _table(alphabet, allow_unknown)
+    codes, lengths = _read(path, splitter(separator, characters), table)
+    if not len(lengths):
+        raise InputError(
+            "the file is empty; give a file with one string of symbols per line", file=display_name(path)
+        )
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(np.frombuffer(lengths, dtype=np.int64), out=offsets[1:])
+    flat = np.frombuffer(codes, dtype=np.int32) if codes else np.zeros(0, dtype=np.int32)
+    return Strings(alphabet, flat, offsets) if alphabet else _sorted(table, flat, offsets)
+
+
+def splitter(separator: str | None = None, characters: bool = False) -> Splitter:
+    """How a line falls into symbols."""
+    if characters:
+        if separator is not None:
+            raise ValueError("give a separator or characters=True, not both")
+        return str
+    if separator is None:
+        return str.split
+    if not separator:
+        raise ValueError(
+            "an empty separator cannot split a line; use characters=True for one symbol per character"
+        )
+    return lambda line: line.split(separator) if line else []
+
+
+def write_lines(strings: Strings, stream: TextIO, separator: str = " ") -> None:
+    """Write one string per line.
+
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    stream : text stream
+        Where to write.
+    separator : str
+        Text between symbols.
+    """
+    written = [_writable(symbol, separator) for symbol in map(str, strings.alphabet)]
+    if len(strings.codes) and strings.codes.min() < 0:
+        raise InputError("a string holds an unknown symbol, which cannot be written")
+    offsets = strings.offsets.tolist()
+    for start, end in pairwise(offsets):
+        stream.write(separator.join([written[code] for code in strings.codes[start:end].tolist()]) + "\n")
+
+
+def _read(path: TextPath, split: Splitter, table: dict[str, int]) -> tuple[array[int], array[int]]:
+    codes, lengths, look_up = array("i"), array("q"), table.__getitem__
+    for first_line, lines in text_blocks(path):
+        done = len(lengths)
+        try:
+            for line in lines:
+                before = len(codes)
+                codes.extend(map(look_up, split(line)))
+                lengths.append(len(codes) - before)
+        except KeyError as missing:
+            raise UnknownSymbolError(
+                f"symbol {missing.args[0]!r} is not among the {len(table)} symbols of the alphabet",
+                file=display_name(path),
+                line=first_line + len(lengths) - done,
+            ) from None
+    return codes, lengths
+
+
+def _table(alphabet: Alphabet | None, allow_unknown: bool) -> dict[str, int]:
+    if alphabet is None:
+        return _Growing()
+    return _Open(written_codes(alphabet)) if allow_unknown else written_codes(alphabet)
+
+
+def _sorted(
+    table: dict[str, int], codes: Int32s, offsets: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> Strings:
+    symbols = sorted(table)
+    rank = np.empty(len(symbols), dtype=np.int32)
+    rank[[table[symbol] for symbol in symbols]] = np.arange(len(symbols), dtype=np.int32)
+    return Strings(Alphabet(symbols), rank[codes] if len(symbols) else codes, offsets)
+
+
+def _writable(symbol: str, separator: str) -> str:
+    broken = not symbol if separator else len(symbol) != 1
+    if (
+        broken
+        or (separator and separator in symbol)
+        or "\n" in symbol
+        or (separator == " " and symbol.split() != [symbol])
+    ):
+        raise InputError(
+            f"symbol {symbol!r} cannot be written in a line separated by {separator!r}; "
+            "choose another separator or rename the symbol"
+        )
+    return symbol
 
 
 FORMATS: Mapping[str, Format] = {
-    "lines": Format(_read_lines, _write_lines, is_plain=True),
+    "lines": Format(
+        lambda layout, path, *rest: read_lines(path, layout.separator, layout.characters, *rest),
+        lambda layout, strings, stream: write_lines(
+            strings, stream, "" if layout.characters else layout.separator or " "
+        ),
+        is_plain=True,
+    ),
     "pautomac": Format(
         lambda layout, *rest: read_pautomac(*rest), lambda layout, *rest: write_pautomac(*rest)
     ),

@@ -4,7 +4,7 @@
     length symbol symbol ...          one line per string, symbols 0 .. alphabet_size - 1
 
 Blocks of lines are parsed at once, as arrays of digits; only a block that does not pass its checks is
-walked line by line, to say what is wrong and where.
+walked line by line, to find what is wrong and where.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.automata.data.lines import written_codes
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import UNKNOWN, Alphabet
+from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import Block, TextPath, display_name, line_blocks, open_text
@@ -32,7 +31,7 @@ _DIGIT[48:58] = True
 
 
 def read_pautomac(path: TextPath, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:
-    """Read a corpus; its alphabet is 0 .. size - 1 as the header says, or the one given.
+    """Read a corpus; its alphabet is 0 .. size - 1 as in the header, or the one given.
 
     Parameters
     ----------
@@ -78,7 +77,7 @@ def write_pautomac(strings: Strings, stream: TextIO) -> None:
         Where to write.
     """
     if len(strings.codes) and strings.codes.min() < 0:
-        raise InputError("a string holds an unknown symbol, which the PAutomaC format cannot say")
+        raise InputError("a string holds an unknown symbol, which the PAutomaC format has no number for")
     stream.write(f"{len(strings)} {len(strings.alphabet)}\n")
     offsets = strings.offsets.tolist()
     for start, end in pairwise(offsets):
@@ -133,7 +132,7 @@ def _probability(line: str, file: str, number: int) -> float:
 
 
 def _header(blocks: Iterator[Block], file: str) -> tuple[int, int, list[Block]]:
-    """What the first line says, and the rest of the first block."""
+    """The numbers in the first line, and the rest of the first block."""
     block = next(blocks, None)
     if block is None:
         raise InputError(
@@ -200,7 +199,7 @@ def _problem(words: list[str], size: int) -> str | None:
         if not word.removeprefix("-").isdecimal() or not word.isascii():
             return f"{word[:40]!r} is not an integer"
     if int(words[0][:18]) != len(words) - 1:
-        return f"the line says length {words[0][:18]} but has {len(words) - 1} symbols"
+        return f"the line states length {words[0][:18]} but has {len(words) - 1} symbols"
     for word in words[1:]:
         if word.startswith("-") or len(word) > _LONGEST_NUMBER or int(word) >= size:
             return f"symbol {word[:40]} is outside 0..{size - 1}, the alphabet of the header"

@@ -107,7 +107,7 @@ class Strings:
         return Strings(self.alphabet, self.codes[positions], offsets)
 
     def repeated(self, times: ArrayLike) -> Strings:
-        """Each string as often as a whole number says."""
+        """Each string as many times as its whole number."""
         counts = np.asarray(times)
         whole = counts.astype(np.int64) if counts.dtype.kind in "biuf" else np.zeros(0, np.int64)
         if counts.shape != (len(self),) or (whole < 0).any() or not np.array_equal(whole, counts):
@@ -241,7 +241,7 @@ def as_strings(
     unknown: Unknown = "error",
     remedy: str = "leave such strings out, or set unknown='zero' to give them no probability",
 ) -> Strings:
-    """Code a corpus; what looks like one but is not is refused with a word on what to pass instead."""
+    """Code a corpus; what looks like one but is not is refused, with what to pass instead."""
     if unknown not in UNKNOWNS:
         raise ValueError(f"unknown={unknown!r} must be one of {', '.join(UNKNOWNS)}")
     if lengths is None and not isinstance(sequences, Strings):

@@ -3,7 +3,7 @@
 An arrow from state to state carries its symbols with their weights, `f = initial A_x1 .. A_xT final`:
 the heavier the wider, dashed where the weights add up to less than zero. Arrows in from nowhere are
 initial weights; the ring around a state is its final weight. Light arrows are left out, and states
-that matter little where there are many; what is missing is said below the drawing.
+that matter little where there are many; what is missing is listed below the drawing.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ FARTHEST = 1e100  # what `one` does not see of a state may grow without bound; f
 
 
 class FilterTrie(NamedTuple):
-    """A trie, and what the back-off model says along it: all that does not depend on the automaton."""
+    """A trie, and what the back-off model gives along it: all that does not depend on the automaton."""
 
     parent: Int32s
     symbol: Int32s

@@ -1,8 +1,8 @@
 """`auto`: the best spectral starts, polished by expectation-maximization, and the best two mixed.
 
 Anchored starts from coarse and fine context classes, in several sizes (`recover`, then anchors), race on
-held-out likelihood: a few iterations each, those close to the lead go on. The best two climb until held-out
-data say stop, and are split in two as long as their states gain by it. The last iterations see all
+held-out likelihood: a few iterations each, those close to the lead go on. The best two climb as long as
+held-out data gain, and are split in two as long as their states gain by it. The last iterations see all
 strings. A mixture of proper automata is a proper automaton, and averages out part of what each got wrong.
 """
 

@@ -82,7 +82,7 @@ class ContextModel:
 def choose_classes(
     strings: Strings, max_classes: int, min_count: int | None = None
 ) -> tuple[ContextTrie, ContextTrie]:
-    """The most frequent pasts and futures; small corpora are content with rarer ones.
+    """The most frequent pasts and futures; small corpora use rarer ones.
 
     Of large corpora every second, third .. string will do: which contexts are frequent shows early.
     """

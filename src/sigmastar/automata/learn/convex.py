@@ -198,7 +198,7 @@ def learn_anchor_model(contexts: ContextModel) -> AnchorModel:
 
 
 def learn_again(model: AnchorModel, contexts: ContextModel, strings: Strings) -> AnchorModel:
-    """Another round: what the automaton itself believes in each class takes the place of the memberships."""
+    """Another round: the mean state of the automaton in each class takes the place of the memberships."""
     prior = class_beliefs(model.automaton, contexts.counts.pasts, strings)
     table = _Table.of(contexts.counts)
     emissions = np.tile(table.column_frequencies[:, None], (1, prior.shape[1]))

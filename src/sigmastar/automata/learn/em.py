@@ -150,7 +150,7 @@ def maximize_hmm_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAut
 def random_start(
     alphabet: Alphabet, n_states: int, strings: Strings, rng: np.random.Generator
 ) -> WeightedAutomaton:
-    """Random moves around the unigram frequencies, with the stops that the mean length asks for."""
+    """Random moves around the unigram frequencies, with stops that give the mean length."""
     frequencies = np.bincount(strings.codes, minlength=len(alphabet)) + 0.5
     moves = rng.dirichlet(np.ones(n_states), size=(len(alphabet), n_states))
     emission = rng.gamma(5.0, size=(len(alphabet), n_states)) * (frequencies / frequencies.sum())[:, None]

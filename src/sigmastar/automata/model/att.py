@@ -16,9 +16,8 @@ from typing import TextIO
 
 import numpy as np
 
-from sigmastar.automata.data.lines import written_codes
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, written_codes
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import TextPath, display_name, open_text
@@ -111,7 +110,7 @@ def _with_one_initial(automaton: WeightedAutomaton) -> tuple[int, Floats, Floats
 
 
 def _write_states(stream: TextIO, names: list[str], start: int, transitions: Floats, final: Floats) -> None:
-    """All states, the initial one first: the first line tells which it is, even if f is zero."""
+    """All states, the initial one first: the first line names it, even if f is zero."""
     for state in [start, *(state for state in range(len(final)) if state != start)]:
         _write_arcs(stream, names, state, transitions)
         if final[state] or (state == start and not transitions[:, start].any()):

@@ -49,7 +49,7 @@ class WeightedAutomaton:
     final: Floats  # n
 
     def __post_init__(self) -> None:
-        for name in ("initial", "transitions", "final"):  # kernels want rows that are contiguous
+        for name in ("initial", "transitions", "final"):  # kernels need contiguous rows
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), dtype=np.float64))
         n = len(self.initial)
         shapes = (self.initial.shape, self.transitions.shape, self.final.shape)

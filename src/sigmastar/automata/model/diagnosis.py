@@ -55,7 +55,7 @@ def diagnose(automaton: WeightedAutomaton, strings: Strings) -> Diagnosis:
     """
     require_strings(strings, "diagnose an automaton on")
     weights = automaton.gap_weights(strings)
-    weights = weights[(weights != 0.0).any(axis=1)]  # gaps that the automaton cannot reach say nothing
+    weights = weights[(weights != 0.0).any(axis=1)]  # gaps that the automaton cannot reach are no evidence
     clipped = np.maximum(weights, 0.0).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         negative = 1.0 - clipped / np.abs(weights).sum(axis=1)

@@ -138,7 +138,7 @@ def normalize_stochastic(automaton: WeightedAutomaton) -> WeightedAutomaton:
 
 
 def require_stochastic(automaton: WeightedAutomaton, tolerance: float = 1e-9) -> WeightedAutomaton:
-    """Refuse what is not a proper probabilistic automaton, and say why."""
+    """Refuse what is not a proper probabilistic automaton, with the reason."""
     _require_non_negative(automaton)
     if not automaton.is_stochastic(tolerance):
         sums = automaton.transitions.sum(axis=(0, 2)) + automaton.final

@@ -51,7 +51,7 @@ class Method:
 def parameter(
     name: str, flag: str, *methods: Method, help: str, **extra: Any
 ) -> Callable[[Function], Function]:
-    """An option that sets the parameter `name` of estimators; its help tells their defaults.
+    """An option that sets the parameter `name` of estimators; its help holds their defaults.
 
     Parameters
     ----------
@@ -68,8 +68,8 @@ def parameter(
     """
     defaults = {method.estimator.parameter_defaults()[name] for method in methods if name not in method.fixed}
     shown = sorted({_shown(default) for default in defaults})
-    told = shown[0] if len(shown) == 1 else f"{' or '.join(shown)}, by method"
-    text = f"{help}  [default: {told}]" if shown else help
+    default = shown[0] if len(shown) == 1 else f"{' or '.join(shown)}, by method"
+    text = f"{help}  [default: {default}]" if shown else help
     return click.option(flag, name, default=None, help=text, **extra)
 
 
@@ -125,7 +125,7 @@ def learn_options(function: Function) -> Function:
 
 @dataclass(frozen=True)
 class Learned:
-    """What a command says of its data and result beside the model itself.
+    """What a command reports of its data and result beside the model itself.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def learn(
     method : str
         Its name, for the model file.
     work : callable
-        Reads the data, fits the estimator, and says what was learned.
+        Reads the data, fits the estimator, and returns what was learned.
     output, threads, seed, as_json, quiet
         The values of `learn_options`.
     """

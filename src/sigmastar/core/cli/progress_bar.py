@@ -1,4 +1,4 @@
-"""Progress on standard error, where somebody watches."""
+"""Progress on standard error, if it is a terminal."""
 
 from __future__ import annotations
 

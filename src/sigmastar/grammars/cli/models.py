@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.automata.data.lines import write_lines as write_strings
+from sigmastar.automata.data.formats import write_lines as write_strings
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import (
     json_option,

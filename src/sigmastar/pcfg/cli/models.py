@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from sigmastar.automata.data.lines import write_lines as write_strings
+from sigmastar.automata.data.formats import write_lines as write_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.metrics import next_symbol_error
 from sigmastar.automata.model.att import write_att

@@ -1,0 +1,214 @@
+"""`sigmastar score`, `sample`, `predict` and `convert` on models of strings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from io import StringIO
+from typing import Any, TextIO
+
+import click
+import numpy as np
+
+from sigmastar.automata.cli.inputs import layout_of, load, string_options
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.att import write_att
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.dot import write_dot
+from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.hmm_conversion import to_hmm
+from sigmastar.automata.model.pautomac_machine import write_pautomac_model
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
+from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.options import (
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+    seed_option,
+    unknown_option,
+)
+from sigmastar.core.cli.printing import to_json, write_lines
+from sigmastar.core.cli.progress_bar import tell, watching
+from sigmastar.core.errors import InputError
+
+END = "<end>"
+
+Ranking = list[tuple[Symbol | None, float]]
+"""Symbols, None for the end, with their probabilities, best first."""
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@string_options
+@unknown_option
+@output_option
+@quiet_option
+def score(
+    model: str,
+    file: str,
+    unknown: str,
+    output: str,
+    quiet: bool,
+    **layout_options: Any,
+) -> None:
+    """The natural log-probability of each string of FILE, one per line; -inf where it has none."""
+    loaded = load(model)
+    layout = layout_of(**layout_options, learned=loaded.learned)
+    with watching("scoring", quiet):
+        values = loaded.model.log_probability(loaded.read(file, layout, unknown)).tolist()
+    write_lines(output, map(repr, values))
+
+
+@click.command()
+@model_argument
+@click.option(
+    "-n", "n_strings", type=click.IntRange(0), default=10, show_default=True, help="Number of strings."
+)
+@click.option(
+    "--max-length",
+    type=click.IntRange(0),
+    default=10_000,
+    show_default=True,
+    help="Number of symbols per string at which strings are cut.",
+)
+@seed_option
+@string_options
+@output_option
+@quiet_option
+def sample(
+    model: str,
+    n_strings: int,
+    max_length: int,
+    seed: int,
+    output: str,
+    quiet: bool,
+    **layout_options: Any,
+) -> None:
+    """Draw strings from MODEL and write them in the format of its data, or in the one asked for."""
+    loaded = load(model)
+    layout = layout_of(**layout_options, learned=loaded.learned)
+    with watching("sampling", quiet):
+        strings = loaded.model.sample(n_strings, np.random.default_rng(seed), max_length)
+    with atomic_write(output) as stream:
+        layout.write(strings, stream)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@click.option(
+    "--top", type=click.IntRange(1), default=5, show_default=True, help="Number of symbols per prefix."
+)
+@string_options
+@unknown_option
+@json_option
+@output_option
+@quiet_option
+def predict(
+    model: str,
+    file: str,
+    top: int,
+    unknown: str,
+    as_json: bool,
+    output: str,
+    quiet: bool,
+    **layout_options: Any,
+) -> None:
+    """The most likely symbols after each prefix in FILE.
+
+    One line per prefix: symbol, probability, symbol, probability .. separated by tabs, best first; <end> is
+    the end of the string. With --json one object per line, with null for the end.
+    """
+    loaded = load(model)
+    layout = layout_of(**layout_options, learned=loaded.learned)
+    with watching("predicting", quiet):
+        prefixes = loaded.read(file, layout, unknown)
+        written = [
+            _in_json(row) if as_json else _in_text(row) for row in rankings(loaded.model, prefixes, top)
+        ]
+    write_lines(output, written)
+
+
+def rankings(model: SequenceModel, prefixes: Strings, top: int) -> Iterator[Ranking]:
+    names = (*model.alphabet.symbols, None)
+    for piece in pieces(prefixes):
+        rows = next_distribution(model, piece)
+        best = top_columns(rows, top)
+        for columns, values in zip(best.tolist(), np.take_along_axis(rows, best, 1).tolist(), strict=True):
+            yield [(names[column], value) for column, value in zip(columns, values, strict=True)]
+
+
+def _in_text(ranking: Ranking) -> str:
+    return "\t".join(f"{'<end>' if symbol is None else symbol}\t{value:.6g}" for symbol, value in ranking)
+
+
+def _in_json(ranking: Ranking) -> str:
+    return to_json({"next": [{"symbol": symbol, "probability": value} for symbol, value in ranking]})
+
+
+Writer = Callable[[WeightedAutomaton, TextIO], None]
+
+
+def write_hmm(automaton: WeightedAutomaton, stream: TextIO) -> None:
+    """A hidden Markov model with stopping, as JSON."""
+    hmm = to_hmm(automaton)
+    arrays = {name: getattr(hmm, name).tolist() for name in ("initial", "transition", "emission", "stop")}
+    _write_json({"symbols": _names(hmm.alphabet), **arrays}, stream)
+
+
+def write_json(automaton: WeightedAutomaton, stream: TextIO) -> None:
+    """The weights as JSON: initial, one matrix per symbol, final."""
+    matrices = dict(zip(_names(automaton.alphabet), automaton.transitions.tolist(), strict=True))
+    _write_json(
+        {"initial": automaton.initial.tolist(), "transitions": matrices, "final": automaton.final.tolist()},
+        stream,
+    )
+
+
+FORMATS: Mapping[str, Writer] = {
+    "att": write_att,
+    "pautomac": write_pautomac_model,
+    "dot": write_dot,
+    "hmm": write_hmm,
+    "json": write_json,
+}
+"""To add a format of machines, write a writer and name it here."""
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--to", "target", type=click.Choice(list(FORMATS)), required=True, help="Format of the automaton."
+)
+@click.option("--symbols", metavar="FILE", help="File for the table of symbols, with att.")
+@output_option
+def convert(model: str, target: str, symbols: str | None, output: str) -> None:
+    """Write the automaton of MODEL: att is OpenFst's text, hmm a hidden Markov model in JSON."""
+    if symbols is not None and target != "att":
+        raise click.UsageError(f"--symbols is for --to att, not {target}")
+    loaded = load(model)
+    automaton = loaded.require_automaton()
+    try:
+        with atomic_write(output) as stream:
+            FORMATS[target](automaton, stream)
+        if symbols is not None:
+            with atomic_write(symbols) as stream:
+                write_att(automaton, StringIO(), stream)
+    except ValueError as problem:
+        if isinstance(problem, InputError) and problem.file is not None:
+            raise
+        raise InputError(f"{problem} (--method auto or em learns proper automata)", file=model) from None
+    if isinstance(loaded.model, FilteredAutomaton):
+        tell(f"note: {target} has no place for the filter of {model}; its automaton alone is written")
+
+
+def _names(alphabet: Alphabet) -> list[str]:
+    return [str(symbol) for symbol in alphabet]
+
+
+def _write_json(value: object, stream: TextIO) -> None:
+    json.dump(value, stream, allow_nan=False)
+    stream.write("\n")
