@@ -16,7 +16,6 @@ from sigmastar.automata.learn.spectral import (
     TO_STRING,
     BasisBatches,
     learn_automaton,
-    repaired_log_probability,
     string_automaton,
 )
 from sigmastar.automata.model.algebra import string_to_prefix, string_to_substring
@@ -90,21 +89,6 @@ def test_batches_smooth_and_weight_as_steps_do(weighting) -> None:
     expected = learn_automaton(strings, batches.basis, 2, SUBSTRING, steps)
     short = all_up_to(AB, 4).outsides
     np.testing.assert_allclose(batches.fit(2).automaton.value(short), expected.value(short), atol=1e-9)
-
-
-def test_the_repaired_log_probability_is_that_of_a_distribution() -> None:
-    short = all_up_to(AB, 14, size_limit=50_000).outsides
-    strings = sample(300, 0)
-    rough = learn_automaton(strings, most_frequent(strings, 12, 12), 5)
-    assert 0.9 < np.exp(repaired_log_probability(rough, short)).sum() <= 1.0 + 1e-9
-    np.testing.assert_allclose(
-        repaired_log_probability(TRUTH, short, mix=0.0), TRUTH.log_probability(short), atol=1e-9
-    )
-
-
-def test_unknown_symbols_have_finite_repaired_scores() -> None:
-    scores = repaired_log_probability(TRUTH, Strings.of(["a?", "?"]))
-    assert np.isfinite(scores).all()
 
 
 def test_bad_input_speaks() -> None:

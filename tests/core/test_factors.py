@@ -10,7 +10,6 @@ from sigmastar.core.factors import (
     dense_svd,
     factorize,
     iterative_svd,
-    numerical_rank,
     propack_svd,
 )
 
@@ -119,7 +118,7 @@ def test_more_states_than_the_rank_are_refused(kind, rng: np.random.Generator) -
         ValueError, match=r"n_states=9 exceeds block rank 5; use n_states<=5 or a larger basis"
     ):
         factorize(kind(matrix), 9)
-    assert factorize(kind(matrix), 5).n_states == numerical_rank(kind(matrix)) == 5
+    assert factorize(kind(matrix), 5).n_states == 5
 
 
 @pytest.mark.parametrize("n_states", [0, 4])

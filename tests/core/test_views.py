@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,7 +19,6 @@ from sigmastar.core.indicators import (
     scattered,
 )
 from sigmastar.core.views import (
-    MatrixView,
     as_given,
     constant_first,
     correlate,
@@ -30,6 +31,24 @@ from sigmastar.core.views import (
     unit_columns,
     unit_size,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixView:
+    """A view whose features are a dense or a sparse matrix."""
+
+    matrix: np.ndarray | sparse.csr_array
+
+    @property
+    def n_features(self) -> int:
+        return int(self.matrix.shape[1])
+
+    def times(self, matrix: np.ndarray) -> np.ndarray:
+        return np.asarray(self.matrix @ matrix)
+
+    def transposed_times(self, matrix: np.ndarray) -> np.ndarray:
+        return np.asarray(self.matrix.T @ matrix)
+
 
 seeds = st.integers(0, 10**6)
 

@@ -75,6 +75,8 @@ FAMILY = Family(
         "string_to_substring": f"{HERE}.model.algebra:string_to_substring",
         "prefix_to_string": f"{HERE}.model.algebra:prefix_to_string",
         "substring_to_string": f"{HERE}.model.algebra:substring_to_string",
+        "prefix_to_substring": f"{HERE}.model.algebra:prefix_to_substring",
+        "substring_to_prefix": f"{HERE}.model.algebra:substring_to_prefix",
         "minimize": f"{HERE}.model.minimize:minimize",
         "minimal_rank": f"{HERE}.model.minimize:minimal_rank",
         "approximate": f"{HERE}.model.minimize:approximate",

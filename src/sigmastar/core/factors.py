@@ -102,11 +102,6 @@ def factorize_up_to(matrix: Matrix, most_states: int, solver: Solver | None = No
     return Factors(*_fix_signs(left, values, right)).leading(_rank(values, matrix.shape))
 
 
-def numerical_rank(matrix: Matrix) -> int:
-    """The rank of a block up to rounding."""
-    return _rank(linalg.svdvals(dense(matrix)), matrix.shape)
-
-
 def choose_solver(matrix: Matrix, n_states: int) -> Solver:
     rows, columns = matrix.shape
     small = min(rows, columns) <= 256 and max(rows, columns) <= 20_000

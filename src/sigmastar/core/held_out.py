@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.arrays import Array, Flags, Floats, Int64s
+from sigmastar.core.arrays import Array, Flags, Int64s
 
 SHARE = 0.1
 ENOUGH = 5_000
@@ -59,11 +59,6 @@ class Tails:
     def kept_offsets(self) -> Int64s:
         """The offsets of what is left of the sequences, where they stand one after the other."""
         return np.append(0, np.cumsum(self.cuts - self.offsets[:-1])).astype(np.int64)
-
-    @property
-    def held_offsets(self) -> Int64s:
-        """The offsets of the tails, where they stand one after the other."""
-        return np.append(0, np.cumsum(self.lengths)).astype(np.int64)
 
 
 def n_held(n_items: int, share: float = SHARE, most: int | None = ENOUGH) -> int:
@@ -213,31 +208,3 @@ def folds(
         n_folds, fold = min(n_folds, n_groups // size), place // size
     of_item = fold if groups is None else fold[groups]
     return [Split(np.flatnonzero(of_item != k), np.flatnonzero(of_item == k)) for k in range(n_folds)]
-
-
-def thinned(counts: Array, rng: np.random.Generator, share: float = SHARE) -> tuple[Floats, Floats]:
-    """Counts of distinct items divided by chance into those that are kept and those that are held out.
-
-    Parameters
-    ----------
-    counts
-        Whole numbers.
-    rng
-        The source of chance.
-    share
-        The probability that one occurrence of an item is held out.
-
-    Returns
-    -------
-    tuple of Floats
-        The counts kept and the counts held out; together they are `counts`.
-    """
-    held = rng.binomial(np.asarray(counts).astype(np.int64), share).astype(np.float64)
-    return np.asarray(counts - held, dtype=np.float64), held
-
-
-def some_of(items: Int64s, sizes: Array, most: float, rng: np.random.Generator) -> Int64s:
-    """Random items, in rising order, until their sizes together reach `most`."""
-    order = items[rng.permutation(len(items))]
-    enough = int(np.searchsorted(np.cumsum(sizes[order]), most)) + 1
-    return np.sort(order[:enough])

@@ -173,12 +173,6 @@ class Events(NamedTuple):
     second: Array
 
 
-def best_share(events: Events, most: float = 1.0) -> float:
-    """The most likely weight of the second predictor, from 0 to `most`."""
-    likelihoods = np.stack([events.first, events.second]).astype(np.float64)
-    return min(float(mixture_weights(likelihoods, events.counts)[1]), most)
-
-
 def share_by_em(events: Events, prior: float, strength: float, n_rounds: int) -> float:
     """The weight of the second predictor after EM from `prior`, which counts for `strength` events."""
     return float(_climb_rate(events, float(events.counts.sum()), prior, strength, n_rounds))

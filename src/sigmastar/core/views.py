@@ -44,23 +44,6 @@ class View(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixView:
-    """A view whose features are a dense or a sparse matrix."""
-
-    matrix: Matrix
-
-    @property
-    def n_features(self) -> int:
-        return int(self.matrix.shape[1])
-
-    def times(self, matrix: Floats) -> Floats:
-        return np.asarray(self.matrix @ matrix)
-
-    def transposed_times(self, matrix: Floats) -> Floats:
-        return np.asarray(self.matrix.T @ matrix)
-
-
-@dataclass(frozen=True, eq=False)
 class Correlations:
     """Singular triples of scaled counts, the scales, and the weight of all occurrences."""
 

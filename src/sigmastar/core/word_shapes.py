@@ -10,8 +10,6 @@ from __future__ import annotations
 import unicodedata
 from functools import lru_cache
 
-N_LEVELS = 4
-
 
 @lru_cache(maxsize=100_000)
 def signatures(word: str) -> tuple[str, str, str, str]:

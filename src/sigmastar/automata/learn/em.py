@@ -76,7 +76,7 @@ class EMCorpus:
         self._rooms: list[Array] = []  # for the vectors of a shard, one per thread, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        weights: list[Array] = [np.ascontiguousarray(w, self.dtype) for w in _parts(automaton)]
+        weights: list[Array] = [np.ascontiguousarray(w, self.dtype) for w in automaton.arrays]
 
         def counts_of(shard: Shard) -> MoveCounts:
             room = self._room(automaton.n_states)
@@ -185,10 +185,6 @@ def _with_chance(counts: MoveCounts) -> MoveCounts:
         counts.transitions + chance[:-1, None, None] / n,
         counts.final + chance[-1],
     )
-
-
-def _parts(automaton: WeightedAutomaton) -> tuple[Floats, Floats, Floats]:
-    return automaton.initial, automaton.transitions, automaton.final
 
 
 def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:

@@ -6,7 +6,7 @@ go further than plain ones on the same way, while the likelihood grows (Salakhut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,7 +27,6 @@ from sigmastar.automata.learn.em import (
 )
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.arrays import Floats
 from sigmastar.core.em import (
     Climb,
     Deadline,
@@ -78,15 +77,11 @@ STARTS: dict[str, Start] = {"random": from_chance, "spectral": from_spectrum}
 STRUCTURES: dict[str, Maximize] = {"pfa": maximize_smoothed, "hmm": maximize_hmm_smoothed}
 
 
-def _arrays(automaton: WeightedAutomaton) -> Sequence[Floats]:
-    return automaton.initial, automaton.transitions, automaton.final
-
-
-def _rebuilt(automaton: WeightedAutomaton, arrays: Sequence[Floats]) -> WeightedAutomaton:
-    return normalized(automaton.alphabet, *arrays)
-
-
-RELAXED = relaxed(extrapolation(_arrays, _rebuilt))
+RELAXED = relaxed(
+    extrapolation(
+        lambda automaton: automaton.arrays, lambda automaton, arrays: normalized(automaton.alphabet, *arrays)
+    )
+)
 
 
 def begin_climb(

@@ -118,15 +118,6 @@ def string_automaton(
     return TO_STRING[statistic](WeightedAutomaton.of_operators(recover(blocks, factors)))
 
 
-def repaired_log_probability(automaton: WeightedAutomaton, strings: Strings, mix: float = 1e-3) -> Floats:
-    """Log-probability from next-symbol distributions, clipped at zero and mixed with the uniform one.
-
-    A proper distribution, so models of any rank compare fairly though their raw values may be negative.
-    """
-    first = strings.offsets[:-1] + np.arange(len(strings))
-    return np.asarray(np.add.reduceat(_gap_logs(automaton, strings, mix), first))
-
-
 def _gap_logs(automaton: WeightedAutomaton, strings: Strings, mix: float) -> Floats:
     strings = strings.recoded(automaton.alphabet, allow_unknown=True)
     following = strings.outcomes

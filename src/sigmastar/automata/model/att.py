@@ -90,7 +90,7 @@ def read_att(path: TextPath, alphabet: Alphabet | None = None) -> WeightedAutoma
 
 
 def _require_unsigned(automaton: WeightedAutomaton) -> None:
-    if min(a.min(initial=0.0) for a in (automaton.initial, automaton.transitions, automaton.final)) < 0:
+    if min(a.min(initial=0.0) for a in automaton.arrays) < 0:
         raise InputError(
             "the automaton has negative weights and AT&T text holds their logarithms; "
             "repair the model to a proper automaton first, then convert it"

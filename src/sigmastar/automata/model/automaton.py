@@ -58,12 +58,16 @@ class WeightedAutomaton:
             raise ValueError(
                 f"initial, transitions and final of shapes {shapes} do not fit {n_symbols} symbols"
             )
-        if not all(np.isfinite(a).all() for a in (self.initial, self.transitions, self.final)):
+        if not all(np.isfinite(a).all() for a in self.arrays):
             raise ValueError("an automaton's weights must be finite: NaN or infinity found")
 
     @property
     def n_states(self) -> int:
         return len(self.initial)
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        return self.initial, self.transitions, self.final
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> WeightedAutomaton:
@@ -154,7 +158,7 @@ class WeightedAutomaton:
 
     def is_stochastic(self, tolerance: float = 1e-9) -> bool:
         """Whether this is a proper probabilistic automaton: weights >= 0, out of every state one in sum."""
-        lowest = min(weights.min(initial=0.0) for weights in (self.initial, self.transitions, self.final))
+        lowest = min(weights.min(initial=0.0) for weights in self.arrays)
         outgoing = self.transitions.sum(axis=(0, 2)) + self.final
         sums = np.append(outgoing, self.initial.sum())
         return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)

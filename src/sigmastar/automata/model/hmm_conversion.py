@@ -151,7 +151,7 @@ def require_stochastic(automaton: WeightedAutomaton, tolerance: float = 1e-9) ->
 
 
 def _require_non_negative(automaton: WeightedAutomaton) -> None:
-    parts = (automaton.initial, automaton.transitions, automaton.final)
+    parts = automaton.arrays
     lowest = min(part.min(initial=0.0) for part in parts)
     if lowest < 0.0:
         raise ValueError(

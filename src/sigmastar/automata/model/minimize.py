@@ -68,7 +68,7 @@ def minimize(automaton: WeightedAutomaton, tolerance: float = TOLERANCE) -> Weig
         The minimal automaton.
     """
     # what cancels is small against the whole automaton, not against what restriction left of it
-    initial, step, final = (tolerance * _norm(part) for part in _parts(automaton))
+    initial, step, final = (tolerance * float(np.linalg.norm(part)) for part in automaton.arrays)
     reached = restrict(automaton, _forward_basis(automaton, initial, step))
     basis = _forward_basis(reverse(reached), final, step)
     minimal = reverse(restrict(reverse(reached), basis))
@@ -125,14 +125,6 @@ def _new_directions(rows: Floats, basis: Floats, cutoff: float) -> Floats:
     _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
     room = rows.shape[1] - len(basis)
     return np.asarray(directions[sizes > cutoff][:room], dtype=np.float64)
-
-
-def _parts(automaton: WeightedAutomaton) -> tuple[Floats, Floats, Floats]:
-    return automaton.initial, automaton.transitions, automaton.final
-
-
-def _norm(array: Floats) -> float:
-    return float(np.linalg.norm(array))
 
 
 def _zero(automaton: WeightedAutomaton) -> WeightedAutomaton:

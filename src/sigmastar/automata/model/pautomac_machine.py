@@ -90,7 +90,7 @@ def write_pautomac_model(automaton: WeightedAutomaton, stream: TextIO, tolerance
 
 def require_stochastic(automaton: WeightedAutomaton, tolerance: float = 1e-6) -> None:
     """Refuse an automaton whose weights are not the probabilities of a machine."""
-    if min(a.min(initial=0.0) for a in (automaton.initial, automaton.transitions, automaton.final)) < 0:
+    if min(a.min(initial=0.0) for a in automaton.arrays) < 0:
         raise InputError(
             "the automaton has negative weights, which no probabilistic machine has; "
             "repair it to a proper automaton first"
