@@ -44,7 +44,7 @@ def test_mcnemar_counts_only_disagreements() -> None:
     assert (found.only_first, found.only_second) == (2, 1)
     assert found.p_value == 1.0
     assert mcnemar([True] * 20, [False] * 20).p_value < 1e-5
-    with pytest.raises(ValueError, match="one answer an item"):
+    with pytest.raises(ValueError, match="one answer per item"):
         mcnemar([True], [True, False])
 
 
