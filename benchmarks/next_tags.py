@@ -27,8 +27,8 @@ from sigmastar.taggers.data.columns import read_tagged
 UNITS = ("ptb", "ewt")
 KN, EM = "kneser-ney", "em-60"
 SAME = "fast-60"
-OURS = (SAME, "fast", "convex", "auto")
-METHODS = (KN, *OURS, EM)
+JUDGED = ("fast", "auto")  # the default, and the most accurate: named here, not picked by their figures
+METHODS = (KN, SAME, "fast", "convex", "auto", EM)
 QUICK, N_RUNS = (KN, SAME, "fast"), 5
 N_STATES, N_CLASSES = 60, 1000
 PARTS = ("train", "dev", "test")
@@ -94,35 +94,21 @@ def conclude(rows: list[Row]) -> list[Finding]:
     for unit in UNITS:
         if (unit, KN) not in at or (unit, EM) not in at:
             continue
-        ours = [at[unit, name] for name in OURS if (unit, name) in at]
         kn, em = at[unit, KN], at[unit, EM]
-        least = min(ours, key=lambda row: row["error"])
-        found += [
-            Finding(
-                f"{unit}: error - Kneser-Ney's",
-                least["error"] - kn["error"],
-                Target("<=", 0),
-                least["method"],
-            ),
-            Finding(f"{unit}: error - EM's", least["error"] - em["error"], Target("<=", 0), least["method"]),
-        ]
-        sharp = min(ours, key=lambda row: row["perplexity"])
-        gain = sharp["perplexity"] - kn["perplexity"]
-        found.append(Finding(f"{unit}: perplexity - Kneser-Ney's", gain, Target("<=", 0), sharp["method"]))
-        for name in (SAME, "fast"):
-            if quick := at.get((unit, name)):
-                found += _beside(unit, quick, kn, em)
+        for name in JUDGED:
+            if own := at.get((unit, name)):
+                found += _beside(unit, own, kn, em)
     return found
 
 
-def _beside(unit: str, quick: Row, kn: Row, em: Row) -> list[Finding]:
-    """One quick model alone: as good as both rivals, and how much faster."""
-    who, none = f"{unit}, {quick['method']}", Target("<=", 0)
+def _beside(unit: str, own: Row, kn: Row, em: Row) -> list[Finding]:
+    """One of our learners: as good as both rivals, and how much faster than EM."""
+    who, none = f"{unit}, {own['method']}", Target("<=", 0)
     return [
-        Finding(f"{who}: error - Kneser-Ney's", quick["error"] - kn["error"], none),
-        Finding(f"{who}: error - EM's", quick["error"] - em["error"], none),
-        Finding(f"{who}: perplexity - Kneser-Ney's", quick["perplexity"] - kn["perplexity"], none),
-        Finding(f"{who}: EM's time / its own", em["cpu_seconds"] / quick["cpu_seconds"], Target(">=", 30)),
+        Finding(f"{who}: error - Kneser-Ney's", own["error"] - kn["error"], none),
+        Finding(f"{who}: error - EM's", own["error"] - em["error"], none),
+        Finding(f"{who}: perplexity - Kneser-Ney's", own["perplexity"] - kn["perplexity"], none),
+        Finding(f"{who}: EM's time / its own", em["cpu_seconds"] / own["cpu_seconds"], Target(">=", 30)),
     ]
 
 

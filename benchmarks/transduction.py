@@ -137,7 +137,7 @@ def _judged(transducer: Transducer, pairs: StringPairs) -> tuple[TransductionSco
     transducer.predict(inputs.select(np.arange(min(len(inputs), 20))))  # compiles
     rankings, timing = timed(partial(transducer.predict, inputs))
     scores = transduction_scores(best_outputs(rankings), list(references.values()), np.random.default_rng(0))
-    return scores, 1000 * timing.seconds / len(inputs)
+    return scores, 1000 * timing.cpu_seconds / len(inputs)
 
 
 def conclude(rows: list[Row]) -> list[Finding]:
