@@ -61,3 +61,16 @@ def test_the_interval_over_splits_is_students() -> None:
     assert found.value == 2.0
     assert found.high - 2.0 == pytest.approx(4.302653 / np.sqrt(3), rel=1e-6)  # t of 2 degrees, tables
     assert np.isnan(interval_over_splits([1.0]).low)
+
+
+def test_the_difference_of_two_models_is_drawn_head_by_head() -> None:
+    rng = np.random.default_rng(0)
+    judged = rng.integers(5, 50, 80).astype(float)
+    first = PairwiseAccuracy(judged * rng.uniform(0.5, 0.9, 80), judged)
+    second = PairwiseAccuracy(first.won - 0.02 * judged, judged)  # worse by 0.02 on every head
+    gain = first.less(second, rng)
+    assert gain.value == pytest.approx(first.micro - second.micro)
+    assert (gain.low, gain.high) == pytest.approx((0.02, 0.02))  # unpaired, heads would differ by far more
+    assert first.interval(rng).high - first.interval(rng).low > 0.02
+    with pytest.raises(ValueError, match="head by head"):
+        first.less(PairwiseAccuracy(judged[:3], judged[:3]), rng)

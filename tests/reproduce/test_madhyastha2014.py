@@ -23,7 +23,7 @@ from sigmastar.reproduce.madhyastha2014.report import (
 def found() -> dict[str, Measured]:
     made = make_relation(np.random.default_rng(0), rank=2)
     rng = np.random.default_rng(0)
-    return {"adjectives given noun": measure(made.pairs, made.vectors, made.vectors, rng, 2, quick=True)}
+    return {"adjectives given noun": measure(made.pairs, made.vectors, {"made": made.vectors}, rng, 2, True)}
 
 
 def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> None:

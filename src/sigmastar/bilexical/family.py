@@ -23,7 +23,7 @@ NAMES = {
     "model.vectors": "Vectors read_vectors read_word2vec write_word2vec",
     "metrics": "PairwiseAccuracy capacity_curve interval_over_splits pairwise_accuracy",
     "learn.attachment": "interpolated",
-    "learn.operator": "inner_product",
+    "learn.unsupervised": "ChosenInnerProduct best_inner_product inner_product vector_forms",
     "draw": "capacity_picture operator_page plot_embedding word_map",
 }
 """Names of the package beside the estimators, by module."""

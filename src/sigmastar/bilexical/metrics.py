@@ -55,6 +55,16 @@ class PairwiseAccuracy:
         low, high = np.quantile(shares, (0.025, 0.975))
         return Estimate(self.micro, float(low), float(high), n_heads)
 
+    def less(self, other: PairwiseAccuracy, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
+        """`micro` less that of another model, with its 95% interval: the same heads are drawn for both."""
+        n_heads = len(self.won)
+        if len(other.won) != n_heads:
+            raise ValueError(f"{n_heads} heads and {len(other.won)} heads cannot be compared head by head")
+        drawn = rng.multinomial(n_heads, np.full(n_heads, 1.0 / n_heads), size=n_resamples)
+        gains = (drawn @ (self.won - other.won)) / np.maximum(drawn @ self.judged, 1.0)
+        low, high = np.quantile(gains, (0.025, 0.975))
+        return Estimate(self.micro - other.micro, float(low), float(high), n_heads)
+
     @property
     def by_head(self) -> float:
         """The mean over heads of the share that was won."""

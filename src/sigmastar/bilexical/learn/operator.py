@@ -28,7 +28,6 @@ from sigmastar.bilexical.model.operator import (
 )
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Floats
-from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.progress import Progress, silent
 from sigmastar.optimise.factored import factored, triples_of_product
 from sigmastar.optimise.proximal import PENALTIES
@@ -150,36 +149,6 @@ def learn_operator(
     model = model.with_similarity(settings.similarity) if settings.similarity else model
     scores = {c: best.value for c, best in tried.items()}
     return OperatorFit(model, chosen, scores, tuple(tried[chosen].objectives))
-
-
-def inner_product(
-    pairs: Pairs, vectors: Vectors, split: HeadSplit, rank: int | None = None
-) -> BilexicalModel:
-    """A model that learns nothing from pairs: how alike the vectors of two words are.
-
-    Parameters
-    ----------
-    pairs
-        Their modifiers can be asked for.
-    vectors
-        Of the words.
-    split
-        Popularity is counted on its training heads.
-    rank
-        Leading directions of the vectors to use (equation 2 of Madhyastha et al.); None: all (equation 1).
-
-    Returns
-    -------
-    BilexicalModel
-        W is the identity, or projects to the leading directions.
-    """
-    popularity = pairs.select(split.train).popularity
-    if rank is None:
-        weights: Weights = FullWeights(np.eye(vectors.dimension))
-    else:
-        directions = factorize_up_to(vectors.matrix, rank).right
-        weights = LowRankWeights(directions, np.ones(directions.shape[1]), directions)
-    return BilexicalModel(pairs.modifiers, popularity, vectors, weights, split)
 
 
 def _path(

@@ -100,6 +100,15 @@ class Vectors:
         """The leading singular directions: U S, rows of length 1."""
         return Vectors(self.words, _unit_rows(factorize_up_to(self.matrix, dimension).outside))
 
+    def directions(self, rank: int) -> Floats:
+        """The leading right singular vectors, one per column; they are found once."""
+        asked, found = self.__dict__.get("_directions", (0, None))
+        if rank > asked:
+            found = factorize_up_to(self.matrix, rank).right
+            self.__dict__["_directions"] = rank, found
+        directions: Floats = found[:, :rank]
+        return directions
+
     def normalized(self) -> Vectors:
         """The same directions, each of length 1."""
         if isinstance(self.matrix, sparse.csr_array):

@@ -22,7 +22,8 @@ from sigmastar.bilexical.draw import RANKS, WEIGHTS
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
 from sigmastar.bilexical.learn.attachment import AttachmentSettings, interpolated, learn_judges
-from sigmastar.bilexical.learn.operator import inner_product
+from sigmastar.bilexical.learn.unsupervised import RANKS as DIRECTIONS
+from sigmastar.bilexical.learn.unsupervised import best_inner_product, inner_product, vector_forms
 from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel
@@ -41,6 +42,7 @@ SMALL, SIMILARITY = 300, 4.0
 FULL_PATH = (0.001,)  # best for l1 and l2 on validation heads; early stopping does the rest
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 N_SPLITS_OF_FEW = 3
+USUAL = "ppmi, window 2"
 ATTACHED = ("for", "from", "with")
 
 
@@ -71,7 +73,8 @@ def run(
     out.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is reported at once
     progress("counting words", 0.0)
     with one_blas_thread():
-        vectors, parts = text_vectors(data_folder), treebanks(data_folder)
+        forms, parts = vector_forms(text_files(data_folder)), treebanks(data_folder)
+        vectors = forms[USUAL]
         small = vectors if quick else small_vectors(vectors)
         names = list(RELATIONS)[: 2 if quick else None]
         found, pairs_used = {}, []
@@ -80,9 +83,9 @@ def run(
             pairs = pairs_of(RELATIONS[name], parts, vectors)
             pairs_used.append(pairs)
             few = name in PREPOSITIONS
-            used, n_splits = (small, N_SPLITS_OF_FEW) if few else (vectors, 1)
+            used, n_splits, similarity = (small, N_SPLITS_OF_FEW, SIMILARITY) if few else (vectors, 1, 0.0)
             rng = np.random.default_rng([seed, number])
-            found[name] = measure(pairs, used, vectors, rng, n_splits, quick)
+            found[name] = measure(pairs, used, forms, rng, n_splits, quick, similarity)
         progress("attachment", (len(names) + 1) / (len(names) + 3))
         attached = attachment(data_folder, vectors, np.random.default_rng(seed), quick)
     origin = provenance(seed, hash_arrays(*(pairs.counts.data for pairs in pairs_used)))
@@ -91,14 +94,19 @@ def run(
     return result
 
 
-def text_vectors(data_folder: Path, **settings: Any) -> Vectors:
-    """Vectors of the running text."""
+def text_files(data_folder: Path) -> list[Path]:
+    """The running text that vectors are counted on."""
     files = sorted((data_folder / "text").glob("*.txt.gz"))
     if not files:
         raise InputError(
             "there is no running text *.txt.gz; set SIGMASTAR_DATA", file=str(data_folder / "text")
         )
-    return WordVectors(**settings).fit(files).model_
+    return files
+
+
+def text_vectors(data_folder: Path, **settings: Any) -> Vectors:
+    """Vectors of the running text."""
+    return WordVectors(**settings).fit(text_files(data_folder)).model_
 
 
 def relation_vectors(data_folder: Path) -> Vectors:
@@ -127,24 +135,34 @@ def pairs_of(relation: Relation, parts: list[DependencyTreebank], vectors: Vecto
 
 
 def measure(
-    pairs: Pairs, vectors: Vectors, whole: Vectors, rng: np.random.Generator, n_splits: int, quick: bool
+    pairs: Pairs,
+    vectors: Vectors,
+    forms: Mapping[str, Vectors],
+    rng: np.random.Generator,
+    n_splits: int,
+    quick: bool,
+    similarity: float = 0.0,
 ) -> Measured:
     """Learn under each penalty; curves and figures are means over splits of the heads.
 
-    Where `vectors` are fewer directions of the `whole`, as for few pairs, their similarity counts too.
+    The rival without supervision is the best inner product of the `forms` by validation heads.
     """
-    found = [_measure_split(pairs, vectors, whole, rng, quick) for _ in range(n_splits)]
+    found = [_measure_split(pairs, vectors, forms, rng, quick, similarity) for _ in range(n_splits)]
     curves = {name: _mean_curve([one.curves[name] for one in found]) for name in found[0].curves}
     popularity, matched = (float(np.mean([getattr(f, n) for f in found])) for n in ("popularity", "matched"))
     return Measured(curves, popularity, matched, found[0].model, n_splits)
 
 
 def _measure_split(
-    pairs: Pairs, vectors: Vectors, whole: Vectors, rng: np.random.Generator, quick: bool
+    pairs: Pairs,
+    vectors: Vectors,
+    forms: Mapping[str, Vectors],
+    rng: np.random.Generator,
+    quick: bool,
+    similarity: float,
 ) -> Measured:
     split = split_heads(pairs.heads, rng)
     train, test = pairs.select(split.train), pairs.select(split.test)
-    similarity = SIMILARITY if vectors is not whole else 0.0
 
     def learned(**settings: Any) -> BilexicalModel:
         operator = BilexicalOperator(vectors, similarity=similarity, random_state=rng, **settings)
@@ -152,7 +170,7 @@ def _measure_split(
 
     nuclear = learned()
     curves = {
-        "unsupervised": _unsupervised_curve(pairs, whole, split, test),
+        "unsupervised": _unsupervised_curve(pairs, forms, split, test, quick),
         "nuclear": capacity_curve(nuclear, test, (*RANKS, vectors.dimension) if similarity else RANKS),
     }
     for penalty in () if quick else ("l1", "l2"):
@@ -168,12 +186,17 @@ def _mean_curve(curves: list[Curve]) -> Curve:
     return [round(x) for x in operations.tolist()], accuracy.tolist()
 
 
-def _unsupervised_curve(pairs: Pairs, vectors: Vectors, split: HeadSplit, test: Pairs) -> Curve:
-    """Equation 2 at each rank, and equation 1, the inner product in all dimensions."""
+def _unsupervised_curve(
+    pairs: Pairs, forms: Mapping[str, Vectors], split: HeadSplit, test: Pairs, quick: bool
+) -> Curve:
+    """Of the form chosen on validation heads: equation 2 at each rank, and equation 1, in all dimensions."""
+    chosen = best_inner_product(pairs, forms, split, (None,) if quick else DIRECTIONS)
+    vectors = chosen.model.vectors
     operations, accuracy = capacity_curve(inner_product(pairs, vectors, split, max(RANKS)), test, RANKS)
-    inner = pairwise_accuracy(inner_product(pairs, vectors, split).scores, test).micro
-    full = vectors.dimension * (vectors.dimension + len(pairs.modifiers))
-    return [*operations, full], [*accuracy, 100 * inner]
+    best = pairwise_accuracy(chosen.model.scores, test).micro
+    whole = (chosen.rank or vectors.dimension) * (vectors.dimension + len(pairs.modifiers))
+    points = sorted(zip([*operations, whole], [*accuracy, 100 * best], strict=True))
+    return [x for x, _ in points], [y for _, y in points]
 
 
 def attachment(data_folder: Path, vectors: Vectors, rng: np.random.Generator, quick: bool) -> Attached:
