@@ -157,3 +157,26 @@ def test_matrices_that_do_not_fit_the_vectors_are_refused(items: Quadruples, vec
 def test_too_few_items_are_told(vectors: Vectors) -> None:
     with pytest.raises(ValueError, match="1 items are too few"):
         PPAttachment(vectors).fit([("a", "b", "c", "d")], ["V"])
+
+
+def test_equation_7_mixes_probabilities(items: Quadruples, vectors: Vectors, tmp_path: Path) -> None:
+    train, dev = items.select(range(1000)), items.select(range(1000, 1500))
+    settings = AttachmentSettings(judges=("linear", "bilinear"), pooling="linear", refit=False)
+    model = learn_attachment(train, dev, vectors, np.random.default_rng(0), settings)
+    odds = model.judgements(dev)
+    first, second = (1 / (1 + np.exp(-odds[name])) for name in ("linear", "bilinear"))
+    share = model.pool["linear"]
+    assert sum(model.pool.values()) == pytest.approx(1.0)
+    assert np.allclose(model.probabilities(dev), share * first + (1 - share) * second)
+
+    def likelihood(weight: float) -> float:
+        noun = weight * first + (1 - weight) * second
+        return float(np.log(np.where(dev.to_noun, noun, 1 - noun)).sum())
+
+    assert likelihood(share) >= max(likelihood(weight) for weight in np.linspace(0, 1, 101)) - 1e-6
+    save_model(model, tmp_path / "A")
+    again = load_model(tmp_path / "A", "attachment")
+    assert again.pooling == "linear"
+    assert np.array_equal(again.log_odds(dev), model.log_odds(dev))
+    with pytest.raises(ValueError, match="pooling='mean' must be one of"):
+        PPAttachment(vectors, pooling="mean").fit(items)

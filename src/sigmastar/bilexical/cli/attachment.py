@@ -91,6 +91,7 @@ def show(model: str, output: str, as_json: bool) -> None:
         "bilinear": list(attachment.bilinear),
         "vectors": {"n_words": len(attachment.vectors), "dimension": attachment.vectors.dimension},
         "votes": attachment.pool,
+        "pooling": attachment.pooling,
     }
     if as_json:
         print_figures({**facts, "learned": learned}, as_json=True)
@@ -101,6 +102,7 @@ def show(model: str, output: str, as_json: bool) -> None:
         "prepositions": f"{facts['n_prepositions']}, {len(facts['bilinear'])} with matrices of their own",
         "vectors": f"{len(attachment.vectors)} words, {attachment.vectors.dimension} dimensions",
         "votes": ", ".join(f"{name} {weight:.3f}" for name, weight in attachment.pool.items()),
+        "pooling": attachment.pooling,
     }
     write_lines(output, (f"{name:<12}  {value}" for name, value in rows.items()))
 

@@ -12,7 +12,7 @@ from sigmastar.bilexical.data.relations import Pattern, is_treebank, read_relati
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.estimator.pp_attachment import PPAttachment
 from sigmastar.bilexical.learn.operator import SOLVERS
-from sigmastar.bilexical.model.attachment import JUDGES
+from sigmastar.bilexical.model.attachment import JUDGES, POOLINGS
 from sigmastar.bilexical.model.operator import LowRankWeights
 from sigmastar.bilexical.model.vectors import read_vectors
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
@@ -23,7 +23,7 @@ GIVEN = ("head", "modifier")
 OPERATOR = Method(
     BilexicalOperator, ("penalty", "rank", "strengths", "solver", "bias", "max_iter", "warm", "similarity")
 )
-ATTACHMENT = Method(PPAttachment, ("judges", "penalty", "rank"))
+ATTACHMENT = Method(PPAttachment, ("judges", "penalty", "rank", "pooling"))
 
 vectors_option = click.option(
     "--vectors", required=True, metavar="FILE", help="Word vectors: a model file or word2vec text."
@@ -156,6 +156,13 @@ def pattern_of(layout: dict[str, Any]) -> Pattern | None:
     ATTACHMENT,
     type=click.IntRange(1),
     help="Rank of the matrices of a preposition at most.",
+)
+@parameter(
+    "pooling",
+    "--pooling",
+    ATTACHMENT,
+    type=click.Choice(POOLINGS),
+    help="Sum of weighed log-odds of the judges, or interpolation of their probabilities.",
 )
 @learn_options
 def attachment(train: str, dev: str | None, vectors: str, **given: Any) -> None:

@@ -30,8 +30,8 @@ class PPAttachment(_FittedAttachment):
     """Where a prepositional phrase attaches: to the verb (V) or to the noun (N).
 
     Three judges are learned: weights of word subsets, counts that back off, and low-rank forms between
-    vectors for each preposition; held-out items weigh their log-odds. It is neither of the two ideas of the
-    core.
+    vectors for each preposition; held-out items weigh their log-odds or probabilities. It is neither of the
+    two ideas of the core.
 
     Parameters
     ----------
@@ -48,6 +48,9 @@ class PPAttachment(_FittedAttachment):
         Weight of the penalty on the matrices; None: a usual one.
     penalty : {"nuclear", "l1", "l2"}
         On the matrices of each preposition: low rank, few weights, or small ones.
+    pooling : {"log-linear", "linear"}
+        Log-odds of the judges weighed and added, or their probabilities interpolated (equation 7 of
+        Madhyastha et al. 2014).
     dev_share : float
         Share of the training items that weigh the votes, where `fit` is given no others.
 
@@ -74,6 +77,7 @@ class PPAttachment(_FittedAttachment):
     linear_weight: float = 1.0
     bilinear_weight: float | None = None
     penalty: str = "nuclear"
+    pooling: str = "log-linear"
     dev_share: float = 0.15
 
     def fit(self, X: Items, y: Sequence[str] | None = None, dev: Quadruples | None = None) -> PPAttachment:
@@ -107,6 +111,7 @@ class PPAttachment(_FittedAttachment):
             penalty=self.penalty,
             rank=self.rank,
             judges=tuple(self.judges),
+            pooling=self.pooling,
         )
         with self._working():
             model = learn_attachment(train, dev, vectors, rng, settings, self.progress or silent)

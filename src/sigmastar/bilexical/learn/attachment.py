@@ -2,7 +2,8 @@
 
     linear    Pr(N | x) = sigmoid(w . f(x)),                 penalty  |w|^2 / 2
     bilinear  Pr(N | x) = sigmoid(sum_b x_b^T W_b z_b),      penalty  sum_b |W_b|_*, l1 or l2
-    pool      log-odds of the judges, weighed log-linearly on development items
+    pool      log-odds of the judges, weighed log-linearly on development items; or their probabilities,
+              interpolated (equation 7 of Madhyastha et al. 2014), with the shares of largest likelihood there
 
 The nuclear norm goes by W_b = L_b R_b^T with the squared norms of L_b and R_b (see `optimise.factored`): one
 smooth problem for all blocks together, solved by L-BFGS. l1 and l2 go by accelerated proximal gradient on the
@@ -21,10 +22,11 @@ from scipy import optimize, special
 
 from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable
 from sigmastar.bilexical.data.quadruples import Quadruples
-from sigmastar.bilexical.model.attachment import JUDGES, AttachmentModel, Factors, Places
+from sigmastar.bilexical.model.attachment import JUDGES, POOLINGS, AttachmentModel, Factors, Places
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Flags, Floats
 from sigmastar.core.log_linear import best_on_grid, fit_votes
+from sigmastar.core.mixture import mixture_weights
 from sigmastar.core.progress import Progress, silent
 from sigmastar.optimise.proximal import L1, L2
 from sigmastar.optimise.solvers import fista
@@ -47,12 +49,15 @@ class AttachmentSettings:
     rank: int = 6
     min_count: int = 50  # training items that a preposition needs for matrices of its own
     judges: tuple[str, ...] = JUDGES
+    pooling: str = "log-linear"
     n_iterations: int = 60
     refit: bool = True  # learn the judges once more, from both sets, with the votes as they are
 
     def __post_init__(self) -> None:
         if wrong := sorted(set(self.judges) - set(JUDGES)):
             raise ValueError(f"judges: {wrong[0]!r} must be among {', '.join(JUDGES)}")
+        if self.pooling not in POOLINGS:
+            raise ValueError(f"pooling={self.pooling!r} must be one of {', '.join(POOLINGS)}")
         if self.penalty not in PENALTIES:
             raise ValueError(f"penalty={self.penalty!r} must be one of {', '.join(PENALTIES)}")
 
@@ -75,11 +80,12 @@ def learn_attachment(
     if not len(train) or not len(dev):
         raise ValueError("attachment needs quadruples to train on and others to weigh the judges by")
     small = vectors.compressed(DIMENSION) if vectors.dimension > DIMENSION else vectors
-    model = pooled(learn_judges(train, small, rng, settings, progress), dev, settings.judges)
+    pool = mixed if settings.pooling == "linear" else pooled
+    model = pool(learn_judges(train, small, rng, settings, progress), dev, settings.judges)
     if not settings.refit:
         return model
     again = learn_judges(train.joined(dev), small, rng, settings, progress)
-    return replace(again, pool=model.pool)
+    return replace(again, pool=model.pool, pooling=model.pooling)
 
 
 def learn_judges(
@@ -110,6 +116,14 @@ def pooled(model: AttachmentModel, dev: Quadruples, judges: Sequence[str] = JUDG
     table = np.column_stack([*(odds[name] for name in judges), np.ones(len(dev))])
     weights = fit_votes(table, dev.to_noun, _POOL_RIDGE)
     return replace(model, pool=dict(zip([*judges, "constant"], weights.tolist(), strict=True)))
+
+
+def mixed(model: AttachmentModel, dev: Quadruples, judges: Sequence[str] = JUDGES) -> AttachmentModel:
+    """The model with the probabilities of some judges interpolated, by the likeliest shares on `dev`."""
+    odds, signs = model.judgements(dev), np.where(dev.to_noun, 1.0, -1.0)
+    likelihoods = np.stack([special.expit(signs * odds[name]) for name in judges])
+    shares = mixture_weights(np.maximum(likelihoods, 1e-12))
+    return replace(model, pool=dict(zip(judges, shares.tolist(), strict=True)), pooling="linear")
 
 
 def interpolated(

@@ -5,6 +5,7 @@ backed off  counts of ever smaller tuples                       Collins and Broo
 bilinear    phi(o)^T W_O phi(n) - phi(v)^T W_V phi(n), two matrices a preposition       equation 6
 
 log Pr(N | x) / Pr(V | x) = c + sum_j w_j log-odds_j(x)         log-linear pooling, w from development
+Pr(N | x) = sum_j w_j Pr_j(N | x), sum_j w_j = 1                linear interpolation, equation 7
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sigmastar.core.arrays import Array, Floats, Int64s
 Factors = tuple[Floats, Floats]
 
 JUDGES = ("linear", "backed_off", "bilinear")
+POOLINGS = ("log-linear", "linear")
 _MARK, _N_MARKS = 0.5, 5  # the size, and the number, of the coordinates that are no vectors
 
 
@@ -43,7 +45,9 @@ class AttachmentModel:
     bilinear : dict
         Two low-rank matrices for each frequent preposition.
     pool : dict
-        The weight of each judge, and a constant.
+        The weight of each judge, and a constant where log-odds are pooled.
+    pooling : {"log-linear", "linear"}
+        Whether log-odds are added, or probabilities mixed.
     """
 
     features: FeatureTable
@@ -53,6 +57,14 @@ class AttachmentModel:
     prepositions: tuple[str, ...]
     bilinear: dict[str, tuple[Factors, Factors]]
     pool: dict[str, float]
+    pooling: str = "log-linear"
+
+    def __post_init__(self) -> None:
+        if self.pooling not in POOLINGS:
+            raise ValueError(f"pooling={self.pooling!r} must be one of {', '.join(POOLINGS)}")
+        shares = [self.pool.get(name, 0.0) for name in JUDGES]
+        if self.pooling == "linear" and (min(shares) < 0 or abs(sum(shares) - 1.0) > 1e-6):
+            raise ValueError(f"shares of judges must not be negative and sum to 1, found {shares}")
 
     def judgements(self, quadruples: Quadruples) -> dict[str, Floats]:
         """The log-odds for the noun by each judge alone."""
@@ -66,9 +78,14 @@ class AttachmentModel:
     def log_odds(self, quadruples: Quadruples) -> Floats:
         """The pooled log-odds of attachment to the noun."""
         found = self.judgements(quadruples)
+        weights = {name: self.pool[name] for name in JUDGES if name in self.pool}
+        if self.pooling == "linear":
+            noun = sum((share * special.expit(found[name]) for name, share in weights.items()), start=0.0)
+            verb = sum((share * special.expit(-found[name]) for name, share in weights.items()), start=0.0)
+            return np.asarray(np.log(noun) - np.log(verb))
         total = np.full(len(quadruples), self.pool["constant"])
-        for name in JUDGES:
-            total += self.pool.get(name, 0.0) * found[name]
+        for name, weight in weights.items():
+            total += weight * found[name]
         return total
 
     def probabilities(self, quadruples: Quadruples) -> Floats:
@@ -101,6 +118,7 @@ class AttachmentModel:
             "vectors": words,
             "prepositions": list(self.prepositions),
             "pool": dict(self.pool),
+            "pooling": self.pooling,
         }
         return arrays, header
 
@@ -126,7 +144,8 @@ class AttachmentModel:
             if left.shape[1] != right.shape[1] or {len(left), len(right)} != {vectors.dimension + _N_MARKS}:
                 raise ValueError("the matrices of a preposition do not fit the vectors")
         pool = {str(name): float(value) for name, value in header["pool"].items()}
-        return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, pool)
+        pooling = str(header.get("pooling", "log-linear"))
+        return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, pool, pooling)
 
 
 @dataclass(frozen=True, eq=False)
