@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from sigmastar import __version__
+from sigmastar.core.cli.reading import reads_data
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import Command, families, load
 
@@ -58,6 +59,9 @@ _LAST = {
 }
 
 
+_WITHOUT_DATA = (*ON_MODELS.values(), *_FIRST.values(), *_LAST.values())
+
+
 def commands() -> dict[str, Command]:
     """All commands by name, in the order of the help."""
     of_families = {name: entry for family in families().values() for name, entry in family.commands.items()}
@@ -87,7 +91,7 @@ class LazyGroup(click.Group):
             return None
         found = load(entry.place)
         assert isinstance(found, click.Command)
-        return found
+        return found if isinstance(found, click.Group) or entry in _WITHOUT_DATA else reads_data(found)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

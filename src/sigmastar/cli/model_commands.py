@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from sigmastar.cli.group import ON_MODELS
+from sigmastar.core.cli.reading import reads_data
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import commands_of, load
 from sigmastar.core.model_files import kind_of, read_header
@@ -22,6 +23,9 @@ _ABOUT = """{summary}
 
 The options are those of the family that MODEL belongs to:
 `sigmastar {name} MODEL --help` lists them. MODEL may be of kind {kinds}."""
+
+
+_ON_DATA = ("evaluate", "score", "predict")
 
 
 class ModelCommand(click.Command):
@@ -45,7 +49,7 @@ class ModelCommand(click.Command):
             )
         found = load(places[kind])
         assert isinstance(found, click.Command)
-        return found
+        return reads_data(found) if self.name in _ON_DATA else found
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))

@@ -1,17 +1,21 @@
 """Reading text files: plain, gzip or zstandard, or standard input, as a stream of whole lines.
 
-The kind is found by the first bytes, not by the name. Text is UTF-8, with or without a byte order
-mark; lines end in LF or CR LF. Whatever is wrong is an `InputError` that names the file and the line.
+The kind is found by the first bytes, not by the name. Text is UTF-8, or UTF-16 or UTF-32 with a byte order
+mark, or of the encoding that the policy names; lines end in LF, CR LF, or all in CR. Whatever is wrong is an
+`InputError` that names the file and the line; see `core.skipping` for going on after it.
 """
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -23,10 +27,76 @@ from sigmastar.core.errors import InputError
 
 __all__ = ["Block", "TextPath", "atomic_write", "decoded", "line_blocks", "open_text", "text_blocks"]
 
-TextPath = str | os.PathLike[str]
 
 _CHUNK = 1 << 16
-_GZIP, _ZSTANDARD, _BOM = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\xef\xbb\xbf"
+_GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The content of a file that has been read already, under its name."""
+
+    name: str
+    content: bytes
+
+    def __fspath__(self) -> str:
+        return self.name
+
+
+TextPath = str | os.PathLike[str]
+
+
+class LeftOut(NamedTuple):
+    """A record that was passed over: where it stands, and why."""
+
+    file: str
+    line: int
+    problem: str
+
+
+@dataclass(frozen=True)
+class ReadingPolicy:
+    """How files are read: see `core.skipping.reading`."""
+
+    encoding: str | None = None
+    on_error: str = "stop"
+    left_out: list[LeftOut] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ("stop", "skip"):
+            raise ValueError(f"on_error is 'stop' or 'skip', not {self.on_error!r}")
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise ValueError(
+                    f"there is no encoding {self.encoding!r}; give a name such as utf-16, latin-1 or cp1252"
+                ) from None
+
+
+_POLICY: ContextVar[ReadingPolicy] = ContextVar("reading", default=ReadingPolicy())  # noqa: B039
+
+
+def reading_policy() -> ReadingPolicy:
+    """The policy of the `with` block around."""
+    return _POLICY.get()
+
+
+@contextmanager
+def use_policy(policy: ReadingPolicy) -> Iterator[ReadingPolicy]:
+    """Read files by a policy inside a `with` block."""
+    token = _POLICY.set(policy)
+    try:
+        yield policy
+    finally:
+        _POLICY.reset(token)
 
 
 class Block(NamedTuple):
@@ -66,28 +136,37 @@ def text_blocks(path: TextPath) -> Iterator[tuple[int, list[str]]]:
 
 def line_blocks(path: TextPath) -> Iterator[Block]:
     """The bytes of a text file in blocks of whole lines, with LF ends; a NUL byte is refused."""
-    file, number, rest = display_name(path), 1, list[bytes]()
-    for chunk in _without_mark(_chunks(path)):
+    file = display_name(path)
+    for block in _blocks(path):
+        if (at := block.content.find(b"\0")) >= 0:
+            raise InputError(
+                "binary data (a NUL byte) where UTF-8 was expected; if it is UTF-16, use --encoding utf-16",
+                file=file,
+                line=block.first_line + block.content.count(b"\n", 0, at),
+            )
+        yield block
+
+
+def hold(path: TextPath) -> Held:
+    """The whole content of a file, in UTF-8 and with LF ends, whatever it is."""
+    return Held(display_name(path), b"".join(block.content for block in _blocks(path)))
+
+
+def _blocks(path: TextPath) -> Iterator[Block]:
+    number, rest = 1, list[bytes]()
+    for chunk in [path.content] if isinstance(path, Held) else _in_utf8(_chunks(path), display_name(path)):
         end = chunk.rfind(b"\n") + 1
         if not end:
             rest.append(chunk)
             continue
-        block = _block(number, b"".join([*rest, chunk[:end]]), file)
+        content = b"".join([*rest, chunk[:end]]).replace(b"\r\n", b"\n")
         rest = [chunk[end:]]
-        yield block
-        number += block.content.count(b"\n")
+        yield Block(number, content)
+        number += content.count(b"\n")
     if last := b"".join(rest):
-        yield _block(number, last, file)
-
-
-def _block(number: int, content: bytes, file: str) -> Block:
-    if (at := content.find(b"\0")) >= 0:
-        raise InputError(
-            "binary data (a NUL byte) where UTF-8 text was expected; is this the right file?",
-            file=file,
-            line=number + content.count(b"\n", 0, at),
-        )
-    return Block(number, content.replace(b"\r\n", b"\n"))
+        if number == 1 and b"\r" in last:  # line ends of old Macintoshes
+            last = last.removesuffix(b"\r").replace(b"\r", b"\n") + b"\n"
+        yield Block(number, last)
 
 
 def decoded(block: Block, file: str) -> str:
@@ -98,15 +177,34 @@ def decoded(block: Block, file: str) -> str:
         line = block.first_line + block.content.count(b"\n", 0, problem.start)
         byte = block.content[problem.start]
         raise InputError(
-            f"byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8 (or is it binary?)",
+            f"byte 0x{byte:02x} is not UTF-8; give the --encoding, such as latin-1 (or is the file binary?)",
             file=file,
             line=line,
         ) from None
 
 
-def _without_mark(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield next(chunks, b"").removeprefix(_BOM)
-    yield from chunks
+def _in_utf8(chunks: Iterator[bytes], file: str) -> Iterator[bytes]:
+    """The content in UTF-8, without a byte order mark."""
+    first = next(chunks, b"")
+    mark, found = next(((m, name) for m, name in _MARKS if first.startswith(m)), (b"", "utf-8"))
+    name = codecs.lookup(found if mark else reading_policy().encoding or found).name
+    pieces = chain([first.removeprefix(mark)], chunks)
+    return pieces if name == "utf-8" else _transcoded(pieces, name, file)
+
+
+def _transcoded(chunks: Iterable[bytes], encoding: str, file: str) -> Iterator[bytes]:
+    decoder, line = codecs.getincrementaldecoder(encoding)(), 1
+    for chunk, is_last in chain(((chunk, False) for chunk in chunks), [(b"", True)]):
+        try:
+            text = decoder.decode(chunk, is_last)
+        except UnicodeError as problem:
+            raise InputError(
+                f"the text is not {encoding} ({getattr(problem, 'reason', '')}); give another --encoding",
+                file=file,
+                line=line,
+            ) from None
+        line += text.count("\n")
+        yield text.encode()
 
 
 def _chunks(path: TextPath) -> Iterator[bytes]:

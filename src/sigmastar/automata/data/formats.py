@@ -24,6 +24,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Int32s
 from sigmastar.core.errors import InputError, UnknownSymbolError
+from sigmastar.core.skipping import by_line, skips
 from sigmastar.core.text_files import TextPath, display_name, text_blocks
 
 
@@ -90,6 +91,7 @@ class _Open(dict[str, int]):
         return UNKNOWN
 
 
+@skips(by_line)
 def read_lines(
     path: TextPath,
     separator: str | None = None,

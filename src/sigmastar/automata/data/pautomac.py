@@ -20,7 +20,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.text_files import Block, TextPath, display_name, line_blocks, open_text
+from sigmastar.core.skipping import by_line, skips
+from sigmastar.core.text_files import Block, TextPath, display_name, line_blocks, open_text, reading_policy
 
 LARGEST_ALPHABET = 10_000_000
 _LONGEST_NUMBER = 9
@@ -30,6 +31,7 @@ _DIGIT = np.zeros(256, dtype=bool)
 _DIGIT[48:58] = True
 
 
+@skips(by_line, n_header=1)
 def read_pautomac(path: TextPath, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:
     """Read a corpus; its alphabet is 0 .. size - 1 as in the header, or the one given.
 
@@ -53,14 +55,14 @@ def read_pautomac(path: TextPath, alphabet: Alphabet | None = None, allow_unknow
     parts = [_parse(block, size, file) for block in chain(rest, blocks)]
     lengths = np.concatenate([lengths for lengths, _ in parts] or [np.zeros(0, dtype=np.int64)])
     codes = np.concatenate([codes for _, codes in parts] or [np.zeros(0, dtype=np.int32)])
-    if len(lengths) != n_strings:
+    if len(lengths) != n_strings and reading_policy().on_error == "stop":
         raise InputError(
             f"the header promises {n_strings} strings, the file holds {len(lengths)}; "
             "is it cut short? (the empty string is a line 0)",
             file=file,
             line=1,
         )
-    offsets = np.zeros(n_strings + 1, dtype=np.int64)
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
     strings = Strings(Alphabet(range(size)), codes, offsets)
     return strings if alphabet is None else _recoded(strings, alphabet, allow_unknown, file)

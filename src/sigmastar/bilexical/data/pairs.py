@@ -17,6 +17,7 @@ from scipy import sparse
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
+from sigmastar.core.skipping import by_line, skips
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 WordPairs = list[tuple[str, str]]
@@ -151,6 +152,7 @@ def split_heads(heads: Sequence[str], rng: np.random.Generator) -> HeadSplit:
     return HeadSplit(*(tuple(sorted(part.tolist())) for part in parts))
 
 
+@skips(by_line)
 def read_pairs(path: TextPath) -> WordPairs:
     """Read a table of pairs: `head TAB modifier`, with a count in a third column where there is one.
 

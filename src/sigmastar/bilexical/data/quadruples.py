@@ -15,6 +15,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Flags
 from sigmastar.core.errors import InputError
+from sigmastar.core.skipping import by_line, skips
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 VERB, NOUN = "V", "N"
@@ -79,6 +80,7 @@ class Quadruples:
         return Quadruples.of(self.rows + others.rows, self.labels + others.labels)
 
 
+@skips(by_line)
 def read_quadruples(path: TextPath, need_labels: bool = True) -> Quadruples:
     """Read quadruples.
 

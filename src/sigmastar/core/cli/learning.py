@@ -25,6 +25,7 @@ from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model
+from sigmastar.core.text_files import reading_policy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -184,6 +185,7 @@ def learn(
         "layout": dict(found.layout),
         "data": dict(found.data),
         **found.found,
+        **({"n_left_out": len(left_out)} if (left_out := reading_policy().left_out) else {}),
         "sigmastar": __version__,
     }
     save_model(estimator.model_, output, learned)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sigmastar.core.arrays import Int32s, Int64s
+from sigmastar.core.skipping import by_blank_line, skips
 from sigmastar.core.text_files import TextPath, atomic_write
 from sigmastar.dependency.data.tab_rows import TabRows
 from sigmastar.dependency.data.treebank import NO_HEAD, DependencyTreebank, word_places, words_without_root
@@ -48,6 +49,7 @@ def is_dp(path: TextPath) -> bool:
     return os.fspath(path).removesuffix(".gz").removesuffix(".zst").endswith(".dp")
 
 
+@skips(by_blank_line)
 def read_conllu(path: TextPath, need_heads: bool = True, *, ignore_heads: bool = False) -> DependencyTreebank:
     """Read a CoNLL-U file.
 
@@ -74,6 +76,7 @@ def read_conllu(path: TextPath, need_heads: bool = True, *, ignore_heads: bool =
     )  # fmt: skip
 
 
+@skips(by_blank_line)
 def read_dp(path: TextPath, need_heads: bool = True, *, ignore_heads: bool = False) -> DependencyTreebank:
     """Read `word TAG head` lines; the tag stands for both tag columns.
 

@@ -16,7 +16,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Indices, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.text_files import display_name, open_text
+from sigmastar.core.skipping import by_tree, skips
+from sigmastar.core.text_files import TextPath, display_name, open_text
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
@@ -210,8 +211,9 @@ class Sentences:
         return len(self.strings)
 
 
+@skips(by_tree)
 def read_sentences(
-    path: str, leaves: str = "words", alphabet: Alphabet | None = None, unknown: str = "error"
+    path: TextPath, leaves: str = "words", alphabet: Alphabet | None = None, unknown: str = "error"
 ) -> Sentences:
     """Trees if the first line begins with a bracket, else the symbols of each line.
 

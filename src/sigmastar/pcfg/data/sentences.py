@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.text_files import display_name, open_text
+from sigmastar.core.skipping import by_tree, skips
+from sigmastar.core.text_files import TextPath, display_name, open_text
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
 Sentences = list[Tree] | list[list[str]]
 
 
-def read_sentences(path: str) -> Sentences:
+@skips(by_tree)
+def read_sentences(path: TextPath) -> Sentences:
     """Trees, if the first line begins with a bracket, else the words of each line."""
     lines = list(open_text(path))
     first = next((line for line in lines if line.strip()), "")

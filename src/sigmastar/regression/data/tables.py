@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
+from sigmastar.core.skipping import by_line, skips
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 Word = tuple[str, ...]
@@ -22,6 +23,7 @@ class Table:
         return [_number(value, file, line) for line, value in enumerate(self.values or [], 1)]
 
 
+@skips(by_line)
 def read_table(path: TextPath, characters: bool = False, need_values: bool = True) -> Table:
     """Read a table of strings and values.
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.skipping import by_blank_line, skips
 from sigmastar.core.text_files import TextPath, display_name, open_text
 from sigmastar.dependency.data.conllu import format_conllu, read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank
@@ -135,6 +136,7 @@ def _read_conllu(path: TextPath, layout: TaggedLayout, need_labels: bool) -> Tag
     return TaggedFile(replace(layout, observed=names), sentences, [], treebank)
 
 
+@skips(by_blank_line)
 def _read_columns(path: TextPath, layout: TaggedLayout, need_labels: bool) -> TaggedFile:
     numbers, rows, offsets = _rows_of(path)
     column = None if layout.label is None else _column(layout.label, "--label")

@@ -18,6 +18,7 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import Split, folds
+from sigmastar.core.skipping import by_line, skips
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 Pair = tuple[Sequence[Symbol], Sequence[Symbol]]
@@ -140,6 +141,7 @@ def _two(pair: Pair) -> Pair:
     return pair
 
 
+@skips(by_line)
 def read_transductions(
     path: TextPath, inputs: str = "chars", outputs: str = "tokens"
 ) -> list[tuple[Word, Word]]:

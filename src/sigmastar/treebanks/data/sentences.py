@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.text_files import display_name, open_text
+from sigmastar.core.skipping import by_tree, skips
+from sigmastar.core.text_files import TextPath, display_name, open_text
 from sigmastar.trees.data.brackets import BRACKETS, TRACE, escaped, parse_brackets, plain_label
 from sigmastar.trees.data.tree import Tree
 
@@ -81,7 +82,8 @@ class Input:
         return cls([_as_known(word, known) for word, _, _ in pairs], [tag for _, _, tag in pairs])
 
 
-def read_inputs(path: str, tagged: bool, known: Collection[str] = ()) -> list[Input]:
+@skips(by_tree)
+def read_inputs(path: TextPath, tagged: bool, known: Collection[str] = ()) -> list[Input]:
     """Trees, if the first line begins with a bracket and a label, else one sentence per line."""
     lines = list(open_text(path))
     first = next((line for line in lines if line.strip()), "").strip()

@@ -23,6 +23,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.skipping import by_tree, skips
 from sigmastar.core.text_files import TextPath, decoded, display_name, line_blocks
 from sigmastar.trees.data.bracket_scan import scan_brackets
 from sigmastar.trees.data.tree import Tree, bracketed
@@ -47,6 +48,7 @@ class _Misplaced(Exception):
         self.problem, self.token = problem, token
 
 
+@skips(by_tree)
 def read_brackets(path: TextPath) -> list[Tree]:
     """All trees of a file, plain or compressed; unbalanced brackets are an error with its line.
 

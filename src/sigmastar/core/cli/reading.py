@@ -1,0 +1,58 @@
+"""`--encoding` and `--on-error`: how the data files of a command are read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sigmastar.core.text_files import LeftOut, ReadingPolicy, use_policy
+
+_SHOWN = 5
+
+
+def reads_data(command: click.Command) -> click.Command:
+    """A command with the options that all commands on data files have; adding them twice changes nothing."""
+    if all(option.name != "on_error" for option in command.params):
+        command.params += [
+            click.Option(
+                ["--encoding"],
+                metavar="NAME",
+                expose_value=False,
+                callback=_remember,
+                help="Encoding of the data files  [default: utf-8, or that of a byte order mark]",
+            ),
+            click.Option(
+                ["--on-error"],
+                type=click.Choice(["stop", "skip"]),
+                default="stop",
+                show_default=True,
+                expose_value=False,
+                callback=_remember,
+                help="Treatment of records that cannot be read: an error, or leaving them out.",
+            ),
+        ]
+    return command
+
+
+def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
+    """Read by what was given from now to the end of the command."""
+    given: dict[str, Any] = context.meta.setdefault(__name__, {})
+    given[str(option.name)] = value
+    if len(given) < 2:  # both options come here, given or not
+        return
+    try:
+        policy = context.with_resource(use_policy(ReadingPolicy(**given)))
+    except ValueError as problem:
+        raise click.BadParameter(str(problem), context, param_hint="--encoding") from None
+    context.call_on_close(lambda: _tell(policy.left_out))
+
+
+def _tell(left_out: list[LeftOut]) -> None:
+    """The number of records that were left out, and where the first ones stand."""
+    for file in dict.fromkeys(item.file for item in left_out):
+        here = [item for item in left_out if item.file == file]
+        first = "; ".join(f"line {item.line}: {item.problem}" for item in here[:_SHOWN])
+        more = f"; and {len(here) - _SHOWN} more" if len(here) > _SHOWN else ""
+        what = "record" if len(here) == 1 else "records"
+        click.echo(f"sigmastar: {file}: {len(here)} {what} left out: {first}{more}", err=True)
