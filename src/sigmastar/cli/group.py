@@ -166,7 +166,7 @@ def _in_words(problem: BaseException) -> tuple[str, int]:
     if _is_interrupt(problem):
         return "interrupted; no unfinished file is left", 130
     if isinstance(problem, MemoryError):
-        return "out of memory; use fewer strings, states or symbols", 1
+        return "out of memory; use fewer strings, states or symbols, or a larger --max-memory", 1
     if isinstance(problem, (InputError, ImportError)):
         return str(problem), 1
     if isinstance(problem, OSError):

@@ -1,4 +1,4 @@
-"""`--encoding` and `--on-error`: how the data files of a command are read."""
+"""What all commands on data have: how files are read, and how much memory may be taken."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sigmastar.core.memory import limited, parsed_size
 from sigmastar.core.text_files import LeftOut, ReadingPolicy, use_policy
 
 _SHOWN = 5
@@ -31,6 +32,13 @@ def reads_data(command: click.Command) -> click.Command:
                 callback=_remember,
                 help="Treatment of records that cannot be read: an error, or leaving them out.",
             ),
+            click.Option(
+                ["--max-memory"],
+                metavar="SIZE",
+                expose_value=False,
+                callback=_limit_memory,
+                help="Most memory to take, such as 2G  [default: what the machine has free]",
+            ),
         ]
     return command
 
@@ -46,6 +54,13 @@ def _remember(context: click.Context, option: click.Parameter, value: Any) -> No
     except ValueError as problem:
         raise click.BadParameter(str(problem), context, param_hint="--encoding") from None
     context.call_on_close(lambda: _tell(policy.left_out))
+
+
+def _limit_memory(context: click.Context, option: click.Parameter, value: str | None) -> None:
+    try:
+        context.with_resource(limited(None if value is None else parsed_size(value)))
+    except ValueError as problem:
+        raise click.BadParameter(str(problem), context, option) from None
 
 
 def _tell(left_out: list[LeftOut]) -> None:
