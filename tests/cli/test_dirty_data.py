@@ -65,3 +65,12 @@ def test_scores_of_a_file_in_another_encoding(tmp_path: Path) -> None:
     )
     (tmp_path / "fresh.txt").write_text("é a\n", encoding="utf-16")
     assert float(succeed("score", tmp_path / "m.sigma", tmp_path / "fresh.txt")) < 0
+
+
+def test_bare_words_get_a_tag(tmp_path: Path) -> None:
+    (tmp_path / "t.mrg").write_text("(S (NP (D the) dog) (VP (V runs)))\n" * 10)
+    words = ("learn", "treebank", tmp_path / "t.mrg", "-o", tmp_path / "m.sigma", "-q", "--method", "pcfg")
+    assert invoke(*words).exit_code == 1
+    done = invoke(*words, "--bare-words", "N")
+    assert done.exit_code == 0, done.stderr
+    assert "10 words without a tag got N" in done.stderr

@@ -52,7 +52,9 @@ class Record(NamedTuple):
 
 
 @contextmanager
-def reading(encoding: str | None = None, on_error: str = "stop") -> Iterator[ReadingPolicy]:
+def reading(
+    encoding: str | None = None, on_error: str = "stop", bare_words: str | None = None
+) -> Iterator[ReadingPolicy]:
     """How files are read inside a `with` block.
 
     Parameters
@@ -61,11 +63,13 @@ def reading(encoding: str | None = None, on_error: str = "stop") -> Iterator[Rea
         Name of the encoding of text files; None: UTF-8, or what a byte order mark tells.
     on_error : {"stop", "skip"}
         Treatment of records that cannot be read: an error, or passing over them.
+    bare_words : str or None
+        Tag of words that stand beside phrases in trees; None: they stay without one.
 
     Yields
     ------
     ReadingPolicy
-        Its `left_out` holds the records that were passed over.
+        Its `left_out` holds the records that were passed over, its `n_bare_words` how many words were tagged.
 
     Examples
     --------
@@ -74,7 +78,7 @@ def reading(encoding: str | None = None, on_error: str = "stop") -> Iterator[Rea
     >>> policy.left_out
     []
     """
-    with use_policy(ReadingPolicy(encoding, on_error)) as policy:
+    with use_policy(ReadingPolicy(encoding, on_error, bare_words)) as policy:
         yield policy
 
 

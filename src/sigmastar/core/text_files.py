@@ -61,13 +61,15 @@ class LeftOut(NamedTuple):
     problem: str
 
 
-@dataclass(frozen=True)
+@dataclass
 class ReadingPolicy:
-    """How files are read: see `core.skipping.reading`."""
+    """How files are read, and what was met: see `core.skipping.reading`."""
 
     encoding: str | None = None
     on_error: str = "stop"
+    bare_words: str | None = None
     left_out: list[LeftOut] = field(default_factory=list)
+    n_bare_words: int = 0
 
     def __post_init__(self) -> None:
         if self.on_error not in ("stop", "skip"):

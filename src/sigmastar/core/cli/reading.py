@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
 from sigmastar.core.memory import limited, parsed_size
-from sigmastar.core.text_files import LeftOut, ReadingPolicy, use_policy
+from sigmastar.core.text_files import ReadingPolicy, use_policy
 
 _SHOWN = 5
+_OF_POLICY = ("encoding", "on_error", "bare_words")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def reads_data(command: click.Command) -> click.Command:
@@ -43,17 +46,28 @@ def reads_data(command: click.Command) -> click.Command:
     return command
 
 
+def bare_words_option(command: Function) -> Function:
+    """The option of commands that learn from trees."""
+    return click.option(
+        "--bare-words",
+        metavar="TAG",
+        expose_value=False,
+        callback=_remember,
+        help="Tag for words that stand beside phrases in a tree  [default: such trees are an error]",
+    )(command)
+
+
 def _remember(context: click.Context, option: click.Parameter, value: Any) -> None:
     """Read by what was given from now to the end of the command."""
     given: dict[str, Any] = context.meta.setdefault(__name__, {})
     given[str(option.name)] = value
-    if len(given) < 2:  # both options come here, given or not
-        return
+    if len(given) < sum(other.name in _OF_POLICY for other in context.command.params):
+        return  # every option comes here, given or not
     try:
         policy = context.with_resource(use_policy(ReadingPolicy(**given)))
     except ValueError as problem:
         raise click.BadParameter(str(problem), context, param_hint="--encoding") from None
-    context.call_on_close(lambda: _tell(policy.left_out))
+    context.call_on_close(lambda: _tell(policy))
 
 
 def _limit_memory(context: click.Context, option: click.Parameter, value: str | None) -> None:
@@ -63,8 +77,11 @@ def _limit_memory(context: click.Context, option: click.Parameter, value: str | 
         raise click.BadParameter(str(problem), context, option) from None
 
 
-def _tell(left_out: list[LeftOut]) -> None:
-    """The number of records that were left out, and where the first ones stand."""
+def _tell(policy: ReadingPolicy) -> None:
+    """What was changed, and the number of records that were left out with the places of the first ones."""
+    left_out = policy.left_out
+    if policy.n_bare_words:
+        click.echo(f"sigmastar: {policy.n_bare_words} words without a tag got {policy.bare_words}", err=True)
     for file in dict.fromkeys(item.file for item in left_out):
         here = [item for item in left_out if item.file == file]
         first = "; ".join(f"line {item.line}: {item.problem}" for item in here[:_SHOWN])

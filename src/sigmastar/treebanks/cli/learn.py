@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.reading import bare_words_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
 from sigmastar.treebanks.data.binarized import DIRECTIONS
@@ -85,6 +86,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
     help="Least marginal of a label in a tree  [default: 0.4; with a span scorer 0.44]",
 )
 @parameter("decoding", "--decoding", _PCFG, type=click.Choice(DECODINGS), help="What trees are chosen by.")
+@bare_words_option
 @learn_options
 def command(files: tuple[str, ...], method: str, **options: Any) -> None:
     """Learn a phrase structure parser from FILES of trees in brackets, as the Penn Treebank's.

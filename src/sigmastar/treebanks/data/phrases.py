@@ -108,7 +108,7 @@ class _Walk:
                 if any(isinstance(child, str) for child in children):
                     raise InputError(
                         f"tree {number}: a word stands beside other children of {node.label!r}; "
-                        "give every word a tag of its own, as in (DT the)"
+                        "give every word a tag of its own, as in (DT the), or use --bare-words XX"
                     )
                 waiting.extend([(child, at) for child in reversed(children)])
         self.starts.append(len(code))

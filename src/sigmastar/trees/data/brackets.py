@@ -24,9 +24,9 @@ import numpy as np
 from sigmastar.core.arrays import Array, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.skipping import by_tree, skips
-from sigmastar.core.text_files import TextPath, decoded, display_name, line_blocks
+from sigmastar.core.text_files import TextPath, decoded, display_name, line_blocks, reading_policy
 from sigmastar.trees.data.bracket_scan import scan_brackets
-from sigmastar.trees.data.tree import Tree, bracketed
+from sigmastar.trees.data.tree import Tree, bracketed, n_bare_words, with_tags
 
 _TOKENS = re.compile(r"\(\s*[^\s()]*|\)|[^\s()]+", re.ASCII)
 TRACE = "-NONE-"  # the label over a trace
@@ -88,7 +88,12 @@ def parse_brackets(text: str, file: str | None = None) -> list[Tree]:
     """
     parsed = _parsed_by_tokens if len(text) < _SMALL else _parsed_quickly
     with _no_collection():
-        return [_without_outer(tree) for tree in parsed(text, file)]
+        trees = [_without_outer(tree) for tree in parsed(text, file)]
+    policy = reading_policy()
+    if (tag := policy.bare_words) is not None:
+        policy.n_bare_words += sum(map(n_bare_words, trees))
+        trees = [with_tags(tree, tag) for tree in trees]
+    return trees
 
 
 def as_trees(trees: str | Iterable[Any]) -> list[Tree | str]:

@@ -75,6 +75,44 @@ def fold(tree: Tree, build: Callable[[Tree, list[Result | str]], Result]) -> Res
     return done[0]
 
 
+def n_bare_words(tree: Tree) -> int:
+    """The number of words that stand beside other children of a node."""
+    return sum(_bare(node) for node in tree.nodes())
+
+
+def with_tags(tree: Tree, tag: str) -> Tree:
+    """The tree with a tag over each word that stands beside other children of a node.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree to change.
+    tag : str
+        Label of the new nodes.
+
+    Returns
+    -------
+    Tree
+        In which words have no siblings.
+
+    Examples
+    --------
+    >>> str(with_tags(Tree("S", (Tree("NP", ("she",)), "runs")), "XX"))
+    '(S (NP she) (XX runs))'
+    """
+
+    def build(node: Tree, below: list[Tree | str]) -> Tree:
+        if not _bare(node):
+            return Tree(node.label, tuple(below))
+        return Tree(node.label, tuple(Tree(tag, (c,)) if isinstance(c, str) else c for c in below))
+
+    return fold(tree, build) if n_bare_words(tree) else tree
+
+
+def _bare(node: Tree) -> int:
+    return sum(isinstance(child, str) for child in node.children) if len(node.children) > 1 else 0
+
+
 def bracketed(tree: Tree) -> str:
     """A tree in brackets, on one line.
 
