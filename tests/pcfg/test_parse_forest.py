@@ -23,7 +23,7 @@ from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 
 def by_chart(model: ProbabilisticCFG, coded: Strings) -> tuple[np.ndarray, np.ndarray]:
     """Log-probabilities and expected counts without the forest."""
-    rules, counts = RuleTrie(model.grammar).chart, np.zeros(model.events.n_events)
+    rules, counts = model.chart_rules, np.zeros(model.events.n_events)
     logs = log_insides(coded.codes, coded.offsets, rules, model.parameters, False)
     for number in np.flatnonzero(np.isfinite(logs)):
         codes = coded.codes[coded.offsets[number] : coded.offsets[number + 1]]

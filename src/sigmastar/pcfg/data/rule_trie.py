@@ -6,8 +6,8 @@ A node of the trie is a sequence of symbols that right sides begin with, shared 
     goto[u, B]    the node of u followed by B
     completions   rules A -> u, by the node of their whole right side
 
-Rules with one symbol on the right stand apart: unary ones, in an order in which every non-terminal is
-finished before it is rewritten, and lexical ones by word. Chart symbols are the non-terminals, then
+Rules with one symbol on the right stand apart: unary ones (`pcfg.data.unary_loops`), in an order in which every
+non-terminal is finished before it is rewritten, and lexical ones by word. Chart symbols are the non-terminals, then
 the words that stand in longer right sides.
 """
 
@@ -21,6 +21,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Flags, Int32s
 from sigmastar.pcfg.data.rules import Grammar, Part, Word
+from sigmastar.pcfg.data.unary_loops import UnaryRules, arranged, columns
 
 _CLOSABLE = 1500  # symbols whose left corners are worked out: it takes cubic time
 
@@ -39,9 +40,7 @@ class ChartRules(NamedTuple):
     complete_start: Int32s
     complete_left: Int32s
     complete_event: Int32s
-    unary_left: Int32s
-    unary_child: Int32s
-    unary_event: Int32s
+    unary: UnaryRules
     lexical_start: Int32s
     lexical_left: Int32s
     lexical_event: Int32s
@@ -86,7 +85,7 @@ class RuleTrie:
             goto,
             *_edges(goto),
             *_by_first(long, len(nodes)),
-            *_columns(unary),
+            arranged(unary, len(grammar.nonterminals), self._is_preterminal),
             *_by_first(lexical, len(words)),
             np.array(mixed, np.int32),
             np.array([nodes.get(prefix[:-1], -1) for prefix in nodes], np.int32),
@@ -118,7 +117,6 @@ class RuleTrie:
     def _sorted_rules(self, nodes: dict[tuple[int, ...], int]) -> tuple[_Triples, _Triples, _Triples]:
         """Long rules by (node, left, event), unary (left, child, event), lexical (word, left, event)."""
         grammar, symbols = self.grammar, self.symbols
-        rank = {symbol: place for place, symbol in enumerate(grammar.bottom_up)}
         long, unary, lexical = _Triples(), _Triples(), _Triples()
         for event, rule in enumerate(grammar.rules):
             left, part = grammar.codes[rule.left], rule.right[0]
@@ -128,8 +126,6 @@ class RuleTrie:
                 lexical.append((grammar.words.codes[part.text], left, event))
             else:
                 unary.append((left, symbols[part], event))
-        names = grammar.nonterminals
-        unary.sort(key=lambda triple: (not self._is_preterminal[triple[1]], rank[names[triple[1]]]))
         return long, unary, lexical
 
 
@@ -157,12 +153,7 @@ def _edges(goto: Int32s) -> tuple[Int32s, Int32s, Int32s, Int32s]:
     return start.astype(np.int32), symbol.astype(np.int32), node.astype(np.int32), goto[node, symbol]
 
 
-def _columns(rows: _Triples) -> tuple[Int32s, Int32s, Int32s]:
-    table = np.array(rows, np.int32).reshape(-1, 3).T
-    return table[0].copy(), table[1].copy(), table[2].copy()
-
-
 def _by_first(rows: _Triples, n_keys: int) -> tuple[Int32s, Int32s, Int32s]:
     """The last two columns sorted by the first, which becomes offsets."""
-    first, second, third = _columns(_Triples(sorted(rows)))
+    first, second, third = columns(sorted(rows))
     return np.searchsorted(first, np.arange(n_keys + 1)).astype(np.int32), second, third

@@ -16,7 +16,6 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple, TextIO
 
 import numpy as np
@@ -27,6 +26,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 from sigmastar.trees.data.tree import Tree
 
+TOP = "TOP"  # the start symbol above trees with different roots
 _FIELDS = re.compile(r'"(?:[^"\\]|\\.)*"(?=\s|$)|\S+')
 
 
@@ -68,8 +68,19 @@ class Grammar:
 
     @classmethod
     def of_trees(cls, trees: Iterable[Tree], start: str | None = None) -> Grammar:
-        """All rules that trees use, those of the first tree's root first."""
-        rules = dict.fromkeys(rule_of(node) for tree in trees for node in tree.nodes())
+        """All rules that trees use, those of the first tree's root first.
+
+        Trees with different roots get one more symbol, TOP, above them, unless a start symbol is given.
+        """
+        rules, roots = dict[Rule, None](), dict[str, None]()
+        for tree in trees:
+            roots[tree.label] = None
+            rules.update(dict.fromkeys(rule_of(node) for node in tree.nodes()))
+        if start is None and len(roots) > 1:
+            top = TOP
+            while any(rule.left == top for rule in rules):
+                top += "'"
+            rules = {**{Rule(top, (root,)): None for root in roots}, **rules}
         return cls.of(rules, start)
 
     def __post_init__(self) -> None:
@@ -85,7 +96,6 @@ class Grammar:
             for part in rule.right:
                 if not isinstance(part, Word) and part not in known:
                     raise InputError(f"the non-terminal {part!r} of {rule} has no rules")
-        _ = self.bottom_up
 
     @cached_property
     def nonterminals(self) -> tuple[str, ...]:
@@ -112,19 +122,6 @@ class Grammar:
         if (np.diff(lefts) < 0).any():
             raise InputError("the rules of a left side must stand together; make the grammar by Grammar.of")
         return np.searchsorted(lefts, np.arange(len(self.nonterminals) + 1))
-
-    @cached_property
-    def bottom_up(self) -> tuple[str, ...]:
-        """Non-terminals, each after all that it rewrites to by unary rules."""
-        below: dict[str, list[str]] = {symbol: [] for symbol in self.nonterminals}
-        for rule in self.rules:
-            if len(rule.right) == 1 and not isinstance(rule.right[0], Word):
-                below[rule.left].append(rule.right[0])
-        try:
-            return tuple(TopologicalSorter(below).static_order())
-        except CycleError as found:
-            cycle = " -> ".join(reversed(found.args[1]))
-            raise InputError(f"unary rules go in a cycle, {cycle}: remove one of them") from None
 
 
 def grouped(rules: Sequence[Rule]) -> list[Rule]:
@@ -206,7 +203,7 @@ def parse_rules(
     try:
         grammar = Grammar.of(rules, start)
     except InputError as problem:
-        raise InputError(problem.problem, file=file, line=_guilty(problem.problem, found)) from None
+        raise InputError(problem.problem, file=file) from None
     values = [weights[rule] for rule in grouped(rules)]
     return WeightedRules(grammar, None if found[0].weight is None else np.array(values, dtype=float))
 
@@ -272,15 +269,6 @@ def _require_fitting(found: Sequence[_Line], rules: Sequence[Rule], file: str | 
         if rule in seen:
             raise InputError(f"the rule {rule} stands in line {seen[rule]} too", file=file, line=line.number)
         seen[rule] = line.number
-
-
-def _guilty(problem: str, found: Sequence[_Line]) -> int | None:
-    """The line of the first rule on a cycle that a message names."""
-    cycle = re.match(r"unary rules go in a cycle, (\S+) -> (\S+?)[:\s]", problem)
-    if not cycle:
-        return None
-    places = (line.number for line in found if (line.left, *line.right) == cycle.groups())
-    return next(places, None)
 
 
 def write_rules(grammar: Grammar, stream: TextIO, weights: Floats | None = None) -> None:

@@ -77,8 +77,10 @@ def spawn_matrix(system: Any) -> Floats:
 
 def mean_matrix(system: Any, parameters: Floats) -> Floats:
     """The expected draws of each multinomial that one draw of each requires: multinomials squared."""
-    weighted = parameters[:, None] * spawn_matrix(system)
-    return np.asarray(np.add.reduceat(weighted, system.offsets[:-1], axis=0))
+    table = np.zeros((system.n_multinomials, system.n_multinomials))
+    source = np.repeat(np.arange(system.n_events), np.diff(system.child_start))
+    np.add.at(table, (system.owner[source], system.children), parameters[source])
+    return table
 
 
 def expected_draws(system: Any, parameters: Floats) -> Floats:

@@ -19,6 +19,7 @@ import numpy as np
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import cell_by_end, exponent_of, grown, power_of_two
+from sigmastar.pcfg.kernels.unary_loops import close_loop
 
 Rules = Any  # pcfg.data.rule_trie.ChartRules: numba knows named tuples by their fields
 
@@ -141,10 +142,14 @@ def _complete(
         for at in range(rules.complete_start[node], rules.complete_start[node + 1]):
             value, left = weights[rules.complete_event[at]] * prefixes[node], rules.complete_left[at]
             values[left] = _joined(values[left], value, best)
-    for at in range(first_unary, len(rules.unary_left)):
-        value = weights[rules.unary_event[at]] * values[rules.unary_child[at]]
-        left = rules.unary_left[at]
-        values[left] = _joined(values[left], value, best)
+    unary, loop = rules.unary, 0
+    for at in range(first_unary, len(unary.left) + 1):
+        while loop < len(unary.loop_before) and unary.loop_before[loop] == at:
+            close_loop(loop, unary, values, 0, 1, best)
+            loop += 1
+        if at < len(unary.left):
+            value, left = weights[unary.event[at]] * values[unary.child[at]], unary.left[at]
+            values[left] = _joined(values[left], value, best)
 
 
 @part

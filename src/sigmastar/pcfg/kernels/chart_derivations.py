@@ -19,6 +19,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import cell_by_end, grown, power_of_two
 from sigmastar.pcfg.kernels.chart import Chart, Rules, Scratch
+from sigmastar.pcfg.kernels.unary_loops import open_loop
 
 
 @part
@@ -26,12 +27,15 @@ def _rewrite_outside(
     first_unary: int, rules: Rules, weights: Floats, values: Floats, outer: Floats, counts: Floats
 ) -> None:
     """Unary rules of a span, top down."""
-    for at in range(len(rules.unary_left) - 1, first_unary - 1, -1):
-        above = outer[rules.unary_left[at]]
-        if above > 0.0:
-            share = weights[rules.unary_event[at]] * above
-            outer[rules.unary_child[at]] += share
-            counts[rules.unary_event[at]] += share * values[rules.unary_child[at]]
+    unary, loop = rules.unary, len(rules.unary.loop_before) - 1
+    for at in range(len(unary.left), first_unary - 1, -1):
+        if at < len(unary.left) and outer[unary.left[at]] > 0.0:
+            share = weights[unary.event[at]] * outer[unary.left[at]]
+            outer[unary.child[at]] += share
+            counts[unary.event[at]] += share * values[unary.child[at]]
+        while loop >= 0 and unary.loop_before[loop] == at:
+            open_loop(loop, unary, weights, values, outer, 0, 1, counts)
+            loop -= 1
 
 
 @part
@@ -126,12 +130,15 @@ def _best_rule(
             value = weights[rules.lexical_event[at]] * scale
             if rules.lexical_left[at] == symbol and value > best:
                 best, event = value, rules.lexical_event[at]
-    for at in range(len(rules.unary_left)):
-        below = chart.inside[cell, rules.unary_child[at]]
-        if rules.unary_left[at] == symbol and below > 0.0:
-            value = weights[rules.unary_event[at]] * below
-            if value > best:
-                best, event, child = value, rules.unary_event[at], rules.unary_child[at]
+    unary = rules.unary
+    for lefts, children, events in (
+        (unary.left, unary.child, unary.event),
+        (unary.inner_left, unary.inner_child, unary.inner_event),
+    ):
+        for at in range(len(lefts)):
+            below = chart.inside[cell, children[at]]
+            if lefts[at] == symbol and below > 0.0 and weights[events[at]] * below > best:
+                best, event, child = weights[events[at]] * below, events[at], children[at]
     for place in range(chart.bounds[cell, 0], chart.bounds[cell, 2]):
         whole = chart.pool_node[place]
         for at in range(rules.complete_start[whole], rules.complete_start[whole + 1]):

@@ -27,6 +27,7 @@ from sigmastar.core.arrays import Array, Flags, Floats
 from sigmastar.core.jit import kernel, lowest_bit, part
 from sigmastar.core.scaling import grown
 from sigmastar.pcfg.kernels.forest_arrays import LONGEST, Forest, new_forest, new_room, word_scales
+from sigmastar.pcfg.kernels.unary_loops import close_loop, open_loop
 
 Rules = Any  # pcfg.data.rule_trie.ChartRules: numba knows named tuples by their fields
 
@@ -136,13 +137,18 @@ def _add_unaries(
     i: int, j: int, width: int, rules: Rules, weights: Floats, ends: Array, values: Floats
 ) -> None:
     """Unary rules on a span, bottom up; those that only make single words are left out of longer ones."""
-    first = i * len(rules.first)
-    for at in range(0 if j == i + 1 else rules.n_lexical_unary, len(rules.unary_left)):
-        weight = weights[rules.unary_event[at]]
-        if ends[i, rules.unary_child[at]] & (1 << j) and weight > 0.0:
-            ends[i, rules.unary_left[at]] |= 1 << j
-            child, left = (first + rules.unary_child[at]) * width, (first + rules.unary_left[at]) * width
-            values[left + j] += weight * values[child + j]
+    first, unary, loop = i * len(rules.first) * width + j, rules.unary, 0
+    for at in range(0 if j == i + 1 else rules.n_lexical_unary, len(unary.left) + 1):
+        while loop < len(unary.loop_before) and unary.loop_before[loop] == at:
+            close_loop(loop, unary, values, first, width, False)
+            for symbol in unary.loop_symbol[unary.loop_start[loop] : unary.loop_start[loop + 1]]:
+                if values[first + symbol * width] > 0.0:
+                    ends[i, symbol] |= 1 << j
+            loop += 1
+        if at < len(unary.left) and ends[i, unary.child[at]] & (1 << j) and weights[unary.event[at]] > 0.0:
+            ends[i, unary.left[at]] |= 1 << j
+            child = values[first + unary.child[at] * width]
+            values[first + unary.left[at] * width] += weights[unary.event[at]] * child
 
 
 @part
@@ -233,13 +239,15 @@ def _rewrite_outside(
     i: int, j: int, width: int, rules: Rules, weights: Floats, values: Floats, outer: Floats, counts: Floats
 ) -> None:
     """Unary rules on a span, top down."""
-    first = i * len(rules.first)
-    for at in range(len(rules.unary_left) - 1, (0 if j == i + 1 else rules.n_lexical_unary) - 1, -1):
-        share = weights[rules.unary_event[at]] * outer[(first + rules.unary_left[at]) * width + j]
-        if share > 0.0:
-            child = (first + rules.unary_child[at]) * width + j
-            outer[child] += share
-            counts[rules.unary_event[at]] += share * values[child]
+    first, unary, loop = i * len(rules.first) * width + j, rules.unary, len(rules.unary.loop_before) - 1
+    for at in range(len(unary.left), (0 if j == i + 1 else rules.n_lexical_unary) - 1, -1):
+        if at < len(unary.left) and outer[first + unary.left[at] * width] > 0.0:
+            share = weights[unary.event[at]] * outer[first + unary.left[at] * width]
+            outer[first + unary.child[at] * width] += share
+            counts[unary.event[at]] += share * values[first + unary.child[at] * width]
+        while loop >= 0 and unary.loop_before[loop] == at:
+            open_loop(loop, unary, weights, values, outer, first, width, counts)
+            loop -= 1
 
 
 @part

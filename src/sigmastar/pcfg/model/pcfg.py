@@ -17,6 +17,7 @@ from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of
 from sigmastar.pcfg.data.sentences import as_trees
+from sigmastar.pcfg.data.unary_loops import with_weights
 from sigmastar.pcfg.kernels.chart import inside_chart, log_insides, log_total
 from sigmastar.pcfg.kernels.chart_derivations import add_chart_counts, best_events
 from sigmastar.pcfg.kernels.parse_forest import forest_events
@@ -68,19 +69,25 @@ class ProbabilisticCFG:
         return self.grammar.words
 
     @cached_property
-    def _chart_rules(self) -> ChartRules:
+    def _trie(self) -> ChartRules:
+        """What depends on the rules alone."""
         return RuleTrie(self.grammar).chart
+
+    @cached_property
+    def chart_rules(self) -> ChartRules:
+        """The rules as charts read them, with the sums of loops of unary rules."""
+        return self._trie._replace(unary=with_weights(self._trie.unary, self.parameters, best=False))
 
     def with_parameters(self, parameters: Floats) -> ProbabilisticCFG:
         model = replace(self, parameters=parameters)
-        for name in ("events", "_chart_rules"):  # what depends on the grammar alone is kept
+        for name in ("events", "_trie"):  # what depends on the grammar alone is kept
             if name in self.__dict__:
                 model.__dict__[name] = self.__dict__[name]
         return model
 
     def log_probability(self, strings: Strings) -> Floats:
         """Natural log-probability of each string; -inf where it has none."""
-        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self.chart_rules
         logs, _, left_out = forest_events(
             coded.codes, coded.offsets, np.zeros(len(coded)), rules, self.parameters
         )
@@ -91,7 +98,7 @@ class ProbabilisticCFG:
 
     def expected_counts(self, strings: Strings, weights: Floats | None = None) -> tuple[Floats, Floats]:
         """Log-probability of each string, and the expected uses of rules in all, given the strings."""
-        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self.chart_rules
         multiplicities = np.ones(len(coded)) if weights is None else np.asarray(weights, dtype=float)
         logs, counts, left_out = forest_events(
             coded.codes, coded.offsets, multiplicities, rules, self.parameters
@@ -106,15 +113,16 @@ class ProbabilisticCFG:
 
     def _add_by_chart(self, codes: Int32s, weight: float, counts: Floats) -> float:
         """Add the expected rules of one string to `counts`; its log-probability."""
-        chart = inside_chart(codes, self._chart_rules, self.parameters, False)
-        total = log_total(chart, len(codes), self._chart_rules.start)
+        chart = inside_chart(codes, self.chart_rules, self.parameters, False)
+        total = log_total(chart, len(codes), self.chart_rules.start)
         if weight > 0 and total > -np.inf:
-            add_chart_counts(codes, self._chart_rules, self.parameters, chart, weight, counts)
+            add_chart_counts(codes, self.chart_rules, self.parameters, chart, weight, counts)
         return total
 
     def best_derivations(self, strings: Strings) -> Derivations:
         """The most probable derivation of each string, empty where it has none."""
-        coded, rules = strings.recoded(self.alphabet, allow_unknown=True), self._chart_rules
+        coded = strings.recoded(self.alphabet, allow_unknown=True)
+        rules = self._trie._replace(unary=with_weights(self._trie.unary, self.parameters, best=True))
         rows = []
         for begin, end in zip(coded.offsets[:-1].tolist(), coded.offsets[1:].tolist(), strict=True):
             codes = coded.codes[begin:end]
@@ -135,12 +143,18 @@ class ProbabilisticCFG:
         """Trees as sequences of rules; a rule that the grammar lacks is an error with the tree's number."""
         rows = []
         for number, tree in enumerate(trees, 1):
+            rules = [rule_of(node) for node in tree.nodes()]
             if tree.label != self.grammar.start:
-                raise InputError(
-                    f"tree {number} begins with {tree.label!r}, the grammar with {self.grammar.start!r}"
-                )
-            rows.append([self._number(rule_of(node), number) for node in tree.nodes()])
+                rules.insert(0, self._rule_above(tree.label, number))
+            rows.append([self._number(rule, number) for rule in rules])
         return Derivations.of(rows)
+
+    def _rule_above(self, root: str, tree: int) -> Rule:
+        """The rule by which the start symbol becomes the root of a tree."""
+        rule = Rule(self.grammar.start, (root,))
+        if rule not in self.grammar.numbers:
+            raise InputError(f"tree {tree} begins with {root!r}, the grammar with {self.grammar.start!r}")
+        return rule
 
     def _number(self, rule: Rule, tree: int) -> int:
         if rule not in self.grammar.numbers:
