@@ -103,12 +103,28 @@ def test_hidden_markov_models(place):
         assert figures("bound", place / name, "--epsilon", "0.5", "--delta", "0.05")["samples"] > 1e6
 
 
+def test_states_of_some_strings(place):
+    """Empty lines of the file of states: em from both kinds of strings, also with the weight of one kind."""
+    (place / "some.txt").write_text("a b b\nb a\na a b\nb\n")
+    (place / "some.states").write_text("x y y\n\nx x y\ny\n")
+    call = ("learn", "pcfg", place / "some.txt", "--state-file", place / "some.states", "-o", place / "m")
+    learned = figures(*call, "--string-weight", "0.5")
+    assert (learned["method"], learned["states"]) == ("em", ["x", "y"])
+    assert np.diff(learned["log_likelihoods"]).min() > -1e-9
+    assert "incomplete --state-file; use em, erm, viterbi" in fail(*call, "--method", "mle", status=2)
+    assert "--trees or --state-file" in fail(
+        *("learn", "pcfg", place / "some.txt", "--states", "2", "--string-weight", "1", "-o", place / "m"),
+        status=2,
+    )
+
+
 def test_commands_on_hidden_markov_models(place):
     """Scores are those of the automaton, best states have their names, arrays come back as they are."""
     strings = [["a", "b", "b"], ["b"], ["a", "c"]]
     text = "".join(" ".join(words) + "\n" for words in strings)
     (place / "s.txt").write_text("x y y\ny\nx y\n")
-    succeed("learn", "pcfg", "-", "--state-file", place / "s.txt", "-o", place / "named.model", stdin=text)
+    known = ("--state-file", place / "s.txt", "--method", "mle")
+    succeed("learn", "pcfg", "-", *known, "-o", place / "named.model", stdin=text)
     model = load_model(place / "named.model")
     assert succeed("predict", place / "named.model", "-", stdin=text) == "x y y\ny\nx y\n"
     scores = [float(line) for line in succeed("score", place / "named.model", "-", stdin=text).split()]

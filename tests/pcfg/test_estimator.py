@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 from sigmastar import ERMGrammar
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, NotFittedError, UnknownSymbolError
+from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.rules import parse_rules
+from sigmastar.pcfg.learn.estimates import learn_supervised, truncated
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import divergence, sample_derivations
@@ -109,6 +112,87 @@ def test_states_that_do_not_fit():
         ERMGrammar().fit(strings, [[0, 1]])
     with pytest.raises(InputError, match="no strings"):
         ERMGrammar().fit([], [])
+    with pytest.raises(ValueError, match="needs the states of all strings; where some have none use em, erm"):
+        ERMGrammar(method="mle").fit(strings, [[0, 1], None])
+
+
+def test_the_margin_of_the_paper_and_that_of_visits(trees):
+    """Both lie in the truncated space of n^-s; the paper's is as near to frequencies as that allows."""
+    free = ERMGrammar(RULES, "mle").fit(trees).model_.parameters
+    near, far = (ERMGrammar(RULES, margin=name).fit(trees) for name in ("samples", "reached"))
+    for model in (near, far):
+        form = BinaryForm(model.model_.events)
+        sticks = form.sticks(model.model_.parameters)[~form.is_last]
+        assert min(sticks.min(), 1 - sticks.max()) >= model.margin_ * (1 - 1e-9)
+    assert np.abs(near.model_.parameters - free).max() <= 3 * near.margin_
+    with pytest.raises(ValueError, match="margin='wide' must be one of"):
+        ERMGrammar(RULES, margin="wide").fit(trees)
+
+
+def test_trees_of_any_kind(trees):
+    class Other:
+        """As nltk's trees are."""
+
+        def __init__(self, label, parts):
+            self._label, self._parts = label, parts
+
+        def label(self):
+            return self._label
+
+        def __iter__(self):
+            return iter(self._parts)
+
+    text = "(S (N a) (V b))"
+    other = Other("S", [Other("N", ["a"]), Other("V", ["b"])])
+    for data in ([text] * 5, text * 5, [other] * 5):
+        model = ERMGrammar().fit(data)
+        assert model.n_samples_ == 5
+        assert model.score(data) == 0.0
+
+
+def _some_states(n: int) -> tuple[HiddenMarkovModel, Strings, list[list[int]]]:
+    rng = np.random.default_rng(1)
+    truth = HiddenMarkovModel.random(Alphabet("abcdef"), 3, rng, stop=0.15)
+    strings = truth.sample(n, rng)
+    return truth, strings, [list(path) for path in truth.best_paths(strings)]
+
+
+@pytest.mark.parametrize("method", ["erm", "em", "viterbi"])
+def test_states_of_no_string_are_expectation_maximization(method):
+    _, strings, _ = _some_states(60)
+    settings = {"method": method, "n_states": 3, "max_iter": 5, "random_state": 3}
+    alone, none = (ERMGrammar(**settings).fit(strings, y) for y in (None, [None] * 60))
+    np.testing.assert_array_equal(alone.model_.parameters, none.model_.parameters)
+
+
+def test_states_of_all_strings_are_counting():
+    """Strings without states do not count either where their weight is nothing."""
+    _, strings, states = _some_states(60)
+    counted = ERMGrammar(margin="samples").fit(strings, states)
+    some = ERMGrammar(max_iter=3, string_weight=0.0).fit(strings, [*states[:-1], None])
+    paths = [[counted.states_.index(state) for state in row] for row in states[:-1]]
+    known = counted.model_.derivations(paths, strings.select(range(59)))
+    less = learn_supervised(counted.model_, known, truncated(counted.margin_))
+    np.testing.assert_allclose(some.model_.parameters, less.parameters, atol=1e-12)
+    assert counted.states_ == some.states_
+
+
+def test_strings_without_states_help_those_with():
+    """Held-out log-loss: few states, few states and many strings, all states; true states, 3 seeds."""
+    losses = np.zeros(3)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        truth = HiddenMarkovModel.random(Alphabet("abcdef"), 3, rng, stop=0.15)
+        drawn = sample_derivations(truth, 1200, rng)
+        strings, new = truth.strings(drawn), truth.sample(1000, rng)
+        first = truth.events.offsets[1 + truth.n_states]
+        paths = [[int((e - first) // 6) for e in row if e >= first] for row in drawn]
+        few = ERMGrammar(n_states=3).fit(strings.select(range(15)), paths[:15])
+        some = ERMGrammar(n_states=3, max_iter=30).fit(strings, paths[:15] + [None] * 1185)
+        every = ERMGrammar(n_states=3).fit(strings, paths)
+        losses += [-model.score(new) for model in (few, some, every)]
+    assert losses[0] > losses[1] + 0.1
+    assert losses[1] < losses[2] + 0.5
 
 
 def test_refusals(trees):

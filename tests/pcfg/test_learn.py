@@ -13,17 +13,15 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations, EventSystem
-from sigmastar.pcfg.learn import (
-    Ascent,
-    Labelled,
+from sigmastar.pcfg.learn.em import Ascent, Labelled, learn_em, random_start
+from sigmastar.pcfg.learn.estimates import (
     dirichlet_map,
-    learn_em,
     learn_supervised,
     margin_of,
     maximum_likelihood,
     project,
-    random_start,
     truncated,
+    truncated_by_reach,
 )
 from sigmastar.pcfg.model.probabilistic_grammar import divergence, sample_derivations
 
@@ -36,6 +34,10 @@ def test_estimates_by_hand():
     np.testing.assert_allclose(dirichlet_map(2.0)(COIN, counts), [10 / 12, 2 / 12])
     np.testing.assert_allclose(truncated(0.2)(COIN, counts), [0.8, 0.2])
     np.testing.assert_allclose(truncated(0.05)(COIN, counts), [0.9, 0.1])
+    by_reach = truncated_by_reach(100, 1.5)  # 4 visits: a margin of 4^-1.5 = 1/8
+    np.testing.assert_allclose(by_reach(COIN, np.array([4.0, 0.0])), [7 / 8, 1 / 8])
+    np.testing.assert_allclose(by_reach(COIN, np.array([1e6, 0.0])), [0.999, 0.001])
+    np.testing.assert_allclose(by_reach(COIN, np.zeros(2)), [0.5, 0.5])
     assert margin_of(100, 1.5) == pytest.approx(0.001)
     assert margin_of(1, 2) == 0.5
     with pytest.raises(ValueError, match="alpha"):

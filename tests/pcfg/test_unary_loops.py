@@ -13,7 +13,7 @@ from pcfg.test_parse_forest import by_chart
 from sigmastar.automata.data.strings import Strings
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, parse_rules
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
-from sigmastar.pcfg.model.probabilistic_grammar import expected_events, sample_derivations
+from sigmastar.pcfg.model.probabilistic_grammar import event_moments, expected_events, sample_derivations
 from sigmastar.trees.data.brackets import parse_brackets
 
 DEEP = 40
@@ -119,18 +119,11 @@ def test_a_loop_by_hand():
     assert str(model.best_trees(Strings.of([["x"]]))[0]) == "(S x)"
 
 
-def test_expected_counts_are_those_of_drawn_derivations(rng):
-    """All strings of a grammar together: the counts given strings have the mean of the derivations' own."""
-    model = looping(rng)
-    drawn = sample_derivations(model, 1000, rng)
-    strings = model.strings(drawn)
-    short = strings.select(np.flatnonzero(strings.lengths <= 61))
-    _, counts = model.expected_counts(short)
-    kept = drawn.select(np.flatnonzero(strings.lengths <= 61))
-    own = kept.count_table(len(counts))
-    errors = 5 * own.std(axis=0) / np.sqrt(len(kept)) + 1e-6
-    assert (np.abs(counts - own.sum(axis=0)) / len(kept) < errors).all()
-    assert np.isfinite(expected_events(model)).all()
+def test_expected_counts_given_drawn_strings_have_the_mean_of_all(rng):
+    model, n = looping(rng), 1000
+    _, counts = model.expected_counts(model.strings(sample_derivations(model, n, rng)))
+    errors = np.sqrt(np.diag(event_moments(model)) / n)
+    assert (np.abs(counts / n - expected_events(model)) <= 5 * errors).all()
 
 
 def test_trees_with_different_roots_get_one_above_them():

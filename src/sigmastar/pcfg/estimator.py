@@ -1,8 +1,9 @@
 """Probabilistic grammars on given rules: from trees, from strings, or from both.
 
-trees             rules of the grammar, counted                                         erm, mle, map
-strings, states   a hidden Markov model whose states are known, counted                 erm, mle, map
-strings           the grammar of the rules, or a hidden Markov model, climbed by EM     erm, em, viterbi
+trees                  rules of the grammar, counted                                         erm, mle, map
+strings, states        a hidden Markov model whose states are known, counted                 erm, mle, map
+strings, some states   a hidden Markov model, climbed by EM                                  erm, em, viterbi
+strings                the grammar of the rules, or a hidden Markov model, climbed by EM     erm, em, viterbi
 """
 
 from __future__ import annotations
@@ -16,32 +17,29 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive
+from sigmastar.core.estimator import RandomState, as_generator, positive
 from sigmastar.core.progress import silent
-from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations
 from sigmastar.pcfg.data.rules import Grammar, as_grammar
 from sigmastar.pcfg.data.sentences import as_trees
-from sigmastar.pcfg.learn import (
-    Ascent,
-    Labelled,
+from sigmastar.pcfg.learn.em import Ascent, Labelled, learn_em, random_start
+from sigmastar.pcfg.learn.estimates import (
     dirichlet_map,
-    learn_em,
     learn_supervised,
     margin_of,
     maximum_likelihood,
-    random_start,
     truncated,
+    truncated_by_reach,
 )
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel, state_names
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG, score_data
 from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar
-from sigmastar.pcfg.theory.assumptions import Assumptions, estimate_assumptions
-from sigmastar.pcfg.theory.bounds import Complexity, SampleBound
+from sigmastar.pcfg.theory.assumptions import estimate_assumptions
+from sigmastar.pcfg.theory.sample_bounds import SampleBounds
 from sigmastar.trees.data.tree import Tree
 
 Rules = Grammar | str | Iterable[str] | None
-States = Iterable[Iterable[Hashable]]
+States = Iterable[Iterable[Hashable] | None]
 Data = Strings | Sequence[Tree] | Sequence[str] | Sequence[Sequence[str]]
 
 Found = dict[str, Any]
@@ -50,50 +48,7 @@ Found = dict[str, Any]
 COUNTED = ("erm", "mle", "map")
 CLIMBED = ("em", "erm", "viterbi")
 METHODS = (*COUNTED, "em", "viterbi")
-
-
-class SampleBounds(Estimator):
-    """What the theory of empirical risk minimization gives for a fitted grammar."""
-
-    model_: ProbabilisticGrammar
-    margin_: float
-    n_samples_: int
-    assumptions_: Assumptions
-    objectives_: tuple[float, ...]
-    states_: tuple[Hashable, ...]
-    s: float
-
-    def complexity(self, supervised: bool = True) -> Complexity:
-        """What the bounds depend on: events in binary normal form, s, and the constants of the data."""
-        n_events = BinaryForm(self.model_.events).binary.n_events
-        return Complexity(n_events, self.s, self.assumptions_, supervised)
-
-    def bound(self, epsilon: float, delta: float, supervised: bool = True) -> SampleBound:
-        """How many samples are enough for an empirical risk within 2 epsilon of the risk. Very loose.
-
-        Parameters
-        ----------
-        epsilon, delta : float
-            The precision in nats, and the probability of failure.
-        supervised : bool
-            Whether derivations are seen, or strings alone.
-
-        Returns
-        -------
-        SampleBound
-            Its `samples` may be infinite, its `log_samples` never is.
-        """
-        return self.complexity(supervised).bound(epsilon, delta)
-
-    def guarantee(self, n: float, delta: float, supervised: bool = True) -> float:
-        """The epsilon that `n` samples certify; infinite where they certify nothing.
-
-        Parameters
-        ----------
-        n, delta, supervised
-            The number of samples; the others as of `bound`.
-        """
-        return self.complexity(supervised).guarantee(n, delta)
+MARGINS = ("reached", "samples")
 
 
 @dataclass(eq=False, repr=False)
@@ -109,12 +64,15 @@ class ERMGrammar(SampleBounds):
     rules : Grammar, str, iterable of str, or None
         The grammar, or its text (`"S -> NP VP"`, one rule per line). None: the rules of the trees.
     method : str
-        On trees, or strings with states: "erm" keeps every choice in binary normal form within
-        [n^-s, 1 - n^-s], "mle" takes relative frequencies, "map" adds `alpha` - 1 to every count. On
-        strings: "em" (also by the name "erm") is expectation-maximization in the same truncated space,
-        "viterbi" counts best derivations.
+        On trees, or strings with states: "erm" keeps every choice in binary normal form at a margin from 0
+        and 1, "mle" takes relative frequencies, "map" adds `alpha` - 1 to every count. On strings, or where
+        some strings have no states: "em" (also by the name "erm") is expectation-maximization with the margin
+        n^-s, "viterbi" counts best derivations.
     s : float
-        The margin of the truncated space is n^-s for n samples; the theory requires s above 1.
+        The exponent of the margin, n^-s for n samples; the theory requires s above 1.
+    margin : str
+        What the margin of "erm" on trees or states is made of: "reached", the number of times that a choice
+        was reached, but no less than n^-s, or "samples", n^-s for all, as in the paper.
     alpha : float
         The parameter of the Dirichlet prior of "map", at least 1.
     n_states : int or None
@@ -154,7 +112,8 @@ class ERMGrammar(SampleBounds):
 
     rules: Rules = None
     method: str = "erm"
-    s: float = 1.5
+    s: float = 1.1
+    margin: str = "reached"
     alpha: float = 1.1
     n_states: int | None = None
     start: str | None = None
@@ -171,7 +130,8 @@ class ERMGrammar(SampleBounds):
         X : sequence of Tree, of str or of sequences
             Trees, also as text in brackets, or strings.
         y : iterable of iterables, or None
-            The state of each symbol of each string: then a hidden Markov model is learned.
+            The state of each symbol of each string: then a hidden Markov model is learned. Strings whose
+            states are not known have None, or nothing, in their place.
         trees : sequence of Tree or of str
             Trees beside strings.
 
@@ -180,14 +140,16 @@ class ERMGrammar(SampleBounds):
         ERMGrammar
             The estimator itself.
         """
-        if self.method not in METHODS:
-            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, METHODS))}")
+        for name, choices in (("method", METHODS), ("margin", MARGINS)):
+            if getattr(self, name) not in choices:
+                given = f"{name}={getattr(self, name)!r}"
+                raise ValueError(f"{given} must be one of {', '.join(map(repr, choices))}")
         parsed, more = as_trees(X), as_trees(trees) or []
         with self._working():
             if parsed is not None:
                 found = _from_trees(self, [*parsed, *more])
             elif y is not None:
-                found = _from_states(self, as_strings(X), [list(row) for row in y])
+                found = _from_states(self, as_strings(X), [list(row or ()) for row in y])
             else:
                 found = _from_strings(self, X, more)
         self._replace_fitted(**found)
@@ -254,23 +216,41 @@ def _from_trees(settings: ERMGrammar, trees: list[Tree]) -> Found:
 
 
 def _from_states(settings: ERMGrammar, strings: Strings, states: list[list[Hashable]]) -> Found:
-    """A hidden Markov model whose states are known."""
-    if settings.method not in COUNTED:
-        fitting = ", ".join(COUNTED)
-        raise ValueError(f"method={settings.method!r} learns from strings alone; with states use {fitting}")
+    """A hidden Markov model whose states are known, of all strings or of some."""
     if settings.rules is not None:
         raise ValueError("y are the states of a hidden Markov model, which has no rules; leave one out")
-    names = state_names(strings, states)
+    plain = [
+        number for number, row in enumerate(states[: len(strings)]) if not row and strings.lengths[number]
+    ]
+    if plain and len(plain) == len(strings) == len(states):
+        return _from_strings(settings, strings, [])
+    fitting = CLIMBED if plain else COUNTED
+    if settings.method not in fitting:
+        what = (
+            "needs the states of all strings; where some have none"
+            if plain
+            else "learns from strings alone; with states"
+        )
+        raise ValueError(f"method={settings.method!r} {what} use {', '.join(fitting)}")
+    names = state_names(strings, states, plain)
+    known = [number for number in range(len(strings)) if number not in set(plain)]
     codes = {name: code for code, name in enumerate(names)}
-    n_states = max(len(names), settings.n_states or 0)
-    blank = HiddenMarkovModel.random(strings.alphabet, n_states, np.random.default_rng(0))
-    derivations = blank.derivations([[codes[name] for name in row] for row in states], strings)
-    return {**_counted(settings, blank, derivations), "states_": names}
+    n_states, rng = max(len(names), settings.n_states or 0), as_generator(settings.random_state)
+    blank = HiddenMarkovModel.random(strings.alphabet, n_states, rng)
+    paths = [[codes[name] for name in states[number]] for number in known]
+    derivations = blank.derivations(paths, strings.select(known))
+    if plain:
+        found = _climbed(settings, blank, strings.select(plain), derivations, rng)
+    else:
+        found = _counted(settings, blank, derivations)
+    return {**found, "states_": names}
 
 
 def _counted(settings: ERMGrammar, blank: ProbabilisticGrammar, derivations: Derivations) -> Found:
-    margin = margin_of(len(derivations), settings.s)
-    estimates = {"erm": truncated(margin), "mle": maximum_likelihood, "map": dirichlet_map(settings.alpha)}
+    n, s = len(derivations), settings.s
+    margin = margin_of(n, s)
+    erm = truncated_by_reach(n, s) if settings.margin == "reached" else truncated(margin)
+    estimates = {"erm": erm, "mle": maximum_likelihood, "map": dirichlet_map(settings.alpha)}
     model = learn_supervised(blank, derivations, estimates[settings.method])
     assumptions = estimate_assumptions(model, derivations)
     return {"model_": model, "margin_": margin, "n_samples_": len(derivations), "assumptions_": assumptions}
@@ -283,8 +263,19 @@ def _from_strings(settings: ERMGrammar, data: Any, trees: list[Tree]) -> Found:
     rng = as_generator(settings.random_state)
     blank, strings = _blank(settings, data, trees, rng)
     known = blank.derivations(trees) if trees and isinstance(blank, ProbabilisticCFG) else None
+    return _climbed(settings, blank, strings, known, rng)
+
+
+def _climbed(
+    settings: ERMGrammar,
+    blank: ProbabilisticGrammar,
+    strings: Strings,
+    known: Derivations | None,
+    rng: np.random.Generator,
+) -> Found:
+    """Expectation-maximization on strings, beside derivations that are known."""
     labelled = None if known is None else Labelled(known, settings.string_weight)
-    n_samples = len(strings) + len(trees)
+    n_samples = len(strings) + (0 if known is None else len(known))
     margin = margin_of(n_samples, settings.s)
     starts = [random_start(blank, rng) for _ in range(positive(settings.n_seeds, "n_seeds"))]
     ascent = Ascent(settings.method == "viterbi", settings.max_iter, settings.tolerance)

@@ -14,7 +14,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
 from sigmastar.pcfg.data.rules import read_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences
-from sigmastar.pcfg.estimator import CLIMBED, COUNTED, ERMGrammar
+from sigmastar.pcfg.estimator import CLIMBED, COUNTED, MARGINS, ERMGrammar
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
@@ -22,7 +22,7 @@ from sigmastar.trees.data.tree import Tree
 _OF_ALL = ("start", "n_states")
 _OF_STRINGS = ("n_seeds", "max_iter", "string_weight")
 METHODS = {
-    "erm": Method(ERMGrammar, (*_OF_ALL, "s", *_OF_STRINGS), {"method": "erm"}),
+    "erm": Method(ERMGrammar, (*_OF_ALL, "s", "margin", *_OF_STRINGS), {"method": "erm"}),
     "mle": Method(ERMGrammar, _OF_ALL, {"method": "mle"}),
     "map": Method(ERMGrammar, (*_OF_ALL, "alpha"), {"method": "map"}),
     "em": Method(ERMGrammar, (*_OF_ALL, "s", *_OF_STRINGS), {"method": "em"}),
@@ -50,7 +50,7 @@ _ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
 @click.option(
     "--state-file",
     metavar="FILE",
-    help="States of the strings, one line per string, for a hidden Markov model.",
+    help="States of the strings, one line per string, empty where not known, for a hidden Markov model.",
 )
 @parameter(
     "s",
@@ -60,6 +60,13 @@ _ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
     help="Exponent of the margin: n^-s for n samples.",
 )
 @parameter(
+    "margin",
+    "--margin",
+    _ERM,
+    type=click.Choice(MARGINS),
+    help="Numbers that the margins of erm are made of: visits to each choice, or samples, as in the paper.",
+)
+@parameter(
     "alpha", "--alpha", _MAP, type=click.FloatRange(min=1), help="Parameter of the Dirichlet prior of map."
 )
 @parameter(
@@ -67,7 +74,7 @@ _ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
     "--string-weight",
     _EM,
     type=click.FloatRange(min=0),
-    help="Weight of a string beside a tree.",
+    help="Weight of a string beside a tree, or beside a string with states.",
 )
 @parameter("n_seeds", "--seeds", _EM, type=click.IntRange(1), help="Number of starts on strings.")
 @parameter(
@@ -82,7 +89,7 @@ def command(
     erm: truncated maximum likelihood, as the theory of empirical risk minimization requires. mle: relative
     frequencies. map: with a Dirichlet prior. em: on strings, in the same truncated space. viterbi: em on
     best derivations. With --states N a hidden Markov model is learned from strings, with --state-file from
-    strings and their states.
+    strings and their states; where some lines of that file are empty, by em from both kinds of strings.
     """
     options = {name: given.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
     require_folder(options["output"])
@@ -90,19 +97,19 @@ def command(
     if not sentences:
         raise InputError("holds no trees or strings to learn from", file=file)
     on_trees = isinstance(sentences[0], Tree)
-    counted = on_trees or state_file is not None
+    states = read_sentences(state_file) if state_file else None
+    counted = on_trees or (states is not None and all(states))
     chosen = method or ("erm" if counted else "em")
     hidden = given["n_states"] is not None or state_file is not None
     _require_data(on_trees, hidden, bool(rules or trees), bool(rules or trees or given["start"]))
     _require_method(chosen, counted, on_trees, state_file is not None, hidden)
-    _require_options(given, counted, trees is not None)
+    _require_options(given, counted, trees is not None or bool(states))
 
     def work(estimator: Any, say: Say) -> Learned:
         say("learning")
         if rules is not None:
             estimator.set_params(rules=read_rules(rules, given["start"]).grammar)
         try:
-            states = read_sentences(state_file) if state_file else None
             estimator.fit(sentences, states, read_brackets(trees) if trees else ())
         except InputError as problem:
             raise InputError(problem.problem, file=problem.file or file, line=problem.line) from None
@@ -125,7 +132,7 @@ def _require_method(method: str, counted: bool, on_trees: bool, states: bool, hi
     if method in fitting:
         return
     if hidden:
-        which = "with" if states else "without"
+        which = ("with" if counted else "with an incomplete") if states else "without"
         what = f"is not for a hidden Markov model {which} --state-file"
     else:
         what = "learns from strings, not from trees" if on_trees else "needs trees, not strings"
@@ -138,7 +145,7 @@ def _require_options(given: Mapping[str, Any], counted: bool, beside: bool) -> N
         if given[name] is not None and counted:
             raise click.UsageError(f"{flag} is for strings whose derivations are hidden")
     if given["string_weight"] is not None and not beside:
-        raise click.UsageError("--string-weight is for strings with --trees beside them")
+        raise click.UsageError("--string-weight is for strings with --trees or --state-file beside them")
 
 
 def _learned(estimator: ERMGrammar, file: str, sentences: Sentences, beside: Mapping[str, str]) -> Learned:

@@ -58,9 +58,9 @@ class BinaryForm:
         passed = np.cumprod(np.hstack([np.ones((len(table), 1)), table[:, :-1]]), axis=1)
         return sticks * passed[self.events.owner, self.place]
 
-    def truncated(self, sticks: Floats, margin: float) -> Floats:
-        """Every stick but the last into [margin, 1 - margin]."""
-        if not 0 <= margin <= 0.5:
+    def truncated(self, sticks: Floats, margin: float | Floats) -> Floats:
+        """Every stick but the last into [margin, 1 - margin]; one margin for all, or one per stick."""
+        if np.min(margin) < 0 or np.max(margin) > 0.5:
             raise ValueError(f"margin={margin} must be from 0 to 1/2")
         return np.where(self.is_last, 1.0, np.clip(sticks, margin, 1 - margin))
 

@@ -6,9 +6,9 @@ A node of the trie is a sequence of symbols that right sides begin with, shared 
     goto[u, B]    the node of u followed by B
     completions   rules A -> u, by the node of their whole right side
 
-Rules with one symbol on the right stand apart: unary ones (`pcfg.data.unary_loops`), in an order in which every
-non-terminal is finished before it is rewritten, and lexical ones by word. Chart symbols are the non-terminals, then
-the words that stand in longer right sides.
+Rules with one symbol on the right stand apart: unary ones (`pcfg.data.unary_loops`), in an order in which
+every non-terminal is finished before it is rewritten, and lexical ones by word. Chart symbols are the
+non-terminals, then the words that stand in longer right sides.
 """
 
 from __future__ import annotations

@@ -70,6 +70,8 @@ class Grammar:
     def of_trees(cls, trees: Iterable[Tree], start: str | None = None) -> Grammar:
         """All rules that trees use, those of the first tree's root first.
 
+        The rules of a left side are in the order of the alphabet, not of the trees: the order of sticks in
+        the binary normal form must not depend on the sample, or else truncation starves what comes last.
         Trees with different roots get one more symbol, TOP, above them, unless a start symbol is given.
         """
         rules, roots = dict[Rule, None](), dict[str, None]()
@@ -81,7 +83,8 @@ class Grammar:
             while any(rule.left == top for rule in rules):
                 top += "'"
             rules = {**{Rule(top, (root,)): None for root in roots}, **rules}
-        return cls.of(rules, start)
+        lefts = {left: place for place, left in enumerate(dict.fromkeys(rule.left for rule in rules))}
+        return cls.of(sorted(rules, key=lambda rule: (lefts[rule.left], str(rule))), start)
 
     def __post_init__(self) -> None:
         if len(set(self.rules)) != len(self.rules):

@@ -7,6 +7,7 @@ from typing import Any
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.skipping import by_tree, skips
 from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.trees.data.brackets import as_trees as read_trees
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
@@ -24,15 +25,20 @@ def read_sentences(path: TextPath) -> Sentences:
 
 
 def as_trees(data: Any) -> list[Tree] | None:
-    """Trees, or texts in brackets, as trees; None for strings."""
-    if isinstance(data, Strings):
+    """Trees, texts in brackets and nltk's trees as trees; None for strings."""
+    if isinstance(data, Strings) or (isinstance(data, str) and not _is_tree(data)):
         return None
-    rows = list(data)
-    if rows and all(isinstance(row, Tree) for row in rows):
-        return rows
-    if rows and all(isinstance(row, str) and row.lstrip().startswith("(") for row in rows):
-        return [tree for row in rows for tree in parse_brackets(row)]
-    return None
+    rows = [data] if isinstance(data, str) else list(data)
+    if not rows or not all(map(_is_tree, rows)):
+        return None
+    texts = (parse_brackets(row) if isinstance(row, str) else [row] for row in rows)
+    return [tree for tree in read_trees([tree for row in texts for tree in row]) if isinstance(tree, Tree)]
+
+
+def _is_tree(row: Any) -> bool:
+    if isinstance(row, str):
+        return row.lstrip().startswith("(")
+    return isinstance(row, Tree) or callable(getattr(row, "label", None))
 
 
 def words_of(sentence: Tree | list[str]) -> list[str]:

@@ -7,8 +7,8 @@ U[A, B] = p(A -> B) within a loop, and b the values of a span without these rule
     v = max over simple paths          the best one: no weight is above 1, so that going round never helps
 
 The other unary rules lead from one group to another, and never back. In the order of their children, each
-group is finished before it is rewritten. A non-terminal that cannot leave its loop has no finite derivation: its
-value is 0.
+group is finished before it is rewritten. A non-terminal that cannot leave its loop has no finite derivation:
+its value is 0.
 """
 
 from __future__ import annotations

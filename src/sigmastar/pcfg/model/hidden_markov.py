@@ -9,7 +9,7 @@ Inference runs on the automaton `A_x[i, j] = emission(i, x) move(i, j)`, whose l
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -197,14 +197,19 @@ class HiddenMarkovModel:
         return cls(header["alphabet"], arrays["initial"], arrays["moves"], arrays["emissions"])
 
 
-def state_names(strings: Strings, states: list[list[Hashable]]) -> tuple[Hashable, ...]:
-    """The states, in the order in which they come, after a look whether they fit the strings."""
+def state_names(
+    strings: Strings, states: list[list[Hashable]], plain: Collection[int] = ()
+) -> tuple[Hashable, ...]:
+    """The states, in the order in which they come, after a look whether they fit the strings.
+
+    Those of the strings `plain` are not known.
+    """
     if not len(strings):
         raise InputError("there are no strings to learn from")
     if len(states) != len(strings):
         raise InputError(f"there are {len(strings)} strings, but states for {len(states)}")
     for number, (length, row) in enumerate(zip(strings.lengths.tolist(), states, strict=True), 1):
-        if length != len(row) or not row:
+        if (length != len(row) or not row) and number - 1 not in plain:
             raise InputError(
                 f"string {number} has {length} symbols and {len(row)} states; it takes one for each, and "
                 "at least one"

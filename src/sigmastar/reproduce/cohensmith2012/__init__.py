@@ -19,15 +19,13 @@ from sigmastar.core.provenance import hash_arrays, provenance
 from sigmastar.core.text_files import open_text
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.rules import parse_rules
-from sigmastar.pcfg.learn import (
-    Ascent,
+from sigmastar.pcfg.learn.em import Ascent, learn_em, random_start
+from sigmastar.pcfg.learn.estimates import (
     Estimate,
     dirichlet_map,
-    learn_em,
     learn_supervised,
     margin_of,
     maximum_likelihood,
-    random_start,
     truncated,
 )
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel

@@ -1,0 +1,39 @@
+"""Real treebanks: unary rules in a circle, several roots, thousands of rules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.arcs_as_phrases import read_as_phrases
+from sigmastar import ERMGrammar
+from sigmastar.pcfg.data.rules import Grammar
+from sigmastar.trees.data.brackets import read_brackets
+
+
+@pytest.mark.parametrize("name", ["wsj", "vi_vtb", "tr_imst"])
+def test_truncation_is_within_a_hundredth_of_a_prior_on_held_out_trees(data_folder, name):
+    """The rules of all trees are known, their probabilities come from the training part."""
+    if name == "wsj":
+        train, held = (read_brackets(data_folder / f"ptb_sample/wsj-{part}.mrg") for part in ("train", "dev"))
+        assert len({tree.label for tree in train}) > 10
+    else:
+        paths = [data_folder / f"ud/{name}-{part}.conllu.gz" for part in ("train", "dev")]
+        train, held = (read_as_phrases(path)[:800] for path in paths)
+    rules = Grammar.of_trees([*train, *held])
+    losses = {method: -ERMGrammar(rules, method).fit(train).score(held) for method in ("erm", "map", "mle")}
+    assert losses["erm"] <= 1.01 * losses["map"]
+    assert losses["mle"] == np.inf
+
+
+def test_strings_of_a_treebank_grammar(data_folder):
+    train = read_brackets(data_folder / "ptb_sample/wsj-dev.mrg")
+    model = ERMGrammar("erm").set_params(rules=None, method="erm").fit(train)
+    assert len(model.model_.chart_rules.unary.loop_before) > 0
+    strings = [list(tree.words()) for tree in train if len(list(tree.words())) <= 12][:20]
+    assert np.isfinite(model.score_samples(strings)).all()
+    best = model.predict(strings)
+    own = model.score_samples([tree for tree in train if len(list(tree.words())) <= 12][:20])
+    assert (model.score_samples(best) >= own - 1e-9).all()
+    climbed = ERMGrammar(model.model_.grammar, "em", max_iter=2).fit(strings)
+    assert np.diff(climbed.objectives_).min() > -1e-9
