@@ -189,10 +189,8 @@ def _grow_forest(
     used = np.zeros(3, np.int64)
     used[0], used[2] = 1, n * n_symbols * width
     forest = _roomy(forest, used[0], used[0], used[2])
-    forest.values[: used[2]] = 0.0
-    forest.item_groups[0] = 0
-    room.ends[: n + 1] = 0
-    room.following[:] = 0
+    forest.values[: used[2]], forest.item_groups[0] = 0.0, 0
+    room.ends[: n + 1], room.following[:] = 0, 0
     for i in range(n - 1, -1, -1):
         if codes[i] >= 0:
             _add_word(codes[i], i, scales[codes[i]], width, rules, weights, room.ends, forest.values)
