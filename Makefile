@@ -7,6 +7,7 @@ WORKERS ?= $(shell cores=$$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2); ec
 BIN := .venv/bin
 READY := .venv/.ready
 PEERS := .venv/.peers
+TORCH := .venv-torch/.ready
 SOURCES := src tests $(wildcard benchmarks examples docs)
 
 # One thread a process: the parallelism is in the test workers, and timings are comparable.
@@ -16,11 +17,12 @@ export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs examples bench clean
+.PHONY: help demo test test-torch lint format docs examples bench clean
 
 help:
 	@echo "make demo      every family on data it generates, with a report in demo-output/"
 	@echo "make test      the whole suite, doctests included"
+	@echo "make test-torch  what runs on a GPU, on whatever PyTorch finds, in an environment of its own"
 	@echo "make lint      ruff and mypy"
 	@echo "make format    ruff's formatter and its safe fixes"
 	@echo "make docs      the documentation, in docs/_build/html"
@@ -42,6 +44,15 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# PyTorch takes gigabytes: it gets an environment of its own, so that no other target needs it.
+$(TORCH): requirements-torch.txt
+	"$(PYTHON)" -m venv .venv-torch
+	.venv-torch/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-torch.txt
+	@touch $@
+
+test-torch: $(TORCH)
+	PYTHONPATH=src .venv-torch/bin/python -m pytest tests/tensors
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
@@ -71,5 +82,5 @@ bench: $(PEERS)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
-	rm -rf .venv build dist demo-output docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-torch build dist demo-output docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

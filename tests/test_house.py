@@ -30,6 +30,7 @@ FAMILIES = {
 ROOMS = (
     "data",
     "kernels",
+    "gpu",
     "counts",
     "model",
     "metrics",

@@ -35,6 +35,8 @@ FAMILY = Family(
         "WeightedAutomaton": f"{HERE}.model.automaton:WeightedAutomaton",
     },
     names={
+        "TorchAutomaton": f"{HERE}.gpu.weighted:TorchAutomaton",
+        "TorchMarkov": f"{HERE}.gpu.markov:TorchMarkov",
         "FORMATS": f"{HERE}.data.formats:FORMATS",
         "read_lines": f"{HERE}.data.formats:read_lines",
         "write_lines": f"{HERE}.data.formats:write_lines",

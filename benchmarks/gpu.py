@@ -1,0 +1,146 @@
+"""What a GPU does for large models: sequences per second beside eager PyTorch, SVD beside SciPy.
+
+    python -m benchmarks.gpu [FILE]
+
+Runs where PyTorch finds a GPU, needs nothing of the package but its `gpu` rooms, and writes
+`results/gpu.json` with the chip, the driver, versions, and the peak of copies and products in the same run.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+RESULT = Path(__file__).with_name("results") / "gpu.json"
+N_SYMBOLS = 1000
+
+
+def timed(work: Callable[[], Any], torch: Any, n_runs: int = 5) -> float:
+    """Median seconds after two runs that compile and warm up."""
+    found = []
+    for _ in range(n_runs + 2):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        found.append(time.perf_counter() - begin)
+    return float(np.median(found[2:]))
+
+
+def peaks(torch: Any) -> dict[str, float]:
+    """Bytes per second of a copy, and operations per second of a product."""
+    size, n = 1 << 30, 8192
+    source = torch.empty(size, dtype=torch.uint8, device="cuda")
+    target = torch.empty_like(source)
+    found = {"copy TB/s": 2 * size / timed(lambda: target.copy_(source), torch) / 1e12}
+    for name in ("bfloat16", "float32", "float64"):
+        a = torch.randn((n, n), device="cuda").to(getattr(torch, name))
+        found[f"{name} TFLOP/s"] = 2 * n**3 / timed(lambda a=a: a @ a, torch) / 1e12
+    return found
+
+
+def model(n: int, rng: np.random.Generator) -> tuple[Any, ...]:
+    rows: Any = lambda *shape: rng.dirichlet(np.ones(shape[-1]), size=shape[:-1])  # noqa: E731
+    return rows(n), rows(n, n), rows(n, N_SYMBOLS), np.full(n, 0.02)
+
+
+def markov(torch: Any, n: int, n_strings: int, precision: str, length: int = 64) -> dict[str, Any]:
+    from sigmastar.automata.gpu.lanes import lanes_of
+    from sigmastar.automata.gpu.markov import TorchMarkov, _Pass, _Totals
+
+    rng = np.random.default_rng(0)
+    weights = model(n, rng)
+    codes = rng.integers(0, N_SYMBOLS, n_strings * length).astype(np.int32)
+    offsets = np.arange(n_strings + 1) * length
+    tensor = TorchMarkov(*weights, device="cuda", precision=precision)
+    batches = list(lanes_of(codes, offsets, tensor.device, tensor._piece(3), even=True))
+    totals = _Totals(tensor)
+
+    def rounds() -> None:
+        for lanes in batches:
+            tensor.add_counts(lanes, totals)
+
+    def eager() -> None:
+        for lanes in batches:
+            done = _Pass(tensor, lanes, keep=True)
+            done.backward(done.forward(), totals)
+
+    seconds = timed(rounds, torch)
+    plain = timed(eager, torch, 2)
+    flops = 6 * n * n * n_strings * length / seconds
+    return {
+        "what": "EM", "states": n, "precision": precision, "strings": n_strings,
+        "sequences/s": n_strings / seconds, "eager sequences/s": n_strings / plain, "TFLOP/s": flops / 1e12,
+    }  # fmt: skip
+
+
+def svd(torch: Any) -> dict[str, Any]:
+    from scipy import sparse
+    from scipy.sparse.linalg import svds
+
+    from sigmastar.core.torch_linear import _krylov, _tensor
+
+    rng, n, nonzeros, rank = np.random.default_rng(0), 100_000, 2_000_000, 100
+    rows, columns = ((n * rng.power(0.35, nonzeros)).astype(np.int64) for _ in range(2))
+    matrix = sparse.csr_array((np.ones(nonzeros), (rows, columns)), shape=(n, n))
+    scale = [sparse.diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=k), 1))) for k in (1, 0)]
+    matrix = (scale[0] @ matrix @ scale[1]).tocsr()
+    forth, back = _tensor(matrix, torch.device("cuda")), _tensor(matrix.T, torch.device("cuda"))
+    block = torch.randn((n, rank + 28), dtype=torch.float64, device="cuda")
+    seconds = timed(lambda: _krylov(forth, back, back @ block, rank, 1e-7), torch, 3)
+    _, values, _ = _krylov(forth, back, back @ block, rank, 1e-7)
+    begin = time.perf_counter()
+    theirs = np.sort(svds(matrix, rank, solver="propack", return_singular_vectors=False))[::-1]
+    peer = time.perf_counter() - begin
+    error = np.abs(values.cpu().numpy() - theirs).max()
+    return {
+        "what": "SVD",
+        "milliseconds": 1e3 * seconds,
+        "PROPACK s": peer,
+        "times": peer / seconds,
+        "largest difference": float(error),
+    }
+
+
+def provenance(torch: Any) -> dict[str, Any]:
+    question = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    shown = subprocess.run(question, capture_output=True, text=True).stdout.strip()
+    versions = {"torch": torch.__version__, "python": platform.python_version()}
+    return {"gpu": shown, **versions, "date": time.strftime("%F")}
+
+
+def main() -> None:
+    import torch
+
+    rows = []
+    for work in (
+        lambda: markov(torch, 64, 65_536, "float32"),
+        lambda: markov(torch, 64, 65_536, "bfloat16"),
+        lambda: markov(torch, 64, 1024, "float32"),
+        lambda: markov(torch, 64, 1024, "bfloat16"),
+        lambda: markov(torch, 4096, 16_384, "bfloat16"),
+        lambda: markov(torch, 1024, 16_384, "bfloat16"),
+        lambda: markov(torch, 16_384, 2048, "bfloat16"),
+        lambda: svd(torch),
+    ):
+        try:
+            rows.append(work())
+        except Exception as problem:  # the others are worth having
+            rows.append({"failed": f"{type(problem).__name__}: {problem}"[:300]})
+        print(rows[-1], flush=True)
+    result = {"question": "gpu", "provenance": provenance(torch), "peaks": peaks(torch), "rows": rows}
+    target = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULT
+    target.write_text(json.dumps(result, indent=1) + "\n")
+    print(json.dumps(result["peaks"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,267 @@
+"""Hidden Markov models as products of matrices: probabilities, beliefs, expected counts.
+
+    f(x) = initial . (emission of x_1) T (emission of x_2) T .. stop
+
+A step of all strings of a batch is one product with T. The expected transitions of a whole batch are one
+more product, of all vectors before T, transposed, with all vectors behind it. Vectors are scaled to sum 1 at
+every step, so that the length of strings does not matter; sums are in float32 at least, whatever the
+products are in. On a GPU models of few states go through `fused`, which keeps T on the chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sigmastar.automata.gpu.fused import FusedMarkov, is_fusible
+from sigmastar.automata.gpu.lanes import Lanes, lanes_of
+from sigmastar.automata.gpu.rows import LargePass, has_rows
+from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, smaller_on_failure
+
+if TYPE_CHECKING:
+    import torch
+
+_SHARE = 0.4  # of the free memory of a GPU that the vectors of a batch may take
+_BUDGET_ON_CPU = 64 << 20  # bytes
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovCounts:
+    """Expected starts, moves, symbols and stops of a corpus, and its log-likelihood."""
+
+    log_likelihood: float
+    initial: Floats
+    transition: Floats
+    emission: Floats
+    stop: Floats
+
+
+class TorchMarkov:
+    """A hidden Markov model on a device.
+
+    Parameters
+    ----------
+    initial : array
+        Probabilities of the first state.
+    transition : array
+        States by states: where a state goes once it has emitted.
+    emission : array
+        States by symbols.
+    stop : array
+        Probability of each state to end the string instead of emitting.
+    device : {"cpu", "cuda", "auto"}
+        Where to work.
+    precision : {"float64", "float32", "bfloat16"}
+        Numbers of products; sums are in float32 at least.
+    fused : bool or None
+        Whether to walk through strings in one kernel; None: where that can be done.
+    """
+
+    def __init__(
+        self,
+        initial: Floats,
+        transition: Floats,
+        emission: Floats,
+        stop: Floats,
+        *,
+        device: str = "auto",
+        precision: str = "float32",
+        fused: bool | None = None,
+    ) -> None:
+        torch = import_torch()
+        self.device, self.dtype = chosen_device(device), chosen_precision(precision)
+        self.sums = torch.float64 if self.dtype == torch.float64 else torch.float32
+        self.initial = self._tensor(initial, self.sums)
+        self.stop = self._tensor(stop, self.sums)
+        self.transition = self._tensor(transition, self.dtype)
+        going = self._tensor((1.0 - np.asarray(stop))[:, None] * emission, self.sums)
+        self.by_symbol = going.T.to(self.dtype).contiguous()  # symbols x states
+        self.n_states, self.n_symbols = emission.shape
+        can = is_fusible(self.n_states, self.device) and self.dtype != torch.float64
+        self.by_rows = has_rows(self.n_states, self.device) and self.dtype != torch.float64
+        self.fused = (
+            FusedMarkov(self.initial, self.transition, self.by_symbol, self.stop)
+            if can and fused is not False
+            else None
+        )
+
+    def _tensor(self, array: Floats, dtype: torch.dtype) -> torch.Tensor:
+        return import_torch().as_tensor(np.ascontiguousarray(array)).to(self.device, dtype)
+
+    def log_probability(self, codes: Int32s, offsets: Int64s) -> Floats:
+        """The logarithm of the probability of every string.
+
+        Parameters
+        ----------
+        codes, offsets : arrays of int
+            The corpus.
+
+        Returns
+        -------
+        array
+            One per string; minus infinity where a string is impossible.
+        """
+
+        def work(size: int) -> Floats:
+            found = np.empty(len(offsets) - 1)
+            for lanes in lanes_of(codes, offsets, self.device, size, even=self.fused is not None):
+                if self.fused is not None and lanes.is_even:
+                    logs = self.fused.forward(lanes.symbols)[0]
+                else:
+                    logs = _Pass(self, lanes).forward()
+                found[lanes.strings] = logs.double().cpu().numpy()
+            return found
+
+        return smaller_on_failure(work, self._piece(1))
+
+    def beliefs(self, codes: Int32s, offsets: Int64s) -> Floats:
+        """The distribution over states after every string, taken as a prefix.
+
+        Parameters
+        ----------
+        codes, offsets : arrays of int
+            The prefixes.
+
+        Returns
+        -------
+        array
+            Prefixes by states; rows of impossible prefixes are zero.
+        """
+        found = np.empty((len(offsets) - 1, self.n_states))
+        for lanes in lanes_of(codes, offsets, self.device, self._piece(1)):
+            done = _Pass(self, lanes)
+            done.forward()
+            found[lanes.strings] = done.state.double().cpu().numpy()
+        return found
+
+    def expect(self, codes: Int32s, offsets: Int64s) -> MarkovCounts:
+        """Expected counts of a corpus: the first half of a round of EM.
+
+        Parameters
+        ----------
+        codes, offsets : arrays of int
+            The corpus.
+
+        Returns
+        -------
+        MarkovCounts
+            In float64; impossible strings count nothing, and make the log-likelihood minus infinity.
+        """
+        return smaller_on_failure(lambda size: self._expect(codes, offsets, size), self._piece(3))
+
+    def _expect(self, codes: Int32s, offsets: Int64s, size: int) -> MarkovCounts:
+        totals = _Totals(self)
+        for lanes in lanes_of(codes, offsets, self.device, size, even=self.fused is not None):
+            self.add_counts(lanes, totals)
+        return totals.counts(self)
+
+    def add_counts(self, lanes: Lanes, totals: _Totals) -> None:
+        """Add the expected counts of a batch to the totals."""
+        if self.fused is not None and lanes.is_even:
+            logs = self.fused.expect(lanes.symbols, totals)
+        else:
+            done = LargePass(self, lanes) if self.by_rows else _Pass(self, lanes, keep=True)
+            logs = done.forward()
+            done.backward(logs, totals)
+        totals.log_likelihood += logs.double().sum()
+
+    def _piece(self, n_copies: int) -> int:
+        """Cells of a batch, so that so many vectors per cell fit into the budget."""
+        budget = _BUDGET_ON_CPU
+        if self.device.type == "cuda":
+            budget = int(_SHARE * import_torch().cuda.mem_get_info(self.device)[0])
+        return max(int(budget // (n_copies * self.n_states * self.dtype.itemsize)), 1)
+
+
+class _Totals:
+    """Sums over batches, on the device."""
+
+    def __init__(self, model: TorchMarkov) -> None:
+        torch, n = import_torch(), model.n_states
+        new: Any = lambda *shape: torch.zeros(shape, dtype=model.sums, device=model.device)  # noqa: E731
+        self.initial, self.stop, self.pairs = new(n), new(n), new(n, n)
+        self.by_symbol = new(model.n_symbols, n)
+        self.padded: Any = None  # the same sums, of kernels that need a power of two
+        self.log_likelihood = torch.zeros((), dtype=torch.float64, device=model.device)
+
+    def room(self, n: int) -> tuple[torch.Tensor, ...]:
+        """Starts, stops, pairs and symbols with room for `n` states, for kernels that need a power of two."""
+        if self.padded is None:
+            pad: Any = import_torch().nn.functional.pad
+            extra = n - len(self.initial)
+            new = [pad(part, (0, extra)).clone() for part in (self.initial, self.stop, self.by_symbol)]
+            pairs = pad(self.pairs, (0, extra, 0, extra)).clone()
+            starts, stops, symbols = (part.zero_() for part in new)
+            self.padded = (starts, stops, pairs.zero_(), symbols)
+        return tuple(self.padded)
+
+    def counts(self, model: TorchMarkov) -> MarkovCounts:
+        n = model.n_states
+        if self.padded is not None:
+            starts, stops, pairs, symbols = self.padded
+            self.initial, self.stop = self.initial + starts[:n], self.stop + stops[:n]
+            self.pairs, self.by_symbol = self.pairs + pairs[:n, :n], self.by_symbol + symbols[:, :n]
+            self.padded = None
+        transition = self.pairs.double() * model.transition.double()
+        plain = [t.double().cpu().numpy() for t in (self.initial, transition, self.by_symbol.T, self.stop)]
+        return MarkovCounts(float(self.log_likelihood), *plain)
+
+
+class _Pass:
+    """One batch, forward and backward."""
+
+    def __init__(self, model: TorchMarkov, lanes: Lanes, keep: bool = False) -> None:
+        self.model, self.lanes, self.keep = model, lanes, keep
+        self.state = model.initial.repeat(lanes.n_lanes, 1)
+        self.emitted: torch.Tensor  # cells x states: the vectors before T
+
+    def forward(self) -> torch.Tensor:
+        """The log-probability of each lane; with `keep` the vectors before T stay for the way back."""
+        torch, model, lanes = import_torch(), self.model, self.lanes
+        logs = torch.zeros(lanes.n_lanes, dtype=model.sums, device=model.device)
+        if self.keep:
+            n_cells = sum(lanes.active)
+            self.emitted = torch.empty((n_cells, model.n_states), dtype=model.dtype, device=model.device)
+        done = 0
+        for step, k in enumerate(lanes.active):
+            emitted = self.state[:k].to(model.dtype) * model.by_symbol[lanes.symbols[step, :k]]
+            if self.keep:
+                self.emitted[done : done + k] = emitted
+                done += k
+            state = (emitted @ model.transition).to(model.sums)
+            mass = state.sum(dim=1)
+            self.state[:k] = state / mass.clamp_min(_TINY)[:, None]
+            logs[:k] += mass.log()
+        return logs + (self.state @ model.stop).log()
+
+    def backward(self, logs: torch.Tensor, totals: _Totals) -> None:
+        """Add the expected counts of the lanes to the totals."""
+        torch, model, lanes = import_torch(), self.model, self.lanes
+        possible = torch.isfinite(logs).to(model.sums)
+        ends = self.state * model.stop
+        share = possible / ends.sum(dim=1).clamp_min(_TINY)
+        totals.stop += (ends * share[:, None]).sum(dim=0)
+        behind = (model.stop * share[:, None]).contiguous()  # scaled so that posteriors sum to 1
+        after = torch.empty_like(self.emitted)  # the vectors behind T
+        done = len(self.emitted)
+        for step in range(lanes.n_steps - 1, -1, -1):
+            k = lanes.active[step]
+            done -= k
+            emitted = self.emitted[done : done + k]
+            after_here = behind[:k].to(model.dtype)
+            before = after_here @ model.transition.T
+            posterior = (emitted * before).to(model.sums)
+            scale = possible[:k] / posterior.sum(dim=1).clamp_min(_TINY)
+            totals.by_symbol.index_add_(0, lanes.symbols[step, :k], posterior * scale[:, None])
+            after[done : done + k] = after_here * scale[:, None].to(model.dtype)
+            wide = before.to(model.sums) * scale[:, None]
+            behind[:k] = wide * model.by_symbol[lanes.symbols[step, :k]].to(model.sums)
+        totals.pairs += (self.emitted.T @ after).to(model.sums)
+        first = model.initial * behind
+        totals.initial += (first / first.sum(dim=1).clamp_min(_TINY)[:, None] * possible[:, None]).sum(dim=0)
+
+
+_TINY = 1e-30

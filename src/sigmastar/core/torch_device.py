@@ -1,0 +1,88 @@
+"""PyTorch, imported when it is asked for: which device, which precision, and work in pieces that fit.
+
+Nothing outside the `gpu` rooms imports torch, and those import it through here, so that the package works
+without it and the message where it is lacking is the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import torch
+
+Result = TypeVar("Result")
+
+DEVICES = ("cpu", "cuda", "auto")
+PRECISIONS = ("float64", "float32", "bfloat16")
+
+
+def import_torch() -> Any:
+    """The module torch."""
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            "this needs PyTorch, which is not installed: pip install 'sigmastar[gpu]', or use device='cpu'"
+        ) from None
+    return torch
+
+
+def chosen_device(name: str = "auto") -> torch.device:
+    """The device of a name.
+
+    Parameters
+    ----------
+    name : {"cpu", "cuda", "auto"}
+        "auto": the GPU where there is one.
+
+    Returns
+    -------
+    torch.device
+        Where tensors go.
+    """
+    torch = import_torch()
+    if name not in DEVICES:
+        raise ValueError(f"device is one of {', '.join(DEVICES)}, not {name!r}")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ValueError("there is no GPU that PyTorch can use; use device='cpu' or 'auto'")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def chosen_precision(name: str) -> torch.dtype:
+    """The type of numbers of a name."""
+    if name not in PRECISIONS:
+        raise ValueError(f"precision is one of {', '.join(PRECISIONS)}, not {name!r}")
+    dtype: torch.dtype = getattr(import_torch(), name)
+    return dtype
+
+
+def smaller_on_failure(work: Callable[[int], Result], size: int, least: int = 1) -> Result:
+    """`work(size)`, and with half the size as often as the device runs out of memory.
+
+    Parameters
+    ----------
+    work : callable
+        From the size of a piece to a result; what it began must not matter when it begins again.
+    size : int
+        The size to begin with.
+    least : int
+        The smallest size worth trying.
+
+    Returns
+    -------
+    object
+        What `work` returns.
+    """
+    torch = import_torch()
+    while True:
+        try:
+            return work(size)
+        except torch.OutOfMemoryError:
+            if size <= least:
+                raise MemoryError(
+                    "the GPU has too little memory for one piece of this; use fewer states, or device='cpu'"
+                ) from None
+            size = max(size // 2, least)
+            torch.cuda.empty_cache()

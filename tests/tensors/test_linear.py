@@ -1,0 +1,43 @@
+"""Singular vectors and clusters on tensors, beside SciPy and a plain k-means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
+
+from sigmastar.core.torch_linear import clusters, sparse_svd  # noqa: E402
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape", [(300, 200), (150, 400), (40, 30)])
+def test_singular_triplets(device: str, shape: tuple[int, int]) -> None:
+    matrix = sparse.random_array(shape, density=0.05, rng=np.random.default_rng(0), format="csr")
+    u, s, v = sparse_svd(matrix, 10, device=device, tolerance=1e-9)
+    exact = np.linalg.svd(matrix.toarray())
+    assert s == pytest.approx(exact[1][:10], rel=1e-9)
+    assert np.abs(u.T @ u - np.eye(10)).max() < 1e-9
+    assert np.abs(matrix @ v.T - u * s).max() < 1e-7
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_clusters_are_found_and_centers_are_means(device: str) -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 4, 400)
+    points = 10 * np.eye(4)[truth] + rng.standard_normal((400, 4))
+    labels, centers = clusters(points, 4, device=device, seed=3)
+    assert len({(a, b) for a, b in zip(truth.tolist(), labels.tolist(), strict=True)}) <= 6
+    for k in range(4):
+        assert centers[k] == pytest.approx(points[labels == k].mean(axis=0), abs=1e-4)
+
+
+def test_every_cluster_has_a_point() -> None:
+    points = np.concatenate([np.zeros((50, 2)), [[5.0, 5.0]]])
+    labels, _ = clusters(points, 3, device="cpu")
+    assert set(labels.tolist()) <= {0, 1, 2}
+    with pytest.raises(ValueError, match="60 clusters of 51 points"):
+        clusters(points, 60, device="cpu")
