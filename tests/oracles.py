@@ -154,21 +154,26 @@ def witten_bell_row(contexts: list, rows: list, context: tuple, n_outcomes: int)
     return [(row.get(y, 0) + seen * below[y]) / (total + seen) for y in range(n_outcomes)]
 
 
-def kneser_ney_row(contexts: list, rows: list, context: tuple, n_outcomes: int) -> list:
+def kneser_ney_row(
+    contexts: list, rows: list, context: tuple, n_outcomes: int, modified: bool = False
+) -> list:
     """The same for Kneser-Ney: contexts that have longer ones count those an outcome was seen in."""
     below = [1.0 / n_outcomes] * n_outcomes
     if context:
-        below = kneser_ney_row(contexts, rows, context[:-1], n_outcomes)
+        below = kneser_ney_row(contexts, rows, context[:-1], n_outcomes, modified)
     row = _kneser_ney_counts(contexts, rows, context)
     if not row:
         return below
     same_depth = [_kneser_ney_counts(contexts, rows, c) for c in contexts if len(c) == len(context)]
-    once, twice = (sum(n == k for r in same_depth for n in r.values()) for k in (1, 2))
-    discount = min(max(once / (once + 2 * twice) if once + twice else 0.5, 0.1), 0.95)
-    total = sum(row.values())
-    return [
-        (max(row.get(y, 0) - discount, 0) + discount * len(row) * below[y]) / total for y in range(n_outcomes)
-    ]
+    n1, n2, n3, n4 = (sum(n == k for r in same_depth for n in r.values()) for k in (1, 2, 3, 4))
+    discounts = [min(max(n1 / (n1 + 2 * n2) if n1 + n2 else 0.5, 0.1), 0.95)] * 3
+    if modified and n1 and n2 and n3:
+        share = n1 / (n1 + 2 * n2)
+        three = [1 - 2 * share * n2 / n1, 2 - 3 * share * n3 / n2, 3 - 4 * share * n4 / n3]
+        discounts = three if all(0 < d < k for k, d in enumerate(three, 1)) else discounts
+    taken = {y: min(n, discounts[min(n, 3) - 1]) for y, n in row.items()}
+    left, total = sum(taken.values()), sum(row.values())
+    return [(row.get(y, 0) - taken.get(y, 0) + left * below[y]) / total for y in range(n_outcomes)]
 
 
 def _kneser_ney_counts(contexts: list, rows: list, context: tuple) -> dict:

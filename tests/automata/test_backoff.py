@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,11 +13,20 @@ from automata.random_corpora import corpora, corpus_of
 from automata.test_context_classes import spelled
 from oracles import kneser_ney_row, next_counts, witten_bell_row
 from sigmastar.automata.counts.context_growth import grow_contexts
-from sigmastar.automata.counts.ngram_smoothing import NextCounts, kneser_ney, witten_bell
+from sigmastar.automata.counts.ngram_smoothing import (
+    NextCounts,
+    kneser_ney,
+    modified_kneser_ney,
+    witten_bell,
+)
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.model.ngram import NgramModel
 
-ORACLES = {witten_bell: witten_bell_row, kneser_ney: kneser_ney_row}
+ORACLES = {
+    witten_bell: witten_bell_row,
+    kneser_ney: kneser_ney_row,
+    modified_kneser_ney: partial(kneser_ney_row, modified=True),
+}
 SMOOTHINGS = st.sampled_from(list(ORACLES))
 LIMITS = st.one_of(st.none(), st.integers(1, 10))
 

@@ -11,14 +11,19 @@ from automata.random_automata import strings_of
 from automata.random_corpora import corpora
 from oracles import words_up_to
 from sigmastar.automata.counts.context_growth import grow_contexts
-from sigmastar.automata.counts.ngram_smoothing import NextCounts, kneser_ney, witten_bell
+from sigmastar.automata.counts.ngram_smoothing import (
+    NextCounts,
+    kneser_ney,
+    modified_kneser_ney,
+    witten_bell,
+)
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model import sequence as lockstep
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.model_files import load_model, save_model
 
-SMOOTHINGS = st.sampled_from([witten_bell, kneser_ney])
+SMOOTHINGS = st.sampled_from([witten_bell, kneser_ney, modified_kneser_ney])
 
 
 def ngram(strings: Strings, order: int = 3, smoothing=witten_bell) -> NgramModel:

@@ -61,6 +61,7 @@ FAMILY = Family(
         "scale_by_counts": f"{HERE}.counts.block_smoothing:scale_by_counts",
         "witten_bell": f"{HERE}.counts.ngram_smoothing:witten_bell",
         "kneser_ney": f"{HERE}.counts.ngram_smoothing:kneser_ney",
+        "modified_kneser_ney": f"{HERE}.counts.ngram_smoothing:modified_kneser_ney",
         "learn_automaton": f"{HERE}.learn.spectral:learn_automaton",
         "REPAIRS": f"{HERE}.learn.repair:REPAIRS",
         "string_automaton": f"{HERE}.learn.spectral:string_automaton",

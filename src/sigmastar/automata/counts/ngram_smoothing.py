@@ -1,10 +1,11 @@
 """Smoothed next-symbol distributions from counts on a trie of pasts.
 
     Witten-Bell     p(y | v) = (c(v, y) + t(v) p(y | parent)) / (c(v) + t(v)),   t(v) distinct outcomes
-    Kneser-Ney      p(y | v) = max(c(v, y) - D, 0) / c(v) + D t(v) / c(v) p(y | parent)
+    Kneser-Ney      p(y | v) = max(c(v, y) - D, 0) / c(v) + (what is left) p(y | parent)
 
 In Kneser-Ney an inner context counts in how many of its extensions an outcome was seen, not how
-often; D = n1 / (n1 + 2 n2) for each depth, from the numbers of outcomes counted once and twice.
+often; D = n1 / (n1 + 2 n2) for each depth, from the numbers of outcomes counted once and twice. The modified
+form has three discounts per depth, of counts 1, 2 and above (Chen and Goodman, 1999).
 """
 
 from __future__ import annotations
@@ -116,12 +117,34 @@ def kneser_ney(counts: NextCounts) -> Backoff:
     Backoff
         Rows of the back-off model.
     """
+    return _discounted(counts, _discounts)
+
+
+def modified_kneser_ney(counts: NextCounts) -> Backoff:
+    """Interpolated Kneser-Ney smoothing, with a discount per depth for each of the counts 1, 2, and above.
+
+    Parameters
+    ----------
+    counts : NextCounts
+        How often outcomes follow contexts.
+
+    Returns
+    -------
+    Backoff
+        Rows of the back-off model.
+    """
+    return _discounted(counts, _three_discounts)
+
+
+def _discounted(counts: NextCounts, discounts: Callable[[Int32s, Int64s, int], Floats]) -> Backoff:
+    """Kneser-Ney smoothing by a table of discounts, depths by counts up to 3 or more."""
     trie, context, n = counts.trie, counts.context, counts.trie.n_classes
     count = np.where(_is_inner(trie)[context], _extensions(counts), counts.count)
-    discount = _discounts(trie.depth[context], count, int(trie.depth.max()) + 1)[trie.depth]
+    depth = trie.depth[context]
+    discount = discounts(depth, count, int(trie.depth.max()) + 1)[depth, np.minimum(count, 3)]
     total = np.maximum(np.bincount(context, count, n), 1)
     distinct = np.bincount(context, count > 0, n)
-    own = np.maximum(count - discount[context], 0.0) / total[context]
+    own = np.maximum(count - discount, 0.0) / total[context]
     leftover = 1.0 - np.bincount(context, own, n)
     return _rows(counts, own, np.where(distinct > 0, leftover, 1.0))
 
@@ -148,10 +171,25 @@ def _extensions(counts: NextCounts) -> Int64s:
 
 def _discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
     """Absolute discounts per depth; one half where too little was seen to estimate them."""
-    once = np.bincount(depth[count == 1], minlength=size).astype(float)
-    twice = np.bincount(depth[count == 2], minlength=size)
+    once, twice = (np.bincount(depth[count == k], minlength=size).astype(float) for k in (1, 2))
     estimate = np.divide(once, once + 2 * twice, out=np.full(size, 0.5), where=once + twice > 0)
-    return np.asarray(np.clip(estimate, 0.1, 0.95))
+    return np.repeat(np.clip(estimate, 0.1, 0.95)[:, None], 4, axis=1)
+
+
+def _three_discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
+    """Discounts of counts 1, 2, and above: k - (k + 1) Y n_k+1 / n_k, with Y = n1 / (n1 + 2 n2).
+
+    Where one of these numbers is zero, or a discount is not between 0 and its count, one discount serves all.
+    """
+    numbers = np.stack([np.bincount(depth[count == k], minlength=size) for k in (1, 2, 3, 4)], axis=1)
+    table = _discounts(depth, count, size)
+    k = np.arange(1, 4)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = numbers[:, :1] / (numbers[:, :1] + 2 * numbers[:, 1:2])
+        three = k - (k + 1) * share * numbers[:, 1:] / numbers[:, :3]
+    sound = ((three > 0) & (three < k)).all(axis=1)
+    table[sound, 1:] = three[sound]
+    return table
 
 
 def _rows(counts: NextCounts, own: Floats, backoff: Floats) -> Backoff:

@@ -129,7 +129,8 @@ class NgramAutomaton(SequenceEstimator):
     order : int or "auto"
         Length of the n-grams; "auto": the best of 1 to 6 on held-out strings.
     smoothing : str or function
-        "witten-bell" or "kneser-ney" (interpolated), or a function from counts to a back-off model.
+        "witten-bell", "kneser-ney" or "modified-kneser-ney" (both interpolated), or a function from counts
+        to a back-off model.
     alphabet, unknown, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 

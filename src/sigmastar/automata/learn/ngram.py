@@ -5,13 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.automata.counts.context_growth import grow_contexts
-from sigmastar.automata.counts.ngram_smoothing import NextCounts, Smoothing, kneser_ney, witten_bell
+from sigmastar.automata.counts.ngram_smoothing import (
+    NextCounts,
+    Smoothing,
+    kneser_ney,
+    modified_kneser_ney,
+    witten_bell,
+)
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats
 
-SMOOTHINGS: dict[str, Smoothing] = {"witten-bell": witten_bell, "kneser-ney": kneser_ney}
+SMOOTHINGS: dict[str, Smoothing] = {
+    "witten-bell": witten_bell,
+    "kneser-ney": kneser_ney,
+    "modified-kneser-ney": modified_kneser_ney,
+}
 ORDERS = (1, 2, 3, 4, 5, 6)
 
 
