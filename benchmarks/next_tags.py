@@ -3,9 +3,9 @@
 Error of the next tag (the end of a sentence included), perplexity and training time, on the 12 universal tags
 of the WSJ sample and the 17 UPOS tags of EWT. n-grams are interpolated Kneser-Ney, plain or modified, of the
 order that errs least on the development part. EM has 60 states, one random start, and stops where held-out
-strings say. `fast-60` is given its size as EM is: 60 states, on 1,000 context classes, a number that was chosen on the
-development parts; `fast` chooses both by held-out strings, and does many times the work. Times of quick
-learners are medians of five runs.
+strings say. `fast-60` is given its size as EM is: 60 states, on 1,000 context classes, a number that was
+chosen on the development parts; `fast` chooses both by held-out strings, and does many times the work. Times
+of quick learners are medians of five runs.
 """
 
 from __future__ import annotations

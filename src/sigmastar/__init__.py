@@ -13,6 +13,7 @@ _COMMON = {
     "ModelFileError": "sigmastar.core.errors:ModelFileError",
     "NotFittedError": "sigmastar.core.errors:NotFittedError",
     "UnknownSymbolError": "sigmastar.core.errors:UnknownSymbolError",
+    "reading": "sigmastar.core.skipping:reading",
     "load_model": "sigmastar.core.model_files:load_model",
     "save_model": "sigmastar.core.model_files:save_model",
 }
