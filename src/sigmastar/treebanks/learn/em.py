@@ -16,10 +16,11 @@ from sigmastar.core.progress import Progress, silent
 from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
-from sigmastar.treebanks.kernels.rule_shrinkage import RuleStates, conditional, smoothed
+from sigmastar.treebanks.kernels.rule_shrinkage import conditional, smoothed
 from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations, hard_counts
-from sigmastar.treebanks.model.latent_grammar import LatentGrammar
+from sigmastar.treebanks.model.latent_grammar import LatentGrammar, rule_states
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, flat_states
+from sigmastar.treebanks.model.rule_counts import RuleCounts
 
 RARE = 10  # signatures are counted on words that occur at most so often
 ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
@@ -159,14 +160,9 @@ def state_lexicon(
     return Lexicon(forest, n_states, mixed * forest.totals[-1] / frequency[state])
 
 
-def _rule_states(bank: BinaryPhrases, n_states: Int64s) -> RuleStates:
-    offsets = np.concatenate([[0], np.cumsum(n_states[bank.rules].prod(axis=1))])
-    return RuleStates(bank.rules, n_states, np.concatenate([[0], np.cumsum(n_states)]), offsets)
-
-
 def from_states(bank: BinaryPhrases, n_states: Int64s, states: Int64s) -> Statistics:
     """Counts where the state of every node is known."""
-    nodes, grammar = bank.nodes(n_states), _rule_states(bank, n_states)
+    nodes, grammar = bank.nodes(n_states), rule_states(bank.rules, n_states)
     counts = hard_counts(nodes, states, n_states, grammar.offsets)
     tops = grammar.state_at[bank.symbol[bank.roots]] + states[bank.roots]
     roots = np.bincount(tops, minlength=int(grammar.state_at[-1])).astype(np.float64)
@@ -195,18 +191,21 @@ def maximized(
     bank: BinaryPhrases, lexical: LexicalCounts, n_states: Int64s, found: Statistics, shrinkage: Shrinkage
 ) -> LatentFit:
     """The grammar and lexicon of expected counts."""
-    states, at = _rule_states(bank, n_states), bank.nodes(n_states).at
+    states, at = rule_states(bank.rules, n_states), bank.nodes(n_states).at
     n_all = int(states.state_at[-1])
     totals = np.bincount(_flat(at, states.state_at[bank.symbol]), found.posteriors, minlength=n_all)
     counts = np.bincount(bank.symbol, minlength=len(n_states))
     shares = totals / np.repeat(np.maximum(counts, 1), n_states)
-    rules: Reals = found.rules.astype(np.float32, copy=False) if n_states.max(initial=1) > 1 else found.rules
-    smooth = smoothed(states, rules, shares, shrinkage.strength, shrinkage.backing)
-    tensors, _ = conditional(states, smooth)
     roots = found.roots + 0.01 * shares * np.repeat(
         np.bincount(bank.symbol[bank.roots], minlength=len(counts)) > 0, n_states
     )
-    grammar = LatentGrammar(bank.rules, n_states, tensors, roots / roots.sum(), totals / len(bank))
+    roots, frequencies = roots / roots.sum(), totals / len(bank)
+    if n_states.max(initial=1) > 1:
+        kept = RuleCounts.of(found.rules, states.offsets, shrinkage.strength, shrinkage.backing)
+        grammar = LatentGrammar.of_counts(states, kept, roots, frequencies)
+    else:
+        smooth = smoothed(states, found.rules, shares, shrinkage.strength, shrinkage.backing)
+        grammar = LatentGrammar(bank.rules, n_states, conditional(states, smooth)[0], roots, frequencies)
     leaf_states = n_states[: bank.symbols.n_leaves]
     lexicon = state_lexicon(lexical, leaf_states, found.posteriors, at[lexical.leaves], shrinkage.across)
     return LatentFit(grammar, lexicon)

@@ -4,7 +4,8 @@
     roots          a vector for each symbol                             (c^1)
 
 One state everywhere is a plain PCFG. Tensors may be signed: nothing here takes logarithms of them. Leaves are
-not part of it: their vectors come from a `Lexicon`.
+not part of it: their vectors come from a `Lexicon`. Where tensors were made of counts (`rule_counts`), files
+hold the counts.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
+from sigmastar.core.model_files import above, below
 from sigmastar.treebanks.kernels.latent_chart import Tensors
 from sigmastar.treebanks.kernels.rule_shrinkage import RuleStates, grouped_tensors
+from sigmastar.treebanks.model.rule_counts import RuleCounts, restored, rounded
 
 _MANY = 1 << 20  # numbers of a grammar whose file is to be half as large
+_MOST, _MOST_STATES = 1 << 29, 1 << 10  # numbers, and states per symbol: files may claim more than fits
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,26 +36,28 @@ class LatentGrammar:
     frequencies: (
         Floats  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
     )
+    counts: RuleCounts | None = None  # that the tensors were made of
 
     def __post_init__(self) -> None:
-        if self.rules.ndim != 2 or self.rules.shape[1] != 3 or self.n_states.min(initial=1) < 1:
-            raise ValueError("rules must be triples of symbols, and every symbol must have a state")
-        if len(self.rules) and not 0 <= self.rules.min() <= self.rules.max() < len(self.n_states):
-            raise ValueError("a rule names a symbol that does not exist")
         if len(self.tensors) != self.offsets[-1] or len(self.roots) != self.state_at[-1]:
             raise ValueError("tensors and roots do not fit the numbers of states")
         if len(self.frequencies) != len(self.roots):
             raise ValueError("frequencies do not fit the numbers of states")
 
     @cached_property
+    def rule_states(self) -> RuleStates:
+        """Rules and where their tensors begin."""
+        return rule_states(self.rules, self.n_states)
+
+    @property
     def offsets(self) -> Int64s:
         """Where the tensor of each rule begins, and the end."""
-        return np.concatenate([[0], np.cumsum(self.n_states[self.rules].prod(axis=1))])
+        return self.rule_states.offsets
 
-    @cached_property
+    @property
     def state_at(self) -> Int64s:
         """Where the states of each symbol begin, and the end."""
-        return np.concatenate([[0], np.cumsum(self.n_states)])
+        return self.rule_states.state_at
 
     @cached_property
     def single(self) -> Singles:
@@ -75,10 +81,13 @@ class LatentGrammar:
         """The grammar as charts take it, tensors in single precision."""
         return Tensors(self.n_states, self.single, self.offsets, self.roots, self.state_at)
 
-    @property
-    def rule_states(self) -> RuleStates:
-        """Rules and where their tensors begin."""
-        return RuleStates(self.rules, self.n_states, self.state_at, self.offsets)
+    @classmethod
+    def of_counts(
+        cls, states: RuleStates, counts: RuleCounts, roots: Floats, frequencies: Floats
+    ) -> LatentGrammar:
+        """The grammar whose tensors are made of counts."""
+        tensors = counts.tensors(states, frequencies)
+        return cls(states.rules, states.n_states, tensors, roots, frequencies, counts)
 
     def grouped(self, groups: Int64s) -> LatentGrammar:
         """A smaller grammar: states of a symbol with one group number, from 0, become one state.
@@ -98,33 +107,41 @@ class LatentGrammar:
         return LatentGrammar(self.rules, n_groups, tensors, roots, totals)
 
     def to_parts(self) -> dict[str, Array]:
-        return {
-            "rules": self.rules,
-            "n_states": self.n_states,
-            "tensors": _stored(self.single),
-            "roots": self.roots,
-            "frequencies": self.frequencies,
-        }
+        arrays = {name: getattr(self, name) for name in ("rules", "n_states", "roots", "frequencies")}
+        if self.counts is None:
+            return {**arrays, "tensors": _stored(self.single)}
+        return arrays | above("counts.", self.counts.to_parts())
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array]) -> LatentGrammar:
-        return cls(
-            arrays["rules"],
-            arrays["n_states"],
-            _restored(arrays["tensors"]),
-            arrays["roots"],
-            arrays["frequencies"],
+        rules, n_states, roots, frequencies = (
+            arrays[name] for name in ("rules", "n_states", "roots", "frequencies")
         )
+        if "tensors" in arrays:
+            return cls(rules, n_states, _restored(arrays["tensors"]), roots, frequencies)
+        states = rule_states(rules, n_states)
+        if not 0 <= states.offsets[-1] <= _MOST or n_states.max(initial=1) > _MOST_STATES:
+            raise ValueError(f"the tensors of a grammar must have at most {_MOST} numbers")
+        if len(frequencies) != states.state_at[-1]:
+            raise ValueError("frequencies do not fit the numbers of states")
+        counts = RuleCounts.from_parts(below("counts.", arrays), np.diff(states.offsets))
+        return cls.of_counts(states, counts, roots, frequencies)
+
+
+def rule_states(rules: Int32s, n_states: Int64s) -> RuleStates:
+    """Rules and numbers of states, and where tensors begin; refused where rules name no symbols."""
+    if rules.ndim != 2 or rules.shape[1] != 3 or n_states.min(initial=1) < 1:
+        raise ValueError("rules must be triples of symbols, and every symbol must have a state")
+    if len(rules) and not 0 <= rules.min() <= rules.max() < len(n_states):
+        raise ValueError("a rule names a symbol that does not exist")
+    offsets = np.concatenate([[0], np.cumsum(n_states[rules].prod(axis=1))])
+    return RuleStates(rules, n_states, np.concatenate([[0], np.cumsum(n_states)]), offsets)
 
 
 def _stored(tensors: Singles) -> Array:
-    """Many numbers are kept in 16 bits: sign, exponent and 7 bits of the mantissa, rounded."""
-    if len(tensors) < _MANY:
-        return tensors
-    return ((tensors.view(np.uint32) + 0x8000) >> 16).astype(np.uint16)
+    """Many numbers are kept in 16 bits."""
+    return tensors if len(tensors) < _MANY else rounded(tensors)
 
 
 def _restored(stored: Array) -> Reals:
-    if stored.dtype != np.uint16:
-        return stored
-    return (stored.astype(np.uint32) << 16).view(np.float32)
+    return restored(stored) if stored.dtype == np.uint16 else stored
