@@ -13,13 +13,15 @@ HOLE = "*hole*"
 
 
 def inside_vector(automaton, tree: Tree | str) -> np.ndarray:
-    leaves, unary, binary = automaton.alphabet.ranks
     if isinstance(tree, str):
+        leaves = automaton.alphabet.leaves
         return automaton.leaf[leaves.codes[tree]] if tree in leaves else np.zeros(automaton.n_states)
-    below = [inside_vector(automaton, child) for child in tree.children]
-    if len(below) == 1:
-        return automaton.unary[unary.codes[tree.label]] @ below[0]
-    return np.einsum("ijk,j,k->i", automaton.binary[binary.codes[tree.label]], *below)
+    result = automaton.by_rank[len(tree.children)][
+        automaton.alphabet.ranks[len(tree.children)].codes[tree.label]
+    ]
+    for child in reversed(tree.children):
+        result = np.tensordot(result, inside_vector(automaton, child), 1)
+    return result
 
 
 def tree_value(automaton, tree: Tree | str) -> float:
@@ -34,16 +36,13 @@ def subtrees(tree: Tree | str) -> Iterator[Tree | str]:
 
 
 def contexts(tree: Tree | str, around: tuple = ()) -> Iterator[tuple[tuple, Tree | str]]:
-    """Every node with the steps around it from the hole outward: (label, side, sibling)."""
+    """Every node with the steps around it from the hole outward: (label, position, siblings)."""
     yield around, tree
     if isinstance(tree, str):
         return
-    if len(tree.children) == 1:
-        yield from contexts(tree.children[0], ((tree.label, 0, None), *around))
-    else:
-        left, right = tree.children
-        yield from contexts(left, ((tree.label, 1, right), *around))
-        yield from contexts(right, ((tree.label, 2, left), *around))
+    for position, child in enumerate(tree.children):
+        others = tuple(other for at, other in enumerate(tree.children) if at != position)
+        yield from contexts(child, ((tree.label, position, others), *around))
 
 
 def context_counts(trees: list, height: int, anchored: bool) -> Counter:

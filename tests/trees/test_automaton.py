@@ -9,17 +9,20 @@ from oracles_trees import inside_vector, subtrees, tree_value
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, save_model
+from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.generators import make_tree_automaton
 
-ALPHABET = RankedAlphabet(Alphabet("xy"), Alphabet("u"), Alphabet("fg"))
+ALPHABET = RankedAlphabet(Alphabet("xy"), Alphabet("u"), Alphabet("fg"), (Alphabet("t"), Alphabet("q")))
 trees = st.recursive(
     st.sampled_from("xy"),
     lambda inner: st.one_of(
         st.builds(lambda a: Tree("u", (a,)), inner),
         st.builds(lambda name, a, b: Tree(name, (a, b)), st.sampled_from("fg"), inner, inner),
+        st.builds(lambda a, b, c: Tree("t", (a, b, c)), inner, inner, inner),
+        st.builds(lambda a, b, c, d: Tree("q", (a, b, c, d)), inner, inner, inner, inner),
     ),
     max_leaves=12,
 ).filter(lambda tree: not isinstance(tree, str))
@@ -27,8 +30,9 @@ trees = st.recursive(
 
 def signed(seed: int, n: int = 3) -> TreeAutomaton:
     rng = np.random.default_rng(seed)
-    shapes = ((n,), (2, n), (1, n, n), (2, n, n, n))
-    return TreeAutomaton(ALPHABET, *(rng.standard_normal(shape) / n for shape in shapes))
+    shapes = ((n,), (2, n), (1, n, n), (2, n, n, n), (1, n, n, n, n), (1, n, n, n, n, n))
+    root, *arrays = (rng.standard_normal(shape) / n for shape in shapes)
+    return TreeAutomaton.of_ranks(ALPHABET, root, arrays)
 
 
 @given(st.lists(trees, min_size=1, max_size=4), st.integers(0, 3))
@@ -81,15 +85,17 @@ def test_a_change_of_basis_changes_no_value():
     assert not np.allclose(turned.root, automaton.root)
 
 
-def test_masses_and_expected_occurrences_of_a_stochastic_automaton():
-    automaton = make_tree_automaton(3, np.random.default_rng(0))
+@pytest.mark.parametrize("ternary", ["", "t"])
+def test_masses_and_expected_occurrences_of_a_stochastic_automaton(ternary):
+    automaton = make_tree_automaton(3, np.random.default_rng(0), ternary=ternary)
     assert automaton.is_stochastic()
     assert automaton.total_mass() == pytest.approx(1.0, abs=1e-9)
     drawn = automaton.sample(20_000, np.random.default_rng(1))
     often = automaton.subtree_function()
     leaf = str(automaton.alphabet.leaves.symbols[0])
     name = str(automaton.alphabet.binary.symbols[0])
-    for tree in (Tree(name, (leaf, leaf)), Tree(name, (Tree(name, (leaf, leaf)), leaf))):
+    wide = [Tree(symbol, (leaf, Tree(name, (leaf, leaf)), "b")) for symbol in ternary]
+    for tree in (Tree(name, (leaf, leaf)), Tree(name, (Tree(name, (leaf, leaf)), leaf)), *wide):
         share = np.mean([sum(part == tree for part in subtrees(t)) for t in drawn])
         expected = float(often.value([tree])[0])
         assert share == pytest.approx(expected, abs=4 * np.sqrt(expected / 20_000))
@@ -105,12 +111,15 @@ def test_unknown_symbols_have_no_weight():
 
 def test_what_is_refused():
     with pytest.raises(InputError, match="tree 2: 'S' has 3 children"):
-        RankedTrees.of([Tree("S", ("a",)), Tree("S", ("a", "b", "c"))])
+        production_trees([Tree("S", ("a",)), Tree("S", ("a", "b", "c"))])
+    low = RankedAlphabet(*ALPHABET.ranks[:3])
     with pytest.raises(ValueError, match="leaf of shape"):
-        TreeAutomaton(ALPHABET, np.ones(2), np.ones((1, 2)), np.ones((1, 2, 2)), np.ones((2, 2, 2, 2)))
+        TreeAutomaton(low, np.ones(2), np.ones((1, 2)), np.ones((1, 2, 2)), np.ones((2, 2, 2, 2)))
+    with pytest.raises(ValueError, match="where 2 are due"):
+        TreeAutomaton(ALPHABET, np.ones(2), np.ones((2, 2)), np.ones((1, 2, 2)), np.ones((2, 2, 2, 2)))
     with pytest.raises(ValueError, match="infinite"):
         TreeAutomaton(
-            ALPHABET, np.ones(2), np.ones((2, 2)), np.ones((1, 2, 2)), np.ones((2, 2, 2, 2))
+            low, np.ones(2), np.ones((2, 2)), np.ones((1, 2, 2)), np.ones((2, 2, 2, 2))
         ).total_mass()
     with pytest.raises(ValueError, match="hardly ever"):
         make_tree_automaton(2, np.random.default_rng(0), binary=(), unary=()).sample(
@@ -118,8 +127,9 @@ def test_what_is_refused():
         )
 
 
-def test_draws_do_not_depend_on_the_basis():
-    automaton = make_tree_automaton(3, np.random.default_rng(0))
+@pytest.mark.parametrize("ternary", ["", "t"])
+def test_draws_do_not_depend_on_the_basis(ternary):
+    automaton = make_tree_automaton(3, np.random.default_rng(0), ternary=ternary)
     turned = automaton.change_basis(np.random.default_rng(1).standard_normal((3, 3)))
     assert not turned.is_stochastic()
     drawn, again = (model.sample(300, np.random.default_rng(2)) for model in (automaton, turned))
@@ -130,7 +140,7 @@ def test_model_files(tmp_path):
     automaton, path = signed(3), tmp_path / "m"
     save_model(automaton, path, {"method": "none"})
     again = load_model(path, "tree-automaton")
-    many = [Tree("f", ("x", "y"))]
+    many = [Tree("f", ("x", "y")), Tree("t", ("x", "y", Tree("q", tuple("xyxx"))))]
     np.testing.assert_array_equal(again.value(many), automaton.value(many))
     with pytest.raises(ModelFileError):
         load_model(path, "automaton")
@@ -142,7 +152,7 @@ def test_operators_go_there_and_back():
     assert again.alphabet == automaton.alphabet
     np.testing.assert_array_equal(again.binary, automaton.binary)
     without = TreeAutomaton(
-        RankedAlphabet(Alphabet("xy"), Alphabet(()), Alphabet("fg")),
+        RankedAlphabet(Alphabet("xy"), Alphabet(()), Alphabet("fg"), ()),
         automaton.root,
         automaton.leaf,
         np.zeros((0, 3, 3)),

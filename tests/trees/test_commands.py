@@ -49,9 +49,28 @@ def test_learn(tmp_path: Path) -> None:
     told = fail("learn", "trees", train, "--nodes", "one", "-o", model, status=2)
     assert "--nodes is for --method latent-pcfg, not spectral" in told
     (tmp_path / "wide.mrg").write_text("(S (A a) (B b) (C c))\n")
-    assert "binarize it" in fail("learn", "trees", tmp_path / "wide.mrg", "-o", model)
+    wide = tmp_path / "wide.mrg"
+    assert "binarize it" in fail("learn", "trees", wide, "--method", "latent-pcfg", "-o", model)
     (tmp_path / "none.mrg").write_text("\n")
     assert "holds no trees" in fail("learn", "trees", tmp_path / "none.mrg", "-o", model)
+
+
+def test_trees_with_any_number_of_children(tmp_path: Path) -> None:
+    truth = make_tree_automaton(2, np.random.default_rng(0), ternary="t")
+    trees = [str(tree) for tree in truth.sample(2_000, np.random.default_rng(1)) if str(tree).startswith("(")]
+    train, model = tmp_path / "train.mrg", tmp_path / "m"
+    train.write_text("\n".join(trees))
+    succeed("learn", "trees", train, "--states", "2", "-o", model, "-q")
+    assert figures("show", model)["rank 3"] == 1
+    (tmp_path / "short.mrg").write_text("\n".join(tree for tree in trees if len(tree) < 20))
+    found, best = (
+        figures("evaluate", m, tmp_path / "short.mrg")["log_probability"]
+        for m in (model, _saved(truth, tmp_path))
+    )
+    assert found == pytest.approx(best, abs=0.2)
+    assert "(t " in succeed("sample", model, "-n", "50", "--max-length", "30", "-q")
+    (tmp_path / "wide.mrg").write_text("(f " + "a b " * 8 + ")\n")
+    assert "16 children need 1 x 5^17 numbers" in fail("learn", "trees", tmp_path / "wide.mrg", "-o", model)
 
 
 def _saved(model: object, folder: Path) -> Path:

@@ -25,7 +25,7 @@ def test_brackets_words_and_what_is_refused():
     with pytest.raises(InputError, match="list of trees"):
         SpectralTreeAutomaton().fit(Tree("f", ("a", "b")))
     with pytest.raises(InputError, match="binarize"):
-        SpectralTreeAutomaton().fit(["(f a b c)"])
+        SpectralLatentPCFG().fit(["(f (A a) (A b) (A c))"])
     with pytest.raises(InputError, match="2 trees"):
         SpectralTreeAutomaton().fit(["(f a b) (f a b)"])
     with pytest.raises(InputError, match="is no tree"):

@@ -10,7 +10,7 @@ import pytest
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.trees.data.brackets import parse_brackets
-from sigmastar.trees.data.ranked import production_trees
+from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.model.generators import make_latent_pcfg, make_treebank
 from sigmastar.trees.model.latent_pcfg import LatentPCFG

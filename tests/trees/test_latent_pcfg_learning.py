@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.trees.data.ranked import production_trees
+from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.learn.latent_pcfg import (
     Moments,
     all_nodes,

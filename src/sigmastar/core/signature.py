@@ -64,11 +64,20 @@ def string_signature(alphabet: Alphabet) -> Signature:
     return Signature((stop, symbol), ("string",))
 
 
-def tree_signature(leaves: Alphabet, unary: Alphabet, binary: Alphabet) -> Signature:
-    """Trees over a ranked alphabet; ranks without symbols are left out."""
-    ranked = (("leaf", (), leaves), ("unary", ("tree",), unary), ("binary", ("tree", "tree"), binary))
+RANKS = ("leaf", "unary", "binary")
+
+
+def rank_name(rank: int) -> str:
+    """The name of the operation that makes nodes with so many children."""
+    return RANKS[rank] if rank < len(RANKS) else f"rank {rank}"
+
+
+def tree_signature(leaves: Alphabet, unary: Alphabet, binary: Alphabet, *higher: Alphabet) -> Signature:
+    """Trees over a ranked alphabet, `higher` from rank 3 on; ranks without symbols are left out."""
     operations = tuple(
-        Operation(name, args, "tree", symbols) for name, args, symbols in ranked if len(symbols)
+        Operation(rank_name(rank), ("tree",) * rank, "tree", symbols)
+        for rank, symbols in enumerate((leaves, unary, binary, *higher))
+        if len(symbols)
     )
     return Signature(operations, ("tree",))
 

@@ -13,6 +13,7 @@ from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.signature import rank_name
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
@@ -41,9 +42,10 @@ _COUNT = click.IntRange(1)
 @parameter("nodes", "--nodes", _GRAMMAR, type=click.Choice(list(NODES)), help="Nodes that are counted.")
 @learn_options
 def learn_trees(files: tuple[str, ...], method: str, **options: Any) -> None:
-    """Learn a model of trees from FILES of brackets, with one or two children per node.
+    """Learn a model of trees from FILES of brackets, with any number of children per node.
 
-    spectral: a weighted tree automaton from counts of contexts and subtrees. latent-pcfg: a latent-variable
+    spectral: a weighted tree automaton from counts of contexts and subtrees; nodes with k children cost
+    states^(k + 1) numbers per label, so trees with many should be binarized. latent-pcfg: a latent-variable
     PCFG by the method of Cohen et al. 2012, from binary trees over tagged words, with so many states per
     non-terminal.
     """
@@ -117,8 +119,8 @@ def show(model: str, as_json: bool, output: str) -> None:
     facts: dict[str, Any] = {"file": model, "family": header["family"], "states": found.n_states}
     if isinstance(found, LatentPCFG):
         facts["symbols"] = len(found.symbols)
-    sizes = map(len, automaton.alphabet.ranks)
-    facts |= dict(zip(("leaves", "unary", "binary"), sizes, strict=True))
+    names = ["leaves", *(rank_name(rank) for rank in range(1, len(automaton.alphabet.ranks)))]
+    facts |= dict(zip(names, map(len, automaton.alphabet.ranks), strict=True))
     print_figures({**facts, "learned": header["learned"]} if as_json else facts, as_json, output)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive
-from sigmastar.trees.counts import frequent_trees
+from sigmastar.trees.counts.basis import frequent_trees
 from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
@@ -39,7 +39,7 @@ class TreeEstimator(Estimator):
         Parameters
         ----------
         X : text, or iterable of Tree, text or nltk trees
-            Trees with one or two children per node; text is read as brackets.
+            Trees; text is read as brackets.
         y : object
             Not used.
 
@@ -118,6 +118,8 @@ _LOWEST = -1e3
 @dataclass(eq=False, repr=False)
 class SpectralTreeAutomaton(TreeEstimator):
     """A weighted tree automaton by the spectral method: contexts and subtrees counted, factorized, recovered.
+
+    Nodes may have any number of children; an operator of k children has `n_states` ** (k + 1) numbers.
 
     Parameters
     ----------

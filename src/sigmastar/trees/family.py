@@ -13,8 +13,9 @@ NAMES = {
     "data.transforms": "composed without_traces without_empty without_functions relabelled collapse expand "
     "with_root without_root tags",
     "data.binarize": "binarize debinarize right left head_outward HeadRules ENGLISH GENERIC",
-    "data.ranked": "RankedAlphabet RankedTrees production_trees",
-    "counts": "TreeBasis frequent_trees",
+    "data.ranked": "RankedAlphabet RankedTrees",
+    "data.productions": "production_trees",
+    "counts.basis": "TreeBasis frequent_trees",
     "model.generators": "make_tree_automaton make_latent_pcfg make_treebank",
     "learn.tree_automaton": "learn_tree_automaton tree_automaton",
     "learn.latent_pcfg": "learn_latent_pcfg Moments operators_of_moments all_nodes one_node",

@@ -9,7 +9,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
-from sigmastar.trees.counts import exact_tree_blocks, frequent_trees
+from sigmastar.trees.counts.basis import frequent_trees
+from sigmastar.trees.counts.blocks import exact_tree_blocks
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.estimator import SpectralLatentPCFG, SpectralTreeAutomaton

@@ -37,7 +37,8 @@ from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.recover import recover
 from sigmastar.core.signature import Operation, Signature, Sort
 from sigmastar.core.views import counts_together
-from sigmastar.trees.data.ranked import RankedTrees, production_trees
+from sigmastar.trees.data.productions import production_trees
+from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 

@@ -12,10 +12,14 @@ from dataclasses import replace
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
+from sigmastar.core.errors import InputError
 from sigmastar.core.recover import factorize_blocks, recover
-from sigmastar.trees.counts import TreeBasis, count_trees, frequent_trees
-from sigmastar.trees.data.ranked import RankedTrees
+from sigmastar.trees.counts.basis import TreeBasis, frequent_trees
+from sigmastar.trees.counts.blocks import count_trees
+from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.model.automaton import TreeAutomaton
+
+_MOST_NUMBERS = 1 << 27  # of the operators of one rank
 
 
 def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | None = None) -> TreeAutomaton:
@@ -37,6 +41,7 @@ def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | N
     """
     if len(trees) == 0:
         raise ValueError("there are no trees to learn from")
+    _require_room(trees.alphabet, n_states)
     counts = count_trees(trees, frequent_trees(trees) if basis is None else basis)
     return tree_automaton(counts.blocks(), n_states, counts.whole_trees)
 
@@ -61,3 +66,13 @@ def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Floats) -> TreeAu
     factors = factorize_blocks(blocks, n_states)
     found = TreeAutomaton.of_operators(recover(blocks, factors))
     return replace(found, root=whole_trees @ factors["tree"].inside_inverse)
+
+
+def _require_room(alphabet: RankedAlphabet, n_states: int) -> None:
+    """An operator of rank k is n^(k + 1) numbers."""
+    for rank, symbols in enumerate(alphabet.ranks):
+        if len(symbols) * float(n_states) ** (rank + 1) > _MOST_NUMBERS:
+            raise InputError(
+                f"nodes with {rank} children need {len(symbols)} x {n_states}^{rank + 1} numbers; use fewer "
+                "states (n_states, --states), or binarize the trees"
+            )

@@ -1,11 +1,11 @@
-"""Weighted tree automata over ranked alphabets of rank 0, 1 and 2.
+"""Weighted tree automata over ranked alphabets.
 
     f(t) = alpha . inside(t)      (Balle, Quattoni and Carreras 2014, "Weighted Finite Tree Automata")
 
 With v the sum of the inside vectors of all trees and w that of the outside vectors of all contexts,
 
-    v = sum_a beta_a + sum_s A_s v + sum_s A_s (v, v)            the least fixed point
-    w = alpha + w M,    M = sum_s A_s + sum_s A_s (., v) + sum_s A_s (v, .)
+    v = sum over s of A_s (v, .., v)                                          the least fixed point
+    w = alpha + w M,    M = sum over s and the children i of s of A_s (v, .., ., .., v), open at i
 
 so the weight of all trees is alpha . v, and w . inside(t) is the expected number of places at which t
 hangs in a tree. That function has the same operators: `of_subtrees` turns its root into alpha.
@@ -24,9 +24,11 @@ from sigmastar.automata.model.automaton import ScaledRows, SignedLog
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.signature import RANKS, rank_name
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.kernels import Operators, Outcomes, draw_nodes, inside_vectors, outside_vectors
+from sigmastar.trees.kernels.drawing import Outcomes, draw_nodes
+from sigmastar.trees.kernels.vectors import Operators, inside_vectors, outside_vectors
 
 _ROUNDS = 100_000
 _NODES = 32  # that random numbers are drawn for at first
@@ -42,56 +44,72 @@ class TreeAutomaton:
     leaf: Floats  # symbols x n
     unary: Floats  # symbols x n (result) x n
     binary: Floats  # symbols x n (result) x n (left) x n (right)
+    higher: tuple[Floats, ...] = ()  # from rank 3 on, alike
 
     def __post_init__(self) -> None:
-        n, sizes = len(self.root), [len(rank) for rank in self.alphabet.ranks]
-        for name, shape in (
-            ("root", (n,)),
-            ("leaf", (sizes[0], n)),
-            ("unary", (sizes[1], n, n)),
-            ("binary", (sizes[2], n, n, n)),
+        n, n_ranks = len(self.root), len(self.alphabet.ranks)
+        if len(self.higher) != n_ranks - 3:
+            raise ValueError(f"{len(self.higher)} arrays for ranks from 3 on, where {n_ranks - 3} are due")
+        root = _checked("root", self.root, (n,))
+        arrays = [
+            _checked(rank_name(rank), array, (len(symbols), *[n] * (rank + 1)))
+            for rank, (symbols, array) in enumerate(zip(self.alphabet.ranks, self.by_rank, strict=True))
+        ]
+        for name, value in zip(
+            ("root", *RANKS, "higher"), (root, *arrays[:3], tuple(arrays[3:])), strict=True
         ):
-            array = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
-            if array.shape != shape or not np.isfinite(array).all():
-                raise ValueError(f"{name} of shape {array.shape} must hold finite numbers of shape {shape}")
-            object.__setattr__(self, name, array)
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def of_ranks(cls, alphabet: RankedAlphabet, root: Floats, arrays: Sequence[Floats]) -> TreeAutomaton:
+        """From the operators of rank 0, 1, 2, ..."""
+        return cls(alphabet, root, arrays[0], arrays[1], arrays[2], tuple(arrays[3:]))
+
+    @property
+    def by_rank(self) -> tuple[Floats, ...]:
+        """The operators of every rank."""
+        return self.leaf, self.unary, self.binary, *self.higher
 
     @property
     def n_states(self) -> int:
         return len(self.root)
 
-    @property
+    @cached_property
     def operators(self) -> Operators:
         """All weights, as kernels take them."""
-        return Operators(self.root, self.leaf, self.unary, self.binary)
+        sizes = [array.size for array in self.by_rank]
+        values = np.concatenate([array.ravel() for array in self.by_rank])
+        return Operators(self.root, values, np.concatenate([[0], np.cumsum(sizes)]))
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> TreeAutomaton:
         """From an operator model on a signature of trees; ranks that it leaves out are empty."""
         n = model.n_states("tree")
-        found = {op.name: (op.alphabet, model.operators[op]) for op in model.signature.operations}
+        found = {op.arity: (op.alphabet, model.operators[op]) for op in model.signature.operations}
         ranks = [
-            found.get(name, (Alphabet(()), np.zeros((0, *[n] * order))))
-            for order, name in enumerate(("leaf", "unary", "binary"), 1)
+            found.get(rank, (Alphabet(()), np.zeros((0, *[n] * (rank + 1)))))
+            for rank in range(max(3, max(found) + 1))
         ]
-        alphabet = RankedAlphabet(*(symbols for symbols, _ in ranks))
-        return cls(alphabet, model.roots["tree"], *(array for _, array in ranks))
+        alphabet = RankedAlphabet.of([symbols for symbols, _ in ranks])
+        return cls.of_ranks(alphabet, model.roots["tree"], [array for _, array in ranks])
 
     def to_operators(self) -> OperatorModel:
         signature = self.alphabet.signature
-        arrays = {"leaf": self.leaf, "unary": self.unary, "binary": self.binary}
-        operators = {op: arrays[str(op.name)] for op in signature.operations}
+        operators = {op: self.by_rank[op.arity] for op in signature.operations}
         return OperatorModel(signature, {"tree": self.root}, operators)
 
     def to_parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
-        arrays = {"root": self.root, "leaf": self.leaf, "unary": self.unary, "binary": self.binary}
-        leaves, unary, binary = self.alphabet.ranks
-        return arrays, {"leaves": leaves, "unary": unary, "binary": binary}
+        arrays = {"root": self.root} | {rank_name(k): array for k, array in enumerate(self.by_rank)}
+        leaves, unary, binary, *higher = self.alphabet.ranks
+        header: dict[str, Any] = {"leaves": leaves, "unary": unary, "binary": binary}
+        return arrays, {**header, "higher": higher} if higher else header
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Floats], header: dict[str, Any]) -> TreeAutomaton:
-        alphabet = RankedAlphabet(header["leaves"], header["unary"], header["binary"])
-        return cls(alphabet, arrays["root"], arrays["leaf"], arrays["unary"], arrays["binary"])
+        higher = header.get("higher", [])
+        alphabet = RankedAlphabet(header["leaves"], header["unary"], header["binary"], tuple(higher))
+        names = [rank_name(rank) for rank in range(len(alphabet.ranks))]
+        return cls.of_ranks(alphabet, arrays["root"], [arrays[name] for name in names])
 
     def coded(self, trees: RankedTrees | Sequence[Tree | str]) -> RankedTrees:
         """Trees over the alphabet of this automaton; other symbols have operator zero."""
@@ -135,10 +153,9 @@ class TreeAutomaton:
     @cached_property
     def inside_sum(self) -> Floats:
         """v: the sum of the inside vectors of all trees."""
-        leaves, chains, pairs = self.leaf.sum(axis=0), self.unary.sum(axis=0), self.binary.sum(axis=0)
-        v = np.zeros(self.n_states)
+        v, sums = np.zeros(self.n_states), [array.sum(axis=0) for array in self.by_rank]
         for _ in range(_ROUNDS):
-            after = leaves + chains @ v + (pairs @ v) @ v
+            after = np.asarray(sum(_applied(array, v) for array in sums))
             if not np.isfinite(after).all() or np.abs(after).max(initial=0.0) > 1e12:
                 break
             if np.abs(after - v).max(initial=0.0) <= 1e-14 * max(1.0, np.abs(after).max(initial=0.0)):
@@ -149,8 +166,12 @@ class TreeAutomaton:
     @cached_property
     def step_sum(self) -> Floats:
         """M: the sum of all ways to go from a context one node further in."""
-        pairs, v = self.binary.sum(axis=0), self.inside_sum
-        return np.asarray(self.unary.sum(axis=0) + pairs @ v + np.einsum("ijk,j->ik", pairs, v))
+        found, v = np.zeros((self.n_states, self.n_states)), self.inside_sum
+        for rank, array in enumerate(self.by_rank):
+            total = array.sum(axis=0)
+            for position in range(1, rank + 1):
+                found += _applied(np.moveaxis(total, position, 1), v, n_open=2)
+        return found
 
     def total_mass(self) -> float:
         """The sum of f over all trees."""
@@ -167,8 +188,8 @@ class TreeAutomaton:
 
     def is_stochastic(self, tolerance: float = 1e-9) -> bool:
         """Whether states are hidden choices: weights >= 0, out of every state one in sum."""
-        lowest = min(float(array.min(initial=0.0)) for array in self.operators)
-        outgoing = self.leaf.sum(axis=0) + self.unary.sum(axis=(0, 2)) + self.binary.sum(axis=(0, 2, 3))
+        lowest = min(float(array.min(initial=0.0)) for array in (self.root, *self.by_rank))
+        outgoing = sum(array.sum(axis=(0, *range(2, array.ndim))) for array in self.by_rank)
         sums = np.append(outgoing, self.root.sum())
         return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)
 
@@ -192,10 +213,10 @@ class TreeAutomaton:
         v, sizes = self.inside_sum, [len(symbols) for symbols in self.alphabet.ranks]
         outcomes = Outcomes(
             np.array([0, sum(sizes)]),
-            np.repeat(np.arange(3), sizes),
+            np.repeat(np.arange(len(sizes)), sizes),
             np.concatenate([np.arange(size) for size in sizes]),
-            np.zeros((sum(sizes), 2), np.int64),
-            np.concatenate([self.leaf, self.unary @ v, (self.binary @ v) @ v]),
+            np.zeros((sum(sizes), len(sizes) - 1), np.int64),
+            np.concatenate([_applied(array, v, n_open=2) for array in self.by_rank]),
             v[None],
         )
         names = [str(symbol) for symbols in self.alphabet.ranks for symbol in symbols]
@@ -206,6 +227,20 @@ class TreeAutomaton:
 
         drawn = drawn_nodes(self.operators, outcomes, n_trees, rng, max_nodes)
         return [built(nodes, ranks, build) for nodes in drawn]
+
+
+def _checked(name: str, array: Floats, shape: tuple[int, ...]) -> Floats:
+    found = np.ascontiguousarray(array, dtype=np.float64)
+    if found.shape != shape or not np.isfinite(found).all():
+        raise ValueError(f"{name} of shape {found.shape} must hold finite numbers of shape {shape}")
+    return found
+
+
+def _applied(array: Floats, vector: Floats, n_open: int = 1) -> Floats:
+    """Contract all axes but the first ones with one vector."""
+    while array.ndim > n_open:
+        array = array @ vector
+    return array
 
 
 def drawn_nodes(

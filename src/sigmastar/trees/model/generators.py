@@ -23,6 +23,7 @@ def make_tree_automaton(
     binary: Sequence[str] = ("f", "g"),
     branching: float = 0.35,
     chaining: float = 0.15,
+    ternary: Sequence[str] = (),
 ) -> TreeAutomaton:
     """A stochastic automaton: nodes branch with probability `branching` and chain with `chaining`.
 
@@ -44,6 +45,8 @@ def make_tree_automaton(
         How probable two children are.
     chaining : float
         How probable one child is.
+    ternary : sequence of str
+        Symbols of nodes with three children; where there are some, half of the children come in threes.
 
     Returns
     -------
@@ -54,24 +57,24 @@ def make_tree_automaton(
         raise ValueError("2 branching + chaining must be below 1, or trees never end")
     if not leaves:
         raise ValueError("there must be leaves for trees to end in")
-    n, shares = n_states, (1 - branching - chaining, chaining, branching)
+    n = n_states
+    shares: tuple[float, ...] = (1 - branching - chaining, chaining, branching)
     if not unary:
         shares = (1 - branching, 0.0, branching)
+    if ternary and not binary:
+        raise ValueError("where there are ternary symbols, there must be binary ones")
     if not binary:
         shares = (1 - shares[1], shares[1], 0.0)
-    arrays = []
-    for share, symbols, width in zip(shares, (leaves, unary, binary), (1, n, n * n), strict=True):
+    if ternary:
+        shares = (1 - shares[1] - branching * 5 / 6, shares[1], branching / 2, branching / 3)
+    arrays, ranks = [], (leaves, unary, binary, ternary)[: len(shares)]
+    for rank, (share, symbols) in enumerate(zip(shares, ranks, strict=True)):
+        width = n**rank
         drawn = rng.dirichlet(np.full(max(len(symbols) * width, 1), 0.3), size=n) * share
-        arrays.append(drawn[:, : len(symbols) * width].reshape(n, len(symbols), width).transpose(1, 0, 2))
-    leaf, chains, pairs = arrays
-    alphabet = RankedAlphabet(*(Alphabet(tuple(symbols)) for symbols in (leaves, unary, binary)))
-    return TreeAutomaton(
-        alphabet,
-        rng.dirichlet(np.full(n, 1.0)),
-        leaf[:, :, 0],
-        chains.reshape(len(unary), n, n),
-        pairs.reshape(len(binary), n, n, n),
-    )
+        of_symbols = drawn[:, : len(symbols) * width].reshape(n, len(symbols), width).transpose(1, 0, 2)
+        arrays.append(of_symbols.reshape(len(symbols), *[n] * (rank + 1)))
+    alphabet = RankedAlphabet.of([Alphabet(tuple(symbols)) for symbols in ranks])
+    return TreeAutomaton.of_ranks(alphabet, rng.dirichlet(np.full(n, 1.0)), arrays)
 
 
 class MadeTreebank(NamedTuple):

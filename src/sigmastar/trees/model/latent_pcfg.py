@@ -23,9 +23,10 @@ import numpy as np
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.operator_model import OperatorModel
-from sigmastar.trees.data.ranked import TOP, RankedAlphabet, RankedTrees, production_trees
+from sigmastar.trees.data.productions import TOP, production_trees
+from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.kernels import Outcomes
+from sigmastar.trees.kernels.drawing import Outcomes
 from sigmastar.trees.model.automaton import TreeAutomaton, built, drawn_nodes
 
 Rule = tuple[str, str, str]
