@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.calls import fail, figures, succeed
+from cli.calls import fail, figures, invoke, succeed
 from sigmastar.trees.data.brackets import parse_brackets
 
 TREES = (
@@ -48,6 +48,39 @@ def test_predict_writes_a_tree_a_line(folder: Path) -> None:
     assert first == "(S (NP (DT the) (NN cat)) (VP (VBZ sees) (NP (DT a) (NN dog))) (. .))"
     assert empty == ""
     assert third == TREES[2]
+
+
+def test_long_sentences_get_flat_trees_where_asked(folder: Path) -> None:
+    lines = "the cat sees a dog .\n" + "dogs " * 400 + "\n"
+    said = succeed("predict", folder / "pcfg", "-", "--max-length", "50", "-q", stdin=lines).splitlines()
+    assert said[0].startswith("(S (NP (DT the)")
+    assert said[1].count("(") == 401
+    told = [json.loads(line) for line in succeed(
+        "predict", folder / "pcfg", "-", "--max-length", "5", "--json", "-q", stdin=lines
+    ).splitlines()]  # fmt: skip
+    assert [one["found_by"] for one in told] == ["flat", "flat"]
+    said = invoke("predict", folder / "pcfg", "-", stdin="dogs " * 301).stderr
+    assert "a sentence has 301 words" in said
+    assert "--max-length 300" in said
+
+
+def test_decoding_may_be_chosen_later(folder: Path) -> None:
+    for command in ("evaluate", "predict"):
+        given = folder / "spectral+em", folder / "train.mrg", "--decoding"
+        assert succeed(command, *given, "rules", "-q")
+    assert "'viterbi' is not one of" in fail("predict", *given, "viterbi", status=2)
+
+
+def test_trees_with_rules_never_seen_are_told(folder: Path) -> None:
+    result = invoke("score", folder / "pcfg", "-", stdin=f"(S (NN dog) (NN dog))\n{TREES[2]}\n")
+    assert result.stdout.startswith("-inf\n-")
+    assert "1 of 2 trees have a rule or label that was never seen" in result.stderr
+
+
+def test_chains_of_labels_without_end(folder: Path) -> None:
+    (folder / "chain.mrg").write_text("(S (A a) (B b))\n" + "(S " * 20_000 + "a" + ")" * 20_000)
+    said = fail("learn", "treebank", folder / "chain.mrg", "-o", folder / "m", "-q")
+    assert "chain.mrg: tree 2: 20000 labels stand in a row" in said
 
 
 def test_predict_with_tags_from_lines_and_from_trees(folder: Path) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sigmastar import PCFG, EMTreebankGrammar, InputError, SpectralTreebankGrammar, load_model, save_model
+from sigmastar.treebanks import INSIDE, OUTSIDE
 from sigmastar.treebanks.estimator import TreebankEstimator
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
@@ -156,3 +158,24 @@ def test_latent_states_explain_more_than_one_state() -> None:
 def test_wrong_input_speaks(wrong: object, message: str) -> None:
     with pytest.raises((InputError, ValueError), match=message):
         wrong()  # type: ignore[operator]
+
+
+def test_features_of_both_views_are_parameters() -> None:
+    few = {"rule": INSIDE["rule"]}
+    seen = []
+
+    def rule_of_parent(nodes: Any) -> Any:
+        seen.append(len(nodes.symbol))
+        return OUTSIDE["parent"](nodes)
+
+    grammar = SpectralTreebankGrammar("cluster", n_states=2, inside=few, outside={"parent": rule_of_parent})
+    assert all(parse.how == "full" for parse in grammar.fit(TREES).parse(TREES[:3]))
+    assert seen
+    assert grammar.specs()[0].inside is few
+
+
+def test_sentences_of_thousands_of_words_do_not_stop_learning() -> None:
+    """The span scorer leaves them out: it looks at every span."""
+    long = "(S (A x) " * 3_000 + "(B y)" + ")" * 3_000
+    model = SpectralTreebankGrammar(n_states=2, max_iter=1).fit([long, *["(S (A x) (B y))"] * 8])
+    assert str(model.predict([["x", "y"]])[0]) == "(S (A x) (B y))"

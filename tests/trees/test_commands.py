@@ -68,7 +68,7 @@ def test_trees_with_any_number_of_children(tmp_path: Path) -> None:
         for m in (model, _saved(truth, tmp_path))
     )
     assert found == pytest.approx(best, abs=0.2)
-    assert "(t " in succeed("sample", model, "-n", "50", "--max-length", "30", "-q")
+    assert "(t " in succeed("sample", tmp_path / "truth", "-n", "50", "--max-length", "30", "-q")
     (tmp_path / "wide.mrg").write_text("(f " + "a b " * 8 + ")\n")
     assert "16 children need 1 x 5^17 numbers" in fail("learn", "trees", tmp_path / "wide.mrg", "-o", model)
 

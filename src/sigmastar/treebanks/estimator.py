@@ -6,7 +6,7 @@ sentence to parse is a sequence of words, or a pair (words, tags); a tree stands
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,6 +15,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
 from sigmastar.core.progress import silent
+from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.data.sentences import Words, as_sentence, tagged_words
@@ -115,8 +116,7 @@ class TreebankEstimator(Estimator):
         """
         self.check_fitted()
         gold = [tree for tree in as_trees(X) if isinstance(tree, Tree) and tagged_words(tree)[0]]
-        found: list[Tree | None] = [*self.predict(gold)]
-        return score_brackets(gold, found, np.random.default_rng(0), n_resamples=1).f1.value
+        return score_brackets(gold, [*self.predict(gold)], np.random.default_rng(0), n_resamples=1).f1.value
 
     def score_samples(self, X: Sequence[Words], y: object = None) -> Floats:
         """The log-probability of every item: of the tree where it is one, else of the words, over all trees.
@@ -180,6 +180,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
         Marginal that a label must have to stand in a tree; None: 0.4, with a span scorer 0.44.
     decoding : "labels" or "rules"
         Trees of probable labels; or of probable rules, under the first grammar alone.
+    inside, outside : mapping of str to function, or None
+        Features of both views, as `sigmastar.treebanks.INSIDE` and `OUTSIDE` name them; None: these.
 
     Attributes
     ----------
@@ -204,17 +206,19 @@ class SpectralTreebankGrammar(TreebankEstimator):
     span_share: float = SpanScorerSpec.share
     threshold: float | None = None
     decoding: str = "labels"
+    inside: Mapping[str, Template] | None = None
+    outside: Mapping[str, Template] | None = None
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         methods = ("best", *(name for name in METHODS if name not in ("pcfg", "em")))
         if self.method not in methods:
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
         n_states = None if self.n_states is None else positive(self.n_states, "n_states")
-        if self.method == "best":
-            return tuple(replace(s, n_states=n_states or s.n_states, max_iter=self.max_iter) for s in BEST)
-        binarization = Binarization(self.direction, self.horizontal, self.vertical)
-        n_states = n_states or GrammarSpec.n_states
-        return (GrammarSpec(self.method, binarization, n_states, max_iter=self.max_iter),)
+        shape = Binarization(self.direction, self.horizontal, self.vertical)
+        found = BEST if self.method == "best" else (GrammarSpec(self.method, shape),)
+        inside, outside = self.inside or INSIDE, self.outside or OUTSIDE
+        found = tuple(replace(spec, max_iter=self.max_iter, inside=inside, outside=outside) for spec in found)
+        return tuple(replace(spec, n_states=n_states or spec.n_states) for spec in found)
 
     def span_spec(self) -> SpanScorerSpec | None:
         if self.method != "best" or not self.span_scorer:

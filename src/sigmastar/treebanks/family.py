@@ -5,7 +5,8 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.treebanks."
-COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
+COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
+COMMANDS["show"] = f"{HERE}cli.show:show"
 NAMES = {
     "data.phrases": "Phrases phrases",
     "data.binarized": "Binarization",

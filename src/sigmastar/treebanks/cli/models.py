@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 import numpy as np
 
-from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -26,21 +26,21 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
-from sigmastar.core.page import Part, Picture, Section, Table, render
+from sigmastar.core.model_files import load_model
 from sigmastar.core.text_files import display_name
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.data.sentences import Input, Sentence, read_inputs
-from sigmastar.treebanks.draw import draw_chart
 from sigmastar.treebanks.metrics import score_brackets
-from sigmastar.treebanks.model.parser import FULL, Parse, TreebankParser
+from sigmastar.treebanks.model.parser import DECODINGS, FULL, Parse, TreebankParser
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.draw import draw_tree, tree_text
 
 _AT_ONCE = 64  # sentences between two looks at the bar
 _METRICS = ("f1", "precision", "recall", "unlabelled_f1", "exact", "crossing", "no_crossing", "tagging")
-_LEAST = 0.01  # marginal that is worth drawing
+_LONG = 300  # words that are parsed within a few seconds
+_decoding_option = click.option(
+    "--decoding", type=click.Choice(DECODINGS), help="What trees are chosen by  [default: as learned]"
+)
 
 
 @click.command()
@@ -50,6 +50,7 @@ _LEAST = 0.01  # marginal that is worth drawing
 @click.option(
     "--max-length", type=click.IntRange(1), metavar="N", help="Largest number of words per sentence."
 )
+@_decoding_option
 @threads_option
 @json_option
 @quiet_option
@@ -58,12 +59,13 @@ def evaluate(
     file: str,
     gold_tags: bool,
     max_length: int | None,
+    decoding: str | None,
     threads: int | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
     """Labelled brackets on the trees in FILE by EVALB's conventions, with 95% intervals over sentences."""
-    parser = _parser(model)
+    parser = loaded(model, decoding)
     with watching("reading", quiet) as say:
         trees = read_brackets(file)
         inputs = [Input.of_tree(tree, gold_tags) for tree in trees]
@@ -91,20 +93,33 @@ def evaluate(
 @model_argument
 @click.argument("file")
 @click.option("--tags", is_flag=True, help="Words with their tags, as word_TAG.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Largest number of words per sentence that is parsed; longer ones get a flat tree.",
+)
+@_decoding_option
 @threads_option
 @json_option
 @output_option
 @quiet_option
 def predict(
-    model: str, file: str, tags: bool, threads: int | None, as_json: bool, output: str, quiet: bool
+    model: str, file: str, tags: bool, as_json: bool, output: str, quiet: bool, **options: Any
 ) -> None:
     """The tree of every sentence in FILE, one per line; with --json its probability and how it was found."""
-    parser = _parser(model)
+    parser, most = loaded(model, options["decoding"]), options["max_length"]
     with watching("reading", quiet) as say:
         inputs = read_inputs(file, tags, parser.forest.words)
         full = [one for one in inputs if one.words]
         _warn_of_tags(parser, full, quiet)
-        parses = _parsed(parser, [one.sentence for one in full], threads, say)
+        _warn_of_length(full, most, quiet)
+        short = [one.sentence for one in full if most is None or len(one.words) <= most]
+        parsed = iter(_parsed(parser, short, options["threads"], say))
+        parses = [
+            next(parsed) if most is None or len(one.words) <= most else parser.flat(*one.sentence)
+            for one in full
+        ]
     found = iter(parses)
     written = [_written(next(found), as_json) if one.words else "" for one in inputs]
     write_lines(output, written)
@@ -118,8 +133,11 @@ def predict(
 @output_option
 @quiet_option
 def score(model: str, file: str, output: str, quiet: bool) -> None:
-    """The natural log-probability of every tree in FILE, or of every sentence over all its trees."""
-    parser = _parser(model)
+    """The natural log-probability of every tree in FILE, or of every sentence over all its trees.
+
+    A tree with a rule or a label that the treebank did not have is given -inf: rules are not smoothed.
+    """
+    parser = loaded(model)
     with watching("scoring", quiet) as say:
         inputs = read_inputs(file, False, parser.forest.words)
         logs = list[float]()
@@ -133,6 +151,8 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
                 raise InputError("some trees have no words; leave them out", file=display_name(file))
             logs = parser.tree_log_probabilities(bank).tolist()
     write_lines(output, map(repr, logs))
+    if any(one.tree is not None for one in inputs) and (n_unseen := logs.count(float("-inf"))):
+        tell(f"{n_unseen} of {len(logs)} trees have a rule or label that was never seen: -inf", quiet)
 
 
 @click.command()
@@ -150,7 +170,7 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
 @quiet_option
 def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Trees drawn from the grammars, one per line; longer ones than --max-length are drawn again."""
-    parser, rng = _parser(model), np.random.default_rng(seed)
+    parser, rng = loaded(model), np.random.default_rng(seed)
     trees = list[Tree]()
     with watching("sampling", quiet) as say:
         for _ in range(100 * n_trees + 1000):
@@ -165,101 +185,10 @@ def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, qu
     write_lines(output, map(str, trees))
 
 
-@click.command()
-@model_argument
-@click.option("--sentence", metavar="TEXT", help="Sentence to parse and to show the tree of.")
-@click.option("--svg", is_flag=True, help="Drawing of the tree of --sentence.")
-@click.option("--html", is_flag=True, help="Page with a tree and the chart that it comes from.")
-@json_option
-@output_option
-def show(model: str, sentence: str | None, svg: bool, html: bool, as_json: bool, output: str) -> None:
-    """The grammars and the span scorer of MODEL; with --sentence the tree of one."""
-    parser = _parser(model)
-    if svg and sentence is None:
-        raise click.UsageError('--svg draws a tree: give --sentence "the dog barks"')
-    facts = _facts(parser, model)
-    if as_json:
-        print_figures({**facts, "learned": read_header(model)["learned"]}, as_json, output)
-        return
-    words = None if sentence is None else Input.of_line(sentence, False, parser.forest.words).words
-    if words is not None and not words:
-        raise click.UsageError("--sentence has no words")
-    if html:
-        with atomic_write(output) as stream:
-            stream.write(_page(parser, model, _in_words(facts), words or _example(parser)))
-    elif words is None:
-        print_figures(_in_words(facts), as_json, output)
-    else:
-        tree = parser.parse_one(words).tree
-        write_lines(output, [draw_tree(tree) if svg else tree_text(tree)])
-
-
-def _facts(parser: TreebankParser, path: str) -> dict[str, Any]:
-    """The parts of a parser, in the order to show them."""
-    learned, scorer = read_header(path)["learned"], parser.span_scorer
-    grammars = [
-        {
-            "binarization": member.binarization.direction,
-            "rules": len(member.grammar.rules),
-            "symbols": len(member.symbols),
-            "states": int(member.grammar.n_states.max()),
-        }
-        for member in parser.members
-    ]
-    return {
-        "file": path,
-        "family": "treebank",
-        "method": learned.get("method"),
-        "grammars": grammars,
-        "span scorer": None if scorer is None else {"labels": len(scorer.labels), "share": scorer.share},
-        "labels": len({label for chain in parser.labels for label in chain}),
-        "words": len(parser.forest.words),
-        "threshold": parser.threshold,
-        "trees": learned.get("data", {}).get("n_trees"),
-    }
-
-
-def _in_words(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The same as text, one line per grammar."""
-    found = dict[str, str]()
-    for name, value in facts.items():
-        if name == "grammars":
-            for number, grammar in enumerate(value, 1):
-                shape = "{rules} rules, {symbols} symbols of up to {states} states".format(**grammar)
-                found[f"grammar {number}"] = f"{grammar['binarization']} binarization, {shape}"
-        elif name == "span scorer" and value is not None:
-            found[name] = f"{value['labels']} labels, {value['share']} of every marginal"
-        elif value is not None:
-            found[name] = str(value)
-    return found
-
-
-def _page(parser: TreebankParser, path: str, facts: Mapping[str, str], words: Sequence[str]) -> str:
-    """One HTML page: the facts, a tree, and the chart it comes from."""
-    items = [
-        (label, begin, end, value)
-        for (label, begin, end), value in parser.marginals(words).items()
-        if value >= _LEAST and (end - begin > 1 or label not in parser.forest.tag_codes)
-    ]
-    tree = "The tree of a sentence, from the marginals below."
-    chart = "How probable phrases over each span are; a cell names the likeliest label."
-    parts: list[Part] = [
-        Table("The parser", ("", ""), list(facts.items())),
-        Picture(draw_tree(parser.parse_one(words).tree), tree, tree),
-        Picture(draw_chart(words, items), chart, chart),
-    ]
-    return render(f"treebank: {path}", [Section("Parser", parts)], {})
-
-
-def _example(parser: TreebankParser) -> list[str]:
-    """The words of a drawn tree of a good length."""
-    drawn = [list(tree.words()) for tree in parser.sample(20, np.random.default_rng(0))]
-    return min(drawn, key=lambda words: abs(len(words) - 9))
-
-
-def _parser(model: str) -> TreebankParser:
+def loaded(model: str, decoding: str | None = None) -> TreebankParser:
+    """The parser of a file, with another way of choosing trees where one is given."""
     parser: TreebankParser = load_model(model, "treebank")
-    return parser
+    return parser if decoding is None else replace(parser, decoding=decoding)
 
 
 def _parsed(
@@ -284,6 +213,16 @@ def _warn_of_tags(parser: TreebankParser, inputs: Sequence[Input], quiet: bool) 
     if strange:
         named = ", ".join(sorted(strange)[:5])
         tell(f"the treebank has no tags {named}: words with them get the tags they would have", quiet)
+
+
+def _warn_of_length(inputs: Sequence[Input], most: int | None, quiet: bool) -> None:
+    longest = max((len(one.words) for one in inputs), default=0)
+    if most is None and longest > _LONG:
+        tell(
+            f"a sentence has {longest} words, and the time grows with the cube of the length; --max-length "
+            f"{_LONG} gives longer ones a flat tree",
+            quiet,
+        )
 
 
 def _written(parse: Parse, as_json: bool) -> str:

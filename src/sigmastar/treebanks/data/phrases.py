@@ -57,6 +57,10 @@ class Phrases:
         return _spans(self.parent, self.word, self.starts)
 
 
+LONGEST_CHAIN = 100
+"""Labels in a unary chain, at most: each chain that occurs is a symbol of its own."""
+
+
 def phrases(trees: Iterable[Tree | str], plain: bool = True) -> Phrases:
     """Rows of trees; with `plain`, traces, functions and what is empty without them are left out.
 
@@ -120,7 +124,10 @@ class _Walk:
         label = np.array([table[name] for name in names] or [0])[np.maximum(code, 0)]
         dead = np.array([plain and name == TRACE for name in self.labels] or [False])
         n_children, only = _living(code, parent, dead)
-        chains, label = _chains(list(table), code, label, n_children, only)
+        open_ = (code >= 0) & (n_children == 1) & (code[only] >= 0)
+        height = _heights(open_, only)
+        self._require_short(height)
+        chains, label = _chains(list(table), label, height, only)
         rows = (code >= 0) & (n_children > 0)
         single = rows & (n_children == 1)
         rows[only[single]] = False  # the lower parts of chains
@@ -144,6 +151,16 @@ class _Walk:
             np.where(words < 0, len(known) - 1 - number, -1).astype(np.int32),
             starts.astype(np.int64),
         )
+
+    def _require_short(self, height: Int64s) -> None:
+        """Raise `InputError` at a chain whose labels no parser could tell apart."""
+        longest = int(height.max(initial=0)) + 1
+        if longest > LONGEST_CHAIN:
+            number = int(np.searchsorted(self.starts, int(np.argmax(height)), side="right"))
+            raise InputError(
+                f"tree {number}: {longest} labels stand in a row, each the only child of the one above; "
+                f"{LONGEST_CHAIN} at most can be: leave repeated ones out"
+            )
 
 
 @kernel
@@ -196,13 +213,11 @@ def _tops(parent: Int64s, count: Int64s, rows: Flags) -> Int64s:
 
 
 def _chains(
-    names: Sequence[str], code: Int64s, label: Int64s, count: Int64s, only: Int64s
+    names: Sequence[str], label: Int64s, height: Int64s, only: Int64s
 ) -> tuple[tuple[tuple[str, ...], ...], Int64s]:
     """The chain that begins at each node, as a number, and the chains."""
     chains: list[tuple[str, ...]] = [(name,) for name in names]
     label = label.copy()
-    open_ = (code >= 0) & (count == 1) & (code[only] >= 0)
-    height = _heights(open_, only)
     for step in range(1, int(height.max(initial=0)) + 1):
         nodes = np.flatnonzero(height == step)
         keys, inverse = np.unique(label[nodes] * (1 << 32) + label[only[nodes]], return_inverse=True)

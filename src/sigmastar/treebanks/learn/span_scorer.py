@@ -20,6 +20,7 @@ from sigmastar.treebanks.model.lexicon import LexicalForest
 from sigmastar.treebanks.model.span_scorer import Chains, SpanScorer
 
 _FIRST_SQUARE = 0.01  # bounds the first steps
+_LONGEST = 300  # words of a sentence that is learned from: it has half the square of it as spans
 _MOST_LABELS = 127  # numbers of labels are kept in a byte
 
 
@@ -54,7 +55,12 @@ def learn_span_scorer(
     model = SpanWeights(scorer.weights, np.full_like(scorer.weights, _FIRST_SQUARE))
     for number in range(spec.n_passes):
         progress(f"spans, pass {number + 1}", number / spec.n_passes)
-        learn_spans(rng.permutation(len(bank)), text, model, (spec.rate, spec.least if number else 0.0))
+        learn_spans(
+            rng.permutation(np.flatnonzero(np.diff(cell_starts))),
+            text,
+            model,
+            (spec.rate, spec.least if number else 0.0),
+        )
     return scorer
 
 
@@ -90,13 +96,17 @@ def _marked_text(bank: Phrases, scorer: SpanScorer) -> tuple[Int64s, Int64s, Int
 
 
 def _gold(bank: Phrases, column: Int64s) -> tuple[Int64s, NDArray[np.int8]]:
-    """Where the cells of each sentence begin, and the column of every cell, -1 where no phrase stands."""
+    """Where the cells of each sentence begin, and the column of every cell, -1 where no phrase stands.
+
+    Sentences that are too long have none.
+    """
     begin, end = bank.spans
     tree = np.repeat(np.arange(len(bank)), np.diff(bank.starts))
     n = end[bank.starts[:-1]]
-    cell_starts = np.concatenate([[0], np.cumsum(n * (n + 1) // 2)])
+    cell_starts = np.concatenate([[0], np.cumsum(np.where(n > _LONGEST, 0, n * (n + 1) // 2))])
     width = end - begin
     cell = (width - 1) * n[tree] - (width - 1) * (width - 2) // 2 + begin
     gold = np.full(int(cell_starts[-1]), -1, dtype=np.int8)
-    gold[cell_starts[tree] + cell] = column
+    short = n[tree] <= _LONGEST
+    gold[(cell_starts[tree] + cell)[short]] = column[short]
     return cell_starts, gold

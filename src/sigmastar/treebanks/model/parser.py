@@ -258,6 +258,11 @@ class TreebankParser:
                 return Parse(self._tree(spans.tolist(), words), float("-inf"), SPANS_ALONE)
         return Parse(first.flat_tree(words, chosen), float("-inf"), FLAT)
 
+    def flat(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Parse:
+        """The tree of one phrase over tags: for sentences too long to parse."""
+        first = self.members[0]
+        return Parse(first.flat_tree(words, tags or first.tags(words)), float("-inf"), FLAT)
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         forest, words = self.forest.to_parts()
         arrays = above("forest.", forest)

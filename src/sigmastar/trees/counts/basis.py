@@ -114,11 +114,14 @@ class _Classes(NamedTuple):
 
 
 def _frequent_insides(trees: RankedTrees, size: int) -> Int64s:
-    """By height: subtrees that are equal have equal symbols over equal subtrees."""
+    """By height: subtrees that are equal have equal symbols over equal subtrees.
+
+    A subtree of height `size` has as many others below it, none of which is rarer: it is not looked at.
+    """
     number, n_ranks = np.full(trees.n_nodes + 1, -1, np.int64), len(trees.alphabet.ranks)  # -1 for no child
     children = [trees.child(k) for k in range(n_ranks - 1)]
     classes, n_classes = list[_Classes](), 0
-    for nodes in _by_height(trees):
+    for nodes in _by_height(trees)[:size]:
         below = [number[child[nodes]] for child in children]
         rows = np.stack([trees.rank[nodes], trees.symbol[nodes], *below], axis=1).astype(np.int64)
         distinct, position, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
