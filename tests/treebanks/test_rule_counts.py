@@ -7,8 +7,7 @@ import pytest
 
 from sigmastar import SpectralTreebankGrammar
 from sigmastar.core.model_files import load_model, save_model
-from sigmastar.treebanks.model.latent_grammar import LatentGrammar, rule_states
-from sigmastar.treebanks.model.rule_counts import LEAST, RuleCounts
+from sigmastar.treebanks.model.latent_grammar import LEAST, LatentGrammar, RuleCounts, rule_states
 from sigmastar.trees import make_treebank
 
 

@@ -18,9 +18,8 @@ from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
 from sigmastar.treebanks.kernels.rule_shrinkage import conditional, smoothed
 from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations, hard_counts
-from sigmastar.treebanks.model.latent_grammar import LatentGrammar, rule_states
+from sigmastar.treebanks.model.latent_grammar import LatentGrammar, RuleCounts, rule_states
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, flat_states
-from sigmastar.treebanks.model.rule_counts import RuleCounts
 
 RARE = 10  # signatures are counted on words that occur at most so often
 ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
