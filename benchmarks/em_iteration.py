@@ -2,8 +2,9 @@
 
 Both start from the same random hidden Markov model. hmmlearn's `CategoricalHMM` does one iteration in
 `fit`, with its faster "scaling" implementation and with its default, "log"; ours is `EMCorpus.expect`
-and an M-step. Laying the corpus out as a trie is done once for all iterations and reported on its own.
-That both count the same is checked by their log-likelihoods.
+and an M-step. Both have one thread, and times are processor times. Laying the corpus out is done once for
+all iterations: it is reported on its own, and counted in a second figure, for a climb of 20 iterations. That
+both count the same is checked by their log-likelihoods.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target, Timing,
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.em import EMCorpus, Maximize, maximize, maximize_hmm
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.parallel import limited_threads
 
 N_STATES = 16
 N_RUNS, N_PEER_RUNS = 15, 3
+N_ITERATIONS = 20  # that share the cost of laying the corpus out
 N_QUICK = 1_000
 STEPS: dict[str, Maximize] = {"hmm": maximize_hmm, "pfa": maximize}
 PEERS = ("scaling", "log")  # the faster one, which is the target, and hmmlearn's default
@@ -54,6 +57,11 @@ def units(settings: Settings) -> list[str]:
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    with limited_threads(1):
+        yield from _measure(settings)
+
+
+def _measure(settings: Settings) -> Iterator[Row]:
     strings = upos_sequences(ewt_file(settings))
     if settings.quick:
         strings = strings.select(np.arange(N_QUICK))
@@ -64,28 +72,32 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
         peers[name], likelihood = _time_hmmlearn(strings, start, name, 1 if settings.quick else N_PEER_RUNS)
         yield {
             "method": f"hmmlearn, {name}",
-            "milliseconds": 1e3 * peers[name].seconds,
+            "milliseconds": 1e3 * peers[name].cpu_seconds,
             "log-likelihood": likelihood,
             **sizes,
         }
-    automaton = start.automaton(strings)
     for kind, dtype in DTYPES.items():
-        corpus, layout = timed(lambda dtype=dtype: EMCorpus(strings, N_STATES, dtype), 3)
-        counted = corpus.expect(automaton)
-        for name, step in STEPS.items():
-            _, timing = timed(
-                lambda step=step, corpus=corpus: step(strings.alphabet, corpus.expect(automaton)), N_RUNS
-            )
-            yield {
-                "method": f"ours, {name}, {kind}",
-                "milliseconds": 1e3 * timing.seconds,
-                "layout milliseconds": 1e3 * layout.seconds,
-                "times faster": peers["scaling"].seconds / timing.seconds,
-                "times faster, cpu": peers["scaling"].cpu_seconds / timing.cpu_seconds,
-                "than log": peers["log"].seconds / timing.seconds,
-                "log-likelihood": counted.log_likelihood,
-                **sizes,
-            }
+        for row in _time_ours(strings, start, dtype, peers):
+            yield {**row, "method": f"ours, {row['method']}, {kind}", **sizes}
+
+
+def _time_ours(strings: Strings, start: Start, dtype: type, peers: dict[str, Timing]) -> Iterator[Row]:
+    automaton, peer = start.automaton(strings), peers["scaling"].cpu_seconds
+    EMCorpus(strings, N_STATES, dtype)  # kernels are compiled once
+    corpus, layout = timed(lambda: EMCorpus(strings, N_STATES, dtype), 3)
+    counted = corpus.expect(automaton)
+    for name, step in STEPS.items():
+        _, timing = timed(lambda step=step: step(strings.alphabet, corpus.expect(automaton)), N_RUNS)
+        seconds = timing.cpu_seconds
+        yield {
+            "method": name,
+            "milliseconds": 1e3 * seconds,
+            "layout milliseconds": 1e3 * layout.cpu_seconds,
+            "times faster": peer / seconds,
+            "with layout": peer / (seconds + layout.cpu_seconds / N_ITERATIONS),
+            "than log": peers["log"].cpu_seconds / seconds,
+            "log-likelihood": counted.log_likelihood,
+        }
 
 
 def _time_hmmlearn(strings: Strings, start: Start, implementation: str, n_runs: int) -> tuple[Timing, float]:
@@ -115,6 +127,10 @@ def conclude(rows: list[Row]) -> list[Finding]:
         Finding(f"{name}: times faster than hmmlearn", row["times faster"], Target(">=", 50.0))
         for name, row in ours.items()
     ]
+    findings += [
+        Finding(f"{name}: the same, layout counted over {N_ITERATIONS} iterations", row["with layout"])
+        for name, row in ours.items()
+    ]
     return [
         *findings,
         Finding(
@@ -139,7 +155,7 @@ QUESTION = Question(
         "milliseconds",
         "layout milliseconds",
         "times faster",
-        "times faster, cpu",
+        "with layout",
         "than log",
         "log-likelihood",
     ),

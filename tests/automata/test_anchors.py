@@ -9,6 +9,7 @@ from automata.random_automata import SEEDS, strings_of
 from automata.random_corpora import corpora, corpus_of
 from automata.test_context_models import TRUTH, counted
 from oracles import words_up_to
+from sigmastar.automata.kernels.concave_moves import SliceEntries, expected_moves, ratio_sums
 from sigmastar.automata.learn.anchors import (
     anchor_states,
     background,
@@ -17,7 +18,7 @@ from sigmastar.automata.learn.anchors import (
     to_probabilistic,
 )
 from sigmastar.automata.learn.context_model import learn_contexts
-from sigmastar.automata.learn.convex import _ratio_sums, learn_anchor_model
+from sigmastar.automata.learn.convex import learn_anchor_model
 
 
 @settings(max_examples=40)
@@ -73,7 +74,7 @@ def test_sums_of_ratios_are_those_of_dense_tables(seed, n, n_rows, n_columns):
     table = rng.integers(0, 3, size=(n_rows, n_columns)).astype(float)
     left, right = rng.random((n_rows, n)), rng.random((n_columns, n))
     rows, columns = np.nonzero(table)
-    found = _ratio_sums(rows, columns, table[rows, columns], left, right)
+    found = ratio_sums(rows, columns, table[rows, columns], left, right)
     ratios = table / (left @ right.T)
     np.testing.assert_allclose(found[0], ratios @ right, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(found[1], ratios.T @ left, rtol=1e-9, atol=1e-12)
@@ -82,7 +83,7 @@ def test_sums_of_ratios_are_those_of_dense_tables(seed, n, n_rows, n_columns):
 def test_entries_of_value_zero_are_left_out():
     rows, columns, counts = np.array([0, 1]), np.array([0, 0]), np.array([2.0, 3.0])
     left, right = np.array([[1.0], [0.0]]), np.array([[0.5]])
-    left_sums, right_sums = _ratio_sums(rows, columns, counts, left, right)
+    left_sums, right_sums = ratio_sums(rows, columns, counts, left, right)
     assert left_sums.tolist() == [[2.0], [0.0]]
     assert right_sums.tolist() == [[4.0]]
 
@@ -99,5 +100,27 @@ def test_multiplicative_updates_climb(seed):
         log_likelihood = (table * np.log(left @ right.T)).sum()
         assert log_likelihood >= reached - 1e-9
         reached = log_likelihood
-        right = right * _ratio_sums(rows, columns, table.ravel(), left, right)[1]
+        right = right * ratio_sums(rows, columns, table.ravel(), left, right)[1]
         right /= right.sum(axis=0)
+
+
+@settings(max_examples=25)
+@given(SEEDS, st.integers(1, 4))
+def test_expected_moves_are_those_of_dense_slices(seed, n):
+    rng = np.random.default_rng(seed)
+    slices = rng.integers(0, 2, size=(3, 4, 5)) * rng.random((3, 4, 5))
+    mixes, moves, emissions = rng.random((4, n)), rng.random((3, n, n)), rng.random((5, n))
+    symbol, row, column = np.nonzero(slices)
+    run_starts = np.flatnonzero(np.diff(symbol * 4 + row, prepend=-1))
+    symbol_starts = np.flatnonzero(np.diff(symbol[run_starts], prepend=-1))
+    entries = SliceEntries(
+        symbol[run_starts][symbol_starts],
+        np.append(symbol_starts, len(run_starts)),
+        row[run_starts],
+        np.append(run_starts, len(symbol)),
+        column,
+        slices[symbol, row, column],
+    )
+    ratios = slices / (mixes @ moves @ emissions.T)
+    expected = moves * (mixes.T @ ratios @ emissions)
+    np.testing.assert_allclose(expected_moves(entries, mixes, moves, emissions), expected, rtol=1e-9)

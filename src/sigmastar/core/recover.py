@@ -21,6 +21,8 @@ from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.signature import Sort
 
 _ENTRIES_AT_ONCE = 1 << 13  # of flat tensors: half-contracted they take more room than whole
+MOST_WEIGHTS = 1 << 26
+"""Of the operators of one model, where the number of states is not given."""
 WIDE = 8  # from here on a product of matrices is worth its call
 
 
@@ -30,6 +32,15 @@ def factorize_blocks(blocks: Blocks, n_states: int | Mapping[Sort, int]) -> dict
         sort: factorize(matrix, n_states if isinstance(n_states, int) else n_states[sort])
         for sort, matrix in blocks.matrices.items()
     }
+
+
+def affordable_states(n_symbols: int, most_states: int, most_weights: int = MOST_WEIGHTS) -> int:
+    """At most so many states, and fewer where the operators of so many symbols would have too many weights.
+
+    >>> affordable_states(20, 100), affordable_states(100_000, 100)
+    (100, 25)
+    """
+    return max(1, min(most_states, int(np.sqrt(most_weights / max(n_symbols, 1)))))
 
 
 def recover(blocks: Blocks, factors: Mapping[Sort, Factors]) -> OperatorModel:

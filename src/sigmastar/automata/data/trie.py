@@ -51,12 +51,13 @@ class PrefixTrie:
     def through_counts(self, weights: Floats | None = None) -> Floats:
         """How many strings (or how much weight) pass through or end at each node."""
         through = self.end_counts(weights)
-        _accumulate(self.parent, through)
+        sum_to_root(self.parent, through)
         return through
 
 
 @kernel
-def _accumulate(parent: Int32s, through: Floats) -> None:
+def sum_to_root(parent: Int32s, through: Floats) -> None:
+    """Add the number of each node to that of its parent, the last nodes first."""
     for node in range(len(parent) - 1, 0, -1):
         through[parent[node]] += through[node]
 

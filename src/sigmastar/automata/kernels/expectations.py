@@ -1,23 +1,70 @@
-"""Expected counts of a probabilistic automaton's moves on a corpus: the E-step, on the prefix trie.
+"""Expected counts of a probabilistic automaton's moves on a corpus: the E-step, on strings cut in two.
 
-    forward    a_v  = a_u A_y / z_v,           z_v makes it sum to one, v the child of u by y
-    backward   b_v  = ends_v final / (a_v . final) + sum over children c by y of A_y b_c / z_c
-    counts     E_y  = A_y o sum over edges u -> v by y of a_u^T b_v / z_v,     E_final, E_initial alike
+    front      a_v  = a_u A_y / z_v,          z_v makes it sum to one, v the child of u by y
+    back       c_v  = A_y c_u / z_v           the same on the trie of the reversed endings, from `final`
+    meeting    p    = a . c                   where the halves of a string meet
+    front      b_v  = (sum of c / p over strings cut at v + sum over children w by y of A_y b_w) / z_v
+    back       alike, with a in place of c and the transposed operators
+    counts     E_y  = A_y o sum over edges u -> v by y of a_u^T b_v, of both tries
 
-b_v gathers all strings that pass through v at once, so the pass is exact and its cost grows with the
-number of distinct prefixes; a_v . b_v is the number of strings through v. Works in float32 and float64.
-Nodes are taken in tiles of one symbol, so that what is gathered for a product stays in the cache.
+b_v gathers all strings that pass through v at once, so the pass is exact and its cost grows with the number
+of distinct beginnings and endings; z_v a_v . b_v is the number of strings through v. Works in float32 and
+float64. Nodes are taken in tiles of one symbol, so that what is gathered for a product stays in the cache. Of
+the way out a_u is kept for each node v, in the order of the nodes: the way back reads it as it lies.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from sigmastar.automata.data.cut_strings import CutStrings, Half
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
 
-_FEW = 6  # so few rows are quicker by hand than by a library call
 _TILE = 256
+
+
+class Expectations(NamedTuple):
+    """Expected counts of (start in i), (i, symbol, j) and (stop in i), and what the likelihood is made of."""
+
+    starts: Array
+    moves: Array
+    stops: Array
+    front_scales: Array  # the normalizers of both tries
+    back_scales: Array
+    meetings: Array  # p of each distinct string
+
+
+class _Way(NamedTuple):
+    """What is kept of the way out along a trie."""
+
+    scales: Array
+    inverses: Array  # of the scales; of nothing it is 0
+    tips: Array  # the vectors where halves of strings end
+
+
+def expected_counts(
+    cut: CutStrings, counts: Array, weights: tuple[Array, Array, Array], room: Array | None = None
+) -> Expectations:
+    """The E-step, each distinct string as often as it is counted.
+
+    `room`, of shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work.
+    """
+    initial, transitions, final = weights
+    transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
+    room = np.empty((cut.n_nodes, len(initial)), initial.dtype) if room is None else room
+    n_front = len(cut.front.parent)
+    rooms = room[:n_front], room[n_front : cut.n_nodes]
+    front = _way_out(cut.front, initial, transitions, rooms[0])
+    back = _way_out(cut.back, final, transposed, rooms[1])
+    meetings, front_tips, back_tips = _meet(cut.fronts, cut.backs, counts, front.tips, back.tips)
+    moves, starts = _way_back(cut.front, front, front_tips, transposed, rooms[0])
+    mirrored, stops = _way_back(cut.back, back, back_tips, transitions, rooms[1])
+    moves += mirrored.transpose(0, 2, 1)
+    moves *= transitions
+    return Expectations(initial * starts, moves, final * stops, front.scales, back.scales, meetings)
 
 
 @kernel
@@ -31,77 +78,39 @@ def _tile_end(symbol: Int32s, first: int, level_end: int) -> int:
 
 
 @part
-def _gather(vectors: Array, inverses: Array, parent: Int32s, first: int, end: int, gathered: Array) -> None:
-    """The vectors of the parents of nodes first .. end - 1, made to sum to one."""
-    n_states = vectors.shape[1]
-    for row in range(end - first):
-        above = parent[first + row]
-        factor = inverses[above]
-        for state in range(n_states):
-            gathered[row, state] = factor * vectors[above, state]
-
-
-@part
-def _gather_over(
-    vectors: Array, inverses: Array, parent: Int32s, first: int, end: int, gathered: Array
-) -> None:
-    """The same over the normalizers of nodes first .. end - 1."""
-    n_states = vectors.shape[1]
-    for row in range(end - first):
-        above = parent[first + row]
-        factor = inverses[above] * inverses[first + row]
-        for state in range(n_states):
-            gathered[row, state] = factor * vectors[above, state]
-
-
-@part
-def _scatter(lifted: Array, inverses: Array, parents: Int32s, first: int, vectors: Array) -> None:
-    """Add each vector, over its normalizer, to that of its parent; these are numbered from `first` on."""
-    n_states = vectors.shape[1]
+def _gather(above: Array, before: int, inverses: Array, parents: Int32s, gathered: Array) -> None:
+    """The vectors of some parents, which are numbered from `before` on, made to sum to one."""
+    n_states = above.shape[1]
     for row in range(len(parents)):
-        above, factor = parents[row] - first, inverses[row]
+        at, factor = parents[row] - before, inverses[parents[row]]
         for state in range(n_states):
-            vectors[above, state] += factor * lifted[row, state]
+            gathered[row, state] = factor * above[at, state]
 
 
-@kernel
-def _multiply(rows: Array, matrix: Array, result: Array) -> None:
-    """result = rows @ matrix."""
-    if len(rows) > _FEW:
-        np.dot(rows, matrix, result)
-        return
-    n = matrix.shape[0]
-    for row in range(len(rows)):
-        for column in range(n):
-            result[row, column] = 0
-        for state in range(n):
-            weight = rows[row, state]
-            for column in range(n):
-                result[row, column] += weight * matrix[state, column]
+@part
+def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above: Array) -> None:
+    """Add each vector, over the normalizer of its parent, to that of the parent."""
+    n_states = above.shape[1]
+    for row in range(len(parents)):
+        at, factor = parents[row] - before, inverses[parents[row]]
+        for state in range(n_states):
+            above[at, state] += factor * lifted[row, state]
 
 
 @part
 def _add_products(left: Array, right: Array, product: Array, sums: Array) -> None:
     """sums += left.T @ right."""
-    n = left.shape[1]
-    if len(left) > _FEW:
-        np.dot(left.T, right, product)
-        for state in range(n):
-            for column in range(n):
-                sums[state, column] += product[state, column]
-        return
-    for row in range(len(left)):
-        for state in range(n):
-            weight = left[row, state]
-            for column in range(n):
-                sums[state, column] += weight * right[row, column]
+    np.dot(left.T, right, product)
+    for state in range(product.shape[0]):
+        for column in range(product.shape[1]):
+            sums[state, column] += product[state, column]
 
 
 @fast_kernel
-def _sum(vectors: Array, scales: Array, inverses: Array, first: int, end: int) -> None:
-    """What the vectors of nodes first .. end - 1 sum to, and the inverses; of nothing the inverse is 0."""
+def _sum(vectors: Array, scales: Array, inverses: Array) -> None:
+    """What vectors sum to, and the inverses."""
     n_states = vectors.shape[1]
-    for node in range(first, end):
+    for node in range(len(vectors)):
         total = vectors[node, 0] * 0
         for state in range(n_states):
             total += vectors[node, state]
@@ -109,130 +118,144 @@ def _sum(vectors: Array, scales: Array, inverses: Array, first: int, end: int) -
         inverses[node] = 1 / total if total > 0 else total
 
 
+@kernel
+def _widest(level_starts: Int64s) -> int:
+    widest = 0
+    for level in range(len(level_starts) - 1):
+        widest = max(widest, level_starts[level + 1] - level_starts[level])
+    return widest
+
+
 @part
-def _forward(
-    parent: Int32s,
-    symbol: Int32s,
-    level_starts: Int64s,
-    initial: Array,
+def _next_level(
+    edges: tuple[Int32s, Int32s, Int64s],
+    level: int,
     transitions: Array,
+    above: Array,
+    rows: Array,
     vectors: Array,
-    gathered: Array,
-) -> tuple[Array, Array]:
-    """Fill in the forward vectors, each times its normalizer; the normalizers and their inverses."""
-    scales, inverses = np.ones(len(parent), initial.dtype), np.ones(len(parent), initial.dtype)
-    for state in range(len(initial)):
-        vectors[0, state] = initial[state]
-    for level in range(1, len(level_starts) - 1):
-        first = level_starts[level]
-        while first < level_starts[level + 1]:
-            end = _tile_end(symbol, first, level_starts[level + 1])
-            rows = gathered[: end - first]
-            _gather(vectors, inverses, parent, first, end, rows)
-            if symbol[first] >= 0:
-                _multiply(rows, transitions[symbol[first]], vectors[first:end])
-            else:
-                vectors[first:end] = 0
-            _sum(vectors, scales, inverses, first, end)
+    sums: tuple[Array, Array],
+) -> None:
+    """The vectors of a level, each times its normalizer; `rows` receives the parent's for each node."""
+    (parent, symbol, level_starts), (scales, inverses) = edges, sums
+    before, begin, close = level_starts[level - 1], level_starts[level], level_starts[level + 1]
+    first = begin
+    while first < close:
+        end = _tile_end(symbol, first, close)
+        here = slice(first - begin, end - begin)
+        _gather(above, before, inverses, parent[first:end], rows[here])
+        if symbol[first] >= 0:
+            np.dot(rows[here], transitions[symbol[first]], vectors[here])
+        else:
+            vectors[here] = 0
+        _sum(vectors[here], scales[first:end], inverses[first:end])
+        first = end
+
+
+@kernel
+def _way_out(half: Half, start: Array, transitions: Array, rows: Array) -> _Way:
+    """From the root of a trie to its tips; `rows` receives the normalized vector of each node's parent."""
+    kind, n_states = start.dtype, len(start)
+    parent, symbol, level_starts, tips = half
+    scales, inverses = np.ones(len(parent), kind), np.ones(len(parent), kind)
+    shape = (_widest(level_starts), n_states)
+    here, above, found, n_found = (
+        np.empty(shape, kind),
+        np.empty(shape, kind),
+        np.empty((len(tips), n_states), kind),
+        0,
+    )
+    for state in range(n_states):
+        here[0, state] = start[state]
+    for level in range(len(level_starts) - 1):
+        begin, end = level_starts[level], level_starts[level + 1]
+        if level:
+            here, above = above, here
+            _next_level(
+                (parent, symbol, level_starts),
+                level,
+                transitions,
+                above,
+                rows[begin:end],
+                here,
+                (scales, inverses),
+            )
+        while n_found < len(tips) and tips[n_found] < end:
+            node = tips[n_found]
+            for state in range(n_states):
+                found[n_found, state] = inverses[node] * here[node - begin, state]
+            n_found += 1
+    return _Way(scales, inverses, found)
+
+
+@fast_kernel
+def _meet(
+    fronts: Int32s, backs: Int32s, counts: Array, front: Array, back: Array
+) -> tuple[Array, Array, Array]:
+    """What the halves of each string come to, and what each tip gets from the other side.
+
+    A string without probability gives nothing.
+    """
+    n_states, meetings = front.shape[1], np.empty(len(fronts), front.dtype)
+    to_front, to_back = np.zeros_like(front), np.zeros_like(back)
+    for pair in range(len(fronts)):
+        one, other, total = fronts[pair], backs[pair], front[0, 0] * 0
+        for state in range(n_states):
+            total += front[one, state] * back[other, state]
+        meetings[pair] = total
+        share = counts[pair] / total if total > 0 else total
+        for state in range(n_states):
+            to_front[one, state] += share * back[other, state]
+            to_back[other, state] += share * front[one, state]
+    return meetings, to_front, to_back
+
+
+@kernel
+def _way_back(half: Half, way: _Way, given: Array, transposed: Array, rows: Array) -> tuple[Array, Array]:
+    """From the tips of a trie to its root: sums of a_u^T b_v for each symbol, and b of the root."""
+    kind, n_states = given.dtype, given.shape[1]
+    parent, symbol, level_starts, tips = half
+    shape, n_given = (_widest(level_starts), n_states), len(tips)
+    here, below = np.empty(shape, kind), np.empty(shape, kind)
+    counts, product = np.zeros_like(transposed), np.empty((n_states, n_states), kind)
+    lifted = np.empty((_TILE, n_states), kind)
+    for level in range(len(level_starts) - 2, -1, -1):
+        begin, close = level_starts[level], level_starts[level + 1]
+        here[: close - begin] = 0
+        while n_given > 0 and tips[n_given - 1] >= begin:
+            n_given -= 1
+            node = tips[n_given]
+            for state in range(n_states):
+                here[node - begin, state] = way.inverses[node] * given[n_given, state]
+        first, end = close, close
+        after = level_starts[min(level + 2, len(level_starts) - 1)]
+        while first < after:
+            end, code = _tile_end(symbol, first, after), symbol[first]
+            tile = below[first - close : end - close]
+            _add_products(rows[first:end], tile, product, counts[code])
+            np.dot(tile, transposed[code], lifted[: end - first])
+            _scatter(lifted, way.inverses, parent[first:end], begin, here)
             first = end
-    return scales, inverses
+        here, below = below, here
+    return counts, below[0].copy()
 
 
 @kernel
 def forward_pass(
     parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Array, transitions: Array
 ) -> tuple[Array, Array]:
-    """Normalized forward vectors of all nodes, and their normalizers."""
-    vectors = np.empty((len(parent), len(initial)), initial.dtype)
-    gathered = np.empty((_TILE, len(initial)), initial.dtype)
-    scales, inverses = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
+    """Normalized forward vectors of all nodes of a trie, and their normalizers."""
+    kind, n_states = initial.dtype, len(initial)
+    vectors, rows = np.empty((len(parent), n_states), kind), np.empty((_widest(level_starts), n_states), kind)
+    scales, inverses = np.ones(len(parent), kind), np.ones(len(parent), kind)
+    for state in range(n_states):
+        vectors[0, state] = initial[state]
+    for level in range(1, len(level_starts) - 1):
+        above = vectors[level_starts[level - 1] : level_starts[level]]
+        here = vectors[level_starts[level] : level_starts[level + 1]]
+        edges, sums = (parent, symbol, level_starts), (scales, inverses)
+        _next_level(edges, level, transitions, above, rows, here, sums)
     for node in range(len(parent)):
-        for state in range(len(initial)):
+        for state in range(n_states):
             vectors[node, state] *= inverses[node]
     return vectors, scales
-
-
-@fast_kernel
-def _stop(
-    ends: Array,
-    final: Array,
-    vectors: Array,
-    inverses: Array,
-    backward: Array,
-    endings: Array,
-    final_counts: Array,
-) -> None:
-    """Begin the backward vectors of a level where strings end, and count the stops.
-
-    `endings` receives the probabilities of ending, where strings do.
-    """
-    n_states = len(final)
-    for node in range(len(ends)):
-        for state in range(n_states):
-            backward[node, state] = 0
-        if ends[node] > 0:
-            total = final[0] * 0
-            for state in range(n_states):
-                total += vectors[node, state] * final[state]
-            endings[node] = total = total * inverses[node]
-            share = ends[node] / total if total > 0 else total  # without probability it counts for nothing
-            for state in range(n_states):
-                backward[node, state] = share * final[state]
-                final_counts[state] += inverses[node] * vectors[node, state] * backward[node, state]
-
-
-@kernel
-def expected_counts(
-    parent: Int32s,
-    symbol: Int32s,
-    level_starts: Int64s,
-    ends: Array,
-    initial: Array,
-    transitions: Array,
-    final: Array,
-    room: Array,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Expected counts of (start in i), (i, symbol, j) and (stop in i), after two rows of probabilities:
-
-    that a string which reached a node's parent reaches the node, and that it ends in the node. The
-    log-likelihood is the sum of their logarithms, as often as strings pass and end there. `room`, of
-    shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work in it.
-    Backward vectors are held for two levels at a time, which the cache can hold.
-    """
-    n_states, widest, kind = len(initial), 0, initial.dtype
-    for level in range(len(level_starts) - 1):
-        widest = max(widest, level_starts[level + 1] - level_starts[level])
-    vectors = room[: len(parent)]
-    gathered, lifted = np.empty((_TILE, n_states), kind), np.empty((_TILE, n_states), kind)
-    scales, inverses = _forward(parent, symbol, level_starts, initial, transitions, vectors, gathered)
-    endings, final_counts = np.ones(len(ends), kind), np.zeros_like(final)
-    counts, product = np.zeros_like(transitions), np.empty((n_states, n_states), kind)
-    transposed = np.empty_like(transitions)
-    for code in range(len(transitions)):
-        for state in range(n_states):
-            for after in range(n_states):
-                transposed[code, after, state] = transitions[code, state, after]
-    backward, above = np.empty((widest, n_states), kind), np.empty((widest, n_states), kind)
-    last = slice(level_starts[-2], level_starts[-1])
-    _stop(ends[last], final, vectors[last], inverses[last], backward, endings[last], final_counts)
-    for level in range(len(level_starts) - 2, 0, -1):
-        before, begin, close = level_starts[level - 1], level_starts[level], level_starts[level + 1]
-        here = slice(before, begin)
-        _stop(ends[here], final, vectors[here], inverses[here], above, endings[here], final_counts)
-        first = begin
-        while first < close:
-            end = _tile_end(symbol, first, close)
-            n_rows, below = end - first, backward[first - begin : end - begin]
-            _gather_over(vectors, inverses, parent, first, end, gathered)
-            _add_products(gathered[:n_rows], below, product, counts[symbol[first]])
-            _multiply(below, transposed[symbol[first]], lifted[:n_rows])
-            _scatter(lifted, inverses[first:end], parent[first:end], before, above)
-            first = end
-        backward, above = above, backward
-    starts = np.empty(n_states, kind)
-    for state in range(n_states):
-        starts[state] = initial[state] * backward[0, state]
-        for code in range(len(counts)):
-            for after in range(n_states):
-                counts[code, state, after] *= transitions[code, state, after]
-    return scales, endings, starts, counts, final_counts

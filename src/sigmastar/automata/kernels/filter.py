@@ -134,6 +134,14 @@ def _dot(first: Array, row: int, second: Array, other: int) -> float:
     return total
 
 
+@fast_kernel
+def _clipped_sum(weights: Array) -> float:
+    total = 0.0
+    for outcome in range(len(weights)):
+        total += max(weights[outcome], 0.0)
+    return total
+
+
 @part
 def _pull_back(states: Array, row: int, kept: float, share: float, restarts: Array, restart: int) -> None:
     """state <- kept state + share restart, in place; the restart alone if that strays too far."""
@@ -159,9 +167,7 @@ def _read_out(
         end = min(begin + at_once, n_rows)
         weights = np.dot(states[begin:end], readout, room.weights[: end - begin])
         for row in range(end - begin):
-            total = 0.0
-            for outcome in range(n_outcomes):
-                total += max(weights[row, outcome], 0.0)
+            total = _clipped_sum(weights[row])
             room.totals[begin + row] = total
             if len(predictions) and total > 0.0:
                 for outcome in range(n_outcomes):

@@ -17,10 +17,10 @@ from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.anchors import anchor_states, to_probabilistic
 from sigmastar.automata.learn.context_model import (
-    LARGEST,
     ContextModel,
     candidate_sizes,
     choose_classes,
+    largest_size,
     learn_contexts,
 )
 from sigmastar.automata.learn.em import EMCorpus, split_states
@@ -131,7 +131,7 @@ def learn_auto(
 
 def _contexts(strings: Strings, kept: Strings, n_classes: int, n_states: int | None) -> ContextModel:
     counts = ContextCounts.of(kept, *choose_classes(strings, n_classes))
-    return learn_contexts(counts, LARGEST if n_states is None else n_states)
+    return learn_contexts(counts, n_states or largest_size(strings))
 
 
 def _starts(contexts: ContextModel, n_states: int | None) -> list[WeightedAutomaton]:
@@ -153,7 +153,8 @@ def _members(setting: _Setting, leaders: Sequence[AutomatonClimb], alone: bool) 
 
 def _split_while_it_pays(setting: _Setting, climb: AutomatonClimb) -> AutomatonClimb:
     gain = _SPLIT_GAIN / len(setting.kept)
-    while 2 * climb.best.n_states <= LARGEST:
+    most = largest_size(setting.kept)
+    while 2 * climb.best.n_states <= most:
         halves = setting.begin(setting.kept, split_states(climb.best, setting.rng)).run(_SPLIT_TRIAL)
         if halves.score < climb.score + gain:
             break

@@ -24,14 +24,14 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.factors import Solver, factorize_up_to
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import RankEvidence, count_above, noise_level
-from sigmastar.core.recover import recover
+from sigmastar.core.recover import affordable_states, recover
 from sigmastar.core.views import constant_first
 
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
+_WEIGHTS_PER_GAP, _FEW_WEIGHTS = 10, 1 << 20  # of iterative learners, where no number of states is given
 _GAPS_ENOUGH = 250_000  # show which contexts are frequent
 _FEW_PARTS = 4  # of so many gaps: larger corpora are left the room that a second thread takes
-_OPERATOR_CELLS = 1 << 26  # operators of large alphabets are kept below this many weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,7 @@ def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None
     """Factorize and recover, with as many states as are asked for or as the counts bear."""
     if max_states < 1:
         raise ValueError(f"n_states={max_states}: an automaton has at least one state")
-    n_symbols = max(len(counts.strings_like.alphabet), 1)
-    max_states = max(1, min(max_states, int(np.sqrt(_OPERATOR_CELLS / n_symbols))))
+    max_states = affordable_states(len(counts.strings_like.alphabet), max_states)
     blocks = correlation_scaled(counts)
     total = counts.past_counts.sum()
     matrix = blocks.matrices["string"]
@@ -121,6 +120,14 @@ def learn_contexts(counts: ContextCounts, max_states: int, solver: Solver | None
         1, factors.n_states
     )  # classes of the full corpus, unseen in this part
     return ContextModel(counts, factors.singular_values, automaton, states)
+
+
+def largest_size(strings: Strings) -> int:
+    """The most states that an iterative learner tries: its time grows with the weights, which should not
+    outnumber the evidence by far. With alphabets of up to a hundred symbols that is no limit.
+    """
+    most_weights = max(_FEW_WEIGHTS, _WEIGHTS_PER_GAP * strings.n_gaps)
+    return affordable_states(len(strings.alphabet), LARGEST, most_weights)
 
 
 def context_noise(counts: ContextCounts) -> float:

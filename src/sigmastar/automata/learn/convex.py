@@ -26,6 +26,7 @@ from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.kernels.concave_moves import SliceEntries, expected_moves, ratio_sums
 from sigmastar.automata.kernels.expectations import forward_pass
 from sigmastar.automata.learn.anchors import (
     anchor_states,
@@ -35,10 +36,10 @@ from sigmastar.automata.learn.anchors import (
     to_probabilistic,
 )
 from sigmastar.automata.learn.context_model import (
-    LARGEST,
     ContextModel,
     candidate_sizes,
     choose_classes,
+    largest_size,
     learn_contexts,
 )
 from sigmastar.automata.learn.fast import CLASSES, FilteredFit
@@ -48,7 +49,6 @@ from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.jit import fast_kernel
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress, silent
 
@@ -83,7 +83,7 @@ def learn_convex(
         The model and the evidence for its size.
     """
     kept, held = hold_out(strings, rng)
-    held_out, trials, most = HeldOut.of(held), list[_Trial](), LARGEST if n_states is None else n_states
+    held_out, trials, most = HeldOut.of(held), list[_Trial](), n_states or largest_size(strings)
     for pasts, futures in _numbers_of_classes(strings):
         progress(f"concave stages on {pasts.n_classes} context classes")
         contexts = learn_contexts(ContextCounts.of(kept, pasts, futures), most)
@@ -238,7 +238,7 @@ class _Table:
     def fit_emissions(self, mixes: Floats, emissions: Floats, n_steps: int) -> Floats:
         """K, kept as futures x anchors, columns summing to one."""
         for _ in range(n_steps):
-            _, sums = _ratio_sums(self.rows, self.columns, self.counts, mixes, emissions)
+            _, sums = ratio_sums(self.rows, self.columns, self.counts, mixes, emissions)
             emissions = emissions * sums
             emissions /= np.maximum(emissions.sum(axis=0), 1e-300)
             emissions = (1.0 - _BACKGROUND) * emissions + _BACKGROUND * self.column_frequencies[:, None]
@@ -247,7 +247,7 @@ class _Table:
     def fit_memberships(self, prior: Floats, emissions: Floats, n_steps: int) -> Floats:
         mixes = prior
         for _ in range(n_steps):
-            sums, _ = _ratio_sums(self.rows, self.columns, self.counts, mixes, emissions)
+            sums, _ = ratio_sums(self.rows, self.columns, self.counts, mixes, emissions)
             mixes = _rows_to_one(mixes * sums + _MEMBERSHIP_PRIOR * prior)
         return mixes
 
@@ -257,13 +257,10 @@ def _with_moves(
 ) -> AnchorModel:
     """T and f by multiplicative updates; the rows of all T_a and f together sum to one."""
     counts, n, chance = contexts.counts, start.n_states, background(contexts)
-    ends, entries = counts.ends.astype(float), list(_entries_by_symbol(counts))
+    ends, entries = counts.ends.astype(float), _slice_entries(counts)
     moves, stops = start.transitions, start.final
     for _ in range(_MOVE_STEPS):
-        expected = np.zeros_like(moves)
-        for symbol, (rows, columns, values) in entries:
-            sums, _ = _ratio_sums(rows, columns, values, mixes @ moves[symbol], emissions)
-            expected[symbol] = moves[symbol] * (mixes.T @ sums)
+        expected = expected_moves(entries, mixes, moves, emissions)
         stopping = stops * (mixes.T @ (ends / np.maximum(mixes @ stops, 1e-300)))
         visits = expected.sum(axis=(0, 2)) + stopping
         expected += _MOVE_PRIOR * (visits[None, :, None] / visits.sum()) * chance[:-1, None, None] / n
@@ -274,37 +271,22 @@ def _with_moves(
     return AnchorModel(WeightedAutomaton(start.alphabet, first, moves, stops), mixes)
 
 
-def _entries_by_symbol(counts: ContextCounts) -> Iterator[tuple[int, tuple[Int64s, Int64s, Floats]]]:
-    """The non-zero entries of each slice C_a, for the symbols that occur."""
-    area = counts.pasts.n_classes * counts.futures.n_classes
-    symbol, place = np.divmod(counts.slice_keys, area)
-    rows, columns = np.divmod(place, counts.futures.n_classes)
-    values = counts.slice_counts.astype(float)
-    starts = np.flatnonzero(np.diff(symbol, prepend=-1))
-    ends = np.append(starts[1:], len(symbol))[: len(starts)]  # all strings may be empty
-    for begin, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        yield int(symbol[begin]), (rows[begin:end], columns[begin:end], values[begin:end])
+def _slice_entries(counts: ContextCounts) -> SliceEntries:
+    """The non-zero entries of all slices C_a, by their runs; all strings may be empty."""
+    keys = counts.slice_keys.astype(np.int64)
+    runs, columns = np.divmod(keys, counts.futures.n_classes)
+    run_starts = np.flatnonzero(np.diff(runs, prepend=-1))
+    symbols, rows = np.divmod(runs[run_starts], counts.pasts.n_classes)
+    symbol_starts = np.flatnonzero(np.diff(symbols, prepend=-1))
+    return SliceEntries(
+        symbols[symbol_starts],
+        np.append(symbol_starts, len(symbols)),
+        rows,
+        np.append(run_starts, len(keys)),
+        columns,
+        counts.slice_counts.astype(float),
+    )
 
 
 def _rows_to_one(matrix: Floats) -> Floats:
     return np.asarray(matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1e-300))
-
-
-@fast_kernel
-def _ratio_sums(
-    rows: Int64s, columns: Int64s, counts: Floats, left: Floats, right: Floats
-) -> tuple[Floats, Floats]:
-    """Of ratio = counts / left[r] . right[c]: sums over c of ratio right[c], and over r of ratio left[r]."""
-    n = left.shape[1]
-    left_sums, right_sums = np.zeros_like(left), np.zeros_like(right)
-    for entry in range(len(counts)):
-        row, column = rows[entry], columns[entry]
-        value = 0.0
-        for state in range(n):
-            value += left[row, state] * right[column, state]
-        if value > 0.0:
-            ratio = counts[entry] / value
-            for state in range(n):
-                left_sums[row, state] += ratio * right[column, state]
-                right_sums[column, state] += ratio * left[row, state]
-    return left_sums, right_sums

@@ -1,19 +1,19 @@
 """The two halves of expectation-maximization for probabilistic automata.
 
-`EMCorpus.expect` counts the expected moves of an automaton on the prefix trie of a corpus, exactly;
+`EMCorpus.expect` counts the expected moves of an automaton on a corpus, exactly;
 `maximize` makes them sum to one out of every state. Counts of shards add up.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from sigmastar.automata.data.cut_strings import CutStrings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.expectations import expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
@@ -21,7 +21,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.parallel import thread_map
 
 _PSEUDO_COUNT = 0.5
-_SHARD_BYTES = 6_000_000  # of the forward vectors of one shard, at most about
+_SHARD_BYTES = 16_000_000  # of the forward vectors of one shard, at most about
 _SMALL = 500_000  # a corpus whose vectors take less is not worth a second thread
 
 
@@ -45,42 +45,49 @@ class MoveCounts:
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """A part of a corpus as a trie, with the numbers of strings that end at and pass through each node."""
+    """Distinct strings of a part of a corpus, cut in two, and how often each is met.
 
-    trie: PrefixTrie
-    ends: Array
-    through: Floats
+    `through` has for each node of the front and of the back trie how many strings pass or end there.
+    """
+
+    cut: CutStrings
+    counts: Array
+    through: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, trie: PrefixTrie, dtype: type, weights: Floats | None = None) -> Shard:
-        """Each string counted once, or with a weight."""
-        return cls(trie, trie.end_counts(weights).astype(dtype), trie.through_counts(weights))
+    def of(cls, strings: Strings, dtype: type) -> Shard:
+        cut = CutStrings.of(strings)
+        counts = cut.counts()
+        through = cut.front.through(cut.fronts, counts), cut.back.through(cut.backs, counts)
+        return cls(cut, counts.astype(dtype), through)
 
-    def expect(self, weights: Sequence[Array], room: Array) -> MoveCounts:
+    def expect(self, weights: tuple[Array, Array, Array], room: Array) -> MoveCounts:
         """Expected moves; `room`, for one vector per node, is overwritten."""
-        trie, (initial, transitions, final) = self.trie, weights
-        scales, endings, *counts = expected_counts(
-            trie.parent, trie.symbol, trie.level_starts, self.ends, initial, transitions, final, room
-        )
+        found = expected_counts(self.cut, self.counts, weights, room)
+        rows = (found.front_scales, found.back_scales, found.meetings)
         with np.errstate(divide="ignore"):
-            log_likelihood = self.through @ np.log(scales) + self.ends @ np.log(endings)
-        return MoveCounts(float(log_likelihood), *(part.astype(np.float64) for part in counts))
+            logs = [
+                np.log(row) @ times for row, times in zip(rows, (*self.through, self.counts), strict=True)
+            ]
+        parts = (found.starts, found.moves, found.stops)
+        return MoveCounts(float(sum(logs)), *(part.astype(np.float64) for part in parts))
 
 
 class EMCorpus:
-    """A corpus laid out for EM: tries of shards small enough that their vectors fit in memory."""
+    """A corpus laid out for EM, in shards small enough that their vectors fit in memory."""
 
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
-        self.shards = [Shard.of(trie, dtype) for trie in _shards(strings, n_states, dtype)]
+        self.shards = [Shard.of(part, dtype) for part in _shards(strings, n_states, dtype)]
         self._rooms: list[Array] = []  # for the vectors of a shard, one per thread, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        weights: list[Array] = [np.ascontiguousarray(w, self.dtype) for w in automaton.arrays]
+        arrays: list[Array] = [np.ascontiguousarray(array, self.dtype) for array in automaton.arrays]
+        initial, transitions, final = arrays
 
         def counts_of(shard: Shard) -> MoveCounts:
             room = self._room(automaton.n_states)
-            counts = shard.expect(weights, room)
+            counts = shard.expect((initial, transitions, final), room)
             self._rooms.append(room)
             return counts
 
@@ -95,7 +102,7 @@ class EMCorpus:
             room = np.empty((0, n_states), self.dtype)
         if room.shape[1] == n_states and room.size:
             return room
-        return np.empty((max(shard.trie.n_nodes for shard in self.shards), n_states), self.dtype)
+        return np.empty((max(shard.cut.n_nodes for shard in self.shards), n_states), self.dtype)
 
 
 Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]
@@ -187,16 +194,17 @@ def _with_chance(counts: MoveCounts) -> MoveCounts:
     )
 
 
-def _shards(strings: Strings, n_states: int, dtype: type) -> list[PrefixTrie]:
-    whole = PrefixTrie.of(strings)
-    n_bytes = whole.n_nodes * n_states * np.dtype(dtype).itemsize
-    if n_bytes <= _SMALL:
-        return [whole]
-    n_shards = 2 * math.ceil(n_bytes / _SHARD_BYTES / 2)  # an even number keeps two cores busy to the end
+def _shards(strings: Strings, n_states: int, dtype: type) -> list[Strings]:
+    """An even number keeps two cores busy to the end. No shard is smaller than the table that it fills."""
+    width = n_states * np.dtype(dtype).itemsize
+    n_bytes, table = strings.n_gaps * width, len(strings.alphabet) * n_states * width
+    if n_bytes <= max(_SMALL, table):
+        return [strings]
+    n_shards = 2 * math.ceil(n_bytes / max(_SHARD_BYTES, table) / 2)
     order = np.lexsort(
         [_symbols_at(strings, position) for position in (3, 2, 1, 0)]
     )  # neighbours share prefixes
-    return [PrefixTrie.of(strings.select(part)) for part in np.array_split(order, n_shards)]
+    return [strings.select(part) for part in np.array_split(order, n_shards)]
 
 
 def _symbols_at(strings: Strings, position: int) -> Int32s:

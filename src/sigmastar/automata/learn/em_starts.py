@@ -38,12 +38,15 @@ from sigmastar.core.em import (
     iterate,
     relaxed,
 )
+from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
 
 Start = Callable[[Strings, int, np.random.Generator], WeightedAutomaton]
 AutomatonClimb = Climb[WeightedAutomaton, MoveCounts]
 
 N_CLASSES = 1500
+_TABLES, _MOST_GIGABYTES = 12, 3.0  # of all weights: models, counts and steps hold so many at a time
+_PRODUCTS_PER_HOUR = 3.6e13  # on one core
 _LAST = 3  # iterations that see all strings
 
 
@@ -178,6 +181,7 @@ def learn_em(
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
+    _refuse_beyond_limits(strings, n_states, np.dtype(settings.dtype).itemsize)
     kept, held = hold_out(require_known(require_strings(strings)), rng, settings.held_out)
     corpus = EMCorpus(kept, n_states, settings.dtype)
     judge = HeldOut.of(held) if held.is_held else None
@@ -194,3 +198,18 @@ def learn_em(
     if judge is not None:
         automaton = final_iterations(automaton, strings, settings.step, settings.dtype)
     return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
+
+
+def _refuse_beyond_limits(strings: Strings, n_states: int, n_bytes: int) -> None:
+    """Tables that would fill the memory, and iterations that would take hours."""
+    n_symbols = max(len(strings.alphabet), 1)
+    gigabytes = _TABLES * n_symbols * n_states**2 * n_bytes / 1e9
+    hours = 3.0 * strings.n_gaps * n_states**2 / _PRODUCTS_PER_HOUR
+    if gigabytes <= _MOST_GIGABYTES and hours <= 1.0:
+        return
+    most = np.sqrt(n_states**2 * min(_MOST_GIGABYTES / gigabytes, 1.0 / hours))
+    need = f"about {gigabytes:.1f} GB" if gigabytes > _MOST_GIGABYTES else f"{hours:.1f} hours per iteration"
+    raise InputError(
+        f"EM with {n_states} states over {n_symbols} symbols needs {need}; "
+        f"use at most {max(int(most), 1)} states, or method 'fast', which chooses their number"
+    )

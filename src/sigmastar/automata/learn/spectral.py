@@ -23,11 +23,12 @@ from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.algebra import prefix_to_string, substring_to_string
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.gap_probabilities import gap_probabilities
 from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.factors import Factors, factorize_up_to
 from sigmastar.core.rank import RankEvidence, choose_rank, split_half_noise
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import affordable_states, factorize_blocks, recover
 from sigmastar.core.signature import Sort
 
 Step = Callable[[Blocks], Blocks]
@@ -119,11 +120,8 @@ def string_automaton(
 
 
 def _gap_logs(automaton: WeightedAutomaton, strings: Strings, mix: float) -> Floats:
-    strings = strings.recoded(automaton.alphabet, allow_unknown=True)
-    following = strings.outcomes
-    distributions = automaton.gap_distributions(strings)
-    actual = distributions[np.arange(len(following)), following]
-    mixed = (1.0 - mix) * np.where(following >= 0, actual, 0.0) + mix / distributions.shape[1]
+    probabilities = gap_probabilities(automaton, strings)
+    mixed = (1.0 - mix) * probabilities + mix / (len(automaton.alphabet) + 1)
     return np.asarray(np.log(mixed))
 
 
@@ -217,7 +215,13 @@ class BasisBatches:
 
     def _choose(self, n_states: int | None) -> RankEvidence:
         blocks = self._prepared(self.halves[0] + self.halves[1])
-        factors = factorize_up_to(blocks.matrices["string"], n_states or MOST_STATES)
+        most = affordable_states(len(self.basis.alphabet), n_states or MOST_STATES)
+        if n_states and n_states > most:
+            raise ValueError(
+                f"n_states={n_states} over {len(self.basis.alphabet):,} symbols are "
+                f"{n_states**2 * len(self.basis.alphabet):,} weights; use n_states<={most} or fewer symbols"
+            )
+        factors = factorize_up_to(blocks.matrices["string"], most)
         if n_states and n_states > factors.n_states:
             raise ValueError(
                 f"n_states={n_states} exceeds block rank {factors.n_states}; "

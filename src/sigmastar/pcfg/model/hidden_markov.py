@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from sigmastar.automata.data.cut_strings import CutStrings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
 from sigmastar.automata.kernels.expectations import expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
@@ -128,18 +128,9 @@ class HiddenMarkovModel:
         possible = np.flatnonzero(np.isfinite(logs))
         if not len(possible):
             return logs, np.zeros(self.events.n_events)
-        trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True).select(possible))
-        ends = trie.end_counts(None if weights is None else np.asarray(weights, dtype=float)[possible])
-        *_, starts, moved, _ = expected_counts(
-            trie.parent,
-            trie.symbol,
-            trie.level_starts,
-            ends,
-            automaton.initial,
-            automaton.transitions,
-            automaton.final,
-            np.empty((trie.n_nodes, len(automaton.initial))),
-        )
+        cut = CutStrings.of(strings.recoded(self.alphabet, allow_unknown=True).select(possible))
+        times = cut.counts(None if weights is None else np.asarray(weights, dtype=float)[possible])
+        starts, moved, *_ = expected_counts(cut, times, automaton.arrays)
         rows = moved[:, : self.n_states]
         return logs, np.concatenate([starts[:-1], rows.sum(axis=0).ravel(), rows.sum(axis=2).T.ravel()])
 

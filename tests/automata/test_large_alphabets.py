@@ -1,0 +1,73 @@
+"""Memory and time do not grow with gaps times symbols, nor with states that the data cannot bear."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from automata.random_automata import SEEDS
+from automata.random_corpora import corpora
+from sigmastar.automata.counts.bases import SUBSTRING
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.estimator.em_and_ngram import EMAutomaton
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
+from sigmastar.automata.learn.context_model import LARGEST, largest_size
+from sigmastar.automata.learn.spectral import BasisBatches
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.gap_probabilities import gap_probabilities
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError
+
+
+def words(n_strings: int, n_symbols: int, length: int = 5) -> Strings:
+    codes = np.random.default_rng(0).integers(n_symbols, size=n_strings * length).astype(np.int32)
+    return Strings(Alphabet(range(n_symbols)), codes, np.arange(n_strings + 1) * length)
+
+
+@given(corpora(min_strings=1), SEEDS, st.integers(1, 4), st.sampled_from([0.3, 1.5]))
+def test_probabilities_at_gaps_are_those_of_whole_distributions(corpus, seed, n_states, size):
+    rng, alphabet = np.random.default_rng(seed), corpus.strings.alphabet
+    transitions = size * rng.standard_normal((len(alphabet), n_states, n_states)) / n_states
+    transitions[: seed % 2] = 0.0
+    automaton = WeightedAutomaton(
+        alphabet, *rng.standard_normal((1, n_states)), transitions, np.ones(n_states)
+    )
+    rows, following = automaton.gap_distributions(corpus.strings), corpus.strings.outcomes
+    expected = np.where(following >= 0, rows[np.arange(len(rows)), following], 0.0)
+    np.testing.assert_allclose(gap_probabilities(automaton, corpus.strings), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_states_are_chosen_without_a_table_of_all_gaps_and_symbols() -> None:
+    """300 held-out strings x 6 gaps x 20,000 symbols x 8 bytes would be 288 MB."""
+    strings = words(3_000, 20_000)
+    batches = BasisBatches.first(strings, np.random.default_rng(0), SUBSTRING, 50)
+    tracemalloc.start()
+    batches.fit(1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60e6
+
+
+def test_operators_of_many_symbols_have_few_states() -> None:
+    with pytest.raises(ValueError, match=r"n_states=100 over 20,000 symbols are 200,000,000 weights; use"):
+        SpectralAutomaton(method="spectral", n_states=100).fit(words(300, 20_000))
+
+
+def test_iterative_learners_try_no_more_weights_than_the_data_bear() -> None:
+    assert largest_size(words(2_000, 20_000)) == 7
+    assert largest_size(words(100, 100)) == LARGEST
+
+
+@pytest.mark.parametrize("n_states", [3_000, 10_000])
+def test_em_beyond_memory_is_refused_with_a_number_that_works(n_states: int) -> None:
+    with pytest.raises(InputError, match=rf"EM with {n_states} states over 4 symbols needs about .* GB; use"):
+        EMAutomaton(n_states=n_states).fit(["abcd", "dcba"] * 10)
+
+
+def test_em_that_takes_hours_is_refused() -> None:
+    with pytest.raises(InputError, match=r"needs 1\.7 hours per iteration; use at most 15\d\d states"):
+        EMAutomaton(n_states=2_000).fit(words(1_000_000, 2, 4))
