@@ -21,6 +21,7 @@ QUESTIONS = (
     "em_iteration",
     "grammar_em",
     "memory",
+    "one_string",
     "hankel_completion",
     "completion",
     "spice",

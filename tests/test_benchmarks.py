@@ -164,6 +164,7 @@ WITHOUT_DATA = {
     "readers": "made",
     "completion": "Dyck",
     "hankel_completion": "proximal",
+    "one_string": "0",
 }
 """Questions that can be asked without real data, and one thing that they measure then."""
 

@@ -7,16 +7,17 @@ import pytest
 
 from automata.test_context_models import TRUTH
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn import context_model as context_models
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
 from sigmastar.automata.learn.em_starts import STRUCTURES, EMSettings, from_spectrum, learn_em
 from sigmastar.automata.learn.fast import learn_fast
+from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.learn.ngram import ORDERS, SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core import recover
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, UnknownSymbolError
 
@@ -256,7 +257,7 @@ def test_huge_alphabets_cost_little(monkeypatch):
     n_symbols = 100_000
     rows = [(rng(k).zipf(1.3, size=4) % n_symbols).tolist() for k in range(40)]
     strings = Strings.of(rows, alphabet=Alphabet(range(n_symbols)))
-    monkeypatch.setattr(context_models, "_OPERATOR_CELLS", 4 * n_symbols)
+    monkeypatch.setattr(recover, "MOST_WEIGHTS", 4 * n_symbols)
     fit = learn_fast(strings, rng(), n_classes=(40,))
     assert fit.model.automaton.n_states <= 2
     assert np.isfinite(fit.model.log_probability(strings)).all()
@@ -297,6 +298,17 @@ def test_one_long_string_is_cut_not_judged_by_itself(name):
     em = learn_em(drawn, 3, rng(), EMSettings(n_seeds=2)).automaton.log_probability(test)[0]
     found = LEARNERS[name](drawn).log_probability(test)[0]
     assert found / test.n_gaps > em / test.n_gaps - 0.03
+
+
+def test_where_one_string_ends_is_no_evidence():
+    """A model that never ends, and one that would end soon, are as good as what they give to the symbols."""
+    _, held = hold_out(STICKY.sample(1, rng(), max_length=1_000), rng())
+    judge = HeldOut.of(held)
+    ending = WeightedAutomaton(STICKY.alphabet, STICKY.initial, STICKY.transitions, np.full(3, 0.5))
+    assert np.isfinite(judge.mean_log_probability(STICKY))
+    assert judge.mean_log_probability(STICKY) == judge.mean_log_probability(ending)
+    assert judge.weights.sum() == 100.0
+    assert held.judged_gaps.sum() == 100
 
 
 def test_what_is_not_held_out_is_not_called_so():

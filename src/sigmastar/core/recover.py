@@ -34,13 +34,13 @@ def factorize_blocks(blocks: Blocks, n_states: int | Mapping[Sort, int]) -> dict
     }
 
 
-def affordable_states(n_symbols: int, most_states: int, most_weights: int = MOST_WEIGHTS) -> int:
+def affordable_states(n_symbols: int, most_states: int, most_weights: int | None = None) -> int:
     """At most so many states, and fewer where the operators of so many symbols would have too many weights.
 
     >>> affordable_states(20, 100), affordable_states(100_000, 100)
     (100, 25)
     """
-    return max(1, min(most_states, int(np.sqrt(most_weights / max(n_symbols, 1)))))
+    return max(1, min(most_states, int(np.sqrt((most_weights or MOST_WEIGHTS) / max(n_symbols, 1)))))
 
 
 def recover(blocks: Blocks, factors: Mapping[Sort, Factors]) -> OperatorModel:

@@ -131,7 +131,7 @@ def learn_auto(
 
 def _contexts(strings: Strings, kept: Strings, n_classes: int, n_states: int | None) -> ContextModel:
     counts = ContextCounts.of(kept, *choose_classes(strings, n_classes))
-    return learn_contexts(counts, n_states or largest_size(strings))
+    return learn_contexts(counts, largest_size(strings) if n_states is None else n_states)
 
 
 def _starts(contexts: ContextModel, n_states: int | None) -> list[WeightedAutomaton]:

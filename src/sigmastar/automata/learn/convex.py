@@ -83,7 +83,11 @@ def learn_convex(
         The model and the evidence for its size.
     """
     kept, held = hold_out(strings, rng)
-    held_out, trials, most = HeldOut.of(held), list[_Trial](), n_states or largest_size(strings)
+    held_out, trials, most = (
+        HeldOut.of(held),
+        list[_Trial](),
+        largest_size(strings) if n_states is None else n_states,
+    )
     for pasts, futures in _numbers_of_classes(strings):
         progress(f"concave stages on {pasts.n_classes} context classes")
         contexts = learn_contexts(ContextCounts.of(kept, pasts, futures), most)

@@ -4,7 +4,8 @@
     few long strings    the last tenth of each, judged by its probability given what stands before it
     neither             nothing is held out; the strings judge themselves, and no score is called held-out
 
-A string that is cut for the sake of its end is learnt from as far as the cut, as if it ended there.
+A string that is cut for the sake of its last tenth is learnt from as far as the cut, as if it ended there.
+Where so few strings end says nothing about models: of the last tenths the symbols are judged, not the ends.
 """
 
 from __future__ import annotations
@@ -47,11 +48,14 @@ class Held:
 
     @property
     def judged_gaps(self) -> Flags:
-        """Of each gap of the strings, whether it lies behind the head."""
+        """Of each gap of the strings, whether it lies behind the head; of cut strings ends do not count."""
         gaps = self.strings.lengths + 1
         first = self.strings.offsets[:-1] + np.arange(len(self.strings))
         position = np.arange(self.strings.n_gaps) - np.repeat(first, gaps)
-        return np.asarray(position >= np.repeat(self.heads, gaps))
+        is_judged = position >= np.repeat(self.heads, gaps)
+        if self.heads.any():
+            is_judged[self.strings.offsets[1:] + np.arange(len(self.strings))] = False
+        return np.asarray(is_judged)
 
     def and_of(self, strings: Strings, rng: np.random.Generator) -> tuple[Held, Strings]:
         """With strings of a further batch, until there are enough; and those of the batch to learn from."""
@@ -99,6 +103,7 @@ class HeldOut:
     trie: PrefixTrie
     ending: Indices  # the nodes where strings end
     heads: Indices  # the nodes up to which they are given; the root for whole strings
+    counts: Floats  # how many judged strings end there
     weights: Floats  # of the steps to all nodes but the first, then of the ends
     n_strings: float  # strings' worth of symbols that are judged
     is_held: bool
@@ -110,8 +115,9 @@ class HeldOut:
             return cls._of_tails(held, trie)
         ends, through = trie.end_counts(), trie.through_counts()
         ending = np.flatnonzero(ends)
-        weights = np.concatenate([through[1:], ends[ending]])
-        return cls(trie, ending, np.zeros_like(ending), weights, float(through[0]), held.is_held)
+        counts = ends[ending]
+        weights = np.concatenate([through[1:], counts])
+        return cls(trie, ending, np.zeros_like(ending), counts, weights, float(through[0]), held.is_held)
 
     @classmethod
     def _of_tails(cls, held: Held, trie: PrefixTrie) -> HeldOut:
@@ -125,17 +131,16 @@ class HeldOut:
                 node = int(trie.parent[node])
             heads.append(node)
             judged.append(length > head)
-        ends = np.array(judged, dtype=np.float64)
-        n_judged = through.sum() + ends.sum()
-        share = n_judged / held.strings.n_gaps
-        weights = np.concatenate([through[1:], ends])
+        share = through.sum() / max(held.strings.n_symbols, 1)
+        weights = np.concatenate([through[1:], np.zeros(len(heads))])
         nodes = trie.string_node.astype(np.intp), np.array(heads, dtype=np.intp)
-        return cls(trie, *nodes, weights, float(share * len(held.strings)), held.is_held)
+        counts = np.array(judged, dtype=np.float64)
+        return cls(trie, *nodes, counts, weights, float(share * len(held.strings)), held.is_held)
 
     @property
-    def end_counts(self) -> Floats:
-        """How many strings end at each node of `ending`."""
-        return self.weights[self.trie.n_nodes - 1 :]
+    def judges_ends(self) -> bool:
+        """Whether ends of strings are judged: not those of last tenths."""
+        return not self.heads.any()
 
     def log_probabilities(self, automaton: WeightedAutomaton) -> Floats:
         """Of the distinct held-out strings under a proper automaton, given their heads."""
@@ -147,19 +152,19 @@ class HeldOut:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log(mantissas) + exponents[:, None] * np.log(2.0)
             given = np.where(self.heads > 0, logs[self.heads, 1], 0.0)
-            return np.asarray(logs[self.ending, 0] - given)
+            return np.asarray(logs[self.ending, 0 if self.judges_ends else 1] - given)
 
     def mean_log_probability(self, automaton: WeightedAutomaton) -> float:
         """Log-probability per string under a proper automaton; -inf if a string has none."""
-        judged = self.end_counts > 0
+        judged = self.counts > 0
         logs = self.log_probabilities(automaton)[judged]
-        return float(self.end_counts[judged] @ logs / self.n_strings)
+        return float(self.counts[judged] @ logs / self.n_strings)
 
     def mixture_weights(self, automata: Sequence[WeightedAutomaton]) -> list[float]:
         """The most likely weights of proper automata that are mixed."""
         logs: Floats = np.array([self.log_probabilities(automaton) for automaton in automata])
         likelihoods, known = likelihoods_of(logs)
-        counts = self.end_counts[known]
+        counts = self.counts[known]
         return list(map(float, mixture_weights(likelihoods, counts, strength=float(len(automata)))))
 
     def score_if_held(self, score: float) -> float | None:
