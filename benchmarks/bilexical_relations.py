@@ -23,9 +23,10 @@ from sigmastar.bilexical import (
 from sigmastar.bilexical.draw import RANKS
 from sigmastar.bilexical.metrics import by_popularity
 from sigmastar.reproduce.madhyastha2014 import (
+    FEW,
     PREPOSITIONS,
     RELATIONS,
-    SIMILARITY,
+    WIDER,
     pairs_of,
     relation_vectors,
     small_vectors,
@@ -65,7 +66,7 @@ def plain_vectors(folder: Path) -> Vectors:
 
 @cache
 def _vectors(folder: Path, few_pairs: bool) -> Vectors:
-    return small_vectors(plain_vectors(folder)) if few_pairs else relation_vectors(folder)
+    return small_vectors(_forms(folder)[WIDER]) if few_pairs else relation_vectors(folder)
 
 
 def relation(name: str, settings: Settings) -> Iterator[Row]:
@@ -80,12 +81,17 @@ def relation(name: str, settings: Settings) -> Iterator[Row]:
         split = split_heads(pairs.heads, rng)
         operator = BilexicalOperator(vectors, random_state=rng)
         if few:
-            operator.set_params(similarity=SIMILARITY)
+            operator.set_params(**{**FEW, "rank": vectors.dimension})
         _, timing = timed(partial(operator.fit, pairs, split=split))
-        yield {"split": number, **_judged(operator.model_, pairs, folder, settings), **_time(timing)}
+        model, small = operator.model_, operator.model_.projected(10)
+        if few:
+            small = BilexicalOperator(vectors, random_state=rng, **FEW).fit(pairs, split=split).model_
+        yield {"split": number, **_judged(model, small, pairs, folder, settings), **_time(timing)}
 
 
-def _judged(model: BilexicalModel, pairs: Pairs, folder: Path, settings: Settings) -> Row:
+def _judged(
+    model: BilexicalModel, small: BilexicalModel, pairs: Pairs, folder: Path, settings: Settings
+) -> Row:
     """A model beside the best inner product, on the same test heads; `gain` is paired, head by head."""
     split = model.split
     train, test = pairs.select(split.train), pairs.select(split.test)
@@ -101,7 +107,7 @@ def _judged(model: BilexicalModel, pairs: Pairs, folder: Path, settings: Setting
         "gain_low": 100 * gain.low,
         "gain_high": 100 * gain.high,
         "matched": 100 * pairwise_accuracy(model.scores, test, model.popularity).micro,
-        "rank10": _accuracy(model.projected(10), test),
+        "rank10": _accuracy(small, test),
         "by_rank": {str(rank): _accuracy(model.projected(rank), test) for rank in RANKS},
         "svd_by_rank": {str(rank): _accuracy(curve.projected(rank), test) for rank in RANKS},
     }

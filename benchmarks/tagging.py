@@ -43,7 +43,8 @@ LEARNERS: dict[str, Callable[[], SpectralTagger | EMTagger | NgramTagger]] = {
     "start": lambda: SpectralTagger(n_states=16, n_members=1, features=False),  # the size of `em`
     "em": EMTagger,
     "em-7": lambda: EMTagger(max_iter=7),
-    "max-margin": lambda: SpectralTagger("max-margin"),
+    "chain": lambda: SpectralTagger("chain"),
+    "hankel-margin": lambda: SpectralTagger("hankel-margin"),
     "refined": SpectralTagger,
 }
 METHODS = (*LEARNERS, CRF)

@@ -70,3 +70,16 @@ def whole_sentence_weights(inputs, offsets) -> tuple[np.ndarray, np.ndarray]:
     counts = Counter(rows)
     weights = np.array([chances[list(row)].prod() * chances[-1] * n / counts[row] for row in rows])
     return np.repeat(weights, lengths), np.repeat(weights, lengths + 1)
+
+
+def hankel_score(tags, chances, features, left, right) -> float:
+    """log p(y | x) of each word, and phi(prefix)^T L R^T psi(suffix) at every gap, edges padded.
+
+    `features(side, place, tags)` are the codes of what stands before (0) or behind (1) the gap at `place`.
+    """
+    block = left @ right.T
+    total = sum(np.log(chances[i][t]) for i, t in enumerate(tags))
+    for place in range(len(tags) + 1):
+        before, behind = features(0, place, tags), features(1, place, tags)
+        total += sum(block[p, s] for p in before for s in behind)
+    return float(total)

@@ -67,7 +67,7 @@ def test_an_observed_column_tells_what_words_do_not(folder: Path) -> None:
     (folder / "told.txt").write_text("\n".join(parts[:100]))
     (folder / "fresh.txt").write_text("\n".join(parts[100:]))
     for observed, least, most in (("2", 0.999, 1.0), ("none", 0.4, 0.75)):
-        options = ("--method", "max-margin", "--observed", observed, "-q")
+        options = ("--method", "chain", "--observed", observed, "-q")
         succeed("learn", "tagger", folder / "told.txt", *options, "-o", folder / "told")
         assert least <= figures("evaluate", folder / "told", folder / "fresh.txt")["accuracy"] <= most
 
@@ -95,7 +95,7 @@ def test_show(folder: Path) -> None:
     assert figures("show", folder / "m")["learned"]["settings"]["n_states"] == 4
     facts = figures("show", folder / "m")
     assert facts["tags"] == ["ADJ", "ADP", "DET", "NOUN", "VERB"]
-    assert [member["kind"] for member in facts["members"]] == ["refined", "refined", "max-margin"]
+    assert [member["kind"] for member in facts["members"]] == ["refined", "refined", "chain"]
     assert facts["members"][0]["weight"] == 0.5
     assert facts["n_words"] > 100
     assert "seconds" not in facts["learned"]
@@ -108,7 +108,7 @@ def test_show(folder: Path) -> None:
         ("em", ("--iterations", "3")),
         ("bigram", ()),
         ("trigram", ()),
-        ("max-margin", ("--iterations", "3")),
+        ("chain", ("--iterations", "3")),
     ],
 )
 def test_methods(folder: Path, method: str, more: tuple[str, ...]) -> None:
@@ -169,7 +169,7 @@ def test_conditional_operators(folder: Path) -> None:
     ("method", "options", "problem"),
     [
         ("trigram", ("--states", "3"), "--states is for --method refined or spectral or em, not trigram"),
-        ("spectral", ("--iterations", "3"), "--iterations is for --method refined or em or max-margin"),
+        ("spectral", ("--iterations", "3"), "--iterations is for --method refined or em or chain"),
         ("em", ("--no-features",), "--features is for --method refined, not em"),
         ("refined", ("--order", "3"), "No such option"),
     ],

@@ -14,7 +14,7 @@ X, Y = WHOLE.cut(WHOLE.words), WHOLE.cut(WHOLE.tags or [])
 MAKERS = {
     "refined": lambda **more: SpectralTagger(n_states=3, n_members=1, **more),
     "spectral": lambda **more: SpectralTagger("spectral", n_states=12, **more),
-    "max-margin": lambda **more: SpectralTagger("max-margin", max_iter=2, **more),
+    "chain": lambda **more: SpectralTagger("chain", max_iter=2, **more),
     "trigram": lambda **more: NgramTagger(3, **more),
     "em": lambda **more: EMTagger(n_states=3, max_iter=4, **more),
 }
@@ -91,7 +91,7 @@ def test_bad_parameters(tagger: SpectralTagger | EMTagger | NgramTagger, problem
 
 
 def test_bad_input() -> None:
-    tagger = SpectralTagger("max-margin", max_iter=1).fit(X[:50], Y[:50])
+    tagger = SpectralTagger("chain", max_iter=1).fit(X[:50], Y[:50])
     with pytest.raises(InputError, match="2 sentences, but tags of 1"):
         tagger.fit(X[:2], Y[:1])
     with pytest.raises(InputError, match="no tags"):

@@ -32,7 +32,7 @@ from sigmastar.taggers.learn.refinement import (
 LEARNERS: dict[str, TaggerEstimator] = {
     "refined": SpectralTagger(max_iter=5),
     "spectral": SpectralTagger("spectral"),
-    "max-margin": SpectralTagger("max-margin", max_iter=5),
+    "chain": SpectralTagger("chain", max_iter=5),
     "em": EMTagger(max_iter=5),
     "bigram": NgramTagger(2),
     "trigram": NgramTagger(3),

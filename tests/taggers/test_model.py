@@ -112,7 +112,7 @@ def test_unknown_tags_have_no_probability(tagger: Tagger) -> None:
 LEARNERS: dict[str, TaggerEstimator] = {
     "refined": SpectralTagger(n_states=3, max_iter=2, n_members=1),
     "spectral": SpectralTagger("spectral", n_states=3),
-    "max-margin": SpectralTagger("max-margin", max_iter=2),
+    "chain": SpectralTagger("chain", max_iter=2),
     "em": EMTagger(n_states=3, max_iter=2),
     "bigram": NgramTagger(2),
     "trigram": NgramTagger(3),
@@ -184,7 +184,7 @@ INDICES = {
         "1.looks",
         "1.look_starts",
     ),
-    "max-margin": ("0.looks", "0.look_starts", "0.key_counts"),
+    "chain": ("0.looks", "0.look_starts", "0.key_counts"),
 }
 PLACES = [(method, name) for method, names in INDICES.items() for name in names]
 
@@ -220,11 +220,11 @@ def test_forged_indices_are_refused(
         ("refined", "0.final"),
         ("refined", "0.word_ratios"),
         ("refined", "0.class_keys"),
-        ("max-margin", "0.weights"),
-        ("max-margin", "0.arrows"),
-        ("max-margin", "0.left"),
-        ("max-margin", "0.classes"),
-        ("max-margin", "0.keys"),
+        ("chain", "0.weights"),
+        ("chain", "0.arrows"),
+        ("chain", "0.left"),
+        ("chain", "0.classes"),
+        ("chain", "0.keys"),
         ("spectral", "0.operators"),
         ("spectral", "0.pairs"),
         ("spectral", "0.shares"),

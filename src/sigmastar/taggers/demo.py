@@ -27,7 +27,7 @@ LEARNERS: dict[str, TaggerEstimator] = {
     "EM, random start, 40 iterations": EMTagger(n_states=6),
     "refined, 15 iterations": SpectralTagger(n_states=6, max_iter=15, n_members=1, features=False),
     BEST: SpectralTagger(n_states=6, max_iter=15, n_members=4, features=False),
-    "max-margin": SpectralTagger("max-margin"),
+    "chain": SpectralTagger("chain"),
 }
 _WARM = 60
 

@@ -17,11 +17,11 @@ from sigmastar.core.estimator import Estimator, as_generator, positive, positive
 from sigmastar.core.progress import silent, stage
 from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.learn.methods import METHODS, TaggerSettings, Task
+from sigmastar.taggers.learn.methods import METHODS, OF_OTHERS, TaggerSettings, Task
 from sigmastar.taggers.metrics import is_chunk_tagging
 from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
-SPECTRAL_METHODS = ("refined", "spectral", "max-margin")
+SPECTRAL_METHODS = ("refined", "spectral", "chain", "hankel-margin")
 ORDERS = {2: "bigram", 3: "trigram"}
 
 
@@ -61,7 +61,8 @@ class TaggerEstimator(Estimator, ABC):
             corpus = TaggedCorpus.of(sentences)
             task = Task(corpus, settings, as_generator(self.random_state), stage(progress, 0.05, 1.0))
             models, weights = zip(*METHODS[method](task), strict=True)
-        decoding = self.decoding or ("viterbi" if is_chunk_tagging(corpus.lexicon.tags) else "marginals")
+        by_sequence = method == "hankel-margin" or is_chunk_tagging(corpus.lexicon.tags)
+        decoding = self.decoding or ("viterbi" if by_sequence else "marginals")
         tagger = Tagger(corpus.lexicon, models, weights, decoding)
         self._replace_fitted(model_=tagger, classes_=np.array(tagger.tags))
         return self
@@ -174,22 +175,24 @@ class SpectralTagger(TaggerEstimator):
 
     Parameters
     ----------
-    method : {"refined", "spectral", "max-margin"}
+    method : {"refined", "spectral", "chain", "hankel-margin"}
         "refined": states from two views, that is tags refined into states by spectral clusters and a few
-        iterations of EM; "spectral": operators by `recover`, a weighted finite tagger; "max-margin": a chain
-        of features and a low-rank Hankel block.
+        iterations of EM; "spectral": operators by `recover`, a weighted finite tagger; "chain": a conditional
+        random field over features; "hankel-margin": the structured hinge under the nuclear norm of a Hankel
+        block (Quattoni et al. 2014).
     n_states : int or "auto"
-        Number of states per tag at most (auto: 32), or of the operators (auto: up to 80).
+        Number of states per tag at most (auto: 32), or of operators (auto: up to 80); or rank (auto: 16).
     max_iter : int or "auto"
-        Number of iterations of EM (auto: 7), or of passes of "max-margin" over the sentences (auto: 5).
+        Number of iterations of EM (auto: 7) or of "hankel-margin" (auto: 60), or of passes of "chain" over
+        the sentences (auto: 5).
     n_members : int or "auto"
         Number of refinements, from several seeds, whose distributions are multiplied (auto: 2, or 4 without
         features).
     features : bool
-        With "refined": multiply the max-margin tagger in.
+        With "refined": multiply the chain of features in.
     decoding : {"marginals", "viterbi"} or None
         By the marginals of single tags, or the sequence of largest pair marginals; None: the second for
-        chunks (B-X, I-X, O), else the first.
+        chunks (B-X, I-X, O) and "hankel-margin", where it is the one of the highest score, else the first.
     conditional : bool
         With "spectral": operators of P(tags | words), not of P(words, tags).
 
@@ -222,10 +225,9 @@ class SpectralTagger(TaggerEstimator):
 
     def _method(self) -> tuple[str, TaggerSettings]:
         if self.method not in SPECTRAL_METHODS:
-            raise ValueError(
-                f"method={self.method!r} must be one of {', '.join(map(repr, SPECTRAL_METHODS))}; "
-                "EMTagger and NgramTagger are the others"
-            )
+            names = ", ".join(map(repr, SPECTRAL_METHODS))
+            where = OF_OTHERS.get(self.method, "EMTagger and NgramTagger have others")
+            raise ValueError(f"method={self.method!r} must be one of {names}; {where}")
         if self.conditional and self.method != "spectral":
             raise ValueError(f"conditional=True is for method='spectral', not method={self.method!r}")
         return self.method, TaggerSettings(

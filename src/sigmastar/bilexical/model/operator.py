@@ -169,15 +169,6 @@ class BilexicalModel:
             raise ValueError(f"capacity={capacity} must be 1 or more")
         return replace(self, weights=self.weights.projected(capacity))
 
-    def with_similarity(self, weight: float) -> BilexicalModel:
-        """W + weight I: how alike the words are (equation 1) counts beside what was learned.
-
-        The sum has the rank of the vectors' dimension, and can be cut again like any other.
-        """
-        matrix = self.weights.matrix
-        full = FullWeights(matrix + weight * np.eye(*matrix.shape))
-        return replace(self, weights=full.low_rank(min(matrix.shape)) if self.is_low_rank else full)
-
     @property
     def is_low_rank(self) -> bool:
         return isinstance(self.weights, LowRankWeights)

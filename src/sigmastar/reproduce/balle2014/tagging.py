@@ -92,8 +92,8 @@ def _learners(train: TaggedSentences, quick: bool, seed: int) -> dict[str, Calla
         "trigram HMM": method(NgramTagger(3)),
         "EM, random start, 40 iterations": method(EMTagger()),
         "refined, one seed": method(SpectralTagger(n_members=1, features=False)),
-        "max-margin": method(SpectralTagger("max-margin")),
-        "refined, times max-margin": method(SpectralTagger()),
+        "chain": method(SpectralTagger("chain")),
+        "refined, times chain": method(SpectralTagger()),
     }
 
 

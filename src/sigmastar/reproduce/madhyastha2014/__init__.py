@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,12 @@ from sigmastar.reproduce.madhyastha2014.report import Attached, Curve, Measured,
 from sigmastar.reproduce.result import Reproduction
 
 PARTS = ("train", "dev", "test")
-SMALL, SIMILARITY = 300, 4.0
+SMALL = 300
+FEW: Mapping[str, Any] = {"similarity": 4.0, "strengths": (0.03, 0.1), "rank": 10}
 FULL_PATH = (0.001,)  # best for l1 and l2 on validation heads; early stopping does the rest
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 N_SPLITS_OF_FEW = 3
-USUAL = "ppmi, window 2"
+USUAL, WIDER = "ppmi, window 2", "ppmi, window 5"
 ATTACHED = ("for", "from", "with")
 
 
@@ -75,7 +77,7 @@ def run(
     with one_blas_thread():
         forms, parts = vector_forms(text_files(data_folder)), treebanks(data_folder)
         vectors = forms[USUAL]
-        small = vectors if quick else small_vectors(vectors)
+        small = vectors if quick else small_vectors(forms[WIDER])
         names = list(RELATIONS)[: 2 if quick else None]
         found, pairs_used = {}, []
         for number, name in enumerate(names):
@@ -83,9 +85,9 @@ def run(
             pairs = pairs_of(RELATIONS[name], parts, vectors)
             pairs_used.append(pairs)
             few = name in PREPOSITIONS
-            used, n_splits, similarity = (small, N_SPLITS_OF_FEW, SIMILARITY) if few else (vectors, 1, 0.0)
+            used, n_splits, settings = (small, N_SPLITS_OF_FEW, FEW) if few else (vectors, 1, {})
             rng = np.random.default_rng([seed, number])
-            found[name] = measure(pairs, used, forms, rng, n_splits, quick, similarity)
+            found[name] = measure(pairs, used, forms, rng, n_splits, quick, settings)
         progress("attachment", (len(names) + 1) / (len(names) + 3))
         attached = attachment(data_folder, vectors, np.random.default_rng(seed), quick)
     origin = provenance(seed, hash_arrays(*(pairs.counts.data for pairs in pairs_used)))
@@ -117,8 +119,8 @@ def relation_vectors(data_folder: Path) -> Vectors:
 def small_vectors(vectors: Vectors) -> Vectors:
     """For relations of few pairs, as those of prepositions: their leading directions, by validation heads.
 
-    A thousand pairs cannot tell thousands of contexts apart; the text has already done so. The similarity of
-    words counts then, too: SIMILARITY, by validation heads as well.
+    A thousand pairs cannot tell thousands of contexts apart; the text has already done so. Learning starts
+    then from the similarity of words: FEW has its weight and the penalties, by validation heads as well.
     """
     return vectors.compressed(SMALL)
 
@@ -141,13 +143,13 @@ def measure(
     rng: np.random.Generator,
     n_splits: int,
     quick: bool,
-    similarity: float = 0.0,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Measured:
     """Learn under each penalty; curves and figures are means over splits of the heads.
 
     The rival without supervision is the best inner product of the `forms` by validation heads.
     """
-    found = [_measure_split(pairs, vectors, forms, rng, quick, similarity) for _ in range(n_splits)]
+    found = [_measure_split(pairs, vectors, forms, rng, quick, settings) for _ in range(n_splits)]
     curves = {name: _mean_curve([one.curves[name] for one in found]) for name in found[0].curves}
     popularity, matched = (float(np.mean([getattr(f, n) for f in found])) for n in ("popularity", "matched"))
     return Measured(curves, popularity, matched, found[0].model, n_splits)
@@ -159,19 +161,19 @@ def _measure_split(
     forms: Mapping[str, Vectors],
     rng: np.random.Generator,
     quick: bool,
-    similarity: float,
+    settings: Mapping[str, Any],
 ) -> Measured:
     split = split_heads(pairs.heads, rng)
     train, test = pairs.select(split.train), pairs.select(split.test)
 
-    def learned(**settings: Any) -> BilexicalModel:
-        operator = BilexicalOperator(vectors, similarity=similarity, random_state=rng, **settings)
+    def learned(**others: Any) -> BilexicalModel:
+        operator = BilexicalOperator(vectors, random_state=rng, **{**settings, **others})
         return operator.fit(pairs, split=split).model_
 
     nuclear = learned()
     curves = {
         "unsupervised": _unsupervised_curve(pairs, forms, split, test, quick),
-        "nuclear": capacity_curve(nuclear, test, (*RANKS, vectors.dimension) if similarity else RANKS),
+        "nuclear": capacity_curve(nuclear, test, RANKS),
     }
     for penalty in () if quick else ("l1", "l2"):
         model = learned(penalty=penalty, strengths=FULL_PATH, max_iter=60)

@@ -19,7 +19,8 @@ REFINED = Method(
     SpectralTagger, ("n_states", "max_iter", "n_members", "features", "decoding"), {"method": "refined"}
 )
 SPECTRAL = Method(SpectralTagger, ("n_states", "decoding", "conditional"), {"method": "spectral"})
-MAX_MARGIN = Method(SpectralTagger, ("max_iter", "decoding"), {"method": "max-margin"})
+CHAIN = Method(SpectralTagger, ("max_iter", "decoding"), {"method": "chain"})
+HANKEL = Method(SpectralTagger, ("n_states", "max_iter", "decoding"), {"method": "hankel-margin"})
 EM = Method(EMTagger, ("n_states", "max_iter", "n_members", "decoding"))
 METHODS = {
     "refined": REFINED,
@@ -27,7 +28,8 @@ METHODS = {
     "em": EM,
     "bigram": Method(NgramTagger, ("decoding",), {"order": 2}),
     "trigram": Method(NgramTagger, ("decoding",), {"order": 3}),
-    "max-margin": MAX_MARGIN,
+    "chain": CHAIN,
+    "hankel-margin": HANKEL,
 }
 
 
@@ -59,19 +61,23 @@ METHODS = {
     REFINED,
     SPECTRAL,
     EM,
+    HANKEL,
     type=auto_or_number,
     metavar="N",
-    help="Largest number of states per tag (auto: 32), or number of states of the operators (auto: up to 80)",
+    help="Largest number of states per tag (auto: 32), number of states of the operators (auto: up to 80), "
+    "or rank of the Hankel block (auto: 16)",
 )
 @parameter(
     "max_iter",
     "--iterations",
     REFINED,
     EM,
-    MAX_MARGIN,
+    CHAIN,
+    HANKEL,
     type=auto_or_number,
     metavar="N",
-    help="Number of iterations of EM (auto: 7), or of passes of max-margin (auto: 5)",
+    help="Number of iterations of EM (auto: 7) or of hankel-margin (auto: 60), or of passes of chain "
+    "(auto: 5)",
 )
 @parameter(
     "n_members",
@@ -83,7 +89,7 @@ METHODS = {
     help="Number of refinements that are multiplied (auto: 2, or 4 without features)",
 )
 @parameter(
-    "features", "--features/--no-features", REFINED, help="Product of refined tags with the max-margin chain"
+    "features", "--features/--no-features", REFINED, help="Product of refined tags with the chain of features"
 )
 @parameter(
     "decoding",
@@ -110,9 +116,10 @@ def learn_tagger(
 ) -> None:
     """Learn a tagger from FILE: one word per line with columns of labels, an empty line between sentences.
 
-    refined: tags refined into states by spectral clusters and a few EM iterations, times a max-margin chain;
+    refined: tags refined into states by spectral clusters and a few EM iterations, times a chain of features;
     the best. spectral: a weighted finite tagger, operators A_x^y. em: refined tags from a random start.
-    bigram, trigram: hidden Markov models of tags. max-margin: features and a low-rank Hankel block.
+    bigram, trigram: hidden Markov models of tags. chain: a conditional random field over features.
+    hankel-margin: the structured hinge under the nuclear norm of a Hankel block.
     """
     layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
     if layout.format == "conllu":

@@ -15,6 +15,7 @@ from sigmastar.core.model_files import load_model, read_header
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.metrics import n_nonpositive, tagging_scores
+from sigmastar.taggers.model.hankel import HankelTags
 from sigmastar.taggers.model.margin import MarginTags
 from sigmastar.taggers.model.refined import RefinedTags
 from sigmastar.taggers.model.tagger import Tagger, TagModel
@@ -142,16 +143,21 @@ def show(model: str, as_json: bool, output: str) -> None:
 
 def _described(member: TagModel, weight: float) -> tuple[str, dict[str, Any]]:
     """A member in words, and in figures."""
+    figures: dict[str, Any]
     if isinstance(member, WeightedTagger):
         kind, figures = "operators", {"n_states": member.n_states, "n_pairs": len(member.pairs)}
         text = f"operators of {member.n_states} states, {len(member.pairs)} of word and tag"
     elif isinstance(member, RefinedTags):
         kind, figures = "refined", {"n_states": member.n_states}
         text = f"refined tags of {member.n_states} states"
+    elif isinstance(member, HankelTags):
+        kind, figures = "hankel-margin", {"shape": [len(member.left), len(member.right)]}
+        figures["rank"] = member.left.shape[1]
+        text = f"Hankel block of {len(member.left)} x {len(member.right)} bistrings, rank {figures['rank']}"
     else:
         assert isinstance(member, MarginTags)
-        kind, figures = "max-margin", {"n_features": len(member.weights), "rank": member.left.shape[1]}
-        text = f"{len(member.weights)} features, Hankel block of rank {member.left.shape[1]}"
+        kind, figures = "chain", {"n_features": len(member.weights), "rank": member.left.shape[1]}
+        text = f"chain of {len(member.weights)} features, block of rank {member.left.shape[1]}"
     return f"{text} (weight {weight:g})", {"kind": kind, "weight": weight, **figures}
 
 

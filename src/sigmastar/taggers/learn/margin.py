@@ -1,11 +1,10 @@
-"""Max-margin taggers with spectral regularization (after Quattoni, Balle, Carreras and Globerson 2014).
+"""Chains of features with softmax-margin loss (Gimpel and Smith 2010), a low-rank block between neighbours.
 
     min  sum_sentences log sum_y exp(score(y) + cost x wrong tags) - score(gold)  +  weight |H|_*
 
-the smooth bound of the structured hinge, with the nuclear norm of the Hankel block H = L R^T by the squared
-norms of its factors (`optimise.factored`). The factors start from the correlations of the counted block;
-stochastic steps shrink to zero over the passes. H is one block between neighbours, not the longer prefixes
-and suffixes of the paper.
+with the nuclear norm of the block H = L R^T by the squared norms of its factors. The factors start from the
+correlations of the counted block; stochastic steps shrink to zero over the passes. `hankel` has the
+structured hinge, and blocks over longer prefixes and suffixes.
 """
 
 from __future__ import annotations

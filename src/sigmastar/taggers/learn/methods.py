@@ -1,10 +1,12 @@
 """The methods of taggers by name: from a corpus to models of tags, each with its weight in the product.
 
-    refined      states from two views: tags refined into states, times a max-margin chain
+    refined      states from two views: tags refined into states, times a chain of features
     spectral     recover: a weighted finite tagger with operators A_x^y
     em           refined tags from a random start, many iterations
     bigram, trigram    hidden Markov models of tags
-    max-margin   a chain over features and a low-rank Hankel block
+    chain        a conditional random field over features, with softmax-margin loss and a block of rank 16
+                 between neighbours
+    hankel-margin      the structured hinge under the nuclear norm of a Hankel block
 
 All share one lexicon. Sizes were chosen on development data. In the product of refinements and features each
 of the two has the weight one: weights by held-out sentences were worth less than another seed.
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.progress import Progress, silent, stage
+from sigmastar.taggers.learn.hankel import N_ITERATIONS, RANK, learn_hankel
 from sigmastar.taggers.learn.hmm import bigram_model, trigram_model
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.learn.margin import learn_margin
@@ -35,10 +38,10 @@ Members = list[tuple[TagModel, float]]
 class TaggerSettings:
     """What may be chosen; None is what suits the method."""
 
-    n_states: int | None = None  # per tag, or of the operators
-    max_iter: int | None = None  # iterations of EM, or passes of the max-margin tagger
+    n_states: int | None = None  # per tag, or of the operators; dimensions of the Hankel block
+    max_iter: int | None = None  # iterations of EM or of L-BFGS, or passes of the chain
     n_members: int | None = None  # refinements, from several seeds, whose distributions are multiplied
-    features: bool = True  # with refined: multiply the max-margin chain in
+    features: bool = True  # with refined: multiply the chain of features in
     conditional: bool = False  # with spectral: operators of P(tags | words), not of P(words, tags)
 
 
@@ -88,15 +91,30 @@ def spectral(task: Task) -> Members:
     return [(learn_operators(task.corpus, settings.n_states or usual, conditional=settings.conditional), 1.0)]
 
 
-def max_margin(task: Task) -> Members:
+def chain(task: Task) -> Members:
     """Features alone."""
     return [(learn_margin(task.corpus, task.rng, task.settings.max_iter or 5, progress=task.progress), 1.0)]
 
 
+def hankel_margin(task: Task) -> Members:
+    """A Hankel block beside the lexicon, and nothing else."""
+    rank, n_iterations = task.settings.n_states or RANK, task.settings.max_iter or N_ITERATIONS
+    return [(learn_hankel(task.corpus, task.rng, rank, n_iterations, progress=task.progress), 1.0)]
+
+
+OF_OTHERS: Mapping[str, str] = {
+    "em": "'em' is EMTagger()",
+    "bigram": "'bigram' is NgramTagger(2)",
+    "trigram": "'trigram' is NgramTagger(3)",
+    "max-margin": "'max-margin' is called 'chain' now, and 'hankel-margin' has the structured hinge",
+}
+"""Where the methods are that `SpectralTagger` does not have."""
+
 METHODS: Mapping[str, Callable[[Task], Members]] = {
     "refined": refined,
     "spectral": spectral,
-    "max-margin": max_margin,
+    "chain": chain,
+    "hankel-margin": hankel_margin,
     "em": em,
     "bigram": lambda task: [(bigram_model(task.corpus), 1.0)],
     "trigram": lambda task: [(trigram_model(task.corpus), 1.0)],

@@ -1,9 +1,10 @@
-"""Chains of tags scored by features and by a low-rank Hankel block.
+"""Chains of tags scored by features and by a low-rank block between neighbours.
 
     score(x, y) = sum_i w(y_i) . f(x, i) + B[y_{i-1}, y_i] + H[past class, future class],   H = L R^T
 
-The classes of H are bistrings on both sides of a gap: the tag before with its word where both are frequent
-together, and the same behind the gap. Quattoni, Balle, Carreras and Globerson (2014).
+The classes of H are the tag before a gap with its word where both are frequent together, and the same behind
+it. It is a conditional random field; most of what it knows is in the weights of features. `hankel` has the
+taggers of Quattoni, Balle, Carreras and Globerson (2014), whose block is all there is beside the lexicon.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of, require_rows
 from sigmastar.taggers.model.refined import Ratios
 
-KIND = "max-margin"
+KIND = "chain"
+FORMER_KIND = "max-margin"  # of model files
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_files import above, below
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences
+from sigmastar.taggers.model import hankel as hankel_tags
 from sigmastar.taggers.model import margin as margin_tags
 from sigmastar.taggers.model import refined as refined_tags
 from sigmastar.taggers.model import weighted_tagger
@@ -45,6 +46,8 @@ class TagModel(Protocol):
 KINDS: dict[str, Any] = {
     refined_tags.KIND: refined_tags.RefinedTags,
     margin_tags.KIND: margin_tags.MarginTags,
+    margin_tags.FORMER_KIND: margin_tags.MarginTags,
+    hankel_tags.KIND: hankel_tags.HankelTags,
     weighted_tagger.KIND: weighted_tagger.WeightedTagger,
 }
 
@@ -99,10 +102,16 @@ class Tagger:
         """The tags of all words, one flat list."""
         names: list[str] = []
         for piece in _pieces(sentences):
-            found = self.marginals(piece)
-            codes = by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]
-            names += [self.tags[code] for code in codes.tolist()]
+            names += [self.tags[code] for code in self._decoded(piece).tolist()]
         return names
+
+    def _decoded(self, sentences: TaggedSentences) -> Int32s:
+        """By marginals; a Hankel block alone has a best tagging of its own."""
+        only = self.members[0] if len(self.members) == 1 else None
+        if isinstance(only, hankel_tags.HankelTags) and self.decoding == "viterbi":
+            return only.best(self.lexicon, sentences)
+        found = self.marginals(sentences)
+        return by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]
 
     def predict_nbest(self, sentences: TaggedSentences, n_best: int) -> list[list[tuple[list[str], float]]]:
         """Of each sentence the best taggings by the sum of pair marginals, with that sum."""
