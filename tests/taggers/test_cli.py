@@ -109,12 +109,24 @@ def test_show(folder: Path) -> None:
         ("bigram", ()),
         ("trigram", ()),
         ("chain", ("--iterations", "3")),
+        ("hankel-margin", ("--iterations", "9", "--states", "3")),
     ],
 )
 def test_methods(folder: Path, method: str, more: tuple[str, ...]) -> None:
     options = ("--method", method, *more, "--label", "3", "--format", "columns", "-q")
     succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / method)
     assert figures("evaluate", folder / method, folder / "new.txt", "-q")["accuracy"] > 0.6
+
+
+def test_figures_that_are_not_there_are_not_printed(folder: Path) -> None:
+    """All words of the training file are known."""
+    assert "unknown_accuracy" not in succeed("evaluate", folder / "m", folder / "train.txt", "-q")
+    assert figures("evaluate", folder / "m", folder / "train.txt", "-q")["unknown_accuracy"] is None
+
+
+def test_top_needs_json(folder: Path) -> None:
+    said = fail("predict", folder / "m", folder / "new.txt", "--top", "3", status=2)
+    assert "--top is for --json" in said
 
 
 def test_operators_tell_their_bad_sentences(folder: Path) -> None:
@@ -168,7 +180,7 @@ def test_conditional_operators(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "options", "problem"),
     [
-        ("trigram", ("--states", "3"), "--states is for --method refined or spectral or em, not trigram"),
+        ("trigram", ("--states", "3"), "--states is for --method refined or spectral or em or hankel-margin"),
         ("spectral", ("--iterations", "3"), "--iterations is for --method refined or em or chain"),
         ("em", ("--no-features",), "--features is for --method refined, not em"),
         ("refined", ("--order", "3"), "No such option"),
@@ -185,6 +197,7 @@ def test_options_of_other_methods_are_refused(
     ("command", "option"),
     [
         ("predict", "--inverse"),
+        ("predict", "--nbest=2"),
         ("evaluate", "--max-length=3"),
         ("score", "--unknown=zero"),
         ("show", "--dot"),

@@ -15,6 +15,7 @@ MAKERS = {
     "refined": lambda **more: SpectralTagger(n_states=3, n_members=1, **more),
     "spectral": lambda **more: SpectralTagger("spectral", n_states=12, **more),
     "chain": lambda **more: SpectralTagger("chain", max_iter=2, **more),
+    "hankel-margin": lambda **more: SpectralTagger("hankel-margin", n_states=4, max_iter=20, **more),
     "trigram": lambda **more: NgramTagger(3, **more),
     "em": lambda **more: EMTagger(n_states=3, max_iter=4, **more),
 }
@@ -109,3 +110,17 @@ def test_words_may_come_with_what_is_observed(name: str) -> None:
     assert tagger.score(given[200:], Y[200:]) > 0.9  # three of five tags are told by their first letter
     with pytest.raises(InputError, match="1 observed columns beside the words; these sentences have 0"):
         tagger.predict(X[200:])
+
+
+@pytest.mark.parametrize(
+    ("method", "where"),
+    [
+        ("bigram", r"NgramTagger\(2\)"),
+        ("em", r"EMTagger\(\)"),
+        ("max-margin", "called 'chain' now"),
+        ("x", "EMTagger and"),
+    ],
+)
+def test_methods_that_are_elsewhere_are_named(method: str, where: str) -> None:
+    with pytest.raises(ValueError, match=f"method='{method}' must be one of .*{where}"):
+        SpectralTagger(method).fit(X[:20], Y[:20])

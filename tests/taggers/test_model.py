@@ -113,6 +113,7 @@ LEARNERS: dict[str, TaggerEstimator] = {
     "refined": SpectralTagger(n_states=3, max_iter=2, n_members=1),
     "spectral": SpectralTagger("spectral", n_states=3),
     "chain": SpectralTagger("chain", max_iter=2),
+    "hankel-margin": SpectralTagger("hankel-margin", n_states=3, max_iter=3),
     "em": EMTagger(n_states=3, max_iter=2),
     "bigram": NgramTagger(2),
     "trigram": NgramTagger(3),
@@ -185,6 +186,7 @@ INDICES = {
         "1.look_starts",
     ),
     "chain": ("0.looks", "0.look_starts", "0.key_counts"),
+    "hankel-margin": ("0.prefix.counts", "0.suffix.counts"),
 }
 PLACES = [(method, name) for method, names in INDICES.items() for name in names]
 
@@ -225,6 +227,9 @@ def test_forged_indices_are_refused(
         ("chain", "0.left"),
         ("chain", "0.classes"),
         ("chain", "0.keys"),
+        ("hankel-margin", "0.left"),
+        ("hankel-margin", "0.right"),
+        ("hankel-margin", "0.prefix.keys"),
         ("spectral", "0.operators"),
         ("spectral", "0.pairs"),
         ("spectral", "0.shares"),
@@ -244,3 +249,10 @@ def test_names_must_be_strings(tagger: Tagger) -> None:
         wrong = {**header["lexicon"], name: [3, *header["lexicon"][name][1:]]}
         with pytest.raises(ValueError, match="must be strings"):
             Tagger.from_parts(arrays, {**header, "lexicon": wrong})
+
+
+def test_files_with_the_former_name_of_the_chain_are_read(sentences: TaggedSentences) -> None:
+    learned = LEARNERS["chain"].fit(sentences).model_
+    arrays, header = learned.to_parts()
+    former = {**header, "members": [{**header["members"][0], "kind": "max-margin"}]}
+    assert Tagger.from_parts(arrays, former).predict(sentences) == learned.predict(sentences)

@@ -17,7 +17,7 @@ from sigmastar.core.estimator import Estimator, as_generator, positive, positive
 from sigmastar.core.progress import silent, stage
 from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.learn.methods import METHODS, OF_OTHERS, TaggerSettings, Task
+from sigmastar.taggers.learn.methods import METHODS, OF_OTHERS, OTHERS, TaggerSettings, Task
 from sigmastar.taggers.metrics import is_chunk_tagging
 from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
@@ -183,8 +183,7 @@ class SpectralTagger(TaggerEstimator):
     n_states : int or "auto"
         Number of states per tag at most (auto: 32), or of operators (auto: up to 80); or rank (auto: 16).
     max_iter : int or "auto"
-        Number of iterations of EM (auto: 7) or of "hankel-margin" (auto: 60), or of passes of "chain" over
-        the sentences (auto: 5).
+        Number of iterations of EM (auto: 7) or "hankel-margin" (auto: 60), or of passes of "chain" (auto: 5).
     n_members : int or "auto"
         Number of refinements, from several seeds, whose distributions are multiplied (auto: 2, or 4 without
         features).
@@ -225,8 +224,7 @@ class SpectralTagger(TaggerEstimator):
 
     def _method(self) -> tuple[str, TaggerSettings]:
         if self.method not in SPECTRAL_METHODS:
-            names = ", ".join(map(repr, SPECTRAL_METHODS))
-            where = OF_OTHERS.get(self.method, "EMTagger and NgramTagger have others")
+            names, where = ", ".join(map(repr, SPECTRAL_METHODS)), OF_OTHERS.get(self.method, OTHERS)
             raise ValueError(f"method={self.method!r} must be one of {names}; {where}")
         if self.conditional and self.method != "spectral":
             raise ValueError(f"conditional=True is for method='spectral', not method={self.method!r}")

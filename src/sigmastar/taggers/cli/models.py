@@ -21,6 +21,8 @@ from sigmastar.taggers.model.refined import RefinedTags
 from sigmastar.taggers.model.tagger import Tagger, TagModel
 from sigmastar.taggers.model.weighted_tagger import WeightedTagger
 
+N_BEST = 5
+
 format_option = click.option(
     "--format",
     "file_format",
@@ -51,8 +53,9 @@ def evaluate(model: str, file: str, file_format: str | None, as_json: bool, quie
         "n_words": scores.n_words,
         "n_unknown": scores.n_unknown,
         **with_interval("accuracy", scores.accuracy),
-        **with_interval("unknown_accuracy", scores.unknown_accuracy),
     }
+    if as_json or scores.unknown_accuracy is not None:
+        figures |= with_interval("unknown_accuracy", scores.unknown_accuracy)
     if scores.chunk_f1 is not None:
         figures |= with_interval("chunk_f1", scores.chunk_f1)
     if bad is not None:
@@ -67,26 +70,26 @@ def evaluate(model: str, file: str, file_format: str | None, as_json: bool, quie
 @click.option(
     "--top",
     type=click.IntRange(1),
-    default=5,
-    show_default=True,
-    help="Number of best sequences per sentence, with --json.",
+    help=f"Number of best sequences per sentence, with --json  [default: {N_BEST}]",
 )
 @format_option
 @json_option
 @output_option
 @quiet_option
 def predict(
-    model: str, file: str, top: int, file_format: str | None, as_json: bool, output: str, quiet: bool
+    model: str, file: str, top: int | None, file_format: str | None, as_json: bool, output: str, quiet: bool
 ) -> None:
     """FILE with the tags that MODEL finds: in their column of CoNLL-U, or as one more column.
 
     With --json one object per sentence, with the probabilities of tags and the best sequences.
     """
+    if top is not None and not as_json:
+        raise click.UsageError("--top is for --json, which has the best sequences; tags alone have one")
     tagger = _tagger(model)
     with watching("tagging", quiet):
         text = _read(model, file, file_format, need_labels=False)
         lines = (
-            [to_json(row) for row in _in_json(tagger, text.sentences, top)]
+            [to_json(row) for row in _in_json(tagger, text.sentences, top or N_BEST)]
             if as_json
             else list(text.lines(tagger.predict(text.sentences)))
         )

@@ -109,6 +109,7 @@ OF_OTHERS: Mapping[str, str] = {
     "max-margin": "'max-margin' is called 'chain' now, and 'hankel-margin' has the structured hinge",
 }
 """Where the methods are that `SpectralTagger` does not have."""
+OTHERS = "EMTagger and NgramTagger have others"
 
 METHODS: Mapping[str, Callable[[Task], Members]] = {
     "refined": refined,
