@@ -81,17 +81,12 @@ def relation(name: str, settings: Settings) -> Iterator[Row]:
         split = split_heads(pairs.heads, rng)
         operator = BilexicalOperator(vectors, random_state=rng)
         if few:
-            operator.set_params(**{**FEW, "rank": vectors.dimension})
+            operator.set_params(**FEW)
         _, timing = timed(partial(operator.fit, pairs, split=split))
-        model, small = operator.model_, operator.model_.projected(10)
-        if few:
-            small = BilexicalOperator(vectors, random_state=rng, **FEW).fit(pairs, split=split).model_
-        yield {"split": number, **_judged(model, small, pairs, folder, settings), **_time(timing)}
+        yield {"split": number, **_judged(operator.model_, pairs, folder, settings), **_time(timing)}
 
 
-def _judged(
-    model: BilexicalModel, small: BilexicalModel, pairs: Pairs, folder: Path, settings: Settings
-) -> Row:
+def _judged(model: BilexicalModel, pairs: Pairs, folder: Path, settings: Settings) -> Row:
     """A model beside the best inner product, on the same test heads; `gain` is paired, head by head."""
     split = model.split
     train, test = pairs.select(split.train), pairs.select(split.test)
@@ -107,7 +102,7 @@ def _judged(
         "gain_low": 100 * gain.low,
         "gain_high": 100 * gain.high,
         "matched": 100 * pairwise_accuracy(model.scores, test, model.popularity).micro,
-        "rank10": _accuracy(small, test),
+        "rank10": _accuracy(model.projected(10), test),
         "by_rank": {str(rank): _accuracy(model.projected(rank), test) for rank in RANKS},
         "svd_by_rank": {str(rank): _accuracy(curve.projected(rank), test) for rank in RANKS},
     }

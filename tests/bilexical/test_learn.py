@@ -9,7 +9,7 @@ import pytest
 
 from sigmastar.bilexical import BilexicalModel, Pairs, Vectors, inner_product, pairwise_accuracy, split_heads
 from sigmastar.bilexical.learn.likelihood import ConditionalLoss
-from sigmastar.bilexical.learn.operator import OperatorSettings, learn_operator, similarity_start
+from sigmastar.bilexical.learn.operator import OperatorSettings, learn_operator
 from sigmastar.bilexical.metrics import by_popularity
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_files import load_model, save_model
@@ -151,45 +151,39 @@ def test_wrong_settings_speak() -> None:
         OperatorSettings("l1", (0.1, -1.0))
 
 
-@pytest.mark.parametrize(("penalty", "rank"), [("nuclear", 8), ("nuclear", 20), ("l2", 4)])
-def test_learning_starts_from_the_similarity(pairs: Pairs, vectors: Vectors, penalty: str, rank: int) -> None:
-    model = inner_product(pairs, vectors, split_heads(pairs.heads, np.random.default_rng(3)))
-    start = similarity_start(model, pairs, OperatorSettings(penalty, rank=rank, similarity=4.0))
-    whole = start[0] @ start[1].T if len(start) == 2 else start[0]
-    np.testing.assert_allclose(whole, 4.0 * np.eye(8), atol=1e-4)  # uncut
-
-
-def test_the_similarity_is_cut_where_scores_change_least(pairs: Pairs, vectors: Vectors) -> None:
+@pytest.mark.parametrize("penalty", ["nuclear", "l2"])
+def test_similarity_is_added_to_the_scores(pairs: Pairs, vectors: Vectors, penalty: str) -> None:
     split = split_heads(pairs.heads, np.random.default_rng(3))
-    model, settings = inner_product(pairs, vectors, split), OperatorSettings(rank=3, similarity=4.0)
-    left, right = similarity_start(model, pairs, settings)
-    modifiers, heads = vectors.rows(pairs.modifiers), vectors.rows(pairs.heads)
-    modifiers = modifiers - modifiers.mean(axis=0)
-    whole = 4.0 * modifiers @ heads.T
-    rest = np.linalg.norm(modifiers @ left @ right.T @ heads.T - whole)
-    least = np.linalg.norm(np.linalg.svd(whole)[1][3:])
-    assert left.shape == (8, 3)
-    assert least <= rest * (1 + 1e-9)
-    assert rest <= least * 1.01  # a little of the identity is added
-
-
-def test_a_start_that_is_right_already_is_kept(vectors: Vectors) -> None:
-    """Few pairs, alike: from the similarity they are ordered better than from chance."""
-    rng = np.random.default_rng(5)
-    chances = np.exp(6 * vectors.matrix[:150] @ vectors.matrix[150:].T)
-    chances /= chances.sum(axis=1, keepdims=True)
-    few = Pairs.of((f"h{h}", f"m{m}") for h in range(50) for m in rng.choice(40, 1, p=chances[h]))
-    split = split_heads(few.heads, rng)
-    found = {
-        similarity: learn_operator(
-            few, vectors, np.random.default_rng(0), OperatorSettings(rank=8, similarity=similarity), split
+    with_it, without = (
+        learn_operator(
+            pairs,
+            vectors,
+            np.random.default_rng(4),
+            OperatorSettings(penalty, (0.05,), n_iterations=5, similarity=similarity),
+            split,
         ).model
         for similarity in (4.0, 0.0)
-    }
-    test = few.select(split.test)
-    good, bad = (pairwise_accuracy(found[weight].scores, test).micro for weight in (4.0, 0.0))
-    assert good > bad + 0.02
-    assert found[4.0].weights.rank <= 8
+    )
+    expected = without.scores(["h1", "h2"]) + 4 * vectors.rows(["h1", "h2"]) @ vectors.rows(pairs.modifiers).T
+    np.testing.assert_allclose(with_it.scores(["h1", "h2"]), expected, atol=1e-9)
+    assert with_it.is_low_rank == (penalty == "nuclear")
+
+
+def test_a_sum_with_the_similarity_is_cut_where_scores_change_least(pairs: Pairs, vectors: Vectors) -> None:
+    split, settings = split_heads(pairs.heads, np.random.default_rng(3)), OperatorSettings(path=(0.05,))
+    model = learn_operator(pairs, vectors, np.random.default_rng(0), settings, split).model
+    both = model.with_similarity(4.0)
+
+    def centred(one: BilexicalModel) -> np.ndarray:
+        scores = one.scores(split.train)
+        return scores - scores.mean(axis=1, keepdims=True)
+
+    whole = centred(both)
+    rest = np.linalg.norm(centred(both.projected(3)) - whole)
+    least = np.linalg.norm(np.linalg.svd(whole)[1][3:])
+    assert both.projected(3).weights.rank == 3
+    assert least <= rest * (1 + 1e-9)
+    assert rest <= least * 1.01  # a little of the identity is added
 
 
 def test_too_few_heads_are_told(vectors: Vectors) -> None:

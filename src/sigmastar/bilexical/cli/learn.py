@@ -80,7 +80,7 @@ vectors_option = click.option(
     "--similarity",
     OPERATOR,
     type=click.FloatRange(0),
-    help="Weight of the similarity of the vectors that learning starts from: for few pairs.",
+    help="Weight of the similarity of the vectors beside what is learned: for few pairs.",
 )
 @learn_options
 def bilexical(files: tuple[str, ...], vectors: str, **given: Any) -> None:

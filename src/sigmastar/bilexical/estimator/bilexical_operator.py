@@ -58,8 +58,7 @@ class BilexicalOperator(_FittedOperator):
     warm : bool
         Each penalty starts where the one before it ended.
     similarity : float
-        Weight of the inner product of the vectors, cut to `rank`, that learning starts from; for few pairs,
-        with compressed vectors.
+        Weight of the inner product of the vectors beside what is learned; for few pairs.
 
     Attributes
     ----------

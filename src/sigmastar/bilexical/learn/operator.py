@@ -5,12 +5,6 @@ best c of a path, and when to stop, are chosen by the pairwise accuracy on valid
 afresh, or, `warm`, where the one before it ended: factored solvers then go from the smallest c upwards, as a
 low-rank start from a larger one never regains the dimensions that it lost; convex ones go downwards.
 
-For relations of few pairs learning may start from the similarity of the vectors, s I cut to the rank that is
-asked for; validation heads, looked at after every step, end it. The cut is the best one for scores, not for
-weights,
-
-    min over rank-k M   |A (s I - M) B^T|      A: modifiers less their mean,  B: training heads
-
 This is neither of the two ideas of the core: the problem is convex in W, and smooth in thin factors of it.
 """
 
@@ -32,9 +26,8 @@ from sigmastar.bilexical.model.operator import (
     Weights,
     head_features,
 )
-from sigmastar.bilexical.model.vectors import Vectors, dense
+from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Floats
-from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.progress import Progress, silent
 from sigmastar.optimise.factored import factored, triples_of_product
 from sigmastar.optimise.proximal import PENALTIES
@@ -43,7 +36,6 @@ from sigmastar.optimise.solvers import SolverStep, fista, fobos
 PATHS = {"nuclear": (0.06, 0.1, 0.16), "l1": (0.001, 0.003, 0.01), "l2": (0.001, 0.003, 0.01)}
 """The c that are tried for each penalty."""
 SOLVERS = ("factored", "fista", "fobos")
-PATIENCE = 12  # steps without gain on validation heads that end learning from a similarity
 
 
 @dataclass(frozen=True)
@@ -61,7 +53,7 @@ class OperatorSettings:
     patience: int = 3
     step: float = 20.0
     warm: bool = False
-    similarity: float = 0.0  # of the vectors, that W starts from: for relations of few pairs
+    similarity: float = 0.0  # of the vectors, added to W once that is learned: for relations of few pairs
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -72,8 +64,6 @@ class OperatorSettings:
             raise ValueError(f"rank={self.rank} must be 1 or more")
         if self.bias < 0:
             raise ValueError(f"bias={self.bias} must not be negative")
-        if not self.similarity >= 0:
-            raise ValueError(f"similarity={self.similarity} must not be negative")
         if any(not c >= 0 for c in self.path):
             raise ValueError(f"path={self.path}: penalties must be numbers of 0 or more")
 
@@ -156,6 +146,7 @@ def learn_operator(
     weights = tried[chosen].weights
     assert weights is not None
     model = replace(empty, vectors=vectors, weights=weights)
+    model = model.with_similarity(settings.similarity) if settings.similarity else model
     scores = {c: best.value for c, best in tried.items()}
     return OperatorFit(model, chosen, scores, tuple(tried[chosen].objectives))
 
@@ -171,10 +162,7 @@ def _path(
     """What each penalty of the path reaches on validation heads."""
     loss, seed = _loss(empty, train), int(rng.integers(2**63))
     tried: dict[float, EarlyStopping] = {}
-    first = end = None
-    if settings.similarity:
-        first = similarity_start(empty, train, settings)
-        settings = replace(settings, check_every=1, patience=PATIENCE)
+    end: tuple[Floats, ...] | None = None
     modifier_rows = empty.modifier_rows  # they do not change with the weights
 
     def score(weights: Weights) -> float:
@@ -185,35 +173,10 @@ def _path(
     for number, c in enumerate(settings.weights_to_try):
         done = number / len(settings.weights_to_try)
         best = EarlyStopping(settings, score, _reporting(progress, c, done))
-        start = end if settings.warm and end is not None else first
+        start = end if settings.warm else None
         end = solve(loss, c / np.sqrt(train.n_pairs), settings, np.random.default_rng(seed), best, start)
         tried[c] = best
     return tried
-
-
-def similarity_start(model: BilexicalModel, train: Pairs, settings: OperatorSettings) -> tuple[Floats, ...]:
-    """The weight of similarity times I, or two factors of it, cut to the rank that is asked for."""
-    modifiers, heads = (
-        dense(model.modifier_rows),
-        dense(head_features(model.vectors, train.heads, model.bias)),
-    )
-    whole = settings.similarity * np.eye(modifiers.shape[1], heads.shape[1])
-    if not settings.is_factored:
-        return (whole,)
-    if settings.rank >= len(whole):
-        root = np.sqrt(settings.similarity)
-        return root * np.eye(len(whole)), root * np.eye(heads.shape[1], len(whole))
-    (a, a_inverse), (b, b_inverse) = _roots(modifiers - modifiers.mean(axis=0)), _roots(heads)
-    best = factorize_up_to(a @ whole @ b, settings.rank)
-    triples = triples_of_product(a_inverse @ best.left * best.singular_values, b_inverse @ best.right)
-    return tuple(side * np.sqrt(triples.singular_values) for side in (triples.left, triples.right))
-
-
-def _roots(rows: Floats) -> tuple[Floats, Floats]:
-    """The root of the second moments of rows, a little of the identity added, and its inverse."""
-    moments = rows.T @ rows / len(rows)
-    values, vectors = np.linalg.eigh(moments + 1e-6 * np.trace(moments) / len(moments) * np.eye(len(moments)))
-    return (vectors * np.sqrt(values)) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
 
 
 def _reporting(progress: Progress, c: float, done: float) -> Callable[[str], None]:

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse, special
 
 from sigmastar.bilexical.data.pairs import HeadSplit, WordPairs
-from sigmastar.bilexical.model.vectors import Rows, Vectors
+from sigmastar.bilexical.model.vectors import Rows, Vectors, dense
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.optimise.proximal import keep_largest
@@ -169,6 +169,27 @@ class BilexicalModel:
             raise ValueError(f"capacity={capacity} must be 1 or more")
         return replace(self, weights=self.weights.projected(capacity))
 
+    def with_similarity(self, weight: float) -> BilexicalModel:
+        """W + weight I: how alike the words are (equation 1) counts beside what was learned.
+
+        The sum has the rank of the vectors' dimension. All singular values of I are equal, so that a cut by
+        those of the sum would be by chance; the factors are such that a cut to rank k changes the scores of
+        the training heads least,
+
+            min over rank-k M   |A (W + weight I - M) B^T|   A: modifiers less their mean,  B: training heads
+        """
+        matrix = self.weights.matrix
+        whole = matrix + weight * np.eye(*matrix.shape)
+        if not self.is_low_rank:
+            return replace(self, weights=FullWeights(whole))
+        modifiers = dense(self.modifier_rows)
+        heads = dense(head_features(self.vectors, self.split.train, self.bias))
+        left, left_inverse = _roots(modifiers - modifiers.mean(axis=0))
+        right, right_inverse = _roots(heads)
+        best = factorize_up_to(left @ whole @ right, min(whole.shape))
+        weights = LowRankWeights(left_inverse @ best.left, best.singular_values, right_inverse @ best.right)
+        return replace(self, weights=weights)
+
     @property
     def is_low_rank(self) -> bool:
         return isinstance(self.weights, LowRankWeights)
@@ -228,6 +249,14 @@ class BilexicalModel:
         _require_fit(weights, vectors.dimension, bias)
         split = HeadSplit(*(tuple(header["heads"][name]) for name in _PARTS))
         return cls(tuple(header["modifiers"]), arrays["popularity"], vectors, weights, split, bias)
+
+
+def _roots(rows: Floats) -> tuple[Floats, Floats]:
+    """The root of the second moments of rows, a little of the identity added, and its inverse."""
+    moments = rows.T @ rows / max(len(rows), 1)
+    ridge = 1e-6 * (np.trace(moments) / len(moments) or 1.0)
+    values, vectors = np.linalg.eigh(moments + ridge * np.eye(len(moments)))
+    return (vectors * np.sqrt(values)) @ vectors.T, (vectors / np.sqrt(values)) @ vectors.T
 
 
 def head_features(vectors: Vectors, words: Sequence[str], bias: float) -> Rows:

@@ -40,7 +40,7 @@ from sigmastar.reproduce.result import Reproduction
 
 PARTS = ("train", "dev", "test")
 SMALL = 300
-FEW: Mapping[str, Any] = {"similarity": 4.0, "strengths": (0.03, 0.1), "rank": 10}
+FEW: Mapping[str, Any] = {"similarity": 4.0}
 FULL_PATH = (0.001,)  # best for l1 and l2 on validation heads; early stopping does the rest
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 N_SPLITS_OF_FEW = 3
@@ -119,8 +119,8 @@ def relation_vectors(data_folder: Path) -> Vectors:
 def small_vectors(vectors: Vectors) -> Vectors:
     """For relations of few pairs, as those of prepositions: their leading directions, by validation heads.
 
-    A thousand pairs cannot tell thousands of contexts apart; the text has already done so. Learning starts
-    then from the similarity of words: FEW has its weight and the penalties, by validation heads as well.
+    A thousand pairs cannot tell thousands of contexts apart; the text has already done so. The
+    similarity of words counts then, too: FEW has its weight, by validation heads as well.
     """
     return vectors.compressed(SMALL)
 
@@ -173,7 +173,7 @@ def _measure_split(
     nuclear = learned()
     curves = {
         "unsupervised": _unsupervised_curve(pairs, forms, split, test, quick),
-        "nuclear": capacity_curve(nuclear, test, RANKS),
+        "nuclear": capacity_curve(nuclear, test, (*RANKS, vectors.dimension) if settings else RANKS),
     }
     for penalty in () if quick else ("l1", "l2"):
         model = learned(penalty=penalty, strengths=FULL_PATH, max_iter=60)

@@ -171,9 +171,9 @@ def about(quick: bool) -> list[str]:
     paragraphs = [
         "Relations are of the English web treebank, all three parts; vectors are counted on other text, PPMI "
         "in a window of 2 (the paper: counts in a window of 10). Heads train, choose and test 60 : 10 : 30.",
-        "Relations of prepositions have a tenth of the pairs: their operators, of rank 10, are learned on "
-        "the 300 leading directions of vectors in a window of 5 and start from their similarity; all of this "
-        "was chosen on validation heads.",
+        "Relations of prepositions have a tenth of the pairs: their operators are learned on the 300 leading "
+        "directions of vectors in a window of 5, and their similarity is added; all of this was chosen on "
+        "validation heads.",
         "The unsupervised inner product has the best of nine forms of vectors (PPMI, square roots and raw "
         "counts in windows of 2, 5 and 10) and of six numbers of leading directions, by validation heads; "
         "its curve is equation 2 in this form.",
