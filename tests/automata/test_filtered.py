@@ -203,7 +203,7 @@ def test_files_bring_back_the_same_model(tmp_path):
 
 def test_parts_of_other_sizes_are_refused():
     arrays, header = sample_model().to_parts()
-    with pytest.raises(ValueError, match="do not fit the automaton"):
+    with pytest.raises(ValueError, match="'mixing' of shape"):
         FilteredAutomaton.from_parts({**arrays, "mixing": arrays["mixing"][:-1]}, header)
 
 

@@ -225,7 +225,7 @@ def test_a_bug_is_one_line_too(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     ("problem", "said", "status"),
     [
         (KeyboardInterrupt(), "interrupted; no unfinished file is left", 130),
-        (MemoryError(), "out of memory; use fewer strings, states or symbols", 1),
+        (MemoryError(), "out of memory; use fewer strings, states or symbols, or a larger --max-memory", 1),
         (OSError(5, "Input/output error", "some file"), "some file: Input/output error", 1),
         (ValueError("two\nlines"), "two lines", 1),
     ],

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interrupts import hear_interrupts
-from sigmastar.core.atomic import atomic_write, atomic_write_bytes
+from sigmastar.core.atomic import atomic_write, atomic_write_bytes, require_folder
 from sigmastar.core.errors import InputError
 
 
@@ -161,3 +161,25 @@ def test_standard_output_on_a_full_disk() -> None:
         )
     assert done.returncode != 0
     assert b"standard output: no space left on device" in done.stderr
+
+
+def test_a_protected_file_is_not_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    path.chmod(0o444)
+    for write in (lambda: atomic_write_bytes(path, b"new"), lambda: require_folder(str(path))):
+        with pytest.raises(InputError, match="is write-protected"):
+            write()
+    assert path.read_text() == "old"
+
+
+def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
+    left, fresh, other = (
+        tmp_path / f".{name}.part" for name in ("out.0123456789ab", "out.ba9876543210", "out.txt")
+    )
+    for path in (left, fresh, other):
+        path.write_text("half")
+    for path in (left, other):
+        os.utime(path, (1.0, 1.0))
+    atomic_write_bytes(tmp_path / "out", b"new")
+    assert sorted(os.listdir(tmp_path)) == sorted([fresh.name, other.name, "out"])

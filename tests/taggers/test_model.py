@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.numpy import load, save
 
-from sigmastar.core.canonical_json import to_json
+from forged.forging import forged, with_array
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.model_files import KEY, _digest, _header, load_model, save_model
+from sigmastar.core.model_files import load_model, save_model
 from sigmastar.core.parallel import limited_threads
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
@@ -149,17 +148,6 @@ def test_an_exact_tagger_is_exact_after_a_file(tagger: Tagger, tmp_path: Path) -
     assert again.members[1].least == tagger.members[1].least
 
 
-def forged(source: Path, target: Path, name: str, change: Callable[[np.ndarray], np.ndarray]) -> Path:
-    """The file with one array changed, and a checksum that fits."""
-    content = source.read_bytes()
-    header, arrays = _header(content, len(content), str(source)), load(content)
-    arrays = {key: np.array(array) for key, array in arrays.items()}
-    arrays[name] = np.ascontiguousarray(change(arrays[name]))
-    header["sha256"] = _digest({key: header[key] for key in header if key != "sha256"}, arrays)
-    target.write_bytes(save(arrays, metadata={KEY: to_json(header)}))
-    return target
-
-
 def _all(value: int) -> Callable[[np.ndarray], np.ndarray]:
     return lambda array: np.full_like(array, value)
 
@@ -207,7 +195,7 @@ def test_forged_indices_are_refused(
     stored: dict[str, Path], method: str, name: str, change: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelFileError, match="does not hold a model of its family"):
-        load_model(forged(stored[method], tmp_path / "m", name, CHANGES[change]))
+        load_model(forged(stored[method], tmp_path / "m", with_array(name, CHANGES[change])))
 
 
 @pytest.mark.parametrize("change", ["short", "empty"])
@@ -240,14 +228,14 @@ def test_arrays_must_fit_each_other(
     stored: dict[str, Path], method: str, name: str, change: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ModelFileError, match="does not hold a model of its family"):
-        load_model(forged(stored[method], tmp_path / "m", name, CHANGES[change]))
+        load_model(forged(stored[method], tmp_path / "m", with_array(name, CHANGES[change])))
 
 
 def test_names_must_be_strings(tagger: Tagger) -> None:
     arrays, header = tagger.to_parts()
     for name in ("tags", "words", "features", "classes"):
         wrong = {**header["lexicon"], name: [3, *header["lexicon"][name][1:]]}
-        with pytest.raises(ValueError, match="must be strings"):
+        with pytest.raises(ValueError, match="must be a list of strings"):
             Tagger.from_parts(arrays, {**header, "lexicon": wrong})
 
 

@@ -37,39 +37,45 @@ def at(place: object, value: float) -> Callable[[np.ndarray], object]:
 
 
 FORGED = {
-    "above too large": (changed("forest.above", at(0, 10**6)), "above must be numbers"),
+    "above too large": (changed("forest.above", at(0, 10**6)), "'above' must hold numbers"),
     "above in a circle": (changed("forest.above", at(-2, 0)), "above must lead"),
-    "starts beyond the pairs": (changed("forest.starts", at(-1, 10**6)), "starts must rise"),
-    "starts that fall": (changed("forest.starts", at(1, 10**6)), "starts must rise"),
-    "fewer nodes": (changed("forest.totals", lambda a: a[:-1]), "must have .* nodes"),
-    "symbols too large": (changed("forest.symbols", at(0, 10**6)), "symbols must be numbers"),
-    "symbols below zero": (changed("forest.symbols", at(0, -5)), "symbols must be numbers"),
-    "tags too large": (changed("forest.tags", at(0, 10**6)), "tags must be numbers"),
-    "fewer counts": (changed("forest.counts", lambda a: a[:-1]), "counts must be"),
-    "kinds": (changed("0.symbols.kind", at(0, 9)), "kinds of symbols"),
+    "starts beyond the pairs": (changed("forest.starts", at(-1, 10**6)), "'starts' must rise"),
+    "starts that fall": (changed("forest.starts", at(1, 10**6)), "'starts' must rise"),
+    "fewer nodes": (changed("forest.totals", lambda a: a[:-1]), "'totals' of shape"),
+    "symbols too large": (changed("forest.symbols", at(0, 10**6)), "'symbols' must hold numbers"),
+    "symbols below zero": (changed("forest.symbols", at(0, -5)), "'symbols' must hold numbers"),
+    "tags too large": (changed("forest.tags", at(0, 10**6)), "'tags' must hold numbers"),
+    "fewer counts": (changed("forest.counts", lambda a: a[:-1]), "'counts' of shape"),
+    "kinds": (changed("0.symbols.kind", at(0, 9)), "'symbols.kind' must hold numbers"),
     "leaves that are phrases": (changed("0.symbols.kind", at(0, 1)), "must be those of words"),
-    "labels of symbols": (changed("1.symbols.label", at(0, 10**6)), "label of symbols"),
-    "parents of symbols": (changed("0.symbols.parent", at(0, 10**6)), "parent of symbols"),
-    "siblings": (changed("0.symbols.siblings", at((0, 0), 10**6)), "siblings of symbols"),
-    "rules": (changed("0.1.rules", at((0, 0), 10**6)), "a rule names a symbol"),
-    "other rules": (changed("0.2.rules", lambda a: a[::-1].copy()), "symbols and rules|do not fit"),
+    "labels of symbols": (changed("1.symbols.label", at(0, 10**6)), "'symbols.label' must hold numbers"),
+    "parents of symbols": (changed("0.symbols.parent", at(0, 10**6)), "'symbols.parent' must hold numbers"),
+    "siblings": (changed("0.symbols.siblings", at((0, 0), 10**6)), "'symbols.siblings' must hold numbers"),
+    "rules": (changed("0.1.rules", at((0, 0), 10**6)), "'rules' must hold numbers"),
+    "other rules": (
+        changed("0.2.rules", lambda a: a[::-1].copy()),
+        "symbols and rules|do not fit|fit the numbers of states",
+    ),
     "rules out of order": (changed("0.0.rules", lambda a: a[::-1].copy()), "sorted by their children"),
-    "no states": (changed("0.2.n_states", at(0, 0)), "must have a state"),
-    "more states": (changed("0.2.n_states", at(0, 50)), "do not fit"),
+    "no states": (changed("0.2.n_states", at(0, 0)), "'n_states' must hold numbers"),
+    "more states": (changed("0.2.n_states", at(0, 50)), "do not fit|'n_states' must hold numbers"),
     "states in the plain pass": (changed("0.0.n_states", at(-1, 2)), "do not fit|one state per symbol"),
     "short tensors": (changed("0.1.tensors", lambda a: a[:-1]), "do not fit"),
-    "more states than memory": (changed("0.2.n_states", at(slice(None), 10**6)), "at most .* numbers"),
-    "short counts": (changed("0.2.counts.values", lambda a: a[:-1]), "do not fit their places"),
-    "counts of other rules": (changed("0.2.counts.starts", lambda a: a[:-1]), "do not fit the rules"),
-    "counts that begin late": (changed("0.2.counts.starts", at(0, 1)), "do not fit the rules"),
+    "more states than memory": (
+        changed("0.2.n_states", at(slice(None), 10**6)),
+        "'n_states' must hold numbers",
+    ),
+    "short counts": (changed("0.2.counts.values", lambda a: a[:-1]), "'values' of shape"),
+    "counts of other rules": (changed("0.2.counts.starts", lambda a: a[:-1]), "'starts' of shape"),
+    "counts that begin late": (changed("0.2.counts.starts", at(0, 1)), "'starts' must rise"),
     "counts beyond the tensor": (changed("0.2.counts.cells", at(-1, 60_000)), "places of counts"),
-    "counts out of order": (changed("0.2.counts.cells", at(slice(0, None), 0)), "places must rise"),
+    "counts out of order": (changed("0.2.counts.cells", at(slice(0, None), 0)), "places of counts must rise"),
     "counts that are no numbers": (changed("0.2.counts.values", at(0, 0x7FC0)), "finite numbers"),
     "counts below zero": (changed("0.2.counts.values", at(0, 0xBF80)), "finite numbers"),
-    "shrinkage below zero": (changed("0.2.counts.shrinkage", at(0, -1.0)), "shrinkage of counts"),
+    "shrinkage below zero": (changed("0.2.counts.shrinkage", at(0, -1.0)), "'shrinkage' must hold"),
     "short lexicons": (changed("0.2.lexicon", lambda a: a[:-1]), "do not fit"),
-    "few frequencies": (changed("0.2.frequencies", lambda a: a[:-1]), "do not fit"),
-    "few weights of spans": (changed("spans.weights", lambda a: a[:-1]), "do not fit their labels"),
+    "few frequencies": (changed("0.2.frequencies", lambda a: a[:-1]), "'frequencies' of shape"),
+    "few weights of spans": (changed("spans.weights", lambda a: a[:-1]), "'weights' of shape"),
 }
 
 
@@ -106,5 +112,5 @@ def test_the_message_names_the_file(parser: TreebankParser, tmp_path) -> None:  
     forged = Forged(parser.labels, parser.members)
     Forged.__module__, Forged.__qualname__ = TreebankParser.__module__, TreebankParser.__qualname__
     save_model(forged, tmp_path / "m")
-    with pytest.raises(ModelFileError, match="symbols must be numbers"):
+    with pytest.raises(ModelFileError, match="'symbols' must hold numbers"):
         load_model(tmp_path / "m")

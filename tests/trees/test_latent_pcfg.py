@@ -115,7 +115,7 @@ def test_files_hold_grammars_and_older_ones_are_read(tmp_path):
     arrays = {name: array for name, array in PROBABILITIES.items() if name not in names}
     older = LatentPCFG.from_parts(arrays, {name: PROBABILITIES[name] for name in names})
     np.testing.assert_array_equal(older.binary, LatentPCFG.of_probabilities(**PROBABILITIES).binary)
-    with pytest.raises(ValueError, match="leaf of shape"):
+    with pytest.raises(ValueError, match="'leaf' of shape"):
         LatentPCFG.from_parts(
             {"top": grammar.top, "leaf": grammar.leaf[1:], "binary": grammar.binary},
             {name: getattr(grammar, name) for name in names},

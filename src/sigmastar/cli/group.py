@@ -4,15 +4,18 @@ exit 0    done
 exit 1    the work failed: one line on standard error: where, why, and what to do
 exit 2    the call was wrong
 exit 130  interrupted; files appear whole or not at all, so nothing partial is left
+exit 143  ended by SIGTERM (129 by SIGHUP), likewise
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import click
@@ -23,6 +26,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.family import Command, families, load
 
 TRACEBACK = "SIGMASTAR_TRACEBACK"
+VERIFY_KEY = "SIGMASTAR_VERIFY_KEY"
 
 # click before 8.2 prints the help itself
 _NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
@@ -55,7 +59,9 @@ _FIRST = {
     "learn": Command("sigmastar.cli.group:learn", "Learn a model from data and write it to a file."),
 }
 _LAST = {
-    "reproduce": Command("sigmastar.cli.reproduce:command", "Tables and figures of a paper beside our own.")
+    "check": Command("sigmastar.cli.check_and_sign:check", "Whether a model file is sound."),
+    "sign": Command("sigmastar.cli.check_and_sign:sign", "Sign a model file with a private key."),
+    "reproduce": Command("sigmastar.cli.reproduce:command", "Tables and figures of a paper beside our own."),
 }
 
 
@@ -106,7 +112,8 @@ class RootGroup(LazyGroup):
         words = list(sys.argv[1:] if args is None else args)
         try:
             _refuse_overwriting(words)
-            status = super().main(words, *rest, **extra)
+            with _verified_with(os.environ.get(VERIFY_KEY)):
+                status = super().main(words, *rest, **extra)
             sys.stdout.flush()  # a full disk shows here
         except BaseException as problem:
             sys.exit(_report(problem))
@@ -117,6 +124,14 @@ class RootGroup(LazyGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:  # before click prints an empty line for it
             raise _Interrupted from None
+
+
+def _verified_with(key: str | None) -> AbstractContextManager[None]:
+    if not key:
+        return nullcontext()
+    from sigmastar.core.signing import verified_with
+
+    return verified_with(key)
 
 
 def _refuse_overwriting(words: Sequence[str]) -> None:
@@ -132,13 +147,24 @@ class _Interrupted(Exception):
     """Ctrl-C."""
 
 
+class _Ended(SystemExit):
+    """SIGTERM or SIGHUP; the code is what shells make of the signal."""
+
+
+def _end(number: int, _: object) -> None:
+    raise _Ended(128 + number)
+
+
 def _report(problem: BaseException) -> int:
     """Print what went wrong, in one line; the exit status."""
-    if isinstance(problem, SystemExit):
+    if isinstance(problem, SystemExit) and not isinstance(problem, _Ended):
         return problem.code if isinstance(problem.code, int) else 1
     if isinstance(problem, BrokenPipeError):
         _silence_output()
         return 1
+    if isinstance(problem, OSError) and problem.errno == errno.EBADF and problem.filename is None:
+        _silence_output()
+        problem = InputError("is closed; give a file with -o", file="standard output")
     if isinstance(problem, _NO_ARGUMENTS):  # the message is the whole help
         problem.show()
         return problem.exit_code
@@ -149,13 +175,11 @@ def _report(problem: BaseException) -> int:
     return status
 
 
-def _is_interrupt(problem: BaseException | None) -> bool:
-    """Ctrl-C, or an error that it caused: inside a compiled kernel it comes out as a SystemError."""
-    while problem is not None:
-        if isinstance(problem, (_Interrupted, KeyboardInterrupt, click.Abort)):
-            return True
+def _cause(problem: BaseException | None, kinds: Any) -> BaseException | None:
+    """The error of some kind that this one came from: inside a compiled kernel Ctrl-C is a SystemError."""
+    while problem is not None and not isinstance(problem, kinds):
         problem = problem.__cause__ or problem.__context__
-    return False
+    return problem
 
 
 def _in_words(problem: BaseException) -> tuple[str, int]:
@@ -163,7 +187,10 @@ def _in_words(problem: BaseException) -> tuple[str, int]:
         return _usage(problem), problem.exit_code
     if isinstance(problem, click.ClickException):
         return problem.format_message(), problem.exit_code
-    if _is_interrupt(problem):
+    if (ended := _cause(problem, _Ended)) is not None:
+        name = signal.Signals(int(str(ended)) - 128).name
+        return f"ended by {name}; no unfinished file is left", int(str(ended))
+    if _cause(problem, (_Interrupted, KeyboardInterrupt, click.Abort)) is not None:
         return "interrupted; no unfinished file is left", 130
     if isinstance(problem, MemoryError):
         return "out of memory; use fewer strings, states or symbols, or a larger --max-memory", 1
@@ -206,6 +233,23 @@ def learn() -> None:
     """Learn a model of some family from data and write it to a file."""
 
 
+def _open_closed_streams() -> None:
+    """Services run commands without streams: no file may take their places, and no message may fail."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            flags = os.O_RDWR if name == "stderr" else os.O_RDONLY if mode == "w" else os.O_WRONLY
+            handle = os.open(os.devnull, flags)  # the wrong way round: what is asked of it is an error
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
+
+
 def main() -> None:
     """The entry point of the command `sigmastar`."""
+    _open_closed_streams()
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, _end)
     command(prog_name="sigmastar")

@@ -7,6 +7,7 @@ So options that a family does not know are refused, and `sigmastar predict MODEL
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import click
 
 from sigmastar.cli.group import ON_MODELS
+from sigmastar.core.cli.options import verify_key_option
 from sigmastar.core.cli.reading import reads_data
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import commands_of, load
@@ -37,7 +39,7 @@ class ModelCommand(click.Command):
         model = _model_among(args)
         if model is None:
             return super().make_context(info_name, args, parent, **extra)
-        return self.of_model(model).make_context(info_name, args, parent, **extra)
+        return _with_key(self.of_model(model)).make_context(info_name, args, parent, **extra)
 
     def of_model(self, path: str) -> click.Command:
         """What the family of a model file does under this command."""
@@ -55,6 +57,13 @@ class ModelCommand(click.Command):
         kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))
         self.help = _ABOUT.format(summary=ON_MODELS[str(self.name)].summary, name=self.name, kinds=kinds)
         super().format_help_text(ctx, formatter)
+
+
+def _with_key(command: click.Command) -> click.Command:
+    """The command with an option more, which all commands on models have."""
+    keyed = copy.copy(command)
+    keyed.params = [*command.params]
+    return verify_key_option(keyed)
 
 
 def _model_among(args: Sequence[str]) -> str | None:

@@ -1,19 +1,21 @@
 """Writing files all at once or not at all.
 
 A file is written under a temporary name in its own folder, flushed to the disk, and renamed over the
-target; an error or an interrupt removes it, so that a reader never meets half a file. Standard output
-(`-`) and targets that are no regular files (pipes, devices) cannot be renamed over and are written
-directly.
+target; an error or an interrupt removes it, so that a reader never meets half a file. What a process left
+that was killed is removed by the next one that writes the same file, an hour later. Standard output (`-`) and
+targets that are no regular files (pipes, devices) cannot be renamed over and are written directly.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TextIO
@@ -21,6 +23,7 @@ from typing import IO, Any, TextIO
 from sigmastar.core.errors import InputError
 
 STANDARD = ("-", "/dev/stdout")
+_ABANDONED = 3600.0  # seconds after which nobody writes to a temporary file any more
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 
 
@@ -33,15 +36,23 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[TextIO]:
 
 def atomic_write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
     """Write `content` to `path`, all of it or nothing."""
+    atomic_write_pieces(path, [content])
+
+
+def atomic_write_pieces(path: str | os.PathLike[str], pieces: Iterable[bytes | memoryview]) -> None:
+    """Write `pieces` one after the other to `path`, all of them or nothing."""
     with _writing(path, binary=True) as stream:
-        stream.write(content)
+        for piece in pieces:
+            stream.write(piece)
 
 
 def require_folder(output: str) -> None:
-    """Refuse a place that does not exist before the work, not after it."""
+    """Refuse a place that does not exist, or a file that is protected, before the work, not after it."""
     folder = os.path.dirname(output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
+    if output != "-" and os.path.isfile(output):
+        _require_unprotected(output, output)
 
 
 @contextmanager
@@ -85,6 +96,8 @@ def _direct(name: str, binary: bool) -> Iterator[Any]:
 @contextmanager
 def _renamed(name: str, binary: bool) -> Iterator[Any]:
     target = Path(os.path.realpath(name))  # a link stays, what it points to is replaced
+    if target.exists():
+        _require_unprotected(str(target), name)
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
     stream = _opened(str(temporary), name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, binary)
     try:
@@ -100,6 +113,22 @@ def _renamed(name: str, binary: bool) -> Iterator[Any]:
         temporary.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+    _sweep(target)
+
+
+def _require_unprotected(path: str, name: str) -> None:
+    """A rename does not ask whether the file that it replaces may be written."""
+    if not os.stat(path).st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise InputError("is write-protected; choose another name, or chmod u+w it first", file=name)
+
+
+def _sweep(target: Path) -> None:
+    """Remove what processes left that were killed while they wrote the same file."""
+    left = re.compile(re.escape(f".{target.name[:200]}.") + r"[0-9a-f]{12}\.part")
+    with suppress(OSError), os.scandir(target.parent) as files:
+        for file in files:
+            if left.fullmatch(file.name) and time.time() - file.stat().st_mtime > _ABANDONED:
+                os.unlink(file.path)
 
 
 def _opened(path: str, name: str, flags: int, binary: bool) -> IO[Any]:

@@ -1,43 +1,59 @@
-"""Model files: safetensors with one metadata key, `sigmastar`, that holds canonical JSON.
+"""Model files: arrays in a container (`core.container`), and in its metadata
 
-    family     which class the model is of; the records of families name its place
-    version    of this format
-    sigmastar  the release that wrote the file
-    model      what describes the model beside its arrays (alphabets, options)
-    learned    how it was learned
-    sha256     of all of the above and of the name, type, shape and bytes of every array
+    sigmastar   canonical JSON:
+        family     which class the model is of; the records of families name its place
+        version    of this format
+        sigmastar  the release that wrote the file
+        model      what describes the model beside its arrays (alphabets, options)
+        learned    how it was learned
+    sha256      of the above and of the name, type, shape and bytes of every array
+    signature   of the checksum (`core.signing`), where the writer had a key
 
-Loading runs no code from the file. The same model gives the same bytes: one metadata key only, since
-the order of several is left open by safetensors.
+Loading runs no code from the file, and every class holds the arrays against what it declares of them
+(`core.parts`) before anything compiled sees them. The same model gives the same bytes, and no other bytes are
+that model: of a file that was changed nothing is read. Files of version 1, with the checksum inside the JSON
+and whatever order of arrays, are read too.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
-from collections.abc import Mapping
-from typing import Any, BinaryIO, Protocol
+import stat
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from sigmastar import __version__
-from sigmastar.core.atomic import atomic_write_bytes
-from sigmastar.core.canonical_json import of_json, to_json
+from sigmastar.core.atomic import atomic_write_pieces
+from sigmastar.core.container import Arrays, views, written
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
 from sigmastar.core.family import load as load_place
+from sigmastar.core.model_header import (
+    KEY,
+    SIGNATURE,
+    SUM,
+    VERSION,
+    Header,
+    OpenedModel,
+    damaged,
+    opened_model,
+    to_json,
+    was_opened,
+)
 
-Arrays = dict[str, NDArray[Any]]
-Header = dict[str, Any]
+__all__ = ["Arrays", "Header", "above", "below", "family_of", "is_model_file", "kind_of", "load_model"]
+__all__ += ["model_bytes", "read_arrays", "read_header", "save_model", "sealed"]
 
-VERSION = 1
-KEY = "sigmastar"
-_FIELDS = {"family", "version", "sigmastar", "model", "learned", "sha256"}
-_LARGEST_HEADER = 100_000_000  # safetensors reads no larger one
+KeyPath = str | os.PathLike[str]
+
+SIGNING_KEY: ContextVar[KeyPath | None] = ContextVar("signing", default=None)
+VERIFYING_KEY: ContextVar[KeyPath | None] = ContextVar("verifying", default=None)
+"""Keys of the command that runs, see `core.signing`."""
 
 
 class StoredModel(Protocol):
@@ -63,28 +79,38 @@ def save_model(
     learned : mapping, optional
         How it was learned, in what JSON can hold.
     """
-    atomic_write_bytes(path, model_bytes(model, learned))
+    atomic_write_pieces(path, _pieces(model, learned))
 
 
 def model_bytes(model: StoredModel, learned: Mapping[str, Any] | None = None) -> bytes:
     """The content of a model file."""
-    parts, description = model.to_parts()
-    arrays = {name: np.ascontiguousarray(array) for name, array in parts.items()}  # others are stored garbled
+    return b"".join(_pieces(model, learned))
+
+
+def _pieces(model: StoredModel, learned: Mapping[str, Any] | None) -> Iterator[bytes | memoryview]:
+    arrays, description = model.to_parts()
     for name, array in arrays.items():
         if _has_nan(array):
             raise ValueError(f"the array {name!r} of the model holds NaN: it is not worth keeping")
-    header: Header = {
+    header = {
         "family": family_of(model),
         "version": VERSION,
         "sigmastar": __version__,
         "model": description,
         "learned": dict(learned or {}),
     }
-    header["sha256"] = _digest(header, arrays)
-    content: bytes = save(arrays, metadata={KEY: to_json(header)})
-    if int.from_bytes(content[:8], "little") > _LARGEST_HEADER:
-        raise ValueError("the alphabet and the description take more than 100 MB; make the alphabet smaller")
-    return content
+    return sealed(header, arrays, SIGNING_KEY.get())
+
+
+def sealed(header: Header, arrays: Arrays, key: KeyPath | None) -> Iterator[bytes | memoryview]:
+    """A file of the current version with its checksum, and with a signature where there is a private key."""
+    text = to_json(header)
+    metadata = {KEY: text, SUM: _digest(text, arrays)}
+    if key is not None:
+        from sigmastar.core.signing import signature  # needs a package more
+
+        metadata[SIGNATURE] = signature(metadata[SUM], key)
+    return written(arrays, metadata)
 
 
 def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
@@ -103,15 +129,25 @@ def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
         The model, of the class that its kind names.
     """
     name = os.fspath(path)
-    content = _read(name)
-    header = _header(content, len(content), name)
-    if family is not None and header["family"] != family:
-        raise ModelFileError(f"holds a model of family {header['family']!r}, not {family!r}", file=name)
-    arrays = _arrays(content, name)
-    if _digest(header, arrays) != header["sha256"]:
-        raise _damaged("its checksum does not fit", name)
-    _require_known(header["family"], name)
-    return _built(load_place(kinds()[header["family"]].model), arrays, header["model"], name)
+    opened, arrays = read_arrays(name)
+    kind = opened.header["family"]
+    if family is not None and kind != family:
+        raise ModelFileError(f"holds a model of family {kind!r}, not {family!r}", file=name)
+    _require_known(kind, name)
+    return _built(load_place(kinds()[kind].model), arrays, opened.header["model"], name)
+
+
+def read_arrays(name: str) -> tuple[OpenedModel, Arrays]:
+    """A file as it lies there: its header, and its arrays if their checksum and signature are right."""
+    opened, data = opened_model(name, with_data=True)
+    _require_signature(opened)
+    try:
+        arrays = views(opened.container, data)
+    except ValueError as problem:
+        raise damaged(f"{problem}", name) from None
+    if _digest(opened.summed_text, arrays) != opened.header[SUM]:
+        raise damaged("its checksum does not fit", name)
+    return opened, arrays
 
 
 def read_header(path: str | os.PathLike[str]) -> Header:
@@ -119,14 +155,10 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 
     The checksum is not verified: that needs the arrays, see `load_model`.
     """
-    name = os.fspath(path)
-    try:
-        with open(path, "rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            content = _head(stream)
-    except OSError as problem:
-        raise ModelFileError(_cannot_read(problem), file=name) from None
-    return {**_header(content, size, name), "arrays": _shapes(_container(content, size, name), name)}
+    opened, _ = opened_model(os.fspath(path), with_data=False)
+    _require_signature(opened)
+    entries = sorted(opened.container.entries.items())
+    return {**opened.header, "arrays": {key: {"type": e.type, "shape": e.shape} for key, e in entries}}
 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
@@ -149,6 +181,8 @@ def below(prefix: str, arrays: Arrays) -> Arrays:
 def is_model_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file begins as model files do: with the length of a JSON header and a brace."""
     try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return was_opened(os.fspath(path))
         with open(path, "rb") as stream:
             return stream.read(9)[8:] == b"{"
     except OSError:
@@ -164,6 +198,20 @@ def family_of(model: object) -> str:
     raise ValueError(
         f"models of class {type(model).__name__} cannot be stored; kinds of models are {', '.join(kinds())}"
     )
+
+
+def _require_signature(opened: OpenedModel) -> None:
+    """Refuse a file where a key is asked for and its owner did not sign the file."""
+    key = VERIFYING_KEY.get()
+    if key is None:
+        return
+    from sigmastar.core.signing import is_signed_by
+
+    found = opened.header.get(SIGNATURE)
+    if found is None:
+        raise ModelFileError("is not signed, and --verify-key asks for a signature", file=opened.name)
+    if not is_signed_by(opened.header[SUM], found, key):
+        raise ModelFileError(f"was not signed by the owner of the key {os.fspath(key)}", file=opened.name)
 
 
 def _require_known(kind: str, name: str) -> None:
@@ -186,94 +234,14 @@ def _built(family: type[StoredModel], arrays: Arrays, description: Header, name:
         raise ModelFileError(
             f"lacks {missing.args[0]!r}, which its family needs; write the model again", file=name
         ) from None
-    except (ValueError, TypeError, AttributeError, IndexError) as problem:
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as problem:
         raise ModelFileError(
             f"does not hold a model of its family: {problem}; write the model again", file=name
         ) from None
 
 
-def _read(name: str) -> bytes:
-    try:
-        with open(name, "rb") as stream:
-            return stream.read()
-    except OSError as problem:
-        raise ModelFileError(_cannot_read(problem), file=name) from None
-
-
-def _head(stream: BinaryIO) -> bytes:
-    length = stream.read(8)
-    return length + stream.read(min(int.from_bytes(length, "little"), _LARGEST_HEADER))
-
-
-def _header(content: bytes, size: int, name: str) -> Header:
-    """Our own header, checked but for its checksum."""
-    metadata = _container(content, size, name).get("__metadata__")
-    if not isinstance(metadata, dict) or set(metadata) != {KEY} or not isinstance(metadata[KEY], str):
-        raise ModelFileError(
-            "is a safetensors file, but not a model of sigmastar; use a file that sigmastar wrote", file=name
-        )
-    try:
-        header = of_json(metadata[KEY])
-    except ValueError as problem:
-        raise _damaged(f"its header is {problem}", name) from None
-    _require_version(header, name)
-    if set(header) != _FIELDS or not all(isinstance(header[key], str) for key in ("family", "sha256")):
-        raise _damaged("its header lacks fields", name)
-    return header  # type: ignore[no-any-return]
-
-
-def _require_version(header: object, name: str) -> None:
-    version = header.get("version") if isinstance(header, dict) else None
-    if type(version) is not int:
-        raise _damaged("its header lacks a version", name)
-    if version > VERSION:
-        raise ModelFileError(
-            f"is of format version {version}, this sigmastar reads up to {VERSION}; use a newer sigmastar",
-            file=name,
-        )
-
-
-def _container(content: bytes, size: int, name: str) -> Header:
-    """The header of the safetensors container: where each array lies, and the metadata."""
-    if not size:
-        raise ModelFileError("the file is empty; learn and write the model again", file=name)
-    length = int.from_bytes(content[:8], "little")
-    if size < 8 or content[8:9] != b"{" or length > _LARGEST_HEADER:
-        raise ModelFileError("is not a model file (safetensors); use a file that sigmastar wrote", file=name)
-    if 8 + length > size:
-        raise _damaged("it was cut short", name)
-    try:
-        entries = json.loads(content[8 : 8 + length])
-    except (ValueError, RecursionError):
-        raise _damaged("its header cannot be read", name) from None
-    if not isinstance(entries, dict):
-        raise _damaged("its header cannot be read", name)
-    return entries
-
-
-def _shapes(entries: Header, name: str) -> Header:
-    try:
-        return {
-            key: {"type": entry["dtype"], "shape": tuple(entry["shape"])}
-            for key, entry in sorted(entries.items())
-            if key != "__metadata__"
-        }
-    except (KeyError, TypeError):
-        raise _damaged("its header cannot be read", name) from None
-
-
-def _arrays(content: bytes, name: str) -> Arrays:
-    try:
-        arrays = load(content)
-    except SafetensorError as problem:
-        raise _damaged(f"the arrays cannot be read, {problem}", name) from None
-    except Exception as problem:  # a damaged header can name any type and shape
-        raise _damaged(f"the arrays cannot be read, {type(problem).__name__}", name) from None
-    return {key: np.array(array) for key, array in sorted(arrays.items())}  # own and writable memory
-
-
-def _digest(header: Header, arrays: Arrays) -> str:
-    digest = hashlib.sha256(to_json({key: header[key] for key in header if key != "sha256"}).encode())
+def _digest(text: str, arrays: Arrays) -> str:
+    digest = hashlib.sha256(text.encode())
     for name, array in sorted(arrays.items()):
         digest.update(f"\n{name}\n{array.dtype.str}\n{array.shape}\n".encode())
         digest.update(np.ascontiguousarray(array).data)
@@ -282,15 +250,3 @@ def _digest(header: Header, arrays: Arrays) -> str:
 
 def _has_nan(array: NDArray[Any]) -> bool:
     return array.dtype.kind in "fc" and bool(np.isnan(array).any())
-
-
-def _damaged(what: str, name: str) -> ModelFileError:
-    return ModelFileError(f"is damaged: {what}; get or write the model again", file=name)
-
-
-def _cannot_read(problem: OSError) -> str:
-    if isinstance(problem, FileNotFoundError):
-        return "there is no such file; check the name, or learn a model first"
-    if isinstance(problem, IsADirectoryError):
-        return "is a folder; give a model file inside it"
-    return f"cannot be read: {problem.strerror or problem}"

@@ -6,7 +6,7 @@ f(x) = initial . A_x1 .. A_xm . final        label(x) = the class whose automato
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.model_files import Arrays, Header, above, below
+from sigmastar.core.parts import Parts, lists, tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class StringFunction:
 
     @classmethod
     def from_parts(cls, arrays: Arrays, header: Header) -> StringFunction:
-        return cls(WeightedAutomaton.from_parts(arrays, header))
+        return cls(WeightedAutomaton.from_parts(arrays, header))  # the parts are those of the automaton
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +95,10 @@ class StringClassifier:
             return np.stack([1.0 - shares, shares], axis=1)
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"classes": lists, "automata": tables, "has_probabilities": bool}, members="automata"
+    )
+
     def to_parts(self) -> tuple[Arrays, Header]:
         parts = [automaton.to_parts() for automaton in self.automata]
         arrays: Arrays = {}
@@ -108,6 +113,7 @@ class StringClassifier:
 
     @classmethod
     def from_parts(cls, arrays: Arrays, header: Header) -> StringClassifier:
+        cls.PARTS.check(arrays, header)
         automata = tuple(
             WeightedAutomaton.from_parts(below(f"{k}.", arrays), own)
             for k, own in enumerate(header["automata"])

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sigmastar.automata.kernels.values import backward_vectors, forward_vectors,
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.parts import Parts, floats
 from sigmastar.core.signature import string_signature
 
 
@@ -82,6 +83,16 @@ class WeightedAutomaton:
             signature, {"string": self.initial}, {stop: self.final[None], symbol: self.transitions}
         )
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"alphabet": Alphabet},
+        sizes={"symbols": "alphabet"},
+        arrays={
+            "initial": floats("states"),
+            "transitions": floats("symbols", "states", "states"),
+            "final": floats("states"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         """The arrays and the description that a model file holds."""
         arrays = {"initial": self.initial, "transitions": self.transitions, "final": self.final}
@@ -89,6 +100,7 @@ class WeightedAutomaton:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Floats], header: dict[str, Any]) -> WeightedAutomaton:
+        cls.PARTS.check(arrays, header)
         return cls(header["alphabet"], arrays["initial"], arrays["transitions"], arrays["final"])
 
     def log_value(self, strings: Strings) -> SignedLog:

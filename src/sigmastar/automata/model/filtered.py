@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s
+from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts, floats
 
 FilterStates = tuple[Floats, Int32s]
 """The states of many strings that are read together, and their context classes."""
@@ -116,23 +118,27 @@ class FilteredAutomaton:
             self.alphabet, n_strings, rng, max_length, self.start_states, self.distributions, self.advance
         )
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("automaton.", "backoff."),
+        arrays={
+            "mass": floats("states"),
+            "restarts": floats("contexts", "states"),
+            "mixing": floats("contexts", least=0.0, most=1.0),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         automaton, header = self.automaton.to_parts()
         backoff, _ = self.backoff.to_parts()
-        arrays = {f"automaton.{name}": array for name, array in automaton.items()}
-        arrays |= {f"backoff.{name}": array for name, array in backoff.items()}
+        arrays = above("automaton.", automaton) | above("backoff.", backoff)
         return arrays | {"mass": self.mass, "restarts": self.restarts, "mixing": self.mixing}, header
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> FilteredAutomaton:
-        automaton = WeightedAutomaton.from_parts(_below("automaton.", arrays), header)
-        backoff = NgramModel.from_parts(_below("backoff.", arrays), header)
-        mass, restarts, mixing = arrays["mass"], arrays["restarts"], arrays["mixing"]
-        shapes = (mass.shape, restarts.shape, mixing.shape)
-        n, n_classes = automaton.n_states, backoff.contexts.n_classes
-        if shapes != ((n,), (n_classes, n), (n_classes,)):
-            raise ValueError(f"mass, restarts and mixing of shapes {shapes} do not fit the automaton")
-        return cls(automaton, mass, backoff, restarts, mixing)
+        automaton = WeightedAutomaton.from_parts(below("automaton.", arrays), header)
+        backoff = NgramModel.from_parts(below("backoff.", arrays), header)
+        cls.PARTS.check(arrays, header, states=automaton.n_states, contexts=backoff.contexts.n_classes)
+        return cls(automaton, arrays["mass"], backoff, arrays["restarts"], arrays["mixing"])
 
     def _mix(self, predictions: Floats, classes: Int32s) -> Floats:
         rates = np.where(predictions.sum(axis=1) > 0, self.mixing[classes], 1.0)[:, None]
@@ -167,10 +173,6 @@ class FilteredAutomaton:
         strayed = np.abs(states).max(axis=1) >= FARTHEST
         states[strayed] = self.restarts[following[strayed]]
         return states, following
-
-
-def _below(prefix: str, arrays: dict[str, Array]) -> dict[str, Array]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def log_products(trie: PrefixTrie, edges: Floats, ends: Floats) -> Floats:

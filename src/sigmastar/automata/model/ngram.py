@@ -6,7 +6,7 @@ p(x1 .. xT) = prod_t p(x_t | longest stored context of x_1 .. x_t-1) . p(end | .
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
+from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
+
+_ONE = 1.0 + 1e-6  # probabilities, with what rounding adds
 
 
 class _BackoffTables(NamedTuple):
@@ -80,6 +83,19 @@ class NgramModel:
             advance=lambda classes, rows, symbols: self.contexts.follow(classes[rows], symbols),
         )
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"alphabet": Alphabet},
+        sizes={"symbols": "alphabet"},
+        arrays={
+            "context_parent": parents("contexts"),
+            "context_symbol": indices("contexts", of="symbols+1", least=-1),
+            "row_starts": row_starts("contexts", of="entries"),
+            "outcomes": indices("entries", of="symbols+1"),
+            "own": floats("entries", least=0.0, most=_ONE),
+            "backoff": floats("contexts", least=0.0, most=_ONE),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         rows, contexts = self.rows, self.contexts
         arrays: dict[str, Array] = {
@@ -94,36 +110,20 @@ class NgramModel:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> NgramModel:
-        alphabet = header["alphabet"]
-        contexts = ContextTrie(len(alphabet), "past", arrays["context_parent"], arrays["context_symbol"])
-        rows = Backoff(arrays["row_starts"], arrays["outcomes"], arrays["own"], arrays["backoff"])
-        _require_rows(contexts, rows)
-        return cls(alphabet, contexts, rows)
+        sizes = cls.PARTS.check(arrays, header)
+        symbols, outcomes = arrays["context_symbol"], arrays["outcomes"]
+        if not sizes["contexts"] or symbols[1:].min(initial=0) < 0:
+            raise ValueError("the contexts of a back-off model are no trie of symbols")
+        if not rises_within(outcomes, arrays["row_starts"]):
+            raise ValueError("the outcomes of each context must be sorted")
+        contexts = ContextTrie(sizes["symbols"], "past", arrays["context_parent"], symbols)
+        rows = Backoff(arrays["row_starts"], outcomes, arrays["own"], arrays["backoff"])
+        return cls(header["alphabet"], contexts, rows)
 
     @property
     def _tables(self) -> _BackoffTables:
         rows, parent = self.rows, self.contexts.parent
         return _BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
-
-
-def _require_rows(contexts: ContextTrie, rows: Backoff) -> None:
-    """Refuse tables that kernels would read out of bounds."""
-    n, parent, outcomes = contexts.n_classes, contexts.parent, rows.outcomes
-    fits = (
-        n > 0
-        and contexts.symbol.shape == (n,)
-        and rows.row_starts.shape == (n + 1,)
-        and rows.backoff.shape == (n,)
-        and rows.own.shape == outcomes.shape
-        and rows.row_starts[0] == 0
-        and rows.row_starts[-1] == len(outcomes)
-        and bool((np.diff(rows.row_starts) >= 0).all())
-        and bool((parent[1:] < np.arange(1, n)).all() and (parent >= 0).all())
-        and bool(((outcomes >= 0) & (outcomes <= contexts.n_symbols)).all())
-        and bool(((contexts.symbol[1:] >= 0) & (contexts.symbol[1:] <= contexts.n_symbols)).all())
-    )
-    if not fits:
-        raise ValueError("the tables of a back-off model do not fit each other")
 
 
 @kernel

@@ -11,7 +11,7 @@ Pr(N | x) = sum_j w_j Pr_j(N | x), sum_j w_j = 1                linear interpola
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import special
@@ -20,6 +20,8 @@ from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable,
 from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
 from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Array, Floats, Int64s
+from sigmastar.core.model_files import below
+from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, integers, lists_of_texts, real
 
 Factors = tuple[Floats, Floats]
 
@@ -101,6 +103,24 @@ class AttachmentModel:
         """V or N of each item."""
         return [NOUN if odds > 0 else VERB for odds in self.log_odds(quadruples).tolist()]
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("vectors.", "bilinear."),
+        header={
+            "features": lists_of_texts,
+            "counted": lists_of_texts,
+            "vectors": dict,
+            "prepositions": distinct_texts,
+            "pool": dict,
+        },
+        sizes={"features": "features", "counted": "counted"},
+        arrays={
+            "linear": floats("features"),
+            "counts": integers("counted", least=0, most=2**53),
+            "counts_to_noun": integers("counted", least=0, most=2**53),
+        },
+    )
+    PAIR: ClassVar[Parts] = Parts(arrays={"left": floats("rows", "rank"), "right": floats("rows", "rank")})
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and a description for a model file."""
         arrays, words = self.vectors.parts_below("vectors")
@@ -125,6 +145,11 @@ class AttachmentModel:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> AttachmentModel:
         """The model of a file, checked."""
+        cls.PARTS.check(arrays, header)
+        constant = "constant?" if header.get("pooling") == "linear" else "constant"
+        check_header(header["pool"], {constant: real, **{f"{name}?": real for name in JUDGES}})
+        if (arrays["counts_to_noun"] > arrays["counts"]).any():
+            raise ValueError("more attachments to the noun than attachments")
         prepositions = tuple(header["prepositions"])
         features = FeatureTable({tuple(key): place for place, key in enumerate(header["features"])})
         if len(features.places) != len(arrays["linear"]):
@@ -135,17 +160,28 @@ class AttachmentModel:
             dict(zip(counted, arrays["counts"].tolist(), strict=True)),
         )
         vectors = Vectors.from_below("vectors", arrays, header["vectors"])
-        numbers = {int(name.split(".")[1]) for name in arrays if name.startswith("bilinear.")}
-        bilinear = {
-            prepositions[n]: (_pair(arrays, f"bilinear.{n}.noun"), _pair(arrays, f"bilinear.{n}.verb"))
-            for n in sorted(numbers)
-        }
-        for left, right in (pair for pairs in bilinear.values() for pair in pairs):
-            if left.shape[1] != right.shape[1] or {len(left), len(right)} != {vectors.dimension + _N_MARKS}:
-                raise ValueError("the matrices of a preposition do not fit the vectors")
+        bilinear = cls._bilinear(below("bilinear.", arrays), prepositions, vectors.dimension + _N_MARKS)
         pool = {str(name): float(value) for name, value in header["pool"].items()}
         pooling = str(header.get("pooling", "log-linear"))
         return cls(features, arrays["linear"], counts, vectors, prepositions, bilinear, pool, pooling)
+
+    @classmethod
+    def _bilinear(
+        cls, arrays: dict[str, Array], prepositions: tuple[str, ...], n_rows: int
+    ) -> dict[str, tuple[Factors, Factors]]:
+        """The matrices of prepositions, `NUMBER.noun.left` and so on."""
+        found: dict[str, tuple[Factors, Factors]] = {}
+        for k, name in enumerate(prepositions):
+            sides = [below(f"{k}.{side}.", arrays) for side in ("noun", "verb")]
+            if not any(sides):
+                continue
+            for side in sides:
+                cls.PAIR.check(side, {}, rows=n_rows)
+            noun, verb = ((side["left"], side["right"]) for side in sides)
+            found[name] = noun, verb
+        if 4 * len(found) != len(arrays):
+            raise ValueError("matrices of prepositions that the model does not have")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +237,3 @@ def block_scores(blocks: list[Factors], factors: tuple[Factors, ...]) -> Floats:
 
 def _named(name: str, pair: Factors) -> dict[str, Array]:
     return {f"{name}.left": pair[0], f"{name}.right": pair[1]}
-
-
-def _pair(arrays: dict[str, Array], name: str) -> Factors:
-    return arrays[f"{name}.left"], arrays[f"{name}.right"]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse, special
@@ -23,6 +23,7 @@ from sigmastar.bilexical.data.pairs import HeadSplit, WordPairs
 from sigmastar.bilexical.model.vectors import Rows, Vectors, dense
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.factors import factorize_up_to
+from sigmastar.core.parts import Parts, between, check_header, distinct_texts, floats, texts
 from sigmastar.optimise.proximal import keep_largest
 
 
@@ -226,6 +227,19 @@ class BilexicalModel:
             return self.weights.low_rank(rank or self.weights.rank)
         return self.weights if rank is None else self.weights.projected(rank)
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("vectors.",),
+        header={"modifiers": distinct_texts, "vectors": dict, "bias": between(0.0, 1e6), "heads": dict},
+        sizes={"modifiers": "modifiers"},
+        arrays={
+            "popularity": floats("modifiers", least=0.0),
+            "matrix": floats("dimension", "columns").or_none(),
+            "left": floats("dimension", "rank").or_none(),
+            "singular_values": floats("rank", least=0.0).or_none(),
+            "right": floats("columns", "rank").or_none(),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and a description for a model file."""
         arrays, words = self.vectors.parts_below("vectors")
@@ -240,13 +254,16 @@ class BilexicalModel:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> BilexicalModel:
         """The model of a file, checked."""
+        check_header(header, cls.PARTS.header)
+        check_header(header["heads"], dict.fromkeys(_PARTS, texts))
         vectors, bias = Vectors.from_below("vectors", arrays, header["vectors"]), float(header["bias"])
+        sizes = {"dimension": vectors.dimension, "columns": vectors.dimension + (bias > 0)}
+        cls.PARTS.check(arrays, header, **sizes)
         weights: Weights = (
             FullWeights(arrays["matrix"])
             if "matrix" in arrays
             else LowRankWeights(arrays["left"], arrays["singular_values"], arrays["right"])
         )
-        _require_fit(weights, vectors.dimension, bias)
         split = HeadSplit(*(tuple(header["heads"][name]) for name in _PARTS))
         return cls(tuple(header["modifiers"]), arrays["popularity"], vectors, weights, split, bias)
 
@@ -268,14 +285,3 @@ def _with_column(rows: Rows, column: Floats) -> Rows:
     if not isinstance(rows, sparse.csr_array):
         return np.column_stack([rows, column])
     return sparse.csr_array(sparse.hstack([rows, sparse.csr_array(column[:, None])]))
-
-
-def _require_fit(weights: Weights, dimension: int, bias: float) -> None:
-    if isinstance(weights, FullWeights):
-        shape: tuple[int, ...] = weights.matrix.shape
-    else:
-        shape = (weights.left.shape[0], weights.right.shape[0])
-        if not weights.left.shape[1] == len(weights.singular_values) == weights.right.shape[1]:
-            raise ValueError("the factors of the weights do not have one column per singular value")
-    if shape != (dimension, dimension + (bias > 0)):
-        raise ValueError(f"weights of shape {shape} for vectors of dimension {dimension}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 from scipy import sparse
@@ -22,6 +22,17 @@ from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.model_files import is_model_file, load_model
+from sigmastar.core.parts import (
+    Parts,
+    check_header,
+    distinct_texts,
+    floats,
+    indices,
+    lists,
+    row_starts,
+    singles,
+    whole,
+)
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 Rows = sparse.csr_array | Floats
@@ -123,6 +134,17 @@ class Vectors:
         best = np.argsort(-similarity, kind="stable")[:k]
         return [(self.words[i], float(similarity[i])) for i in best if np.isfinite(similarity[i])]
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"words": distinct_texts, "shape": lists},
+        sizes={"words": "words"},
+        arrays={
+            "matrix": floats("words", "dimension").or_none(),
+            "values": singles("entries").or_none(),
+            "columns": indices("entries", of="dimension").or_none(),
+            "row_starts": row_starts("words", of="entries").or_none(),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Arrays and a description for a model file; sparse entries in single precision."""
         header: dict[str, Any] = {"words": list(self.words), "shape": list(self.matrix.shape)}
@@ -138,11 +160,15 @@ class Vectors:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Vectors:
         """The vectors of a model file, checked."""
-        words = tuple(header["words"])
+        check_header(header, cls.PARTS.header)
+        words, most = tuple(header["words"]), sum(array.size for array in arrays.values())
+        _, dimension = header["shape"]
+        check_header({"dimension": dimension}, {"dimension": whole(0, 1000 + 10 * (len(words) + most))})
+        cls.PARTS.check(arrays, header, dimension=dimension)
         if "matrix" in arrays:
-            return cls(words, np.asarray(arrays["matrix"], dtype=np.float64))
-        parts = (arrays["values"].astype(np.float64), arrays["columns"], arrays["row_starts"])
-        return cls(words, _checked(parts, tuple(header["shape"])))
+            return cls(words, arrays["matrix"])
+        parts = arrays["values"].astype(np.float64), arrays["columns"], arrays["row_starts"]
+        return cls(words, sparse.csr_array(parts, shape=(len(words), dimension)))
 
     def parts_below(self, name: str) -> tuple[dict[str, Array], dict[str, Any]]:
         """The parts of vectors that belong to another model, with `name` and a dot in front."""
@@ -169,21 +195,6 @@ def dense(rows: Rows) -> Floats:
 def _unit_rows(rows: Floats) -> Floats:
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)
-
-
-def _checked(parts: tuple[Array, ...], shape: tuple[int, ...]) -> sparse.csr_array:
-    """A sparse matrix from a file: places outside of it would be read as memory of others."""
-    values, columns, starts = parts
-    if (
-        len(starts) != shape[0] + 1
-        or starts[0] != 0
-        or starts[-1] != len(values)
-        or (np.diff(starts) < 0).any()
-    ):
-        raise ValueError("the rows of the vectors do not fit together")
-    if len(columns) != len(values) or (len(columns) and not 0 <= columns.min() <= columns.max() < shape[1]):
-        raise ValueError("the columns of the vectors do not fit their dimension")
-    return sparse.csr_array((values, columns, starts), shape=(shape[0], shape[1]))
 
 
 def read_vectors(path: TextPath) -> Vectors:

@@ -19,7 +19,13 @@ import click
 
 from sigmastar import __version__
 from sigmastar.core.atomic import require_folder
-from sigmastar.core.cli.options import json_option, quiet_option, seed_option, threads_option
+from sigmastar.core.cli.options import (
+    json_option,
+    quiet_option,
+    seed_option,
+    sign_key_option,
+    threads_option,
+)
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.estimator import Estimator
@@ -116,6 +122,7 @@ def learn_options(function: Function) -> Function:
     """The options that all `learn` commands have."""
     options = [
         click.option("--output", "-o", required=True, metavar="MODEL", help="Model file to write."),
+        sign_key_option,
         threads_option,
         seed_option,
         json_option,

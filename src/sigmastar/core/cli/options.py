@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 
@@ -12,6 +14,22 @@ def auto_or_number(value: str | int) -> int | str:
     if not str(value).isdecimal() or int(value) < 1:
         raise click.BadParameter(f"{value!r} is neither 'auto' nor a whole number above 0")
     return int(value)
+
+
+class _KeyFile(click.ParamType):  # type: ignore[type-arg]
+    """A key, used to the end of the command by one of the blocks of `core.signing`."""
+
+    name = "key"
+
+    def __init__(self, block: str) -> None:
+        self.block = block
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from sigmastar.core import signing  # most calls have no key
+
+        assert ctx is not None
+        ctx.with_resource(getattr(signing, self.block)(value))
+        return str(value)
 
 
 model_argument = click.argument("model", metavar="MODEL")
@@ -25,6 +43,20 @@ output_option = click.option(
 )
 threads_option = click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Number of threads  [default: one per core]"
+)
+verify_key_option = click.option(
+    "--verify-key",
+    metavar="KEY",
+    expose_value=False,
+    type=_KeyFile("verified_with"),
+    help="Public Ed25519 key, a PEM file: models that its owner did not sign are refused.",
+)
+sign_key_option = click.option(
+    "--sign-key",
+    metavar="KEY",
+    expose_value=False,
+    type=_KeyFile("signed_with"),
+    help="Private Ed25519 key, a PEM file, that signs the model.",
 )
 unknown_option = click.option(
     "--unknown",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.parts import Parts, floats, indices, text_alphabet
 from sigmastar.core.signature import head_signature
 from sigmastar.dependency.data.sequences import LEFT, RIGHT, ModifierSequences, WeightedSequences, head_sorts
 from sigmastar.dependency.data.treebank import DependencyTreebank
@@ -106,6 +107,17 @@ class HeadAutomata:
             roots[name] = automaton.initial
         return OperatorModel(signature, roots, operators)
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"alphabet": text_alphabet},
+        sizes={"symbols": "alphabet"},
+        arrays={
+            "n_states": indices("sorts", of="states+1", least=1),
+            "initial": floats("sorts", "states"),
+            "operators": floats("sorts", "symbols", "states", "states"),
+            "final": floats("sorts", "states"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays: dict[str, Array] = {
             "n_states": self.n_states,
@@ -117,6 +129,7 @@ class HeadAutomata:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> HeadAutomata:
+        cls.PARTS.check(arrays, header)
         return cls(
             header["alphabet"], arrays["n_states"], arrays["initial"], arrays["operators"], arrays["final"]
         )

@@ -17,7 +17,7 @@ arcs out beforehand: those whose marginals under them are below `pruning`, unles
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,10 +25,11 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import thread_map
+from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.kernels.arc_labels import predict_labels
-from sigmastar.dependency.model.arcs import ArcPrior
+from sigmastar.dependency.model.arcs import N_BINS, ArcPrior
 from sigmastar.dependency.model.decoders import (
     DECODERS,
     AutomataDecoder,
@@ -203,6 +204,24 @@ class DependencyParser:
         """The same parser with other fields."""
         return replace(self, **parts)
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("automata.", "fallback."),
+        header={
+            "alphabet": text_alphabet,
+            "labels": text_alphabet,
+            "single_root": bool,
+            "decoding?": one_of(*DECODERS),
+            "pruning?": share,
+        },
+        sizes={"symbols": "alphabet", "labels": "labels"},
+        arrays={
+            "frequencies": floats("symbols", least=0.0),
+            "distances": singles("sorts", "symbols", N_BINS, least=0.0).or_none(),
+            "arc_weights": singles("arc_features").or_none(),
+            "label_weights": singles("label_features", "labels").or_none(),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         parts: dict[str, Array] = {"frequencies": self.prior.frequencies}
         for name, automata in (("automata", self.automata), ("fallback", self.prior.automata)):
@@ -227,9 +246,8 @@ class DependencyParser:
             raise ValueError(
                 "parsers with counted words (lex, lex+f, lex+fcp) are no longer read; learn anew"
             )
+        cls.PARTS.check(arrays, header)
         decoding = header.get("decoding", "mbr")
-        if decoding not in DECODERS:
-            raise ValueError(f"decoding {decoding!r} is unknown")
 
         def automata(name: str) -> HeadAutomata:
             return HeadAutomata.from_parts(below(f"{name}.", arrays), header)

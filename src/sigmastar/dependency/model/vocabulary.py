@@ -11,10 +11,19 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Indices, Int32s, Int64s
+from sigmastar.core.parts import Check, check_header, distinct_texts, lists_of_texts, one_of, text_alphabet
 from sigmastar.dependency.data.sequences import SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank
 
 N_COARSE = 30
+_HEADER: dict[str, Check] = {
+    "symbols": one_of(*SYMBOLS),
+    "alphabet": text_alphabet,
+    "likeness": lists_of_texts,
+    "common": str,
+    "coarse": distinct_texts,
+    "words": distinct_texts,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +134,13 @@ class Vocabulary:
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Vocabulary:
-        if header["symbols"] not in SYMBOLS:
-            raise ValueError(f"symbols {header['symbols']!r} are unknown")
+        check_header(header, _HEADER)
         known = set(header["alphabet"])
         if not {header["common"], *(name for _, name in header["likeness"])} <= known:
             raise ValueError("symbols that stand for unknown ones are not in the alphabet")
         for name, most in (("coarse", N_COARSE), ("words", np.iinfo(np.int32).max)):
-            if len(set(header[name])) != (n := len(header[name])) or n > most:
-                raise ValueError(f"{name}: {n} entries, which must differ and be {most} at most")
+            if (n := len(header[name])) > most:
+                raise ValueError(f"{name}: {n} entries, which must be {most} at most")
         return cls(
             header["symbols"],
             header["alphabet"],

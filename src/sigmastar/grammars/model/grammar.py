@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from sigmastar.automata.model.automaton import SignedLog
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int64s
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.parts import Parts, floats
 from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
@@ -173,12 +174,23 @@ class WeightedGrammar:
 
     __rmul__ = __mul__
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"alphabet": Alphabet},
+        sizes={"symbols": "alphabet"},
+        arrays={
+            "initial": floats("states"),
+            "words": floats("symbols", "states"),
+            "composition": floats("states", "states", "states"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {"initial": self.initial, "words": self.words, "composition": self.composition}
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedGrammar:
+        cls.PARTS.check(arrays, header)
         return cls(header["alphabet"], arrays["initial"], arrays["words"], arrays["composition"])
 
 

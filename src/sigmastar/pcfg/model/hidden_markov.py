@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel
+from sigmastar.core.parts import Parts, floats
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
 
@@ -179,12 +180,23 @@ class HiddenMarkovModel:
         """Draw strings; one longer than `max_length` is cut there."""
         return sample_strings(self, n_strings, rng, max_length)
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"alphabet": Alphabet},
+        sizes={"symbols": "alphabet"},
+        arrays={
+            "initial": floats("states", least=0.0, sums=True),
+            "moves": floats("states", "states+1", least=0.0, sums=True),
+            "emissions": floats("states", "symbols", least=0.0, sums=True),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {"initial": self.initial, "moves": self.moves, "emissions": self.emissions}
         return arrays, {"alphabet": self.alphabet}
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> HiddenMarkovModel:
+        cls.PARTS.check(arrays, header)
         return cls(header["alphabet"], arrays["initial"], arrays["moves"], arrays["emissions"])
 
 

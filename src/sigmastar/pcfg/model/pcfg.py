@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
+from sigmastar.core.parts import Parts, floats
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of
@@ -27,6 +28,21 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     sample_strings,
 )
 from sigmastar.trees.data.tree import Tree
+
+
+def _stored_rules(value: Any) -> str:
+    """Of each rule the left side, and the right one: non-terminals, and words as lists of one."""
+
+    def is_rule(rule: Any) -> bool:
+        return (
+            type(rule) is list
+            and len(rule) == 2
+            and type(rule[0]) is str
+            and type(rule[1]) is list
+            and all(type(part) is str or (type(part) is list and len(part) == 1) for part in rule[1])
+        )
+
+    return "" if type(value) is list and all(map(is_rule, value)) else "a list of rules"
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +187,12 @@ class ProbabilisticCFG:
         """Draw strings; one longer than `max_length` is cut there."""
         return sample_strings(self, n_strings, rng, max_length)
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"start": str, "rules": _stored_rules},
+        sizes={"rules": "rules"},
+        arrays={"parameters": floats("rules", least=0.0, most=1.0 + 1e-6)},
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         rules = [
             [rule.left, [[p.text] if isinstance(p, Word) else p for p in rule.right]]
@@ -180,6 +202,7 @@ class ProbabilisticCFG:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> ProbabilisticCFG:
+        cls.PARTS.check(arrays, header)
         rules = (
             Rule(left, tuple(part if isinstance(part, str) else Word(part[0]) for part in right))
             for left, right in header["rules"]

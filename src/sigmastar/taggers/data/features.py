@@ -189,6 +189,8 @@ class TemplateFeatures:
 
     def codes(self, columns: Sequence[Int64s]) -> Int32s:
         """The feature of each token in each template, -1 where its number is none; tokens x templates."""
+        if len(columns) != len(self.keys):
+            raise ValueError(f"features of {len(self.keys)} templates do not fit {len(columns)}")
         found, first = [], 0
         for keys, table, column in zip(self.keys, self.tables, columns, strict=True):
             found.append(

@@ -13,13 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse, special
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts, between, distinct_texts, indices, row_starts, singles
 from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.lattice import TagLattice
@@ -43,6 +45,12 @@ class TagLexicon:
     @property
     def n_tags(self) -> int:
         return len(self.tags)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes that members of a tagger are declared in."""
+        n, words = self.n_tags, len(self.words)
+        return {"tags": n, "words": words, "word_tags": words * n, "class_tags": len(self.classes) * n}
 
     @cached_property
     def n_observed(self) -> int:
@@ -123,16 +131,33 @@ class TagLexicon:
             sentences.offsets, sentences.type_codes, starts, tags.astype(np.int32), chances[rows, tags]
         )
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={
+            **dict.fromkeys(("tags", "words", "features", "classes"), distinct_texts),
+            "shrinkage": between(0.0, 1e9),
+            "least": between(0.0, 1.0),
+        },
+        sizes={name: name for name in ("tags", "words", "features", "classes")},
+        arrays={
+            "data": singles("entries", least=0.0),
+            "indices": indices("entries", of="tags"),
+            "indptr": row_starts("words", of="entries"),
+            "weights": singles("features+1", "tags"),
+            "guessed": singles("words", "tags", least=0.0, most=1.0 + 1e-6),
+            "class_of": indices("words", of="classes"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays: dict[str, Array] = {
-            "lexicon.data": self.counts.data.astype(np.float32),
-            "lexicon.indices": self.counts.indices.astype(np.int32),
-            "lexicon.indptr": self.counts.indptr.astype(np.int64),
-            "lexicon.weights": self.weights.astype(np.float32),
-            "lexicon.guessed": self.guessed.astype(np.float32),
-            "lexicon.class_of": self.class_of,
+            "data": self.counts.data.astype(np.float32),
+            "indices": self.counts.indices.astype(np.int32),
+            "indptr": self.counts.indptr.astype(np.int64),
+            "weights": self.weights.astype(np.float32),
+            "guessed": self.guessed.astype(np.float32),
+            "class_of": self.class_of,
         }
-        return arrays, {
+        return above("lexicon.", arrays), {
             "tags": list(self.tags),
             "words": list(self.words),
             "features": list(self.features),
@@ -143,54 +168,22 @@ class TagLexicon:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TagLexicon:
-        names = {name: tuple(header[name]) for name in ("tags", "words", "features", "classes")}
-        tags, words, features, classes = names.values()
-        if not all(isinstance(name, str) for row in names.values() for name in row):
-            raise ValueError("tags, words, features and classes of the lexicon must be strings")
+        own = below("lexicon.", arrays)
+        sizes = cls.PARTS.check(own, header)
+        names = (tuple(header[name]) for name in ("tags", "words", "features", "classes"))
+        tags, words, features, classes = names
         if not tags or not words or "" not in classes:
             raise ValueError("the lexicon lacks tags, words, or the class of all words")
-        shape = (len(words), len(tags))
-        data, guessed, weights = (
-            arrays[f"lexicon.{name}"].astype(np.float64) for name in ("data", "guessed", "weights")
-        )
-        starts, indices = (arrays[f"lexicon.{name}"].astype(np.int64) for name in ("indptr", "indices"))
-        class_of = arrays["lexicon.class_of"].astype(np.int32)
-        require_rows(starts, indices, shape, "counts of the lexicon")
-        if (
-            len(data) != len(indices)
-            or guessed.shape != shape
-            or data.min(initial=0.0) < 0
-            or not data.sum() > 0
-        ):
-            raise ValueError("the counts of the lexicon do not fit its words and tags")
-        if weights.shape != (len(features) + 1, shape[1]):
-            raise ValueError("the weights of the lexicon do not fit its features")
-        require_within(class_of, len(classes), "classes of words")
-        if class_of.shape != shape[:1]:
-            raise ValueError("the classes of words do not fit the words")
-        counts = sparse.csr_array((data, indices.astype(np.int32), starts.astype(np.int32)), shape=shape)
+        if len({word.count(SEPARATOR) for word in words}) > 1:
+            raise ValueError("the words of the lexicon do not have as many columns each")
+        data, guessed, weights = (own[name].astype(np.float64) for name in ("data", "guessed", "weights"))
+        of_tags = np.bincount(own["indices"], data, sizes["tags"])
+        if not of_tags.min() > 0:
+            raise ValueError("the counts of the lexicon lack a tag")
+        rows = own["indices"], own["indptr"].astype(np.int32)
+        counts = sparse.csr_array((data, *rows), shape=(sizes["words"], sizes["tags"]))
         numbers = float(header["shrinkage"]), float(header["least"])
-        return cls(tags, words, counts, features, weights, classes, guessed, class_of, *numbers)
-
-
-def require_within(codes: Array, size: int, what: str) -> None:
-    """Refuse numbers from a model file that lead out of a table."""
-    if codes.ndim != 1 or codes.min(initial=0) < 0 or codes.max(initial=-1) >= size:
-        raise ValueError(f"{what}: numbers must be from 0 to {size - 1}")
-
-
-def require_starts(starts: Array, n_rows: int, what: str) -> None:
-    """Refuse places of rows that do not begin at 0, are too few or too many, or go backwards."""
-    if starts.shape != (n_rows + 1,) or starts[0] != 0 or (np.diff(starts) < 0).any():
-        raise ValueError(f"{what}: {n_rows} rows must begin one after the other, the first at 0")
-
-
-def require_rows(starts: Array, indices: Array, shape: tuple[int, int], what: str) -> None:
-    """Refuse a sparse matrix from a model file that leads out of its arrays."""
-    require_starts(starts, shape[0], what)
-    require_within(indices, shape[1], what)
-    if starts[-1] != len(indices):
-        raise ValueError(f"{what}: the rows end at {starts[-1]}, but there are {len(indices)} entries")
+        return cls(tags, words, counts, features, weights, classes, guessed, own["class_of"], *numbers)
 
 
 def guess(types: Sequence[str], places: Mapping[str, int], weights: Floats) -> Floats:

@@ -12,18 +12,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
+from sigmastar.core.parts import (
+    Parts,
+    distinct_texts,
+    floats,
+    indices,
+    integers,
+    rises_within,
+    rising,
+    row_starts,
+    singles,
+)
 from sigmastar.taggers.data.features import TemplateFeatures, TokenViews, View, joined, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain
 from sigmastar.taggers.kernels.margin import MarginWeights, TokenFeatures, margin_scores
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
-from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of, require_rows
+from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of
 from sigmastar.taggers.model.refined import Ratios
 
 KIND = "chain"
@@ -60,6 +71,22 @@ class MarginTags:
         lattice.each_shard(task)
         return lattice.chain(*scores)
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"names": distinct_texts},
+        sizes={"names": "names"},
+        arrays={
+            "weights": singles("features", "tags"),
+            "looks": indices("looks", of="names"),
+            "look_starts": row_starts("words", of="looks"),
+            "arrows": floats("tags+1", "tags+1"),
+            "classes": rising("classes", of="word_tags"),
+            "left": floats("bistrings", "rank"),
+            "right": floats("bistrings", "rank"),
+            "keys": integers("keys", least=0, most=2**62),
+            "key_counts": indices("templates", of="keys+1", type="int64"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays: dict[str, Array] = {
             "weights": self.weights,
@@ -76,25 +103,21 @@ class MarginTags:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon) -> MarginTags:
-        sizes, names = arrays["key_counts"].astype(np.int64), tuple(header["names"])
-        if (sizes < 0).any() or sizes.sum() != len(arrays["keys"]):
+        sizes, names = cls.PARTS.check(arrays, header, **lexicon.sizes), tuple(header["names"])
+        ends = np.append(0, np.cumsum(arrays["key_counts"]))
+        if ends[-1] != sizes["keys"]:
             raise ValueError("the features of a tagger do not fit its templates")
-        templates = TemplateFeatures(tuple(np.split(arrays["keys"].astype(np.int64), np.cumsum(sizes)[:-1])))
-        starts, looks = arrays["look_starts"].astype(np.int64), arrays["looks"].astype(np.int32)
-        require_rows(starts, looks, (len(lexicon.words), len(names)), "looks")
-        matrix = sparse.csr_array(
-            (np.ones(len(looks)), looks, starts.astype(np.int32)), shape=(len(lexicon.words), len(names))
-        )
-        weights, n = arrays["weights"].astype(np.float32), lexicon.n_tags
-        arrows, left, right = (arrays[name].astype(np.float64) for name in ("arrows", "left", "right"))
-        classes = arrays["classes"].astype(np.int64)
-        if weights.shape != (templates.n_features + len(names), n):
+        if not rises_within(arrays["keys"], ends):
+            raise ValueError("the features of each template must be sorted")
+        if sizes["features"] != sizes["keys"] + len(names):
             raise ValueError("the weights of a tagger do not fit its features")
-        if arrows.shape != (n + 1, n + 1) or left.ndim != 2 or left.shape != right.shape:
-            raise ValueError("the moves and the Hankel block of a tagger do not fit its tags")
-        if classes.ndim != 1 or len(left) != n + len(classes):
+        if sizes["bistrings"] != sizes["tags"] + sizes["classes"]:
             raise ValueError("the Hankel block of a tagger does not fit its classes")
-        return cls(templates, names, matrix, weights, arrows, classes, left, right)
+        looks, rows = arrays["looks"], arrays["look_starts"].astype(np.int32)
+        matrix = sparse.csr_array((np.ones(len(looks)), looks, rows), shape=(sizes["words"], len(names)))
+        templates = TemplateFeatures(tuple(np.split(arrays["keys"], ends[1:-1])))
+        block = arrays["arrows"], arrays["classes"], arrays["left"], arrays["right"]
+        return cls(templates, names, matrix, arrays["weights"].astype(np.float32), *block)
 
 
 def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TokenViews:

@@ -11,15 +11,16 @@ seen together, else by the class of the word and the tag, else there are none (r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int64s
+from sigmastar.core.parts import Parts, between, floats, rising, row_starts, singles
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
 from sigmastar.taggers.model.lattice import GuidedLattice, TagLattice, TagMarginals
-from sigmastar.taggers.model.lexicon import TagLexicon, require_starts
+from sigmastar.taggers.model.lexicon import TagLexicon
 
 KIND = "refined"
 LEAST = 1e-4
@@ -36,14 +37,9 @@ class Ratios:
     def from_parts(cls, arrays: dict[str, Array], kind: str, width: int) -> Ratios:
         """The ratios of a model file, of words or of classes."""
         keys, values = (arrays[f"{kind}_{name}"] for name in ("keys", "ratios"))
-        if (
-            keys.ndim != 1
-            or values.ndim != 2
-            or len(values) != len(keys)
-            or (len(keys) and values.shape[1] != width)
-        ):
+        if len(keys) and values.shape[1] != width:
             raise ValueError(f"the ratios by {kind} of a refined tagger do not fit its states")
-        return cls(keys.astype(np.int64), values.astype(np.float64))
+        return cls(keys, values.astype(np.float64))
 
     def find(self, keys: Int64s) -> tuple[Int64s, Flags]:
         """The place of each key, and whether it is there."""
@@ -106,6 +102,20 @@ class RefinedTags:
         lattice.each_shard(task)
         return found
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"least?": between(0.0, 1.0)},
+        arrays={
+            "initial": floats("states", least=0.0),
+            "transitions": singles("states", "states", least=0.0),
+            "final": floats("states", least=0.0),
+            "states": row_starts("tags", of="states"),
+            "word_keys": rising("word_keys", of="word_tags"),
+            "word_ratios": singles("word_keys", "word_width", least=0.0),
+            "class_keys": rising("class_keys", of="class_tags"),
+            "class_ratios": singles("class_keys", "class_width", least=0.0),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays: dict[str, Array] = {
             "states": self.states,
@@ -121,12 +131,11 @@ class RefinedTags:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon) -> RefinedTags:
-        states = arrays["states"].astype(np.int64)
-        require_starts(states, lexicon.n_tags, "states")
-        edges = tuple(arrays[name].astype(np.float64) for name in ("initial", "transitions", "final"))
-        z, width = int(states[-1]), int(np.diff(states).max())
-        if np.diff(states).min() < 1 or [edge.shape for edge in edges] != [(z,), (z, z), (z,)]:
-            raise ValueError("the moves of a refined tagger do not fit its states")
-        initial, transitions, final = edges
+        cls.PARTS.check(arrays, header, **lexicon.sizes)
+        states, edges = arrays["states"], ("initial", "transitions", "final")
+        if np.diff(states).min() < 1:
+            raise ValueError("each tag of a refined tagger must have a state")
+        initial, transitions, final = (arrays[name].astype(np.float64) for name in edges)
+        width = int(np.diff(states).max())
         words, classes = (Ratios.from_parts(arrays, kind, width) for kind in ("word", "class"))
         return cls(states, initial, transitions, final, words, classes, float(header.get("least", LEAST)))

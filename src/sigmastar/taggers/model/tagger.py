@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts, check_header, lists, one_of, real, share, tables
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences
 from sigmastar.taggers.model import hankel as hankel_tags
@@ -130,6 +131,18 @@ class Tagger:
         found = self.marginals(sentences)
         return gold_log_probability(found, sentences.tag_codes(self.tags))
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("lexicon.",),
+        members="members",
+        header={
+            "lexicon": dict,
+            "members": tables,
+            "weights": lists,
+            "decoding": one_of(*DECODINGS),
+            "least?": share,
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays, lexicon = self.lexicon.to_parts()
         headers = []
@@ -147,14 +160,16 @@ class Tagger:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Tagger:
-        lexicon, members = TagLexicon.from_parts(arrays, header["lexicon"]), []
-        for number, described in enumerate(header["members"]):
-            own = below(f"{number}.", arrays)
-            members.append(KINDS[described["kind"]].from_parts(own, described, lexicon))
-        weights, decoding = tuple(map(float, header["weights"])), header["decoding"]
-        if not members or len(members) != len(weights) or decoding not in DECODINGS:
+        cls.PARTS.check(arrays, header)
+        described, weights = header["members"], tuple(header["weights"])
+        if not described or len(described) != len(weights) or any(map(real, weights)):
             raise ValueError("members and weights of the tagger do not fit each other")
-        return cls(lexicon, tuple(members), weights, decoding, float(header.get("least", LEAST)))
+        lexicon, members = TagLexicon.from_parts(arrays, header["lexicon"]), []
+        for k, of_member in enumerate(described):
+            check_header(of_member, {"kind": one_of(*KINDS)})
+            members.append(KINDS[of_member["kind"]].from_parts(below(f"{k}.", arrays), of_member, lexicon))
+        least = float(header.get("least", LEAST))
+        return cls(lexicon, tuple(members), tuple(map(float, weights)), header["decoding"], least)
 
 
 def product(members: Sequence[TagMarginals], weights: Sequence[float]) -> TagMarginals:

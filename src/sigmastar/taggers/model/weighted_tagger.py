@@ -13,12 +13,13 @@ sentence is counted: `TagMarginals.logs` is NaN there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.parts import Parts, floats, rising
 from sigmastar.core.scaling import largest_size
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Lattice, Marginals
@@ -96,6 +97,16 @@ class WeightedTagger:
         bigrams = np.where(pairs, 1.0, _clipped(raw.bigrams, lattice.block_starts))
         return TagMarginals(lattice, unigrams, bigrams, raw.logs)
 
+    PARTS: ClassVar[Parts] = Parts(
+        arrays={
+            "initial": floats("states"),
+            "operators": floats("operators", "states", "states"),
+            "final": floats("states"),
+            "pairs": rising("pairs", of="word_tags"),
+            "shares": floats("tags", least=0.0),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays: dict[str, Array] = {
             "initial": self.initial,
@@ -110,15 +121,10 @@ class WeightedTagger:
     def from_parts(
         cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon
     ) -> WeightedTagger:
-        initial, operators, final, shares = (
-            arrays[name].astype(np.float64) for name in ("initial", "operators", "final", "shares")
-        )
-        pairs, n, n_tags = arrays["pairs"].astype(np.int64), len(initial), lexicon.n_tags
-        if pairs.ndim != 1 or shares.shape != (n_tags,):
-            raise ValueError("the operators of a tagger do not fit its tags")
-        if operators.shape != (n_tags + len(pairs), n, n) or not initial.shape == final.shape == (n,):
-            raise ValueError("the operators of a tagger do not fit each other")
-        return cls(initial, operators, final, pairs, shares)
+        sizes = cls.PARTS.check(arrays, header, **lexicon.sizes)
+        if sizes["operators"] != sizes["tags"] + sizes["pairs"]:
+            raise ValueError("the operators of a tagger do not fit its tags and pairs")
+        return cls(*(arrays[name] for name in ("initial", "operators", "final", "pairs", "shares")))
 
 
 def _clipped(values: Floats, starts: Int64s) -> Floats:

@@ -17,6 +17,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Int32s, Int64s
+from sigmastar.core.parts import check_header
 from sigmastar.transducers.data.string_pairs import StringPairs
 
 Unit = tuple[tuple[Symbol, ...], tuple[Symbol, ...]]
@@ -24,6 +25,9 @@ Shape = tuple[int, int]
 
 SHAPES: tuple[Shape, ...] = ((1, 1), (1, 0), (1, 2), (2, 1))
 """The numbers of symbols of either side that a unit may hold, by default."""
+
+
+_LONGEST = 100  # side of a unit in a file: one long side would make long rows of all
 
 
 class UnitArrays(NamedTuple):
@@ -96,7 +100,10 @@ class Units:
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> Units:
         """The units of a model file; symbols outside their alphabets are refused."""
+        check_header(header, {"units": Alphabet, "inputs": Alphabet, "outputs": Alphabet})
         units = cls(header["units"], header["inputs"], header["outputs"])
+        if any(len(side) > _LONGEST for unit in units._units for side in unit):
+            raise ValueError(f"a side of a unit has more than {_LONGEST} symbols")
         _ = units.arrays  # encodes them, and raises where a symbol is not known
         return units
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.parts import Parts, floats
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Shape, Unit, Units
 from sigmastar.transducers.kernels.alignment import (
@@ -119,11 +120,14 @@ class Aligner:
     def _coded(self, pairs: StringPairs) -> PairCodes:
         return pair_codes(pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True))
 
+    PARTS: ClassVar[Parts] = Parts(header={"units": dict}, arrays={"theta": floats("units", least=0.0)})
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         return {"theta": self.theta}, {"units": self.units.to_header()}
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Aligner:
+        cls.PARTS.check(arrays, header)
         return cls(Units.from_header(header["units"]), arrays["theta"])
 
 

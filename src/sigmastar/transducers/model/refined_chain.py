@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts, floats, rising, row_starts
 
 _TABLES = ("firsts", "pair_keys", "blocks", "spare", "shares")
 
@@ -120,6 +121,17 @@ class RefinedChain:
         nothing = np.zeros(n, dtype=np.int32)
         return np.append(contexts.follow(nothing, np.arange(n)), np.int32(contexts.start))
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("bigram.",),
+        arrays={
+            "spare": floats("substates", least=0.0),
+            "shares": floats("substates", least=0.0),
+            "firsts": row_starts("symbols", of="substates"),
+            "pair_keys": rising("pairs", of="cells"),
+            "blocks": floats("moves", least=0.0),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays, header = self.bigram.to_parts()
         return above("bigram.", arrays) | {name: getattr(self, name) for name in _TABLES}, header
@@ -127,27 +139,20 @@ class RefinedChain:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> RefinedChain:
         bigram = NgramModel.from_parts(below("bigram.", arrays), header)
+        width = len(bigram.alphabet) + 1
+        cls.PARTS.check(arrays, header, symbols=width, cells=width * width)
         chain = cls(bigram, *(arrays[name] for name in _TABLES))
         chain._require_fit()
         return chain
 
     def _require_fit(self) -> None:
-        """Refuse tables that kernels would read out of bounds."""
-        width, n = len(self.alphabet) + 1, self.n_substates
-        fits = (
-            self.firsts.shape == (width + 1,)
-            and self.firsts[0] == 0
-            and bool((np.diff(self.firsts) >= 1).all())
-            and self.firsts[-1] - self.firsts[-2] == 1
-            and len(self.pair_keys) > 0
-            and bool((np.diff(self.pair_keys) > 0).all())
-            and self.pair_keys[0] >= 0
-            and self.pair_keys[-1] < width * width
-            and len(self.blocks) == self.block_starts[-1]
-            and self.spare.shape == self.shares.shape == (n,)
-        )
-        if not fits:
-            raise ValueError("the tables of a refined chain do not fit each other")
+        """Refuse tables that do not fit each other: each symbol has a substate, the edge one."""
+        sizes = np.diff(self.firsts)
+        if not len(self.pair_keys) or sizes.min() < 1 or sizes[-1] != 1:
+            raise ValueError("the substates of a refined chain do not fit its symbols")
+        before, after = np.divmod(self.pair_keys, len(sizes))
+        if (sizes[before].astype(float) * sizes[after]).sum() != len(self.blocks):  # which cannot overflow
+            raise ValueError("the blocks of a refined chain do not fit its pairs")
 
 
 def flat_with_edges(strings: Strings) -> tuple[Int32s, Int64s]:

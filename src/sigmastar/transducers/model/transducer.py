@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, lists, one_of, tables, whole
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import ngram_lattice
@@ -148,6 +149,11 @@ class Transducer:
         """Draw pairs from the n-gram of the first inventory."""
         return self.units.spell(self.proposer.model.sample(n_pairs, rng, max_length))
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"readings": tables, "outputs": lists, "n_proposed": whole(1, 10_000), "inverted": bool},
+        arrays={"weights": floats("models")},
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         parts: dict[str, Array] = {"weights": self.weights}
         inventories = []
@@ -165,8 +171,14 @@ class Transducer:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> Transducer:
+        check_header(header, cls.PARTS.header)
+        inner = [f"reading{at}." for at in range(len(header["readings"]))]
+        cls.PARTS.check(arrays, header, [*inner, *(f"output{at}." for at in range(len(header["outputs"])))])
         inventories = []
         for at, described in enumerate(header["readings"]):
+            check_header(described, {"kinds": distinct_texts})
+            for kind in described["kinds"]:
+                check_header({"kind": kind}, {"kind": one_of(*KINDS)})
             aligner = Aligner.from_parts(below(f"reading{at}.aligner.", arrays), described)
             alphabet = {"alphabet": aligner.units.alphabet}
             models = {

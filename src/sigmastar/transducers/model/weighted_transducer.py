@@ -20,6 +20,7 @@ from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.parts import check_header
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals
@@ -155,6 +156,7 @@ class WeightedTransducer:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedTransducer:
+        check_header(header, {"units": dict})  # the arrays are those of the automaton
         units = Units.from_header(header["units"])
         return cls(units, WeightedAutomaton.from_parts(arrays, {"alphabet": units.alphabet}))
 

@@ -107,3 +107,11 @@ def _as_known(word: str, known: Collection[str]) -> str:
     if other in known and word not in known:
         return other
     return word.replace("(", BRACKETS["("]).replace(")", BRACKETS[")"])
+
+
+def require_words(words: Sequence[str], tags: Sequence[str] | None) -> None:
+    """Refuse a sentence without words, and tags that are not as many as the words."""
+    if not words:
+        raise InputError("a sentence without words has no tree; leave it out")
+    if tags is not None and len(tags) != len(words):
+        raise InputError(f"{len(words)} words, but {len(tags)} tags; give every word one tag")

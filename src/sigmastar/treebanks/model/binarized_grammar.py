@@ -13,14 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts, check_header, indices, lists, singles, whole
 from sigmastar.treebanks.counts.head_choice import HeadChoice
-from sigmastar.treebanks.data.binarized import DIRECTIONS, PHRASE, Binarization, Symbols
+from sigmastar.treebanks.data.binarized import DIRECTIONS, OUTWARD, PHRASE, Binarization, Symbols
 from sigmastar.treebanks.kernels.chart_edges import EdgeChart, allowed_parts, pruned
 from sigmastar.treebanks.kernels.latent_chart import LeafVectors, latent_posteriors
 from sigmastar.treebanks.kernels.plain_chart import Allowed
@@ -140,6 +141,17 @@ class BinarizedGrammar:
         children = [Tree(tag, (word,)) for tag, word in zip(tags, words, strict=True)]
         return Tree(self.labels[root][0], tuple(children))
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"binarization": lists, "n_stages": whole(1, 9)},
+        arrays={
+            "symbols.kind": indices("symbols", of="kinds"),
+            "symbols.label": indices("symbols", of="labels"),
+            "symbols.parent": indices("symbols", of="labels", least=-1),
+            "symbols.siblings": indices("symbols", 2, of="labels", least=-1),
+        },
+    )
+    VALUES: ClassVar[Parts] = Parts(arrays={"lexicon": singles("values")})
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         symbols, arrays = self.symbols, {}
         for name in ("kind", "label", "parent", "siblings"):
@@ -155,13 +167,18 @@ class BinarizedGrammar:
     def from_parts(
         cls, arrays: dict[str, Array], header: dict[str, Any], labels: Chains, forest: LexicalForest
     ) -> BinarizedGrammar:
+        check_header(header, cls.PARTS.header)
+        stages = [f"{number}." for number in range(header["n_stages"])]
+        cls.PARTS.check(arrays, header, stages, kinds=OUTWARD + 1, labels=len(labels))
         symbols = Symbols(*(arrays[f"symbols.{name}"] for name in ("kind", "label", "parent", "siblings")))
         symbols.check(len(labels), len(forest.tags))
         passes = []
-        for number in range(int(header["n_stages"])):
-            parts = below(f"{number}.", arrays)
-            grammar = LatentGrammar.from_parts(parts)
-            values = parts["lexicon"].astype(np.float64)
+        for stage in stages:
+            parts = below(stage, arrays)
+            own = {"lexicon": parts.pop("lexicon")}
+            cls.VALUES.check(own, {})
+            grammar = LatentGrammar.from_parts(parts, len(symbols))
+            values = own["lexicon"].astype(np.float64)
             passes.append(PruningPass(grammar, Lexicon(forest, grammar.n_states[: symbols.n_leaves], values)))
         _check_passes(passes, len(symbols))
         return cls(Binarization(*header["binarization"]), symbols, labels, tuple(passes))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.core.parts import share
 from sigmastar.treebanks.data.binarized import PHRASE, Symbols
 from sigmastar.treebanks.kernels.chart_edges import EdgeChart, probable_edges
 from sigmastar.treebanks.kernels.coarse_chart import GroupRules, probable_groups
@@ -42,6 +43,11 @@ class Pruning:
     edges: float = 1e-4
     middle: float = 1e-3  # after a grammar of few states
     labels: float = 1e-3  # what the first of several grammars leaves to the others
+
+    def __post_init__(self) -> None:
+        for name, bound in vars(self).items():
+            if share(bound):
+                raise ValueError(f"{name}={bound!r} must be a number from 0 to 1")
 
     @property
     def ignored(self) -> float:

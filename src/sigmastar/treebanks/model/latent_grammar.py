@@ -19,16 +19,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
 from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import ArrayPart, Parts, floats, indices, rises_within, row_starts
 from sigmastar.treebanks.kernels.latent_chart import Tensors
 from sigmastar.treebanks.kernels.rule_shrinkage import RuleStates, conditional, grouped_tensors, smoothed
 
 _MANY = 1 << 20  # numbers of a grammar whose file is to be half as large
 _MOST, _MOST_STATES = 1 << 29, 1 << 10  # numbers, and states per symbol: files may claim more than fits
+_FEW, _THIN = 1 << 20, 10_000  # numbers that any file may claim, and that it may claim per count
 
 LEAST = 0.01
 """Counts below this, and below this share of the largest of their rule, are dropped."""
@@ -65,6 +68,15 @@ class RuleCounts:
         result, _ = conditional(states, smoothed(states, counts, shares, self.strength, self.backing))
         return result.astype(np.float32, copy=False)
 
+    PARTS: ClassVar[Parts] = Parts(
+        arrays={
+            "starts": row_starts("rules", of="entries"),
+            "cells": ArrayPart(("uint16", "uint32"), ("entries",)),
+            "values": ArrayPart(("uint16",), ("entries",)),
+            "shrinkage": floats(2, least=0.0),
+        },
+    )
+
     def to_parts(self) -> dict[str, Array]:
         small = self.cells.max(initial=0) < 1 << 16
         cells = self.cells.astype(np.uint16 if small else np.uint32)
@@ -74,21 +86,14 @@ class RuleCounts:
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], sizes: Int64s) -> RuleCounts:
         """From a file, checked: `sizes` are those of the tensors."""
+        cls.PARTS.check(arrays, {}, rules=len(sizes))
         starts, cells, values, shrinkage = (arrays[name] for name in _NAMES)
-        if starts.shape != (len(sizes) + 1,) or starts[0] != 0 or (np.diff(starts) < 0).any():
-            raise ValueError("counts of rules do not fit the rules")
-        if not len(cells) == len(values) == starts[-1] or values.dtype != np.uint16:
-            raise ValueError("counts of rules do not fit their places")
         places, numbers = cells.astype(np.int64), restored(values)
-        if (places < 0).any() or (places >= np.repeat(sizes, np.diff(starts))).any():
-            raise ValueError("places of counts do not fit the numbers of states")
-        rise = np.diff(places) > 0
-        rise[starts[1:-1][(starts[1:-1] > 0) & (starts[1:-1] < len(places))] - 1] = True
-        if not rise.all() or not (np.isfinite(numbers).all() and (numbers >= 0).all()):
-            raise ValueError("counts of rules must be finite numbers, and their places must rise")
-        strength, backing = (float(number) for number in shrinkage)
-        if not (0 <= strength < np.inf and 0 <= backing < np.inf):
-            raise ValueError("the shrinkage of counts must be two numbers of at least 0")
+        if (places >= np.repeat(sizes, np.diff(starts))).any() or not rises_within(places, starts):
+            raise ValueError("places of counts must rise, and fit the numbers of states")
+        if not (np.isfinite(numbers).all() and (numbers >= 0).all()):
+            raise ValueError("counts of rules must be finite numbers")
+        strength, backing = shrinkage.tolist()
         return cls(starts, places, numbers, strength, backing)
 
 
@@ -183,6 +188,17 @@ class LatentGrammar:
         tensors = grouped_tensors(self.rule_states, self.tensors, groups, share, n_groups, offsets)
         return LatentGrammar(self.rules, n_groups, tensors, roots, totals)
 
+    PARTS: ClassVar[Parts] = Parts(
+        arrays={
+            "n_states": indices("symbols", of="states+1", least=1, type="int64"),
+            "rules": indices("rules", 3, of="symbols"),
+            "tensors": floats("numbers", types=("float32", "float64", "uint16")).or_none(),
+            "roots": floats("states"),
+            "frequencies": floats("states", least=0.0),
+        },
+        inner=("counts.",),
+    )
+
     def to_parts(self) -> dict[str, Array]:
         arrays = {name: getattr(self, name) for name in ("rules", "n_states", "roots", "frequencies")}
         if self.counts is None:
@@ -190,17 +206,23 @@ class LatentGrammar:
         return arrays | above("counts.", self.counts.to_parts())
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, Array]) -> LatentGrammar:
+    def from_parts(cls, arrays: dict[str, Array], n_symbols: int) -> LatentGrammar:
+        sizes = cls.PARTS.check(arrays, {}, symbols=n_symbols)
         rules, n_states, roots, frequencies = (
             arrays[name] for name in ("rules", "n_states", "roots", "frequencies")
         )
+        n_numbers = n_states[rules].astype(float).prod(axis=1).sum()  # which cannot overflow
         if "tensors" in arrays:
-            return cls(rules, n_states, _restored(arrays["tensors"]), roots, frequencies)
-        states = rule_states(rules, n_states)
-        if not 0 <= states.offsets[-1] <= _MOST or n_states.max(initial=1) > _MOST_STATES:
-            raise ValueError(f"the tensors of a grammar must have at most {_MOST} numbers")
-        if len(frequencies) != states.state_at[-1]:
+            tensors = _restored(arrays["tensors"])
+            if n_numbers != sizes["numbers"] or not np.isfinite(tensors).all():
+                raise ValueError("tensors do not fit the numbers of states, or are not finite")
+            return cls(rules, n_states, tensors, roots, frequencies)
+        held = sum(array.size for array in arrays.values())
+        if n_numbers > min(_MOST, _FEW + _THIN * held) or n_states.max(initial=1) > _MOST_STATES:
+            raise ValueError(f"tensors of {n_numbers:.0f} numbers are more than {held} counts can fill")
+        if n_states.sum() != sizes["states"]:
             raise ValueError("frequencies do not fit the numbers of states")
+        states = rule_states(rules, n_states)
         counts = RuleCounts.from_parts(below("counts.", arrays), np.diff(states.offsets))
         return cls.of_counts(states, counts, roots, frequencies)
 

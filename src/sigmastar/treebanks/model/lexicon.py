@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.parts import Parts, between, distinct_texts, floats, indices, rises_within, row_starts
 from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.kernels.backoff_forest import (
     ForestArrays,
@@ -111,6 +112,24 @@ class LexicalForest:
         begin, symbols, scores, obeyed = candidates(self.arrays, nodes, codes, least, self.frequencies)
         return Leaves(nodes, obeyed, begin, symbols, scores)
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={
+            "words": distinct_texts,
+            "shapes": distinct_texts,
+            "tag_names": distinct_texts,
+            "strength": between(0.0, 1e9),
+        },
+        sizes={"words": "words", "shapes": "shapes", "tag_names": "tag_names"},
+        arrays={
+            "above": indices("nodes", of="nodes", least=-1),
+            "starts": row_starts("nodes", of="pairs"),
+            "symbols": indices("pairs", of="leaves"),
+            "counts": floats("pairs", least=0.0),
+            "totals": floats("nodes", least=0.0),
+            "tags": indices("leaves", of="tag_names"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {
             name: getattr(self, name) for name in ("above", "starts", "symbols", "counts", "totals", "tags")
@@ -125,6 +144,9 @@ class LexicalForest:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> LexicalForest:
+        sizes = cls.PARTS.check(arrays, header)
+        if sizes["nodes"] != sizes["words"] + sizes["shapes"] + 2:
+            raise ValueError("the forest of words must have a node per word and signature, and two more")
         words = {word: number for number, word in enumerate(header["words"])}
         shapes = {shape: len(words) + number for number, shape in enumerate(header["shapes"])}
         parts = {name: arrays[name] for name in ("above", "starts", "symbols", "counts", "totals", "tags")}
@@ -134,41 +156,16 @@ class LexicalForest:
         return found
 
     def _check(self) -> None:
-        """Raise `ValueError` where kernels would go out of bounds: files may be damaged."""
-        n_nodes, n_pairs = len(self.words) + len(self.shapes) + 2, len(self.symbols)
-        one = all(
-            getattr(self, name).ndim == 1 for name in ("above", "starts", "symbols", "counts", "totals")
-        )
-        if not one or (len(self.above), len(self.starts), len(self.totals)) != (
-            n_nodes,
-            n_nodes + 1,
-            n_nodes,
-        ):
-            raise ValueError(f"the forest of words must have {n_nodes} nodes")
-        last, upward = n_nodes - 1, self.above
-        if self.above[last] != -1 or self.above.min() < -1 or self.above.max() > last:
-            raise ValueError(f"above must be numbers from -1 to {last}")
+        """Raise `ValueError` where kernels would run in circles: files may be damaged."""
+        upward = self.above
+        if self.above[-1] != -1 or not self.totals[-1] > 0:
+            raise ValueError("above must end at the last node, and that must have a count")
         for _ in range(_DEEPEST):
             upward = np.where(upward >= 0, self.above[upward], -1)
         if (upward >= 0).any():
             raise ValueError("above must lead from every node to the last one")
-        if self.starts[0] != 0 or self.starts[-1] != n_pairs or (np.diff(self.starts) < 0).any():
-            raise ValueError(f"starts must rise from 0 to {n_pairs}, the number of pairs")
-        if len(self.counts) != n_pairs or not (np.isfinite(self.counts).all() and (self.counts >= 0).all()):
-            raise ValueError("counts must be finite numbers, one per pair")
-        if not (np.isfinite(self.totals).all() and (self.totals >= 0).all() and self.totals[last] > 0):
-            raise ValueError("totals must be finite numbers, and that of all words positive")
-        _require_range("symbols", self.symbols, len(self.tags))
-        _require_range("tags", self.tags, len(self.tag_names))
-        inner = np.diff(self.symbols) <= 0
-        inner[self.starts[1:-1][(self.starts[1:-1] > 0) & (self.starts[1:-1] < n_pairs)] - 1] = False
-        if inner.any():
+        if not rises_within(self.symbols, self.starts):
             raise ValueError("symbols must rise within each node")
-
-
-def _require_range(name: str, numbers: Array, size: int) -> None:
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
-        raise ValueError(f"{name} must be numbers from 0 to {size - 1}")
 
 
 @dataclass(frozen=True, eq=False)

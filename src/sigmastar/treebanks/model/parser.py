@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import limited_threads, thread_map
+from sigmastar.core.parts import Parts, lists, lists_of_texts, share, tables
 from sigmastar.treebanks.counts.head_choice import HeadChoice
 from sigmastar.treebanks.data.phrases import Phrases
-from sigmastar.treebanks.data.sentences import Sentence
+from sigmastar.treebanks.data.sentences import Sentence, require_words
 from sigmastar.treebanks.kernels.decoding import (
     ChainItems,
     Chains,
@@ -140,7 +140,7 @@ class TreebankParser:
 
     def _by_rules(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
         """The tree of probable rules, under the first grammar alone."""
-        _require(words, tags)
+        require_words(words, tags)
         first = self._first(self.forest.leaves(words, tags), with_edges=True)
         base = self.members[0].symbols.base
         spans, score = best_rules(len(words), first.graph, first.posteriors, first.uses, base)
@@ -152,7 +152,7 @@ class TreebankParser:
 
     def chart(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Chart:
         """mu(chain, i, j), averaged over grammars, with the share of the span scorer."""
-        _require(words, tags)
+        require_words(words, tags)
         leaves = self.forest.leaves(words, tags)
         first = self._first(leaves)
         n, base, graph = len(words), self.members[0].symbols.base, first.graph
@@ -192,7 +192,7 @@ class TreebankParser:
 
         With tags, only trees with these tags count.
         """
-        _require(words, tags)
+        require_words(words, tags)
         known = sum(self.forest.log_frequency(word) for word in words)
         leaves, pruning = self.forest.leaves(words, tags), self.pruning.relaxed()
         logs = [member.marginals(leaves, pruning).log_total for member in self.members]
@@ -263,6 +263,12 @@ class TreebankParser:
         first = self.members[0]
         return Parse(first.flat_tree(words, tags or first.tags(words)), float("-inf"), FLAT)
 
+    PARTS: ClassVar[Parts] = Parts(
+        inner=("forest.", "spans."),
+        members="members",
+        header={"labels": lists_of_texts, "members": tables, "pruning": lists, "threshold": share},
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         forest, words = self.forest.to_parts()
         arrays = above("forest.", forest)
@@ -271,14 +277,13 @@ class TreebankParser:
             parts, header = member.to_parts()
             arrays |= above(f"{number}.", parts)
             headers.append(header)
-        pruning = [getattr(self.pruning, name) for name in Pruning.__dataclass_fields__]
         spans, of_spans = self.span_scorer.to_parts() if self.span_scorer is not None else ({}, None)
         return arrays | above("spans.", spans), {
             "labels": [list(chain) for chain in self.labels],
             "lexicon": words,
             "members": headers,
             "threshold": self.threshold,
-            "pruning": pruning,
+            "pruning": [getattr(self.pruning, name) for name in Pruning.__dataclass_fields__],
             "decoding": self.decoding,
             "spans": of_spans,
             "heads": heads.to_header() if (heads := self.members[0].heads) else None,
@@ -286,6 +291,7 @@ class TreebankParser:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TreebankParser:
+        cls.PARTS.check(arrays, header)
         labels = tuple(tuple(chain) for chain in header["labels"])
         forest = LexicalForest.from_parts(below("forest.", arrays), header["lexicon"])
         heads = HeadChoice.from_header(found) if (found := header.get("heads")) else None
@@ -295,16 +301,7 @@ class TreebankParser:
             )
             for number, own in enumerate(header["members"])
         )
-        if not members:
-            raise ValueError("a parser must have a grammar")
-        pruning, decoding = Pruning(*header["pruning"]), header.get("decoding", DECODINGS[0])
         scored = header.get("spans")
         spans = SpanScorer.from_parts(below("spans.", arrays), scored, forest, labels) if scored else None
-        return cls(labels, members, float(header["threshold"]), pruning, decoding, spans)
-
-
-def _require(words: Sequence[str], tags: Sequence[str] | None) -> None:
-    if not words:
-        raise InputError("a sentence without words has no tree; leave it out")
-    if tags is not None and len(tags) != len(words):
-        raise InputError(f"{len(words)} words, but {len(tags)} tags; give every word one tag")
+        threshold, decoding = float(header["threshold"]), header.get("decoding", DECODINGS[0])
+        return cls(labels, members, threshold, Pruning(*header["pruning"]), decoding, spans)

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s, Singles
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.parts import Parts, between, check_header, floats, lists_of_texts
 from sigmastar.treebanks.kernels.decoding import ChainItems
 from sigmastar.treebanks.kernels.span_features import N_ROWS, PAD, span_posteriors, span_scores
 from sigmastar.treebanks.model.lexicon import LexicalForest
@@ -122,6 +123,11 @@ class SpanScorer:
         phrases = [column.get(chain, NOT_SCORED) for chain in self.chains]
         return _Columns(self.chain_tags, np.array(leaves, dtype=np.int64), np.array(phrases, dtype=np.int64))
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"labels": lists_of_texts, "share": between(0.0, 1.0)},
+        arrays={"weights": floats(N_ROWS, "columns", types=("float16",))},
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         header = {"labels": [list(label) for label in self.labels], "share": self.share}
         return {"weights": self.weights.astype(np.float16)}, header
@@ -130,11 +136,10 @@ class SpanScorer:
     def from_parts(
         cls, arrays: dict[str, Array], header: dict[str, Any], forest: LexicalForest, chains: Chains
     ) -> SpanScorer:
+        check_header(header, cls.PARTS.header)
         labels = tuple(tuple(label) for label in header["labels"])
-        weights = arrays["weights"].astype(np.float32)
-        if weights.shape != (N_ROWS, max(len(labels), 1)):
-            raise ValueError("weights of spans do not fit their labels")
-        return cls(forest, chains, labels, weights, float(header["share"]))
+        cls.PARTS.check(arrays, header, columns=max(len(labels), 1))
+        return cls(forest, chains, labels, arrays["weights"].astype(np.float32), float(header["share"]))
 
 
 def _marked(codes: Sequence[int] | Int64s, n_codes: int) -> Int64s:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from sigmastar.automata.model.automaton import ScaledRows, SignedLog
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.parts import Parts, check_header, floats, lists
 from sigmastar.core.signature import RANKS, rank_name
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
@@ -98,6 +99,18 @@ class TreeAutomaton:
         operators = {op: self.by_rank[op.arity] for op in signature.operations}
         return OperatorModel(signature, {"tree": self.root}, operators)
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"leaves": Alphabet, "unary": Alphabet, "binary": Alphabet, "higher?": lists},
+        inner=("rank ",),
+        sizes={"leaves": "leaves", "unary": "unary", "binary": "binary"},
+        arrays={
+            "root": floats("states"),
+            "leaf": floats("leaves", "states"),
+            "unary": floats("unary", "states", "states"),
+            "binary": floats("binary", "states", "states", "states"),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Floats], dict[str, Any]]:
         arrays = {"root": self.root} | {rank_name(k): array for k, array in enumerate(self.by_rank)}
         leaves, unary, binary, *higher = self.alphabet.ranks
@@ -106,7 +119,12 @@ class TreeAutomaton:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Floats], header: dict[str, Any]) -> TreeAutomaton:
-        higher = header.get("higher", [])
+        sizes, higher = cls.PARTS.check(arrays, header), header.get("higher", [])
+        for rank, symbols in enumerate(higher, 3):
+            check_header({"higher": symbols}, {"higher": Alphabet})
+            own = Parts(arrays={rank_name(rank): floats("symbols", *["states"] * (rank + 1))})
+            array = {rank_name(rank): arrays[rank_name(rank)]}
+            own.check(array, {}, symbols=len(symbols), states=sizes["states"])
         alphabet = RankedAlphabet(header["leaves"], header["unary"], header["binary"], tuple(higher))
         names = [rank_name(rank) for rank in range(len(alphabet.ranks))]
         return cls.of_ranks(alphabet, arrays["root"], [arrays[name] for name in names])

@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.operator_model import OperatorModel
+from sigmastar.core.parts import Parts, floats, texts, tuples_of_texts
 from sigmastar.trees.data.productions import TOP, production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
@@ -258,14 +259,30 @@ class LatentPCFG:
         np.add.at(sums, [number[tag] for tag, _ in self.lexical], of_words)
         return sums
 
+    PARTS: ClassVar[Parts] = Parts(
+        header={"rules": tuples_of_texts(3), "lexical": tuples_of_texts(2), "roots": texts},
+        sizes={"rules": "rules", "lexical": "lexical", "roots": "roots"},
+        arrays={
+            "top": floats("roots", "states").or_none(),
+            "leaf": floats("lexical", "states").or_none(),
+            "binary": floats("rules", "states", "states", "states").or_none(),
+            "pi": floats("roots", "states", least=0.0).or_none(),  # older files hold the probabilities
+            "rule_weights": floats("rules", "states", least=0.0).or_none(),
+            "word_weights": floats("lexical", "states", least=0.0).or_none(),
+            "left": floats("rules", "states", "states", least=0.0).or_none(),
+            "right": floats("rules", "states", "states", least=0.0).or_none(),
+        },
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays = {name: getattr(self, name) for name in ("top", "leaf", "binary")}
         return arrays, {"rules": self.rules, "lexical": self.lexical, "roots": self.roots}
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> LatentPCFG:
+        cls.PARTS.check(arrays, header)
         names = header["rules"], header["lexical"], header["roots"]
-        if "pi" in arrays:  # older files hold the probabilities
+        if "pi" in arrays:
             found = [arrays[name] for name in ("pi", "rule_weights", "word_weights", "left", "right")]
             return cls.of_probabilities(*names, *found)
         return cls(*names, arrays["top"], arrays["leaf"], arrays["binary"])

@@ -1,0 +1,199 @@
+"""The container of model files: named arrays behind a JSON header, as safetensors lays them out.
+
+    8 bytes            length of the header
+    header             {"__metadata__": {..}, name: {"dtype", "shape", "data_offsets"}, ..}, padded to 8 bytes
+    arrays             one after the other, without gaps; wide numbers first, so that all are aligned
+
+Files that others wrote are read too. Everything that the header claims is held against the size of the file
+before memory is taken, and arrays are views of one buffer: nothing is copied. A file is not mapped into
+memory: it could change under a model whose indices were found right.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import stat
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays = dict[str, NDArray[Any]]
+
+METADATA = "__metadata__"
+LARGEST_HEADER = 100_000_000  # that other readers of the format take
+_CHUNK = 1 << 20
+_TYPES = {
+    "F64": "<f8",
+    "F32": "<f4",
+    "F16": "<f2",
+    "I64": "<i8",
+    "I32": "<i4",
+    "I16": "<i2",
+    "I8": "|i1",
+    "U64": "<u8",
+    "U32": "<u4",
+    "U16": "<u2",
+    "U8": "|u1",
+    "BOOL": "|b1",
+}
+_NAMES = {text: name for name, text in _TYPES.items()}
+
+
+class NotAContainer(ValueError):
+    """The file is of another format."""
+
+
+class Entry(NamedTuple):
+    """Where an array lies behind the header, and what it is."""
+
+    type: str
+    shape: tuple[int, ...]
+    begin: int
+    end: int
+
+
+class Container(NamedTuple):
+    """The header of a file: its bytes, what it holds beside the arrays, and where these lie."""
+
+    head: bytes
+    metadata: dict[str, str]
+    entries: dict[str, Entry]
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of all arrays."""
+        return max((entry.end for entry in self.entries.values()), default=0)
+
+    @property
+    def is_canonical(self) -> bool:
+        """Whether the header is, byte for byte, what `written` gives."""
+        kinds = {name: (_TYPES[entry.type], entry.shape) for name, entry in self.entries.items()}
+        return self.head == _head(kinds, self.metadata)
+
+
+def written(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> Iterator[bytes | memoryview]:
+    """The content of a file, piece by piece; the same arrays and words give the same bytes."""
+    whole = {name: _little(array) for name, array in arrays.items()}
+    head = _head({name: (array.dtype.str, array.shape) for name, array in whole.items()}, metadata)
+    if len(head) > LARGEST_HEADER:
+        raise ValueError("the alphabet and the description take more than 100 MB; make the alphabet smaller")
+    yield head
+    for name in _order({name: array.dtype.str for name, array in whole.items()}):
+        if whole[name].size:
+            yield whole[name].data.cast("B")
+
+
+def _little(array: NDArray[Any]) -> NDArray[Any]:
+    whole = np.ascontiguousarray(array)
+    found = whole.astype(whole.dtype.newbyteorder("<"), copy=False)
+    if found.dtype.str not in _NAMES:
+        raise TypeError(f"arrays of type {array.dtype} cannot be stored")
+    return found.reshape(array.shape)  # arrays without dimensions came back with one
+
+
+def _order(types: Mapping[str, str]) -> list[str]:
+    return sorted(types, key=lambda name: (-np.dtype(types[name]).itemsize, name))
+
+
+def _head(kinds: Mapping[str, tuple[str, tuple[int, ...]]], metadata: Mapping[str, str]) -> bytes:
+    entries: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))}
+    at = 0
+    for name in _order({name: text for name, (text, _) in kinds.items()}):
+        text, shape = kinds[name]
+        end = at + np.dtype(text).itemsize * math.prod(shape)
+        entries[name] = {"dtype": _NAMES[text], "shape": list(shape), "data_offsets": [at, end]}
+        at = end
+    content = json.dumps(entries, separators=(",", ":")).encode()
+    content += b" " * (-len(content) % 8)
+    return len(content).to_bytes(8, "little") + content
+
+
+def read_head(stream: BinaryIO) -> Container:
+    """The header at the begin of a stream; ValueError with the reason where there is none."""
+    size = file_size(stream)
+    start = stream.read(9)
+    if not start:
+        raise NotAContainer("the file is empty; learn and write the model again")
+    length = int.from_bytes(start[:8], "little")
+    if start[8:] != b"{" or length > LARGEST_HEADER:
+        raise NotAContainer("is not a model file (safetensors); use a file that sigmastar wrote")
+    rest = stream.read(length - 1) if size is None or 8 + length <= size else b""
+    if len(rest) != length - 1:
+        raise ValueError("it was cut short")
+    container = _parsed(start + rest)
+    if size is not None and 8 + length + container.n_bytes != size:
+        fault = "it was cut short" if 8 + length + container.n_bytes > size else "it is longer than it says"
+        raise ValueError(fault)
+    return container
+
+
+def file_size(stream: BinaryIO) -> int | None:
+    """The size of a regular file; None for what may end anywhere, as pipes do."""
+    status = os.fstat(stream.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _parsed(head: bytes) -> Container:
+    try:
+        found = json.loads(head[8:])
+        metadata = found.pop(METADATA, {})
+        entries = {name: _entry(entry) for name, entry in found.items()}
+        plain = isinstance(metadata, dict) and all(isinstance(text, str) for text in metadata.values())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise ValueError("its header cannot be read") from None
+    if not plain:
+        raise ValueError("its header cannot be read")
+    at = 0
+    for entry in sorted(entries.values(), key=lambda entry: (entry.begin, entry.end)):
+        if entry.begin != at or entry.end - at != np.dtype(_TYPES[entry.type]).itemsize * math.prod(
+            entry.shape
+        ):
+            raise ValueError("its arrays do not lie one after the other")
+        at = entry.end
+    return Container(head, metadata, entries)
+
+
+def _entry(entry: dict[str, Any]) -> Entry:
+    shape, (begin, end) = entry["shape"], entry["data_offsets"]
+    if set(entry) != {"dtype", "shape", "data_offsets"} or entry["dtype"] not in _TYPES:
+        raise ValueError("no array")
+    if not all(type(number) is int and number >= 0 for number in (*shape, begin, end)) or len(shape) > 16:
+        raise ValueError("no shape")
+    return Entry(entry["dtype"], tuple(shape), begin, end)
+
+
+def read_data(stream: BinaryIO, n_bytes: int) -> NDArray[np.uint8]:
+    """The bytes behind the header, in one buffer; of a pipe no more than comes is kept."""
+    buffer = np.empty(n_bytes if file_size(stream) is not None else min(n_bytes, _CHUNK), dtype=np.uint8)
+    done = 0
+    while done < n_bytes:
+        if done == len(buffer):
+            buffer = np.concatenate([buffer, np.empty(min(len(buffer), n_bytes - done), dtype=np.uint8)])
+        n_read = stream.readinto(buffer.data[done:])  # type: ignore[attr-defined]
+        if not n_read:
+            raise ValueError("it was cut short")
+        done += n_read
+    if stream.read(1):
+        raise ValueError("it is longer than it says")
+    return buffer
+
+
+def views(container: Container, buffer: NDArray[np.uint8]) -> Arrays:
+    """The arrays of a file: views of the buffer, but for those that do not lie as machines need them."""
+    arrays = {}
+    for name, entry in sorted(container.entries.items()):
+        raw = buffer[entry.begin : entry.end]
+        kind = np.dtype(_TYPES[entry.type])
+        if entry.type == "BOOL" and raw.max(initial=0) > 1:
+            raise ValueError(f"the truth values of the array {name!r} are neither 0 nor 1")
+        if entry.begin % kind.itemsize:
+            raw = raw.copy()
+        try:
+            arrays[name] = raw.view(kind).reshape(entry.shape)
+        except ValueError:
+            raise ValueError(f"the array {name!r} has no possible shape") from None
+    return arrays
