@@ -82,6 +82,60 @@ def markov(torch: Any, n: int, n_strings: int, precision: str, length: int = 64)
     }  # fmt: skip
 
 
+def words(torch: Any, n: int = 4096, n_tokens: int = 2_088_628, n_symbols: int = 33_278) -> dict[str, Any]:
+    """One round of EM on a stream of the size of WikiText-2, cut into lanes."""
+    from sigmastar.automata.gpu.markov import TorchMarkov
+
+    rng, lanes = np.random.default_rng(0), 4096
+    codes = np.minimum(rng.zipf(1.2, n_tokens) - 1, n_symbols - 1).astype(np.int32)
+    offsets = np.linspace(0, n_tokens, lanes + 1).astype(np.int64)
+    emission = rng.random((n, n_symbols), dtype=np.float32)
+    transition = rng.random((n, n), dtype=np.float32)
+    for rows in (emission, transition):
+        rows /= rows.sum(axis=1, keepdims=True)
+    tensor = TorchMarkov(
+        np.full(n, 1 / n), transition, emission, np.full(n, 1e-3), device="cuda", precision="bfloat16"
+    )
+    return {
+        "what": "EM, a stream of words",
+        "states": n,
+        "seconds": timed_round(tensor, codes, offsets, torch),
+    }
+
+
+def timed_round(tensor: Any, codes: Any, offsets: Any, torch: Any) -> float:
+    from sigmastar.automata.gpu.lanes import lanes_of
+    from sigmastar.automata.gpu.markov import _Totals
+
+    batches = list(lanes_of(codes, offsets, tensor.device, tensor._piece(3)))
+    totals = _Totals(tensor)
+    return timed(lambda: [tensor.add_counts(lanes, totals) for lanes in batches], torch, 3)
+
+
+def heads(torch: Any, n_sentences: int, n_states: int = 10, length: int = 40) -> dict[str, Any]:
+    from sigmastar.dependency.gpu import TorchHeads, chart_of
+
+    rng, n_symbols = np.random.default_rng(0), 45
+    n_sorts = 2 * n_symbols + 1
+    operators = rng.uniform(0, 0.4 / n_states / n_symbols, (n_sorts, n_symbols, n_states, n_states))
+    initial = rng.dirichlet(np.ones(n_states), n_sorts)
+    tensor = TorchHeads(
+        initial, rng.uniform(0.1, 1, (n_sorts, n_states)), operators, device="cuda", precision="float32"
+    )
+    codes = rng.integers(0, n_symbols, (n_sentences, length)).astype(np.int32)
+    factors = tensor._factors()
+    inside = timed(lambda: chart_of(tensor, codes, factors).inside(), torch, 3)
+
+    def both() -> None:
+        chart = chart_of(tensor, codes, factors)
+        chart.outside(chart.inside())
+
+    return {
+        "what": "head automata", "states": n_states, "length": length, "sentences": n_sentences,
+        "inside, sentences/s": n_sentences / inside, "with marginals": n_sentences / timed(both, torch, 3),
+    }  # fmt: skip
+
+
 def svd(torch: Any) -> dict[str, Any]:
     from scipy import sparse
     from scipy.sparse.linalg import svds
@@ -129,6 +183,9 @@ def main() -> None:
         lambda: markov(torch, 4096, 16_384, "bfloat16"),
         lambda: markov(torch, 1024, 16_384, "bfloat16"),
         lambda: markov(torch, 16_384, 2048, "bfloat16"),
+        lambda: words(torch),
+        lambda: heads(torch, 4096),
+        lambda: heads(torch, 32_768),
         lambda: svd(torch),
     ):
         try:
