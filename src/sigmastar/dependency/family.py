@@ -13,6 +13,7 @@ NAMES = {
     "model.head_automata": "HeadAutomata sample_trees",
     "model.generators": "make_head_automata",
     "metrics": "attachment",
+    "gpu": "TorchHeads",
     "learn.dfa": "approximate_dfa",
     "draw": "draw_arcs",
 }

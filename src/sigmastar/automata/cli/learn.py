@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from sigmastar.automata.cli.inputs import describe, layout_of, read_all, string_options
-from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
+from sigmastar.automata.estimator.em_and_ngram import DEVICES, PRECISIONS, EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import METHODS as SPECTRAL_METHODS
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.em_starts import STARTS, STRUCTURES
@@ -28,7 +28,9 @@ METHODS = {
     )
     for name in SPECTRAL_METHODS
 } | {
-    "em": Method(EMAutomaton, ("n_states", "n_seeds", "max_iter", "start", "structure")),
+    "em": Method(
+        EMAutomaton, ("n_states", "n_seeds", "max_iter", "start", "structure", "precision", "device")
+    ),
     "ngram": Method(NgramAutomaton, ("order", "smoothing")),
 }
 SPECTRAL, EM, NGRAM = METHODS["spectral"], METHODS["em"], METHODS["ngram"]
@@ -87,6 +89,20 @@ SPECTRAL, EM, NGRAM = METHODS["spectral"], METHODS["em"], METHODS["ngram"]
     SPECTRAL,
     type=click.Choice(list(REPAIRS)),
     help="Way to a distribution after --method spectral.",
+)
+@parameter(
+    "precision",
+    "--precision",
+    EM,
+    type=click.Choice(list(PRECISIONS)),
+    help="Numbers that --method em works with.",
+)
+@parameter(
+    "device",
+    "--device",
+    EM,
+    type=click.Choice(list(DEVICES)),
+    help="Place where --method em works: the processor, or a GPU by PyTorch.",
 )
 @parameter(
     "n_seeds",

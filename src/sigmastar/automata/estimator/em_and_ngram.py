@@ -20,6 +20,7 @@ from sigmastar.core.estimator import (
     positive_or_auto,
 )
 
+DEVICES: Mapping[str, str] = {name: name for name in ("cpu", "cuda", "auto")}
 PRECISIONS: Mapping[str, type] = {"float32": np.float32, "float64": np.float64}
 EM_SIZES = (5, 10, 20, 40)
 """Numbers of states that `EMAutomaton(n_states="auto")` tries."""
@@ -49,6 +50,8 @@ class EMAutomaton(SequenceEstimator):
         Gain per iteration and string, in nats, that is worth going on for.
     time_limit : float or None
         Seconds of processor time after which no further iteration is begun.
+    device : str
+        "cpu": compiled kernels; "cuda": a GPU, by PyTorch; "auto": a GPU where there is one.
     alphabet, unknown, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 
@@ -79,6 +82,7 @@ class EMAutomaton(SequenceEstimator):
     held_out: float = 0.1
     tolerance: float = 1e-4
     time_limit: float | None = None
+    device: str = "cpu"
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
 
@@ -102,6 +106,7 @@ class EMAutomaton(SequenceEstimator):
             dtype=chosen(PRECISIONS, self.precision, "precision"),
             tolerance=self.tolerance,
             time_limit=self.time_limit,
+            device=chosen(DEVICES, self.device, "device"),
         )
         return learn_em(strings, n_states, rng, settings, self._progress)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from sigmastar.automata.data.cut_strings import CutStrings
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.gpu.weighted import TorchAutomaton
 from sigmastar.automata.kernels.expectations import expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
@@ -103,6 +104,23 @@ class EMCorpus:
         if room.shape[1] == n_states and room.size:
             return room
         return np.empty((max(shard.cut.n_nodes for shard in self.shards), n_states), self.dtype)
+
+
+class TorchCorpus:
+    """A corpus whose expected moves PyTorch counts, on a GPU where there is one."""
+
+    def __init__(self, strings: Strings, dtype: type, device: str) -> None:
+        self.alphabet, self.n_strings, self.strings = strings.alphabet, len(strings), strings
+        self.device, self.precision = device, np.dtype(dtype).name
+
+    def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
+        tensors = TorchAutomaton(*automaton.arrays, device=self.device, precision=self.precision)
+        return MoveCounts(*tensors.expect(self.strings.codes, self.strings.offsets))
+
+
+def laid_out(strings: Strings, n_states: int, dtype: type, device: str) -> EMCorpus | TorchCorpus:
+    """A corpus for EM on a device."""
+    return EMCorpus(strings, n_states, dtype) if device == "cpu" else TorchCorpus(strings, dtype, device)
 
 
 Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]

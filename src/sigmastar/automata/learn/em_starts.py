@@ -20,6 +20,8 @@ from sigmastar.automata.learn.em import (
     EMCorpus,
     Maximize,
     MoveCounts,
+    TorchCorpus,
+    laid_out,
     maximize_hmm_smoothed,
     maximize_smoothed,
     normalized,
@@ -88,7 +90,10 @@ RELAXED = relaxed(
 
 
 def begin_climb(
-    corpus: EMCorpus, held_out: HeldOut | None, start: WeightedAutomaton, step: Maximize = maximize_smoothed
+    corpus: EMCorpus | TorchCorpus,
+    held_out: HeldOut | None,
+    start: WeightedAutomaton,
+    step: Maximize = maximize_smoothed,
 ) -> AutomatonClimb:
     """An ascent from an automaton, judged by held-out strings where there are any."""
     judge = held_out.mean_log_probability if held_out is not None else None
@@ -97,7 +102,7 @@ def begin_climb(
 
 
 def _problem(
-    corpus: EMCorpus,
+    corpus: EMCorpus | TorchCorpus,
     step: Maximize,
     judge: Callable[[WeightedAutomaton], float] | None = None,
     name: str = "EM",
@@ -114,9 +119,11 @@ def final_iterations(
     strings: Strings,
     step: Maximize = maximize_smoothed,
     dtype: type = np.float64,
+    device: str = "cpu",
 ) -> WeightedAutomaton:
     """A few plain iterations on all strings, after some were held out to choose by."""
-    return iterate(_problem(EMCorpus(strings, automaton.n_states, dtype), step), automaton, _LAST)
+    corpus = laid_out(strings, automaton.n_states, dtype, device)
+    return iterate(_problem(corpus, step), automaton, _LAST)
 
 
 @dataclass(frozen=True)
@@ -137,6 +144,8 @@ class EMSettings:
         Gain per iteration and string, in nats, that is worth going on for.
     time_limit : float or None
         Seconds of processor time after which no further iteration or ascent is begun.
+    device : {"cpu", "cuda", "auto"}
+        Where expected moves are counted: by compiled kernels, or by PyTorch on a GPU.
     """
 
     n_seeds: int = 1
@@ -147,6 +156,7 @@ class EMSettings:
     dtype: type = np.float64
     tolerance: float = 1e-4
     time_limit: float | None = None
+    device: str = "cpu"
 
 
 USUAL = EMSettings()
@@ -183,7 +193,7 @@ def learn_em(
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
     _refuse_beyond_limits(strings, n_states, np.dtype(settings.dtype).itemsize)
     kept, held = hold_out(require_known(require_strings(strings)), rng, settings.held_out)
-    corpus = EMCorpus(kept, n_states, settings.dtype)
+    corpus = laid_out(kept, n_states, settings.dtype, settings.device)
     judge = HeldOut.of(held) if held.is_held else None
     deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
     stopping = Stopping(by_absolute(settings.tolerance))
@@ -196,7 +206,7 @@ def learn_em(
     seeds = best_of(climbs(), deadline)
     automaton, logs = seeds.best.best, list(seeds.best.log_likelihoods)
     if judge is not None:
-        automaton = final_iterations(automaton, strings, settings.step, settings.dtype)
+        automaton = final_iterations(automaton, strings, settings.step, settings.dtype, settings.device)
     return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
 
 
