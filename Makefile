@@ -52,7 +52,7 @@ $(TORCH): requirements-torch.txt
 	@touch $@
 
 test-torch: $(TORCH)
-	PYTHONPATH=src .venv-torch/bin/python -m pytest tests/tensors
+	PYTHONPATH=src .venv-torch/bin/python -m pytest tests/tensors "tests/docs/test_guides.py::test_a_guide_runs_and_says_what_it_shows[gpu]"
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
