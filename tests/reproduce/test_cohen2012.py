@@ -10,7 +10,16 @@ import pytest
 
 from sigmastar.core.errors import InputError
 from sigmastar.reproduce import cohen2012
-from sigmastar.reproduce.cohen2012.report import Recovery, mean_errors, slope
+from sigmastar.reproduce.cohen2012.report import (
+    NODES,
+    Certified,
+    Recovery,
+    Results,
+    Trained,
+    _claims,
+    mean_errors,
+    slope,
+)
 from sigmastar.trees.data.brackets import write_brackets
 from sigmastar.trees.model.generators import make_treebank
 
@@ -23,7 +32,7 @@ def test_tables_figures_and_claims(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with (tmp_path / part).open("w", encoding="utf-8") as stream:
             write_brackets(trees[low:high], stream)
     result = cohen2012.run(tmp_path, tmp_path / "out", quick=True)
-    assert len(result.claims) == 4
+    assert len(result.claims) == 5
     written = json.loads((tmp_path / "out" / "figures.json").read_text())
     assert len(written["recovery"]) == 6
     assert {"PCFG", "several binarizations"} <= {row["grammar"] for row in written["treebank"]}
@@ -36,8 +45,32 @@ def test_slopes_of_known_errors() -> None:
     found = [
         Recovery(g, "all nodes", n, (1 + g) / np.sqrt(n)) for g in range(2) for n in (100, 400, 1600, 6400)
     ]
-    assert slope(found, "all nodes") == pytest.approx(-0.5)
+    assert slope(found, "all nodes").value == pytest.approx(-0.5)
+    assert slope(found, "all nodes").high == pytest.approx(-0.5)
     np.testing.assert_allclose(mean_errors(found, "all nodes")[1][0], np.sqrt(2) / 10)
+
+
+def test_verdicts_follow_the_data() -> None:
+    """Errors that fall at the rate, that stay, and that cannot be told; one node against all, and uniform."""
+    rng = np.random.default_rng(0)
+
+    def found(power: float, noise: float, factors: tuple[float, float, float]) -> Results:
+        rows = [
+            Recovery(g, nodes, n, factor * n**power * float(np.exp(noise * rng.standard_normal())))
+            for g in range(4)
+            for n in (100, 400, 1600, 6400)
+            for nodes, factor in zip(NODES, factors, strict=True)
+        ]
+        trained = [Trained(name, 1.0, 0.5, 0, 0.5, (-1.0,)) for name in ("spectral, 2", "EM")]
+        return Results(rows, [Certified(0, 1e-4, 1e-3, (), 20.0, 9.0)], trained, 10)
+
+    holds = [claim.holds for claim in _claims(found(-0.5, 0.05, (1.0, 2.0, 2.0)))]
+    assert holds == [True, True, True, True, None]
+    holds = [claim.holds for claim in _claims(found(-0.1, 0.05, (2.0, 1.0, 3.0)))]
+    assert holds == [False, True, False, False, None]
+    holds = [claim.holds for claim in _claims(found(-0.3, 3.0, (1.0, 1.0, 1.0)))]
+    assert holds[0] is None
+    assert holds[2] is not True
 
 
 def test_missing_data_is_told(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sigmastar.bilexical import make_relation
+from sigmastar.core.intervals import Estimate
 from sigmastar.reproduce.madhyastha2014 import RANKS, measure
 from sigmastar.reproduce.madhyastha2014.report import (
     Measured,
@@ -36,10 +37,12 @@ def test_curves_cost_more_with_each_dimension(found: dict[str, Measured]) -> Non
 
 
 def test_tables_claims_and_pictures(found: dict[str, Measured]) -> None:
-    attached = {"all": {"linear": 80.0, "nuclear": 79.0, "linear + nuclear": 82.0, "n_items": 5}}
+    attached = {
+        "all": {"linear": 80.0, "nuclear": 79.0, "linear + nuclear": 82.0, "n_items": 5, "p_value": 0.01}
+    }
     assert relation_table(found).rows[0][4] is None  # quick: no l1
     assert relation_table(found).rows[0][-2:] == (2, "50-90")  # splits, the paper's axis
-    assert attachment_table(attached).rows == [["all", 5, 80.0, 79.0, 82.0]]
+    assert attachment_table(attached).rows == [["all", 5, 80.0, 79.0, 82.0, 0.01]]
     assert adjectives_table(found["adjectives given noun"].model).rows == []
     holds = [claim.holds for claim in claims(found, attached)]
     assert holds[0]
@@ -47,8 +50,23 @@ def test_tables_claims_and_pictures(found: dict[str, Measured]) -> None:
     assert set(pictures(found)) == {"adjectives-given-noun", "map"}
 
 
+def test_verdicts_follow_their_tests(found: dict[str, Measured]) -> None:
+    """The same claims on data that say the contrary, or that cannot tell."""
+    one = found["adjectives given noun"]
+    assert one.gap is not None
+    for low, high, p, gain, verdicts in (
+        (0.01, 0.05, 0.01, 2.0, (True, True)),
+        (-0.05, -0.01, 0.01, -2.0, (False, False)),
+        (-0.01, 0.05, 0.2, 2.0, (None, None)),
+    ):
+        attached = {"all": {"linear": 80.0, "linear + nuclear": 80.0 + gain, "p_value": p}}
+        moved = {"adjectives given noun": replace(one, gap=Estimate((low + high) / 2, low, high, 50))}
+        holds = [claim.holds for claim in claims(moved, attached)]
+        assert (holds[0], holds[2]) == verdicts
+
+
 def test_claims_on_capacity_need_all_penalties(found: dict[str, Measured]) -> None:
-    attached = {"all": {"linear": 80.0, "linear + nuclear": 82.0}}
+    attached = {"all": {"linear": 80.0, "linear + nuclear": 82.0, "p_value": 0.01}}
     one = found["adjectives given noun"]
     curves = {
         **one.curves,

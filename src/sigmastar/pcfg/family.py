@@ -19,6 +19,7 @@ NAMES = {
     "theory.bounds": "Complexity SampleBound automaton_samples entropy_bound latent_pcfg_samples "
     "multiplicative_samples multiplicative_samples_from_strings",
     "theory.hardness": "Reduction assignment_of best_likelihood parameters_of reduce_formula",
+    "theory.latent_pcfg": "TheoremConstants",
     "theory.tails": "TailFit fit_tail",
     "theory.tsybakov": "Counterexample counterexample",
 }

@@ -24,6 +24,12 @@ class TailFit:
     lengths: Int64s  # of the tail, every one from the mode on to the longest
     frequencies: Floats
     distance: float  # Kolmogorov and Smirnov's, between the tail and the geometric law with this rate
+    n_items: int = 0  # in the tail
+
+    @property
+    def critical(self) -> float:
+        """The distance above which the law is rejected at 5%: 1.36 / sqrt(n), or less for discrete laws."""
+        return float(1.36 / np.sqrt(max(self.n_items, 1)))
 
     def curve(self, lengths: Int64s) -> Floats:
         return np.asarray(self.scale * self.rate ** lengths.astype(float))
@@ -61,7 +67,9 @@ def fit_tail(lengths: Int64s) -> TailFit:
     at = int(np.argmin([error(rate) for rate in grid]))
     around = (float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)]))
     rate = float(minimize_scalar(error, bounds=around, method="bounded", options={"xatol": 1e-10}).x)
-    return TailFit(_scale(values, tail, rate), rate, error(rate), tail, values, _distance(values, rate))
+    n_items = int((np.asarray(lengths) >= tail[0]).sum())
+    found = (_scale(values, tail, rate), rate, error(rate), tail, values)
+    return TailFit(*found, _distance(values, rate), n_items)
 
 
 def _scale(values: Floats, tail: Int64s, rate: float) -> float:

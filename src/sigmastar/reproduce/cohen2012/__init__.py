@@ -16,8 +16,18 @@ import numpy as np
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
+from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants
+from sigmastar.pcfg.theory.node_features import expected_visits
 from sigmastar.reproduce import require_files
-from sigmastar.reproduce.cohen2012.report import NODES, Recovery, Results, Trained, reproduction
+from sigmastar.reproduce.cohen2012.report import (
+    NODES,
+    TREE_SIZE,
+    Certified,
+    Recovery,
+    Results,
+    Trained,
+    reproduction,
+)
 from sigmastar.reproduce.result import Reproduction, part, timed
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, TreebankEstimator
@@ -60,7 +70,8 @@ def run(
         used = train[: scale.n_train]
         parts = used, dev[: scale.n_parsed], test[: scale.n_parsed]
         trained = list(train_grammars(*parts, quick, seed, part(progress, 0.5, 0.5)))
-    found = Results(recovery, trained, len(used))
+    certified = [theorem(number, max(scale.sizes), seed) for number in range(scale.n_grammars)]
+    found = Results(recovery, certified, trained, len(used))
     lengths = [[sum(1 for _ in tree.nodes()) for tree in trees] for trees in (train, dev, test)]
     result = reproduction(NAME, found, provenance(seed, hash_arrays(*lengths)))
     result.write(out)
@@ -91,6 +102,17 @@ def recover_grammars(
                 except ValueError:  # of some non-terminal no node was drawn
                     error = float("nan")
                 yield Recovery(number, name, size, error)
+
+
+def theorem(number: int, n_trees: int, seed: int) -> Certified:
+    """What theorem 3 says of a random grammar; each tree gives one example, of one symbol or another."""
+    constants = TheoremConstants(make_latent_pcfg(np.random.default_rng([seed, number]), N_STATES))
+    visits = np.array([row.sum() for row in expected_visits(constants.grammar).values()])
+    rarest = n_trees * visits[visits > 0].min() / visits.sum()
+    required = np.log10(constants.samples(0.1, 0.05, TREE_SIZE))
+    certified = constants.log_certified(rarest, 0.05, TREE_SIZE) / np.log(10)
+    found = (constants.smallest, constants.conditioning, tuple(constants.problems()))
+    return Certified(number, *found, float(required), float(certified))
 
 
 def learners(quick: bool, seed: int) -> dict[str, TreebankEstimator]:

@@ -12,13 +12,16 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from sigmastar.core.arrays import Flags, Floats
+from sigmastar.core.intervals import PairedComparison
 from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
+from sigmastar.reproduce.verdicts import Slope, above, all_of, common_slope, gain
 from sigmastar.trees.learn.latent_pcfg import NodeWeights, all_nodes, one_node, one_uniform_node
 
 TITLE = "Spectral learning of latent-variable PCFGs (Cohen et al. 2012)"
 ALL, ONE, UNIFORM = "all nodes", "one node, weighted", "one node, uniform"
+TREE_SIZE = 7
 NODES: Mapping[str, NodeWeights] = {ALL: all_nodes, ONE: one_node, UNIFORM: one_uniform_node}
 
 
@@ -39,11 +42,36 @@ def mean_errors(found: list[Recovery], nodes: str) -> tuple[Floats, Floats]:
     return np.array(sizes, dtype=np.float64), np.exp([np.nanmean(row) for row in logs])
 
 
-def slope(found: list[Recovery], nodes: str) -> float:
-    """Of log error against log size, by least squares over the larger half of the sizes."""
-    sizes, errors = mean_errors(found, nodes)
-    half = slice(max(len(sizes) // 2 - 1, 0), None)
-    return float(np.polyfit(np.log(sizes[half]), np.log(errors[half]), 1)[0])
+def error_table(found: list[Recovery], nodes: str) -> tuple[Floats, Floats]:
+    """The larger half of the sizes, and the errors: grammars x sizes."""
+    sizes = sorted({one.n_trees for one in found})[max(len({one.n_trees for one in found}) // 2 - 1, 0) :]
+    known = {(one.grammar, one.n_trees): one.error for one in found if one.nodes == nodes}
+    grammars = sorted({grammar for grammar, _ in known})
+    return np.array(sizes, dtype=float), np.array([[known[g, n] for n in sizes] for g in grammars])
+
+
+def slope(found: list[Recovery], nodes: str) -> Slope:
+    """Of log error against log size over the larger half of the sizes, with its interval."""
+    return common_slope(*error_table(found, nodes))
+
+
+def log_ratios(found: list[Recovery], nodes: str, others: str) -> PairedComparison:
+    """log(error of `nodes` / error of `others`) over grammars and the larger sizes."""
+    first, second = (np.log(error_table(found, name)[1]).ravel() for name in (nodes, others))
+    both = np.isfinite(first) & np.isfinite(second)
+    return gain(first[both], second[both], np.random.default_rng(0))
+
+
+@dataclass(frozen=True)
+class Certified:
+    """Theorem 3 on one grammar: its constants, and what it requires and certifies."""
+
+    grammar: int
+    smallest: float  # Lambda
+    conditioning: float  # sigma
+    problems: tuple[str, ...]
+    log10_required: float  # examples of each symbol for 0.1 on trees of TREE_SIZE rules
+    log10_certified: float  # epsilon of the largest sample
 
 
 @dataclass(frozen=True)
@@ -60,9 +88,10 @@ class Trained:
 
 @dataclass(frozen=True)
 class Results:
-    """Errors of recovered grammars, and grammars of the treebank."""
+    """Errors of recovered grammars, what the theorem says of them, and grammars of the treebank."""
 
     recovery: list[Recovery]
+    certified: list[Certified]
     trained: list[Trained]
     n_train: int
 
@@ -83,11 +112,12 @@ class Results:
 def reproduction(name: str, found: Results, origin: Provenance) -> Reproduction:
     figures = {
         "recovery": [asdict(one) for one in found.recovery],
-        "slopes": {nodes: slope(found.recovery, nodes) for nodes in NODES},
+        "slopes": {nodes: asdict(slope(found.recovery, nodes)) for nodes in NODES},
+        "theorem": [asdict(one) for one in found.certified],
         "treebank": [_figures(found, one) for one in found.trained],
     }
     tables, pictures = (
-        [_recovery_table(found.recovery), _treebank_table(found)],
+        [_recovery_table(found.recovery), _theorem_table(found), _treebank_table(found)],
         drawn(lambda: _pictures(found)),
     )
     return Reproduction(name, TITLE, _about(found), tables, _claims(found), pictures, figures, origin)
@@ -121,8 +151,26 @@ def _recovery_table(found: list[Recovery]) -> Table:
     rows: list[list[str | float]] = [
         [f"{int(size):,}", *row] for size, *row in zip(sizes, *map(np.ndarray.tolist, errors), strict=True)
     ]
-    rows.append(["slope", *(slope(found, nodes) for nodes in NODES)])
-    return Table("Relative error of p(tree), by the number of trees", ("trees", *NODES), rows)
+    rows.append(["slope", *(str(slope(found, nodes)) for nodes in NODES)])
+    note = "Slopes over the larger half of the sizes, with intervals of 95%; a height for every grammar."
+    return Table("Relative error of p(tree), by the number of trees", ("trees", *NODES), rows, note=note)
+
+
+def _theorem_table(found: Results) -> Table:
+    return tabulated(
+        f"Theorem 3, trees of {TREE_SIZE} rules, delta 0.05",
+        found.certified,
+        {
+            "grammar": lambda one: one.grammar + 1,
+            "Lambda": lambda one: f"{one.smallest:.1e}",
+            "sigma": lambda one: f"{one.conditioning:.1e}",
+            "conditions 1, 2": lambda one: "; ".join(one.problems) or "hold",
+            "log10 examples for 0.1": "log10_required",
+            "log10 of the epsilon certified": "log10_certified",
+        },
+        "Lambda is the least absolute entry of c^1, d, D and of the inverses of Sigma, worked out from the "
+        "grammar, in a rotation of the singular vectors: in the vectors themselves it is 0.",
+    )
 
 
 def _treebank_table(found: Results) -> Table:
@@ -143,22 +191,25 @@ def _treebank_table(found: Results) -> Table:
 def _claims(found: Results) -> list[Claim]:
     slopes = {nodes: slope(found.recovery, nodes) for nodes in NODES}
     last = {nodes: float(mean_errors(found.recovery, nodes)[1][-1]) for nodes in NODES}
+    more, fewer = log_ratios(found.recovery, ONE, ALL), log_ratios(found.recovery, UNIFORM, ONE)
     spectral, em = found.best("spectral, "), found.best("EM")
     return [
         Claim(
             "estimates converge to the true distribution at a rate of 1 / sqrt(M) (theorem 3)",
-            f"the error falls as M^{slopes[ONE]:.2f} with one node per tree, M^{slopes[ALL]:.2f} with all",
-            slopes[ONE] < -0.3 and slopes[ALL] < -0.3,
+            f"the error falls with the exponent {slopes[ONE]} for one node per tree, {slopes[ALL]} for all",
+            all_of([slopes[nodes].reaches(-0.5) for nodes in (ONE, ALL)]),
         ),
+        _bound_claim(found),
         Claim(
             "all nodes of all trees would be better than one node per tree",
-            f"errors {last[ALL]:.3f} and {last[ONE]:.3f} on the largest sample",
-            last[ALL] < last[ONE],
+            f"errors {last[ALL]:.3f} and {last[ONE]:.3f} on the largest sample; {_times(more)}",
+            above(more),
         ),
         Claim(
             "a node drawn uniformly from each tree is enough",
-            f"without the weight the error stays at {last[UNIFORM]:.3f}, against {last[ONE]:.3f} with it",
-            last[UNIFORM] < 1.2 * last[ONE],
+            f"without the weight the error is {last[UNIFORM]:.3f} on the largest sample, against "
+            f"{last[ONE]:.3f} with it; {_times(fewer)}",
+            _no_worse(fewer),
         ),
         Claim(
             "spectral beside EM on a treebank: the paper measures nothing",
@@ -168,6 +219,34 @@ def _claims(found: Results) -> list[Claim]:
             None,
         ),
     ]
+
+
+def _bound_claim(found: Results) -> Claim:
+    valid = [one for one in found.certified if not one.problems]
+    n_trees = max(one.n_trees for one in found.recovery)
+    errors = {o.grammar: o.error for o in found.recovery if (o.nodes, o.n_trees) == (ONE, n_trees)}
+    within = [np.log10(max(errors[one.grammar], 1e-300)) <= one.log10_certified for one in valid]
+    required = [one.log10_required for one in valid]
+    span = f"10^{min(required):.0f} to 10^{max(required):.0f}" if valid else "no number of"
+    return Claim(
+        "so many examples with each symbol are enough (theorem 3)",
+        f"conditions 1 and 2 hold for {len(valid)} of {len(found.certified)} grammars; {span} examples are "
+        f"required for 10%, and {sum(within)} of {len(valid)} errors at {n_trees:,} trees are below what is "
+        "certified",
+        all(within) if valid else None,
+    )
+
+
+def _no_worse(ratio: PairedComparison) -> bool | None:
+    """Whether an error is not above another: no, where it surely is; yes, where surely within a fifth."""
+    if ratio.low > 0:
+        return False
+    return True if ratio.high < np.log(1.2) else None
+
+
+def _times(ratio: PairedComparison) -> str:
+    low, value, high = (float(np.exp(x)) for x in (ratio.low, ratio.difference, ratio.high))
+    return f"{value:.2f} times, 95% interval {low:.2f} to {high:.2f}"
 
 
 def _pictures(found: Results) -> dict[str, Picture]:

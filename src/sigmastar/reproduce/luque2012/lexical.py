@@ -35,8 +35,8 @@ from sigmastar.dependency.kernels.inside_outside import Automata, sentence_margi
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.parser import DependencyParser
 
-Scores = dict[tuple[str, int | None], float]
-"""UAS by grammar and number of hidden states (None: no hidden states)."""
+Scores = dict[tuple[str, int | None], tuple[float, ...]]
+"""By grammar and number of hidden states (None: none): a number per sentence, whose mean is the UAS."""
 
 STATES = ("lex", "lex+f", "lex+fcp")
 LEAST_COUNT = 3  # of a word to be known by itself
@@ -214,20 +214,21 @@ def lexical_scores(
     parser: DependencyParser,
     hidden: Mapping[int, HeadAutomata],
 ) -> Scores:
-    """UAS on dev of every grammar by itself and with every hidden-state model."""
+    """Hits on dev of every grammar by itself and with every hidden-state model."""
     beside: dict[int | None, HeadAutomata] = {None: HeadAutomata.neutral(parser.alphabet)}
     beside |= {n: automata for n, automata in hidden.items()}  # noqa: C416, for mypy: keys of another type
     scores: Scores = {}
     for states in STATES:
         grammar = learn_lexical(train, states)
-        right = dict.fromkeys(beside, 0)
+        right: dict[int | None, list[int]] = {n: [] for n in beside}
         for number, (low, high) in enumerate(pairwise(dev.sentence_offsets.tolist())):
             one = dev.select([number])
             tables = grammar.weights(one.form, one.xpos)
             for n, automata in beside.items():
                 heads = parse_sentence(parser, automata, one, *tables)
-                right[n] += int((heads == dev.head[low:high]).sum())
-        scores |= {(grammar.states, n): hits / dev.n_words for n, hits in right.items()}
+                right[n].append(int((heads == dev.head[low:high]).sum()))
+        share = len(dev) / dev.n_words
+        scores |= {(grammar.states, n): tuple(share * hit for hit in hits) for n, hits in right.items()}
     return scores
 
 

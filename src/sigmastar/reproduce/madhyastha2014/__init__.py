@@ -25,11 +25,12 @@ from sigmastar.bilexical.estimator.word_vectors import WordVectors
 from sigmastar.bilexical.learn.attachment import AttachmentSettings, interpolated, learn_judges
 from sigmastar.bilexical.learn.unsupervised import RANKS as DIRECTIONS
 from sigmastar.bilexical.learn.unsupervised import best_inner_product, inner_product, vector_forms
-from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_accuracy
+from sigmastar.bilexical.metrics import PairwiseAccuracy, by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.errors import InputError
+from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
@@ -152,7 +153,7 @@ def measure(
     found = [_measure_split(pairs, vectors, forms, rng, quick, settings) for _ in range(n_splits)]
     curves = {name: _mean_curve([one.curves[name] for one in found]) for name in found[0].curves}
     popularity, matched = (float(np.mean([getattr(f, n) for f in found])) for n in ("popularity", "matched"))
-    return Measured(curves, popularity, matched, found[0].model, n_splits)
+    return Measured(curves, popularity, matched, found[0].model, n_splits, _mean_gap([f.gap for f in found]))
 
 
 def _measure_split(
@@ -171,8 +172,9 @@ def _measure_split(
         return operator.fit(pairs, split=split).model_
 
     nuclear = learned()
+    unsupervised, rival = _unsupervised_curve(pairs, forms, split, test, quick)
     curves = {
-        "unsupervised": _unsupervised_curve(pairs, forms, split, test, quick),
+        "unsupervised": unsupervised,
         "nuclear": capacity_curve(nuclear, test, (*RANKS, vectors.dimension) if settings else RANKS),
     }
     for penalty in () if quick else ("l1", "l2"):
@@ -180,7 +182,16 @@ def _measure_split(
         curves[penalty] = capacity_curve(model, test, WEIGHTS)
     popular = pairwise_accuracy(by_popularity(train.popularity), test).micro
     matched = pairwise_accuracy(nuclear.scores, test, train.popularity).micro
-    return Measured(curves, 100 * popular, 100 * matched, nuclear)
+    gap = pairwise_accuracy(nuclear.scores, test).less(rival, np.random.default_rng(0))
+    return Measured(curves, 100 * popular, 100 * matched, nuclear, gap=gap)
+
+
+def _mean_gap(gaps: list[Estimate]) -> Estimate:
+    """The mean over splits; its interval is the mean interval, since splits share their heads."""
+    value, low, high = (
+        float(np.mean([getattr(gap, name) for gap in gaps])) for name in ("value", "low", "high")
+    )
+    return Estimate(value, low, high, sum(gap.n for gap in gaps))
 
 
 def _mean_curve(curves: list[Curve]) -> Curve:
@@ -190,15 +201,18 @@ def _mean_curve(curves: list[Curve]) -> Curve:
 
 def _unsupervised_curve(
     pairs: Pairs, forms: Mapping[str, Vectors], split: HeadSplit, test: Pairs, quick: bool
-) -> Curve:
-    """Of the form chosen on validation heads: equation 2 at each rank, and equation 1, in all dimensions."""
+) -> tuple[Curve, PairwiseAccuracy]:
+    """Of the form chosen on validation heads: equation 2 at each rank, and equation 1, in all dimensions.
+
+    Beside the curve the accuracy of what was chosen, head by head.
+    """
     chosen = best_inner_product(pairs, forms, split, (None,) if quick else DIRECTIONS)
     vectors = chosen.model.vectors
     operations, accuracy = capacity_curve(inner_product(pairs, vectors, split, max(RANKS)), test, RANKS)
-    best = pairwise_accuracy(chosen.model.scores, test).micro
+    best = pairwise_accuracy(chosen.model.scores, test)
     whole = (chosen.rank or vectors.dimension) * (vectors.dimension + len(pairs.modifiers))
-    points = sorted(zip([*operations, whole], [*accuracy, 100 * best], strict=True))
-    return [x for x, _ in points], [y for _, y in points]
+    points = sorted(zip([*operations, whole], [*accuracy, 100 * best.micro], strict=True))
+    return ([x for x, _ in points], [y for _, y in points]), best
 
 
 def attachment(data_folder: Path, vectors: Vectors, rng: np.random.Generator, quick: bool) -> Attached:
@@ -219,7 +233,9 @@ def _attached(models: Mapping[str, AttachmentModel], dev: Quadruples, test: Quad
         _, mixture = interpolated(model, dev)
         right[penalty] = (model.judgements(test)["bilinear"] > 0) == test.to_noun
         right[f"linear + {penalty}"] = (mixture(test) > 0.5) == test.to_noun
-    return {name: 100 * float(values.mean()) for name, values in right.items()} | {"n_items": len(test)}
+    shares = {name: 100 * float(values.mean()) for name, values in right.items()}
+    tested = mcnemar(right["linear + nuclear"], right["linear"]).p_value
+    return {**shares, "n_items": len(test), "p_value": tested}
 
 
 def _only(items: Quadruples, preposition: str) -> Quadruples:
