@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,9 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.progress import silent
 from sigmastar.grammars.model.generators import dyck
 from sigmastar.reproduce import bailly2013
-from sigmastar.reproduce.bailly2013.corpus import BASES, basis_yields
-from sigmastar.reproduce.bailly2013.dyck import unsupervised
+from sigmastar.reproduce.bailly2013.corpus import BASES, Problem, _judged, basis_yields
+from sigmastar.reproduce.bailly2013.dyck import DyckPoint, unsupervised
+from sigmastar.reproduce.bailly2013.report import SCHEME, Findings, _claims, falling_claim
 from sigmastar.reproduce.bailly2013.small_matrix import ShortCounts, bracketed_matrix, grammar_of
 from sigmastar.reproduce.bailly2013.synthetic import (
     FIGURES,
@@ -82,6 +85,48 @@ def test_completion_of_the_dyck_language_beats_its_sample() -> None:
     grammar = unsupervised(drawn, 0.2, refine=True)
     short = Strings.of(["ab", "aabb", "abab", "ba", "aaa"], alphabet=grammar.alphabet)
     np.testing.assert_allclose(grammar.value(short), [0.4, 0.16, 0.032, 0.0, 0.0], atol=0.01)
+
+
+def made(factor: float, n_strings: int, errors: dict[int, float]) -> Findings:
+    """Divergences of four targets: the paper's scheme `factor` times the supervised, EM `factor` times refined."""
+    of = {"supervised spectral": 1.0, SCHEME: factor, "nuclear norm, refined": 1.0, "EM": factor}
+    found = [
+        Point(figure, name, target, n_strings, times * (1 + target) * (1 + 0.01 * k), 1.0)
+        for figure in ("figure 1", "figure 2")
+        for k, (name, times) in enumerate(of.items())
+        for target in range(4)
+    ]
+    dyck_found = [
+        DyckPoint(name, 0.1, seed, l1 * (1 + 0.1 * seed), 1.0)
+        for seed in range(3)
+        for name, l1 in (("WFA, 4 states", 0.1 * factor), ("unsupervised, refined", 0.1),
+                         ("unsupervised, nuclear norm", 0.1))
+    ]  # fmt: skip
+    rows = (Problem("WSJ", (1, 11), (3, 3), 1, 1, 1.0, 1, 1, 1.0, errors, {}),)
+    return Findings(tuple(found), tuple(dyck_found), rows, (), (1, 1))
+
+
+def test_verdicts_follow_the_data() -> None:
+    def holds(*data: Any) -> list[bool | None]:
+        return [claim.holds for claim in _claims(made(*data))]
+
+    assert holds(20.0, 10**5, {5: 3e-3, 10: 1e-3}) == [False, True, True, True, None, True]
+    assert holds(0.5, 10**5, {5: 1e-3, 10: 2e-3}) == [True, False, False, False, None, False]
+    assert holds(20.0, 10**3, {5: 3e-3, 10: 0.5, 20: 1e-3}) == [False, None, True, True, None, False]
+    assert (
+        "blown up: WSJ, 1 x 11, 10 states: 0.5" in falling_claim(made(1, 1, {5: 3e-3, 10: 0.5}).problems).ours
+    )
+
+
+def test_values_that_are_no_probabilities_are_left_out() -> None:
+    grammar, strings = dyck(), dyck().sample(20, np.random.default_rng(0))
+    assert _judged("proper", grammar, strings, strings).train == pytest.approx(
+        grammar.log_probability(strings).mean()
+    )
+    doubled = replace(grammar, initial=2 * grammar.initial)
+    found = _judged("doubled", doubled, strings, strings)
+    assert found.mass == pytest.approx(2.0)
+    assert found.train is found.held_out is None
 
 
 def test_the_papers_rows_are_there() -> None:

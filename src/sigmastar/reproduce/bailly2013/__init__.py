@@ -37,7 +37,7 @@ def _plan(sizes: tuple[int, ...], n_targets: int, n_refined: int, n_em: int, em_
 
 
 _QUICK_PLANS = (
-    _plan((10**3, 10**5, 10**7), 4, 4, 1, 10**3),
+    _plan((10**3, 10**5, 10**7), 4, 4, 4, 10**3),
     _plan((10**4, 10**6, 10**8), 4, 0, 0, 0),
 )
 _FULL_PLANS = (

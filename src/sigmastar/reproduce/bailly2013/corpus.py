@@ -27,6 +27,7 @@ from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.learn.starts import named_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.grammars.model.mass import total_mass
 from sigmastar.reproduce.corpora import read_wsj
 from sigmastar.reproduce.result import timed
 from sigmastar.reproduce.unfinished import Unfinished
@@ -142,9 +143,10 @@ class HeldOut(NamedTuple):
     """How a model of the training sentences does on others."""
 
     learner: str
-    train: float  # mean log-probability of the strings that have one
+    mass: float  # of all strings; nan where it is infinite or was not found
+    train: float | None  # mean log-probability of the strings that have one; None where the mass is not 1
     train_impossible: int
-    held_out: float
+    held_out: float | None
     impossible: int
     n_held_out: int
 
@@ -162,10 +164,21 @@ def held_out(folder: Path, n_states: int, longest: int, seed: int) -> Iterator[H
 
 
 def _judged(learner: str, grammar: WeightedGrammar, train: Strings, test: Strings) -> HeldOut:
+    """Values of a grammar whose mass is not 1 are no probabilities, and are not set beside some."""
+    mass = mass_of(grammar)
     logs = [grammar.log_probability(part) for part in (train, test)]
-    means = [float(part[np.isfinite(part)].mean()) for part in logs]
+    proper = abs(mass - 1.0) < 1e-6
+    means = [float(part[np.isfinite(part)].mean()) if proper else None for part in logs]
     lost = [int((~np.isfinite(part)).sum()) for part in logs]
-    return HeldOut(learner, means[0], lost[0], means[1], lost[1], len(test))
+    return HeldOut(learner, mass, means[0], lost[0], means[1], lost[1], len(test))
+
+
+def mass_of(grammar: WeightedGrammar) -> float:
+    """The sum over all strings, nan where there is none."""
+    try:
+        return total_mass(grammar)
+    except ValueError:
+        return float("nan")
 
 
 def basis_yields(strings: Strings, counts: Floats, n_outsides: int, n_insides: int) -> Int64s:

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from sigmastar.core.intervals import PairedComparison
 from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.bailly2013.corpus import STATES, HeldOut, Problem
 from sigmastar.reproduce.bailly2013.dyck import DyckPoint
 from sigmastar.reproduce.bailly2013.synthetic import FIGURES, Point, geometric_means
 from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
+from sigmastar.reproduce.verdicts import above, gain
 
 NAME = "bailly2013"
 TITLE = "Bailly et al. (2013): unsupervised spectral learning of WCFG as low-rank matrix completion"
@@ -40,6 +42,7 @@ PAPER_ERRORS = {
 }
 LAST_IN_PAPER = (30, 29)
 SAMPLE = "the sample itself"
+NEAR, LOST, BLOWN = 5.0, 1.5, 10.0  # times: close, worse, and an error that has blown up
 Row = tuple[str | int | float | None, ...]
 SCHEME, REFINED, SUPERVISED = "the paper's scheme", "nuclear norm, refined", "supervised spectral"
 
@@ -54,9 +57,17 @@ class Findings:
     held_out: tuple[HeldOut, ...]
     n_strings: tuple[int, int]
 
-    def mean(self, figure: str, learner: str, n_strings: int) -> float | None:
-        found = geometric_means(self.points).get((figure, learner, n_strings))
-        return None if found is None else found[0]
+    def ratio(self, figure: str, first: str, second: str, n_strings: int) -> PairedComparison | None:
+        """log(KL of first / KL of second), over the targets that both have seen."""
+        tables = [
+            {p.target: p.divergence for p in self.points if (p.figure, p.learner, p.n_strings) == key}
+            for key in ((figure, first, n_strings), (figure, second, n_strings))
+        ]
+        both = [k for k in tables[0] if k in tables[1] and np.isfinite([t[k] for t in tables]).all()]
+        if not both:
+            return None
+        one, other = (np.log([max(table[k], 1e-300) for k in both]) for table in tables)
+        return gain(one, other, np.random.default_rng(0))
 
     def learners(self, figure: str) -> list[str]:
         return list(dict.fromkeys(point.learner for point in self.points if point.figure == figure))
@@ -159,6 +170,7 @@ def _errors_table(findings: Findings) -> Table:
 def _held_table(findings: Findings) -> Table:
     columns = {
         "learner": "learner",
+        "mass of all strings": "mass",
         "train": "train",
         "impossible": "train_impossible",
         "held-out": "held_out",
@@ -166,21 +178,15 @@ def _held_table(findings: Findings) -> Table:
         "strings there": "n_held_out",
     }
     note = (
-        "Nats per string over those that have a probability. Values of completion are signed and need not "
-        "sum to one: its row is no likelihood. The paper has no held-out figures."
+        "Nats per string over those that have a probability. Where the mass of all strings is not one, "
+        "values are no probabilities and are left out. The paper has no held-out figures."
     )
     return tabulated("Beyond the paper: sentences that were not trained on", findings.held_out, columns, note)
 
 
 def _claims(findings: Findings) -> Iterator[Claim]:
     yield from _claims_of_figures(findings)
-    wfa, ours = findings.dyck_error("WFA, 4 states"), findings.dyck_error("unsupervised, refined")
-    alone = findings.dyck_error("unsupervised, nuclear norm")
-    yield Claim(
-        "Figure 3: grammars, even the unsupervised one, beat automata on the Dyck language",
-        f"L1 {wfa:.3f} of an automaton with 4 states, {alone:.3f} by the nuclear norm, {ours:.4f} refined",
-        ours < wfa,
-    )
+    yield _dyck_claim(findings)
     beyond = [p for p in findings.problems if p.basis > LAST_IN_PAPER]
     shown = max(beyond or findings.problems, key=lambda p: sum(p.shape))
     yield Claim(
@@ -188,40 +194,74 @@ def _claims(findings: Findings) -> Iterator[Claim]:
         f"{_times(shown.shape)} takes {shown.seconds:.0f} s of one core, {shown.n_steps} steps",
         None if not beyond else False,
     )
-    falls = [_falls(problem) for problem in findings.problems if len(problem.errors) > 1]
-    yield Claim(
+    yield falling_claim(findings.problems)
+
+
+def _dyck_claim(findings: Findings) -> Claim:
+    """Both on the same samples; one sample alone is no test."""
+    names = ("WFA, 4 states", "unsupervised, nuclear norm", "unsupervised, refined")
+    wfa, alone, ours = (findings.dyck_error(name) for name in names)
+    largest = max((p.factor for p in findings.dyck if p.learner == names[2]), default=0.0)
+    first, second = (
+        [p.l1 for p in findings.dyck if (p.learner, p.factor) == (name, largest)] for name in names[::2]
+    )
+    gap = gain(first, second, np.random.default_rng(0)) if len(first) == len(second) > 1 else None
+    return Claim(
+        "Figure 3: grammars, even the unsupervised one, beat automata on the Dyck language",
+        f"L1 {wfa:.3f} of an automaton with 4 states, {alone:.3f} by the nuclear norm, {ours:.4f} refined; "
+        f"{len(first)} sample{'s' * (len(first) != 1)}",
+        None if gap is None else above(gap),
+    )
+
+
+def falling_claim(problems: Sequence[Problem]) -> Claim:
+    """Errors fall from the fewest states to the most, and nowhere blow up on the way."""
+    rows = [problem for problem in problems if len(problem.errors) > 1]
+    falls = [_falls(problem) for problem in rows]
+    blown = [
+        f"{problem.corpus}, {_times(problem.basis)}, {n} states: {problem.errors[n]:.3g}"
+        for problem in rows
+        for n in sorted(problem.errors)
+        if problem.errors[n] > BLOWN * min(problem.errors.values())
+    ]
+    return Claim(
         "Table 2: for a fixed basis the error falls with the number of states",
-        f"in {sum(falls)} of {len(falls)} rows",
-        bool(falls) and all(falls),
+        f"in {sum(falls)} of {len(falls)} rows; blown up: {'; '.join(blown) or 'none'}",
+        all(falls) and not blown if rows else None,
     )
 
 
 def _claims_of_figures(findings: Findings) -> Iterator[Claim]:
-    largest = 10 ** max(round(np.log10(n)) for n in findings.sizes("figure 1"))
-    scheme, supervised = (findings.mean("figure 1", name, largest) for name in (SCHEME, SUPERVISED))
-    refined = findings.mean("figure 1", REFINED, largest)
-    if scheme is not None and supervised is not None and refined is not None:
+    largest, last = (findings.sizes(figure)[-1] for figure in ("figure 1", "figure 2"))
+    near = findings.ratio("figure 1", SCHEME, SUPERVISED, largest)
+    refined = findings.ratio("figure 1", REFINED, SUPERVISED, largest)
+    if near is not None and refined is not None:
+        far = above(near, float(np.log(NEAR)))
         yield Claim(
             "Figure 1: unsupervised learning comes close to the supervised spectral method",
-            f"at {largest:.0e} strings KL {scheme:.1e} against {supervised:.1e}; refined {refined:.1e}",
-            scheme <= 5.0 * supervised,
+            f"at {largest:.0e} strings KL {_factor(near)} the supervised one's; refined {_factor(refined)}",
+            None if far is None else not far,
         )
-    both = [n for n in findings.sizes("figure 1") if findings.mean("figure 1", "EM", n) is not None]
-    if both:
-        em, ours = (findings.mean("figure 1", name, both[-1]) or np.nan for name in ("EM", REFINED))
+    both = [n for n in findings.sizes("figure 1") if findings.ratio("figure 1", "EM", REFINED, n)]
+    if both and (gap := findings.ratio("figure 1", "EM", REFINED, both[-1])):
         yield Claim(
             "Figure 1: above 10^5 strings the spectral method is better than EM",
-            f"at {both[-1]:.0e} strings EM (all lengths, best of five) {em:.1e}, refined {ours:.1e}",
-            bool(ours < em) if both[-1] >= 10**5 else None,
+            f"at {both[-1]:.0e} strings EM (all lengths, best of five) has KL {_factor(gap)} the refined "
+            f"method's, on the same {gap.wins + gap.losses} targets",
+            above(gap) if both[-1] >= 10**5 else None,
         )
-    last = findings.sizes("figure 2")[-1]
-    scheme, supervised = (findings.mean("figure 2", name, last) for name in (SCHEME, SUPERVISED))
-    if scheme is not None and supervised is not None:
+    lost = findings.ratio("figure 2", SCHEME, SUPERVISED, last)
+    if lost is not None:
         yield Claim(
             "Figure 2: with many strings the unsupervised method loses against the supervised one",
-            f"at {last:.0e} strings KL {scheme:.1e} against {supervised:.1e}",
-            scheme > 1.5 * supervised,
+            f"at {last:.0e} strings KL {_factor(lost)} the supervised one's",
+            above(lost, float(np.log(LOST))),
         )
+
+
+def _factor(ratio: PairedComparison) -> str:
+    low, value, high = (float(np.exp(x)) for x in (ratio.low, ratio.difference, ratio.high))
+    return f"{value:.2g} times (95% interval {low:.2g} to {high:.2g})"
 
 
 def _falls(problem: Problem) -> bool:

@@ -153,7 +153,9 @@ def measure(
     found = [_measure_split(pairs, vectors, forms, rng, quick, settings) for _ in range(n_splits)]
     curves = {name: _mean_curve([one.curves[name] for one in found]) for name in found[0].curves}
     popularity, matched = (float(np.mean([getattr(f, n) for f in found])) for n in ("popularity", "matched"))
-    return Measured(curves, popularity, matched, found[0].model, n_splits, _mean_gap([f.gap for f in found]))
+    return Measured(
+        curves, popularity, matched, found[0].model, n_splits, _mean_gap([f.gap for f in found if f.gap])
+    )
 
 
 def _measure_split(
@@ -188,9 +190,7 @@ def _measure_split(
 
 def _mean_gap(gaps: list[Estimate]) -> Estimate:
     """The mean over splits; its interval is the mean interval, since splits share their heads."""
-    value, low, high = (
-        float(np.mean([getattr(gap, name) for gap in gaps])) for name in ("value", "low", "high")
-    )
+    value, low, high = np.mean([(gap.value, gap.low, gap.high) for gap in gaps], axis=0).tolist()
     return Estimate(value, low, high, sum(gap.n for gap in gaps))
 
 
