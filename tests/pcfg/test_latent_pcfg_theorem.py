@@ -11,7 +11,7 @@ import pytest
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants
 from sigmastar.pcfg.theory.node_features import expected_visits
-from sigmastar.trees.data.ranked import production_trees
+from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.learn.latent_pcfg import (
     Moments,
     inside_features,

@@ -88,7 +88,7 @@ def test_completion_of_the_dyck_language_beats_its_sample() -> None:
 
 
 def made(factor: float, n_strings: int, errors: dict[int, float]) -> Findings:
-    """Divergences of four targets: the paper's scheme `factor` times the supervised, EM `factor` times refined."""
+    """Divergences of four targets: the paper's scheme and EM have `factor` times those of the others."""
     of = {"supervised spectral": 1.0, SCHEME: factor, "nuclear norm, refined": 1.0, "EM": factor}
     found = [
         Point(figure, name, target, n_strings, times * (1 + target) * (1 + 0.01 * k), 1.0)
