@@ -121,6 +121,7 @@ def test_show(folder: Path, tmp_path: Path) -> None:
     told = figures("show", folder / "pcfg")
     assert told["learned"]["data"]["n_trees"] == told["trees"] == 36
     assert told["grammars"][0]["binarization"] == "right"
+    assert (told["grammars"][0]["horizontal"], told["grammars"][0]["vertical"]) == (0, 1)
     assert told["span scorer"] is None
     lines = succeed("show", folder / "pcfg", "--sentence", "the dog sees a cat .")
     assert lines.splitlines()[:3] == ["S", "├─ NP", "│  ├─ DT the"]

@@ -157,15 +157,14 @@ class SpectralTreebankGrammar(TreebankEstimator):
     """Latent PCFGs whose states come from two views of every node: what is inside it and what is outside.
 
     "spectral" recovers signed operators from moments of both (the first idea); "cluster" and "spectral+em"
-    make clusters of nodes and count them (the second); "best" does the latter for every direction of
-    binarization.
+    make clusters of nodes and count them (the second); "best" does the latter for five binarizations.
 
     Parameters
     ----------
     method : "best", "spectral+em", "cluster" or "spectral"
-        "best" averages three grammars, and has a span scorer beside them.
+        "best" averages five grammars, and has a span scorer beside them.
     n_states : int or None
-        Number of states per symbol, at most; None: 24 for "best", 16 for the others.
+        Number of states per symbol, at most; None: 16, of three grammars of "best" 24.
     direction : "head", "left" or "right"
         Direction of binarization of a single grammar; "best" has all.
     horizontal, vertical : int

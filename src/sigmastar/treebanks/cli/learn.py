@@ -93,8 +93,8 @@ def command(files: tuple[str, ...], method: str, **options: Any) -> None:
 
     pcfg: rules counted. spectral: operators recovered from moments, as in Cohen et al. 2012. cluster:
     states are clusters of nodes by what is inside and outside of them. em: from a random start.
-    spectral+em: clusters, then EM. best: spectral+em for every direction of binarization, their marginals
-    averaged with those of a span scorer: slower, and the most accurate.
+    spectral+em: clusters, then EM. best: spectral+em for five binarizations, their marginals averaged with
+    those of a span scorer: slower, and the most accurate.
     """
     names = (*_SINGLE, "max_iter", "span_scorer", "span_share")
     given = {name: options.pop(name) for name in names}

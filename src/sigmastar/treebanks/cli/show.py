@@ -57,6 +57,8 @@ def _facts(parser: TreebankParser, path: str) -> dict[str, Any]:
     grammars = [
         {
             "binarization": member.binarization.direction,
+            "horizontal": member.binarization.horizontal,
+            "vertical": member.binarization.vertical,
             "rules": len(member.grammar.rules),
             "symbols": len(member.symbols),
             "states": int(member.grammar.n_states.max()),
@@ -83,12 +85,18 @@ def _in_words(facts: Mapping[str, Any]) -> dict[str, str]:
         if name == "grammars":
             for number, grammar in enumerate(value, 1):
                 shape = "{rules} rules, {symbols} symbols of up to {states} states".format(**grammar)
-                found[f"grammar {number}"] = f"{grammar['binarization']} binarization, {shape}"
+                found[f"grammar {number}"] = f"{_binarization(grammar)}, {shape}"
         elif name == "span scorer" and value is not None:
             found[name] = f"{value['labels']} labels, {value['share']} of every marginal"
         elif value is not None:
             found[name] = str(value)
     return found
+
+
+def _binarization(grammar: Mapping[str, Any]) -> str:
+    with_parents = " with parents" if grammar["vertical"] > 1 else ""
+    with_siblings = f" with {grammar['horizontal']} siblings" if grammar["horizontal"] else ""
+    return f"{grammar['binarization']} binarization{with_parents}{with_siblings}"
 
 
 def _page(parser: TreebankParser, path: str, facts: Mapping[str, str], words: Sequence[str]) -> str:

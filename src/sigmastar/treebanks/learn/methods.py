@@ -5,7 +5,7 @@
     cluster      states from two views, clustered, counted and shrunk: the second idea
     spectral+em  the same, followed by a few rounds of EM
     em           EM from a random start
-    best         spectral+em for each direction of binarization, their marginals averaged, and a span scorer
+    best         spectral+em for five binarizations, their marginals averaged, and a span scorer
 
 To add a method, write a function from `_Prepared` to the passes after the plain one and name it in METHODS.
 """
@@ -68,10 +68,14 @@ class GrammarSpec:
     outside: Mapping[str, Template] = field(default_factory=lambda: OUTSIDE)
 
 
-BEST = tuple(
-    GrammarSpec(binarization=Binarization(direction), n_states=24) for direction in reversed(DIRECTIONS)
+BEST = (
+    *(GrammarSpec(binarization=Binarization(direction), n_states=24) for direction in reversed(DIRECTIONS)),
+    GrammarSpec(binarization=Binarization("head", vertical=2)),
+    GrammarSpec(binarization=Binarization("left", horizontal=1)),
 )
-"""The grammars of the method "best": from the head, to the left, to the right."""
+"""The grammars of the method "best": from the head, to the left, to the right; then two smaller ones whose
+phrases remember their parent, or whose binary symbols a sibling.
+"""
 
 
 @dataclass(frozen=True, eq=False)
