@@ -24,6 +24,7 @@ QUESTIONS = (
     "one_string",
     "hankel_completion",
     "completion",
+    "languages",
     "spice",
     "next_tags",
     "tagging",

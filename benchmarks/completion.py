@@ -162,7 +162,7 @@ def _figure(n_strings: int, settings: Settings) -> Iterator[Row]:
         truth = random_target(rng)
         sample = truth.sample_brackets(n_strings, rng)
         strings, counts = distinct_strings(sample.strings)
-        model = CompletionGrammar(n_states=2)
+        model = CompletionGrammar(n_states=2, em=False, max_length=LONGEST)
         _, timing = timed(lambda m=model, s=strings, c=counts: m.fit(s, sample_weight=c))  # type: ignore[misc]
         short = sample.select(np.flatnonzero(sample.strings.lengths <= LONGEST))
         spectral = learn_spectral_grammar(short, 2, basis=single_symbols(truth.alphabet))
@@ -193,7 +193,7 @@ def _dyck(settings: Settings) -> Iterator[Row]:
         strings = truth.sample(4000, settings.rng(5, number))
         distinct, counts = distinct_strings(strings)
         seen = dict(zip(distinct, (counts / 4000).tolist(), strict=True))
-        model = CompletionGrammar(n_states=4)
+        model = CompletionGrammar(n_states=4, em=False, max_length=LONGEST)
         _, timing = timed(lambda m=model, s=strings: m.fit(s))  # type: ignore[misc]
         automaton = (
             SpectralAutomaton(n_states=4, method="spectral", statistic="string").fit(strings).automaton_

@@ -163,6 +163,7 @@ WITHOUT_DATA = {
     "scoring": "made",
     "readers": "made",
     "completion": "Dyck",
+    "languages": "a^n b^n",
     "hankel_completion": "proximal",
     "one_string": "0",
 }

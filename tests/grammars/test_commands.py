@@ -26,8 +26,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     learn = ("learn", "grammar")
     succeed(*learn, folder / "d.mrg", "--method", "spectral", "--states", 4, "-o", folder / "spectral.model")
     short = ("--max-length", "6", "--states", "2")
-    succeed(*learn, folder / "d.txt", "--method", "completion", *short, "-o", folder / "completion.model")
-    succeed(*learn, folder / "d.txt", "--method", "completion+em", *short, "-o", folder / "both.model")
+    succeed(
+        *learn, folder / "d.txt", "--method", "completion-only", *short, "-o", folder / "completion.model"
+    )
+    succeed(*learn, folder / "d.txt", "--method", "completion", *short, "-o", folder / "both.model")
     em = ("--iterations", "5", "--states", "3")
     succeed(*learn, folder / "d.txt", *em, "-o", folder / "em.model")
     succeed(*learn, folder / "d.mrg", "--start", "spectral", *em, "-o", folder / "tree.model")
@@ -41,7 +43,7 @@ def test_models_are_weighted_grammars_and_those_of_em_are_proper(place: Path) ->
 
 
 def test_completion_tells_its_objective_rank_and_violation(place: Path) -> None:
-    words = ("learn", "grammar", place / "d.txt", "--method", "completion", "--max-length", "4")
+    words = ("learn", "grammar", place / "d.txt", "--method", "completion-only", "--max-length", "4")
     found = figures(*words, "--states", "2", "-o", place / "x.model")
     assert found["rank"] >= 2
     assert 0 < found["violation"] < 1
@@ -49,7 +51,7 @@ def test_completion_tells_its_objective_rank_and_violation(place: Path) -> None:
     assert found["cut_off"] > 0
 
 
-@pytest.mark.parametrize(("method", "warned"), [("completion", True), ("em", False)])
+@pytest.mark.parametrize(("method", "warned"), [("completion-only", True), ("em", False)])
 def test_mass_that_went_astray_is_told(place: Path, method: str, warned: bool) -> None:
     """A finite language: signed weights that fit it weigh longer strings as they please."""
     (place / "finite.txt").write_text("n v\nd n v\nd n v d n\nn v n\nv\nv d n\n" * 50)
@@ -105,7 +107,7 @@ def test_rules_are_written_and_read_as_a_reference(place: Path) -> None:
 
 def test_a_grammar_is_shown(place: Path) -> None:
     assert "probabilistic      True" in succeed("show", place / "em.model")
-    assert figures("show", place / "completion.model")["learned"]["method"] == "completion"
+    assert figures("show", place / "completion.model")["learned"]["method"] == "completion-only"
     assert "<svg" in succeed("show", place / "em.model", "--html")
     shown = figures("show", place / "em.model")
     assert shown["total_mass"] == pytest.approx(1.0, abs=1e-6)
@@ -141,7 +143,7 @@ def test_equal_runs_give_equal_files_and_fewer_states_are_told(place: Path) -> N
         "grammar",
         place / "d.txt",
         "--method",
-        "completion",
+        "completion-only",
         "--max-length",
         "2",
         "--states",

@@ -36,12 +36,12 @@ def test_from_brackets(truth: WeightedGrammar, sample: Bracketings) -> None:
 
 def test_from_bare_strings(truth: WeightedGrammar, sample: Bracketings) -> None:
     expected = truth.log_probability(sample.strings).mean()
-    completed = CompletionGrammar(n_states=2, max_length=6, max_iter=30).fit(sample.strings)
+    completed = CompletionGrammar(n_states=2, max_length=6, max_iter=30, em=False).fit(sample.strings)
     assert 0.0 < completed.cut_off_ < 0.2
     gap = np.exp(completed.score_samples(["a", "ab"])) - truth.value(sample.strings.of(["a", "ab"]))
     assert np.abs(gap).max() < 0.03
     for model in (
-        CompletionGrammar(n_states=2, max_length=6, max_iter=30, em=True, pair_prior=5.0),
+        CompletionGrammar(n_states=2, max_length=6, max_iter=30),
         EMGrammar(n_states=2, max_iter=30, pair_prior=5.0),
         EMGrammar(n_states=2, start="random", max_iter=30, pair_prior=5.0, held_out=0.1),
         EMGrammar(n_states=2, start="spectral", max_iter=30, pair_prior=5.0),

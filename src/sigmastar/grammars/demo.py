@@ -42,7 +42,7 @@ class GrammarDemo:
         learners: Mapping[str, Callable[[], GrammarEstimator]] = {
             "spectral, from brackets": lambda: SpectralGrammar(4, 0.1),
             "completion, from strings": lambda: CompletionGrammar(
-                4, max_length=8, refinement_max_iter=self.n_refinement_steps
+                4, refinement_max_iter=self.n_refinement_steps, em=False
             ),
             "EM, from strings": lambda: EMGrammar(
                 4, "random", max_iter=40, word_prior=0.01, pair_prior=0.01, max_length=16

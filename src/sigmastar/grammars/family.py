@@ -40,6 +40,7 @@ FAMILY = Family(
         "log_likelihood_possible": "The same over strings that have a probability.",
         "n_impossible": "Number of strings without a probability.",
         "perplexity": "Per symbol and end of string, of proper grammars.",
+        "total_mass": "Weight of all strings together; 1 of proper grammars, none where it is infinite.",
         "l1": "Sum of differences to frequencies, or to a reference.",
         "kl": "Divergence from a reference on short strings, in nats.",
         "bracket_f1": "Unlabelled F1 of spans, without single symbols and whole strings.",

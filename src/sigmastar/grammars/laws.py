@@ -54,12 +54,12 @@ class GrammarLaws:
         drawn = self.truth(np.random.default_rng(0)).sample_brackets(300, np.random.default_rng(0))
         short = drawn.select(np.flatnonzero(drawn.strings.lengths <= 2))
         strings = [list(string) for string in short.strings]
-        completion = CompletionGrammar(2, 5, max_iter=10, refinement_max_iter=30, em=True, em_max_iter=3)
+        completion = CompletionGrammar(2, 5, max_iter=10, em_max_iter=3)
         return {
             "SpectralGrammar": Example(
                 SpectralGrammar(2), short.trees(), grid={"n_states": [1, 2]}, empty=[]
             ),
-            "CompletionGrammar": Example(completion, strings, grid={"em_states": [1, 2]}, empty=[]),
+            "CompletionGrammar": Example(completion, strings, grid={"n_states": [1, 2]}, empty=[]),
             "EMGrammar": Example(EMGrammar(2, max_iter=3), strings, grid={"n_states": [1, 2]}, empty=[]),
         }
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import click
 import numpy as np
 
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.cli.progress_bar import Say, tell
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
@@ -26,15 +28,22 @@ _OFF = 0.1  # by which the mass of a length may differ from the data's
 _COMPLETION = ("n_states", "max_length", "penalty", "max_iter")
 SPECTRAL = Method(SpectralGrammar, ("n_states", "basis_factor"))
 COMPLETION = Method(CompletionGrammar, _COMPLETION)
+SIGNED = Method(CompletionGrammar, _COMPLETION, {"em": False})
 EM = Method(EMGrammar, ("n_states", "start", "bracket_prior", "max_length", "max_iter", "n_seeds"))
-BOTH = Method(CompletionGrammar, _COMPLETION, {"em": True})
-METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion+em": BOTH}
+METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion-only": SIGNED}
 
 
 @click.command()
 @click.argument("file", metavar="TREES|STRINGS")
 @click.option("--method", type=click.Choice(list(METHODS)), default="em", help="Way to learn  [default: em]")
-@parameter("n_states", "--states", *METHODS.values(), type=click.IntRange(1), help="Number of states.")
+@parameter(
+    "n_states",
+    "--states",
+    *METHODS.values(),
+    type=auto_or_number,
+    metavar="auto|N",
+    help="Number of states; auto, of completion: chosen on held-out strings.",
+)
 @parameter("start", "--start", EM, type=click.Choice(STARTS), help="Start of em.")
 @parameter(
     "bracket_prior", "--brackets", EM, type=click.Choice(BRACKETS), help="Prior on brackets of the cca start."
@@ -72,10 +81,11 @@ METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion
 def command(file: str, method: str, leaves: str, **options: Any) -> None:
     """Learn a weighted grammar from trees in brackets, or from strings, one per line.
 
-    spectral: from the brackets of trees. completion: from strings alone, the Hankel matrix of smallest
-    nuclear norm that agrees with them, then refined; fits frequencies. em: inside-outside on strings of all
-    lengths from a random start, from clusters of spans (cca), or from those under given or completed
-    brackets (spectral). completion+em: a proper grammar started from completed brackets.
+    spectral: from the brackets of trees. completion: from strings alone, a proper grammar by EM whose
+    number of states and start are chosen on held-out strings; one start is the Hankel matrix of smallest
+    nuclear norm that agrees with the strings. completion-only: this matrix, then refined; signed weights,
+    which fit frequencies. em: inside-outside on strings of all lengths from a random start, from clusters of
+    spans (cca), or from those under given or completed brackets (spectral).
     """
     shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
     estimator = built(METHODS, method, options)
@@ -87,11 +97,14 @@ def command(file: str, method: str, leaves: str, **options: Any) -> None:
         if method == "spectral" and data.brackets is None:
             raise InputError("holds strings; spectral needs trees: use --method em or completion", file=file)
         say("learning")
-        try:
-            estimator.fit(data.strings if data.brackets is None else data.brackets)
-        except (InputError, ValueError) as problem:
-            raise InputError(str(problem), file=file) from None
-        warnings.extend(_warnings(estimator, data.strings.lengths))
+        with catch_warnings(record=True) as told:
+            simplefilter("always")
+            try:
+                estimator.fit(data.strings if data.brackets is None else data.brackets)
+            except (InputError, ValueError) as problem:
+                raise InputError(str(problem), file=file) from None
+        warnings.extend(f"warning: {warning.message}" for warning in told)
+        warnings.extend(_explosion(estimator.model_, data.strings.lengths))
         return _learned(estimator, file, data, leaves)
 
     learn(estimator, method, work, **shared)
@@ -103,18 +116,10 @@ def _require_fitting(method: str, options: dict[str, Any]) -> None:
     """Refuse before the work what has no meaning together."""
     if options["bracket_prior"] is not None and options["start"] not in (None, "cca"):
         raise click.UsageError(f"--brackets is for --start cca, not {options['start']}")
+    if options["n_states"] == "auto" and not method.startswith("completion"):
+        raise click.UsageError(f"--states auto is for --method completion, not {method}")
     if method.startswith("completion") and (longest := options["max_length"] or 1) > LONGEST:
         raise click.UsageError(f"--max-length {longest} is too long for completion; use {LONGEST} or less")
-
-
-def _warnings(estimator: GrammarEstimator, lengths: Int64s) -> list[str]:
-    settings = vars(estimator)
-    asked, given = settings["n_states"], settings.get("n_states_", settings["n_states"])
-    few = (
-        f"warning: {given} states in place of {asked}: the completed matrix has no higher rank; use a "
-        "smaller --penalty or more strings"
-    )
-    return [few] * (given < asked) + _explosion(estimator.model_, lengths)
 
 
 def _explosion(grammar: WeightedGrammar, lengths: Int64s) -> list[str]:
@@ -127,7 +132,7 @@ def _explosion(grammar: WeightedGrammar, lengths: Int64s) -> list[str]:
     return [
         f"warning: strings of length {worst + 1} weigh {masses[worst]:.3g} together where the data have "
         f"{observed[worst]:.3g}: values of strings that were not seen are no probabilities; --method "
-        "completion+em or em gives a proper grammar"
+        "completion or em gives a proper grammar"
     ]
 
 
@@ -143,6 +148,9 @@ def _learned(estimator: GrammarEstimator, file: str, data: Sentences, leaves: st
     }
     if "cut_off_" in fitted:
         found["cut_off"] = float(fitted["cut_off_"])
+    if "start_" in fitted:
+        found |= {"start": fitted["start_"], "exact": fitted["exact_"]}
+        found["evidence"] = {str(n): score for n, score in fitted["evidence_"].items()}
     if fit := fitted.get("completion_"):
         completed = fit.completed
         found |= {"objective": completed.objective, "rank": completed.rank, "violation": fit.violation}
@@ -160,10 +168,14 @@ def _summary(found: dict[str, Any]) -> str:
             f"matrix {rows} x {columns}, objective {found['objective']:.4g}, rank {found['rank']}, "
             f"violation {found['violation']:.2g}"
         )
+    if found.get("evidence"):
+        tried = ", ".join(found["evidence"])
+        parts.append(f"chosen on held-out strings among {tried}, start: {found['start']}")
     if found["log_likelihood_possible"] is not None:
         parts.append(f"{found['log_likelihood_possible']:.4f} nats per string")
     if found["n_impossible"]:
         parts.append(f"strings without probability: {found['n_impossible']}")
     if found.get("cut_off"):
-        parts.append(f"{100 * found['cut_off']:.1f}% of the strings were too long")
+        whom = " to be completed" if "start" in found else ""
+        parts.append(f"{100 * found['cut_off']:.1f}% of the strings were too long{whom}")
     return ", ".join(parts)

@@ -67,8 +67,9 @@ def evaluate(
 ) -> None:
     """How good a grammar is.
 
-    On strings: log-likelihood, perplexity of proper grammars, l1 to their frequencies. On trees: bracket_f1
-    beside. Against --reference: l1 and kl on all short strings.
+    On strings: log-likelihood (of grammars whose total_mass is not 1 the mean of log-values, which are no
+    probabilities), perplexity of proper grammars alone, l1 to their frequencies. On trees: bracket_f1 beside.
+    Against --reference: l1 and kl on all short strings.
     """
     if file is None and reference is None:
         raise click.UsageError("nothing to evaluate on; give a FILE, or --reference")
@@ -91,6 +92,7 @@ def _on_data(model: WeightedGrammar, data: Sentences) -> dict[str, Any]:
         "log_likelihood_possible": float(possible.mean()) if len(possible) else None,
         "n_impossible": int(len(logs) - len(possible)),
         "perplexity": float(np.exp(-logs.sum() / data.strings.n_gaps)) if _is_proper(model) else None,
+        "total_mass": _or_none(total_mass, model),
         "l1": empirical_l1(model, data.strings),
     }
     if data.brackets is not None:
@@ -103,6 +105,9 @@ def _on_data(model: WeightedGrammar, data: Sentences) -> dict[str, Any]:
 
 def _is_proper(model: WeightedGrammar) -> bool:
     """Whether values are probabilities: else a perplexity means nothing."""
+    lowest = min(part.min(initial=0.0) for part in (model.initial, model.words, model.composition))
+    if lowest < 0.0:
+        return False
     return model.is_probabilistic(1e-6) or (_or_none(total_mass, model) or 2.0) <= 1.0 + 1e-6
 
 
@@ -169,7 +174,7 @@ def sample(model: str, n_strings: int, max_length: int, seed: int, output: str, 
     try:
         strings = load_model(model, KIND).sample(n_strings, np.random.default_rng(seed), max_length)
     except ValueError as problem:
-        raise InputError(f"{problem}, as with --method em or completion+em", file=model) from None
+        raise InputError(f"{problem}, as with --method em or completion", file=model) from None
     with atomic_write(output) as stream:
         write_strings(strings, stream, " ")
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Codes, Offsets, Strings, require_strings
 from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 
@@ -117,3 +118,13 @@ def within_length(
     kept = np.flatnonzero((strings.lengths >= 1) & (strings.lengths <= longest))
     lost = 1.0 - counts[kept].sum() / max(counts.sum(), 1e-300)
     return require_strings(strings.select(kept)), counts[kept], float(max(lost, 0.0))
+
+
+def with_lengths(strings: Strings, exact: int, longest: int) -> Strings:
+    """Strings of more than `exact` symbols as so many symbols `None`, but at most `longest` of them."""
+    n_symbols, long = len(strings.alphabet), strings.lengths > exact
+    lengths = np.where(long, np.minimum(strings.lengths, max(longest, exact + 1)), strings.lengths)
+    offsets = np.append(0, np.cumsum(lengths)).astype(np.int64)
+    places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1] - offsets[:-1], lengths)
+    codes = np.where(np.repeat(long, lengths), n_symbols, strings.codes[places])
+    return Strings(Alphabet([*range(n_symbols), None]), codes.astype(np.int32), offsets)

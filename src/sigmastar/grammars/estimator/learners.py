@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import as_generator, chosen, positive
+from sigmastar.core.estimator import as_generator, chosen, positive, positive_or_auto
 from sigmastar.core.progress import Progress, stage
 from sigmastar.grammars.estimator.base import (
     Corpus,
@@ -19,11 +20,22 @@ from sigmastar.grammars.estimator.base import (
     as_bracketings,
     as_plain,
 )
-from sigmastar.grammars.learn.completion import CompletionFit, CompletionPlan, learn_completion
-from sigmastar.grammars.learn.em import EMFit, EMSettings, RulePrior, learn_grammar_em
+from sigmastar.grammars.learn.completion import (
+    MOST_COMPLETED,
+    CompletionPlan,
+    completed_or_none,
+    completion_evidence,
+    learn_completion,
+)
+from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
+from sigmastar.grammars.learn.proper import (
+    FEW_STATES,
+    PAIR_PRIORS,
+    ProperPlan,
+    learn_proper,
+)
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
-from sigmastar.grammars.learn.starts import BRACKETS, STARTS, completed_start, named_start
-from sigmastar.grammars.model.grammar import WeightedGrammar
+from sigmastar.grammars.learn.starts import BRACKETS, STARTS, named_start
 
 
 @dataclass(eq=False, repr=False)
@@ -68,7 +80,13 @@ class SpectralGrammar(GrammarEstimator):
             )
         progress("counting brackets, recovering operators")
         n_states = positive(self.n_states, "n_states")
-        return {"model_": learn_spectral_grammar(brackets, n_states, self.basis_factor)}
+        model = learn_spectral_grammar(brackets, n_states, self.basis_factor)
+        if not (model.log_value(brackets.strings).sign > 0).any():
+            warn(
+                f"with n_states={n_states} no string it learned from has a value above 0; use more states",
+                stacklevel=3,
+            )
+        return {"model_": model}
 
     def _why_absent(self, name: str) -> str:
         return ": its weights are signed; EMGrammar can be drawn from" if name == "sample" else ""
@@ -76,88 +94,137 @@ class SpectralGrammar(GrammarEstimator):
 
 @dataclass(eq=False, repr=False)
 class CompletionGrammar(SamplingGrammarEstimator):
-    """A weighted grammar from bare strings by low-rank completion of its Hankel matrix, then refinement.
+    """A grammar from bare strings: the low-rank completion of its Hankel matrix, made proper by EM.
 
-    With `em` it goes on to a proper grammar by states from two views: spans, weighed by the completed
-    brackets, are correlated and clustered, and EM climbs from there on all strings.
+    Completion sees strings of up to `max_length` symbols and gives a grammar with signed weights, which fits
+    their frequencies and whose mass may be anything. From there EM learns a proper grammar from strings of
+    all lengths: clusters of spans under the completed brackets are one start, clusters of all spans and
+    chance are others, and held-out strings choose between these, and between numbers of states (`evidence_`).
+    `start_` tells which start won: where it is not "completed", completion had no part in the grammar.
+    `em=False` gives the completed grammar itself, refined on the same strings by L-BFGS.
 
     Parameters
     ----------
-    n_states : int
-        Number of states, at most: `n_states_` is how many the rank of the completed matrix allowed.
+    n_states : int or "auto"
+        Number of states; "auto": by held-out strings. Without EM it is at most the rank of the matrix.
     max_length : int
-        Longest strings that are seen; `cut_off_` is the share of the others.
+        Longest strings that are completed; `cut_off_` is the share of the others.
     penalty : float
         Weight of the nuclear norm, relative to the one from which on the matrix is zero.
     max_iter : int
         Number of steps of the completion.
     refinement_max_iter : int
-        Number of steps of L-BFGS on the grammar; 0: no refinement.
+        Number of steps of L-BFGS on the signed grammar; not used with EM.
     em : bool
         Whether EM follows.
-    em_states : int or None
-        Number of states of the proper grammar; None: n_states.
     em_max_iter : int
-        Number of iterations of EM.
-    word_prior, pair_prior : float
-        Uses of words and pairs of states that EM adds to those it counts.
+        Number of steps of the last climb on all strings.
+    word_prior : float
+        Uses of words that EM adds to those it counts.
+    pair_prior : float or "auto"
+        The same for pairs of states; "auto": by held-out strings.
 
     Attributes
     ----------
     model_ : WeightedGrammar
-        The grammar: signed, or proper after EM.
+        The grammar: a distribution, or signed without EM.
     n_states_ : int
-        Number of states of the completed grammar.
+        Its number of states.
+    evidence_ : dict
+        By number of states the log-likelihood per held-out string (strings of more than `exact_` symbols by
+        their length alone), or without EM less the squared distance to held-out frequencies; empty where
+        nothing was chosen, or too few strings were there to hold some out.
+    start_ : str
+        The start that won: "completed", "clusters" or "random"; "none" without EM.
+    exact_ : int
+        Symbols of the longest strings that EM saw whole: of longer ones it saw the length.
     cut_off_ : float
         Share of the strings that were too long to be seen by the completion.
-    completion_ : CompletionFit
-        The completed matrix, and the grammars read off it.
+    completion_ : CompletionFit or None
+        The completed matrix, and the grammars read off it; None where nothing could be completed.
 
     Examples
     --------
-    >>> model = CompletionGrammar(n_states=2, max_length=4).fit(["ab", "aabb", "ab", "aaabbb", "ab"])
-    >>> model.n_states_, round(float(model.cut_off_), 2)
-    (2, 0.2)
+    >>> model = CompletionGrammar(n_states=4).fit(["ab", "aabb", "ab", "aaabbb", "ab"] * 4)
+    >>> model.n_states_, model.model_.is_probabilistic()
+    (4, True)
+    >>> CompletionGrammar(2, em=False, max_length=4).fit(["ab", "aabb", "ab", "aaabbb", "ab"]).n_states_
+    2
     """
 
-    n_states: int = 5
-    max_length: int = 10
+    n_states: int | str = "auto"
+    max_length: int = 8
     penalty: float = 0.005
     max_iter: int = 60
     refinement_max_iter: int = 600
-    em: bool = False
-    em_states: int | None = None
-    em_max_iter: int = 20
+    em: bool = True
+    em_max_iter: int = 150
     word_prior: float = 0.1
-    pair_prior: float = 20.0
+    pair_prior: float | str = "auto"
 
     def _learn(self, X: Corpus, weights: Floats | None, progress: Progress) -> dict[str, Any]:
-        strings = as_plain(X)
+        strings, n_states = as_plain(X), positive_or_auto(self.n_states, "n_states")
         plan = CompletionPlan(
             positive(self.max_length, "max_length"),
             self.penalty,
             positive(self.max_iter, "max_iter"),
-            self.refinement_max_iter,
+            0 if self.em else self.refinement_max_iter,
         )
-        first = stage(progress, 0.0, 0.5) if self.em else progress
-        n_states = positive(self.n_states, "n_states")
-        fit = learn_completion(strings, n_states, plan, weights=weights, progress=first)
-        found = {"completion_": fit, "cut_off_": fit.cut_off, "n_states_": fit.grammar.n_states}
+        rng = as_generator(self.random_state)
         if not self.em:
-            return {"model_": fit.grammar, **found}
-        return {"model_": self._proper(fit, strings, weights, stage(progress, 0.5, 1.0)).grammar, **found}
-
-    def _proper(
-        self, fit: CompletionFit, strings: Strings, weights: Floats | None, progress: Progress
-    ) -> EMFit:
-        def start(part: Strings, counts: Floats, n: int, rng: np.random.Generator) -> WeightedGrammar:
-            return completed_start(part, counts, n, rng, fit.grammar)
-
-        settings = EMSettings(
-            positive(self.em_max_iter, "em_max_iter"), prior=RulePrior(self.word_prior, self.pair_prior)
+            return _signed(strings, n_states, plan, rng, weights, progress)
+        first = stage(progress, 0.0, 0.2)
+        fit = completed_or_none(
+            strings, min(n_states or MOST_COMPLETED, MOST_COMPLETED), plan, weights, first
         )
-        n_states, rng = self.em_states or self.n_states, as_generator(self.random_state)
-        return learn_grammar_em(strings, n_states, rng, start, settings, weights=weights, progress=progress)
+        fixed = self.pair_prior if self.pair_prior != "auto" else None
+        own = ProperPlan(
+            n_states,
+            self.word_prior,
+            PAIR_PRIORS if fixed is None else (float(fixed),),
+            positive(self.em_max_iter, "em_max_iter"),
+        )
+        grammar = None if fit is None else fit.grammar
+        rest = stage(progress, 0.2, 1.0)
+        proper = learn_proper(strings, own, rng, grammar, weights=weights, progress=rest)
+        return {
+            "model_": proper.grammar,
+            "n_states_": proper.grammar.n_states,
+            "evidence_": proper.evidence,
+            "start_": proper.start,
+            "exact_": proper.exact,
+            "cut_off_": 1.0 if fit is None else fit.cut_off,
+            "completion_": fit,
+        }
+
+
+def _signed(
+    strings: Strings,
+    n_states: int | None,
+    plan: CompletionPlan,
+    rng: np.random.Generator,
+    weights: Floats | None,
+    progress: Progress,
+) -> dict[str, Any]:
+    """The fitted attributes of completion alone."""
+    evidence = {} if n_states else completion_evidence(strings, plan, rng, weights)
+    asked = n_states or max(evidence, key=evidence.__getitem__, default=FEW_STATES)
+    fit = learn_completion(strings, asked, plan, weights=weights, progress=progress)
+    if n_states and fit.grammar.n_states < n_states:
+        warn(
+            f"{fit.grammar.n_states} states in place of {n_states}: the completed matrix has no higher rank; "
+            "use a smaller penalty or more strings",
+            stacklevel=4,
+        )
+    return {
+        "model_": fit.grammar,
+        "n_states_": fit.grammar.n_states,
+        "evidence_": evidence,
+        "start_": "none",
+        "exact_": plan.max_length,
+        "cut_off_": fit.cut_off,
+        "completion_": fit,
+    }
 
 
 @dataclass(eq=False, repr=False)

@@ -12,15 +12,17 @@ columns keep their sizes (dividing by them lets rare strings, which are noise, d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
 
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, joined
 from sigmastar.core.arrays import Floats
+from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel, closed_hankel
+from sigmastar.grammars.data.counted import held_counts
 from sigmastar.grammars.data.substrings import distinct_strings, within_length
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
@@ -39,6 +41,8 @@ TOLERANCE = 1e-5
 """Of the completion, relative to its objective."""
 SMALLER = (1.0, 0.3, 0.1, 0.03, 0.01)
 """Factors of the penalty that are tried until the rank allows the states."""
+MOST_COMPLETED = 8
+"""States that evidence is looked for, at most."""
 _CELLS = 4_000_000
 
 
@@ -172,3 +176,31 @@ def _composition(hankel: ClosedHankel, insides: Floats, cuts: Floats, ridge: flo
     gram += ridge * max(float(np.trace(gram)) / (n * n), 1e-300) * np.eye(n * n)
     solved = linalg.solve(gram, target, assume_a="pos")
     return solved.T.reshape(n, n, n)
+
+
+def completed_or_none(
+    strings: Strings, n_states: int, plan: CompletionPlan, weights: Floats | None, progress: Progress
+) -> CompletionFit | None:
+    """The completed grammar; None where all strings are too long or alike."""
+    try:
+        return learn_completion(strings, n_states, plan, weights=weights, progress=progress)
+    except (InputError, ValueError) as problem:
+        progress(f"no start by completion: {problem}")
+        return None
+
+
+def completion_evidence(
+    strings: Strings, plan: CompletionPlan, rng: np.random.Generator, weights: Floats | None
+) -> dict[int, float]:
+    """By number of states: less the squared distance of completed values to held-out frequencies."""
+    every = distinct_strings(*within_length(strings, weights, plan.max_length)[:2])
+    kept, held = held_counts(*every, rng)
+    if held is None:
+        return {}
+    fit = learn_completion(kept[0], MOST_COMPLETED, replace(plan, refinement_max_iter=0), weights=kept[1])
+    union, counts = distinct_strings(
+        joined(kept[0], held[0]), np.concatenate([np.zeros(len(kept[0])), held[1]])
+    )
+    frequencies = counts / counts.sum()
+    grammars = {n: extract(fit.hankel, fit.completed.triples, n) for n in range(1, fit.grammar.n_states + 1)}
+    return {n: -float(((g.value(union) - frequencies) ** 2).sum()) for n, g in grammars.items()}

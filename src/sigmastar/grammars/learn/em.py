@@ -24,15 +24,21 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.shrinkage import normalized, towards
-from sigmastar.grammars.data.substrings import Substrings, within_length
-from sigmastar.grammars.kernels.span_vectors import gradients
+from sigmastar.grammars.data.counted import ENOUGH
+from sigmastar.grammars.data.substrings import (
+    Substrings,
+    distinct_strings,
+    with_lengths,
+    within_length,
+)
+from sigmastar.grammars.kernels.span_vectors import Insides, gradients, insides
 from sigmastar.grammars.model.grammar import WeightedGrammar, spans_of
 
 Start = Callable[[Strings, Floats, int, np.random.Generator], WeightedGrammar]
 """From strings, their weights, a number of states and the source of chance to a first grammar."""
 
-ENOUGH = 10
-"""Fewer strings than this are too few to hold any out."""
+LONGEST_ANY = 100
+"""Symbols of the longest strings whose length is seen; longer ones count as these."""
 _LAST_LOOK = 2  # iterations on all strings after some were held out to choose by
 _LEAST = 1e-300
 _DEAD = 1e-60  # a rule less probable than this is dropped: smaller and smaller numbers would end in none
@@ -90,34 +96,33 @@ class RuleCounts:
 
 @dataclass(frozen=True, eq=False)
 class GrammarCorpus:
-    """Distinct substrings, and how often each is a whole string."""
+    """Distinct substrings, and how often each is a whole string.
 
-    table: Substrings
+    Of strings longer than `exact` only the length is seen: they are strings of as many symbols `any`, whose
+    vector is the sum of all word vectors. EM is as exact on these, and next to free.
+    """
+
+    alphabet: Alphabet
+    table: Substrings  # `any` has the code after the last of the alphabet
     totals: Floats
+    unigram: Floats  # the share of each symbol, none of them zero
 
     @classmethod
-    def of(cls, strings: Strings, weights: Floats | None = None) -> GrammarCorpus:
+    def of(cls, strings: Strings, weights: Floats | None = None, exact: int | None = None) -> GrammarCorpus:
         require_known(require_strings(strings))
         if weights is not None and (len(weights) != len(strings) or not (np.asarray(weights) >= 0).all()):
             raise InputError(f"weights must be {len(strings)} numbers, one per string, none of them negative")
+        counts = np.ones(len(strings)) if weights is None else np.asarray(weights, dtype=float)
+        alphabet, uses = strings.alphabet, np.repeat(counts, strings.lengths)
+        by_symbol = np.bincount(strings.codes, uses, minlength=len(alphabet))
+        if exact is not None:
+            strings, counts = distinct_strings(with_lengths(strings, exact, LONGEST_ANY), counts)
         table = Substrings.of(strings)
-        return cls(table, table.totals(weights))
-
-    @property
-    def alphabet(self) -> Alphabet:
-        return self.table.strings.alphabet
+        return cls(alphabet, table, table.totals(counts), normalized(by_symbol + 1e-6))
 
     @property
     def n_strings(self) -> float:
         return float(self.totals.sum())
-
-    @property
-    def unigram(self) -> Floats:
-        """The share of each symbol, none of them zero."""
-        nodes = self.table.string_node
-        per_copy = self.totals[nodes] / np.bincount(nodes)[nodes]
-        weights = np.repeat(per_copy, self.table.strings.lengths)
-        return normalized(np.bincount(self.table.strings.codes, weights, minlength=len(self.alphabet)) + 1e-6)
 
     def mean_length(self) -> float:
         nodes = np.flatnonzero(self.totals)
@@ -126,8 +131,12 @@ class GrammarCorpus:
     def log_likelihood(self, grammar: WeightedGrammar) -> float:
         """The sum of log f over all strings; -inf if one has no weight."""
         nodes = np.flatnonzero(self.totals)
-        vectors, exponents = grammar.insides(self.table)
+        vectors, exponents = self._insides(grammar)
         return self._log_likelihood(vectors[nodes] @ grammar.initial, exponents[nodes], self.totals[nodes])
+
+    def _insides(self, grammar: WeightedGrammar) -> Insides:
+        words = np.vstack([grammar.words, grammar.words.sum(axis=0)])
+        return insides(spans_of(self.table), words, grammar.composition)
 
     @staticmethod
     def _log_likelihood(values: Floats, exponents: Int64s, totals: Floats) -> float:
@@ -138,15 +147,15 @@ class GrammarCorpus:
     def expect(self, grammar: WeightedGrammar) -> RuleCounts:
         """Expected uses of all rules, given the strings; strings without weight count for nothing."""
         spans, nodes = spans_of(self.table), np.flatnonzero(self.totals)
-        found = grammar.insides(self.table)
+        found = self._insides(grammar)
         values = found.vectors[nodes] @ grammar.initial
         shares = np.where(values > 0.0, self.totals[nodes] / np.maximum(values, _LEAST), 0.0)
         seeds = np.zeros_like(found.vectors)
         seeds[nodes] = shares[:, None] * grammar.initial
-        pulled = gradients(spans, found, seeds, grammar.composition, len(self.alphabet))
+        pulled = gradients(spans, found, seeds, grammar.composition, len(self.alphabet) + 1)
         return RuleCounts(
             grammar.initial * (shares @ found.vectors[nodes]),
-            grammar.words * pulled.words,
+            grammar.words * (pulled.words[:-1] + pulled.words[-1]),
             grammar.composition * pulled.composition,
             self._log_likelihood(values, found.exponents[nodes], self.totals[nodes]),
         )
