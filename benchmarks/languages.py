@@ -1,10 +1,10 @@
 """Are languages learned from strings as well as their samples allow, whatever the language?
 
-4,000 strings are drawn from a known grammar; `CompletionGrammar()` learns from them with its defaults. `L1` is
-the sum of |f - p| over all strings of up to seven symbols (six, of languages over more than five), `sample's L1`
-the same of the relative frequencies themselves, `ratio` the one over the other: a learner that only remembers has
-one of 1. `completion alone` is the ratio of `CompletionGrammar(em=False)`, on the first seed. Some of these
-languages were looked at while the learner was made: they are its development data.
+4,000 strings are drawn from a known grammar; `CompletionGrammar()` learns from them with its defaults. `L1`
+is the sum of |f - p| over all strings of up to seven symbols (six, of languages over more than five),
+`sample's L1` the same of the relative frequencies themselves, `ratio` the one over the other: a learner that
+only remembers has a ratio of 1. `completion alone` is the ratio of `CompletionGrammar(em=False)`, on the first
+seed. The languages were looked at while the learner was made: they are its development data.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def truth_of(unit: str) -> WeightedGrammar:
     if unit in RANDOM:
         return random_language(*RANDOM[unit], np.random.default_rng(list(RANDOM).index(unit)))
     rules = parse_rules([rule.strip() for rule in LANGUAGES[unit].split("|")])
-    return of_rules(rules.grammar, rules.weights)
+    found: WeightedGrammar = of_rules(rules.grammar, rules.weights)
+    return found
 
 
 def random_language(n_states: int, n_symbols: int, rng: np.random.Generator) -> WeightedGrammar:
@@ -69,7 +70,7 @@ def random_language(n_states: int, n_symbols: int, rng: np.random.Generator) -> 
             pairs * branching[:, None, None],
         )
         try:
-            found = normalized(drawn)
+            found: WeightedGrammar = normalized(drawn)
             if total_mass(drawn) > 0.99 and 3.0 < expected_length(found) < 9.0:
                 return found
         except ValueError:  # derivations need not end

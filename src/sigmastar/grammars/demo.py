@@ -18,7 +18,8 @@ from sigmastar.core.provenance import hash_strings
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.draw import completion_picture
 from sigmastar.grammars.estimator.base import GrammarEstimator
-from sigmastar.grammars.estimator.learners import CompletionGrammar, EMGrammar, SpectralGrammar
+from sigmastar.grammars.estimator.completion import CompletionGrammar
+from sigmastar.grammars.estimator.learners import EMGrammar, SpectralGrammar
 from sigmastar.grammars.learn.completion import CompletionFit
 from sigmastar.grammars.metrics import bracket_score, grammar_distances
 from sigmastar.grammars.model.generators import DYCK, dyck

@@ -24,8 +24,9 @@ FAMILY = Family(
     summary="Weighted context-free grammars, from brackets or from bare strings.",
     kinds={"grammar": Kind(f"{HERE}.model.grammar:WeightedGrammar", COMMANDS)},
     estimators={
-        name: f"{HERE}.estimator.learners:{name}"
-        for name in ("SpectralGrammar", "CompletionGrammar", "EMGrammar")
+        "SpectralGrammar": f"{HERE}.estimator.learners:SpectralGrammar",
+        "CompletionGrammar": f"{HERE}.estimator.completion:CompletionGrammar",
+        "EMGrammar": f"{HERE}.estimator.learners:EMGrammar",
     },
     exports={"WeightedGrammar": f"{HERE}.model.grammar:WeightedGrammar"},
     names={name: f"{HERE}.{module}:{name}" for module, names in NAMES.items() for name in names.split()},

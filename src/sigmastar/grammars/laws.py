@@ -13,7 +13,8 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
 from sigmastar.grammars.counts.bracketings import BracketCounts, SpanBasis, single_symbols
-from sigmastar.grammars.estimator.learners import CompletionGrammar, EMGrammar, SpectralGrammar
+from sigmastar.grammars.estimator.completion import CompletionGrammar
+from sigmastar.grammars.estimator.learners import EMGrammar, SpectralGrammar
 from sigmastar.grammars.learn.spectral import grammar_of_blocks
 from sigmastar.grammars.metrics import grammar_distances
 from sigmastar.grammars.model.grammar import WeightedGrammar

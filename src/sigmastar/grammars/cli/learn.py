@@ -17,7 +17,8 @@ from sigmastar.core.text_files import described_file
 from sigmastar.grammars.counts.closed_hankel import LONGEST
 from sigmastar.grammars.data.bracketings import LEAVES, Sentences, read_sentences
 from sigmastar.grammars.estimator.base import GrammarEstimator
-from sigmastar.grammars.estimator.learners import CompletionGrammar, EMGrammar, SpectralGrammar
+from sigmastar.grammars.estimator.completion import CompletionGrammar
+from sigmastar.grammars.estimator.learners import EMGrammar, SpectralGrammar
 from sigmastar.grammars.learn.starts import BRACKETS, STARTS
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import length_masses
