@@ -3,8 +3,8 @@
 4,000 strings are drawn from a known grammar; `CompletionGrammar()` learns from them with its defaults. `L1`
 is the sum of |f - p| over all strings of up to seven symbols (six, of languages over more than five),
 `sample's L1` the same of the relative frequencies themselves, `ratio` the one over the other: a learner that
-only remembers has a ratio of 1. `completion alone` is the ratio of `CompletionGrammar(em=False)`, on the first
-seed. The languages were looked at while the learner was made: they are its development data.
+only remembers has a ratio of 1. `completion alone` is the ratio of `CompletionGrammar(em=False)`, on the
+first seed. The languages were looked at while the learner was made: they are its development data.
 """
 
 from __future__ import annotations
