@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import sigmastar
+from sigmastar.core.family import families
+from sigmastar.core.stubs import stubs
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("numpy", "scipy", "numba", "matplotlib", "sklearn", "click", "rich")
@@ -77,3 +80,31 @@ def test_pins_are_plain() -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     assert lines
     assert all(line.count("==") == 1 and not set(line) & set(" @/:") for line in lines)
+
+
+def test_stubs_are_those_of_the_records() -> None:
+    for path, content in stubs().items():
+        assert path.read_text() == content, (
+            f"{path.name} of {path.parent.name}: run python -m sigmastar.core.stubs"
+        )
+
+
+def test_type_checkers_see_every_public_class(tmp_path: Path) -> None:
+    """Every estimator has a type of its own, an unknown name or parameter is an error."""
+    estimators = [
+        name for family in families().values() for name in family.estimators if name in sigmastar.__all__
+    ]
+    lines = [f"from sigmastar import {name}\nreveal_type({name})\n" for name in estimators]
+    lines.append("from sigmastar import SpectralAutomaton as S, Typo\nS(foo=1)\n")
+    (tmp_path / "use.py").write_text("".join(lines))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", tmp_path / "use.py"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "MYPYPATH": str(ROOT / "src")},
+    )
+    assert done.stdout.count("Revealed type is") == len(estimators), done.stdout
+    assert 'Revealed type is "Any"' not in done.stdout
+    assert 'has no attribute "Typo"' in done.stdout
+    assert 'Unexpected keyword argument "foo"' in done.stdout

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from sigmastar.transducers.model.aligner import AlignedPairs, Aligner
 from sigmastar.transducers.model.n_best import BEAM, JointNgram, Proposals, Ranking, where_read
 from sigmastar.transducers.model.refined_chain import RefinedChain
 
-Model = NgramModel | RefinedChain | FilteredAutomaton
+Model: TypeAlias = NgramModel | RefinedChain | FilteredAutomaton
 
 KINDS: Mapping[str, type[Model]] = MappingProxyType(
     {"ngram": NgramModel, "latent": RefinedChain, "spectral": FilteredAutomaton}

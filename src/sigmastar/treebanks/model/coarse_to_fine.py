@@ -59,7 +59,7 @@ class Pruning:
         return Pruning(0.0, 0.0, 1e-9, 1e-12, 1e-9, 1e-9)
 
 
-DEFAULT_PRUNING = Pruning()
+DEFAULT_PRUNING: Pruning = Pruning()
 THOROUGH = Pruning(beam=1e-4, groups=3e-4, coarse=1e-4, edges=3e-5)
 """For several grammars together: what the first one drops is lost for all."""
 
