@@ -24,11 +24,8 @@ from sigmastar.dependency.estimator.dependency_grammars import (
     EMDependencyGrammar as EMDependencyGrammar,
     SpectralDependencyGrammar as SpectralDependencyGrammar,
 )
-from sigmastar.grammars.estimator.learners import (
-    CompletionGrammar as CompletionGrammar,
-    EMGrammar as EMGrammar,
-    SpectralGrammar as SpectralGrammar,
-)
+from sigmastar.grammars.estimator.completion import CompletionGrammar as CompletionGrammar
+from sigmastar.grammars.estimator.learners import EMGrammar as EMGrammar, SpectralGrammar as SpectralGrammar
 from sigmastar.grammars.model.grammar import WeightedGrammar as WeightedGrammar
 from sigmastar.pcfg.estimator import ERMGrammar as ERMGrammar
 from sigmastar.regression.estimator.classifier import HankelClassifier as HankelClassifier

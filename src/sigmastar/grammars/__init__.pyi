@@ -1,10 +1,7 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
 from sigmastar.grammars.data.bracketings import Bracketings as Bracketings, read_sentences as read_sentences
-from sigmastar.grammars.estimator.learners import (
-    CompletionGrammar as CompletionGrammar,
-    EMGrammar as EMGrammar,
-    SpectralGrammar as SpectralGrammar,
-)
+from sigmastar.grammars.estimator.completion import CompletionGrammar as CompletionGrammar
+from sigmastar.grammars.estimator.learners import EMGrammar as EMGrammar, SpectralGrammar as SpectralGrammar
 from sigmastar.grammars.metrics import (
     baselines as baselines,
     bracket_score as bracket_score,

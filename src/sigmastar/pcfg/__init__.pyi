@@ -42,5 +42,6 @@ from sigmastar.pcfg.theory.hardness import (
     parameters_of as parameters_of,
     reduce_formula as reduce_formula,
 )
+from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants as TheoremConstants
 from sigmastar.pcfg.theory.tails import TailFit as TailFit, fit_tail as fit_tail
 from sigmastar.pcfg.theory.tsybakov import Counterexample as Counterexample, counterexample as counterexample
