@@ -308,6 +308,17 @@ def ways_of(heads) -> list[tuple[int, int, int]]:
     return found
 
 
+def stops_of(heads: Sequence[int]) -> list[tuple[int, int]]:
+    """Each head with its last modifier; without one to the left with 0, without one to the right with itself."""
+    stops = []
+    for head in range(len(heads) + 1):
+        modifiers = [word for word, top in enumerate(heads, 1) if top == head]
+        if head > 0:
+            stops.append((head, min([word for word in modifiers if word < head], default=0)))
+        stops.append((head, max([word for word in modifiers if word > head], default=head)))
+    return stops
+
+
 def tree_weight(heads, codes, automata, weights) -> float:
     """The weight of one tree: every head's modifiers to both sides, one matrix after the other."""
     total = 1.0

@@ -5,8 +5,6 @@
 Indicators are the first-order ones of McDonald, Crammer and Pereira (2005): tags and words of head and
 modifier, each with and without the distance; the tags beside both; the coarse tags between. An indicator
 is a 64-bit hash of its template and values, cut to the size of the table of theta: no dictionary.
-Ways to come to a modifier, from the sibling next to it towards the head or from none, have weights too, over
-the tags and words of head, sibling and modifier: the second-order ones of McDonald and Pereira (2006).
 A row of `words` holds tag, coarse tag, word and ending of a position (word or ending -1: none); position 0 is
 the root, and its coarse tag is -1 where coarse tags are those of the first column again.
 """
@@ -23,7 +21,7 @@ from sigmastar.core.jit import kernel, part
 
 MOST_INDICATORS = 128
 _LARGEST = 30.0  # of a sum of theta: exp of it is still far from overflow
-_LEAST = 1e-3  # of a slope to be followed
+LEAST = 1e-3  # of a slope to be followed
 
 
 class Places(NamedTuple):
@@ -73,19 +71,19 @@ def cut(key: np.uint64, mask: int) -> int:
 
 
 @kernel
-def _put(places: Places, n: int, template: int, a: int, b: int, c: int, d: int, e: int) -> int:
+def put(places: Places, n: int, template: int, a: int, b: int, c: int, d: int, e: int) -> int:
     key = mixed(mixed(mixed(np.uint64(template), a), b), c)
     places.found[n] = cut(mixed(mixed(key, d), e), places.mask)
     return n + 1
 
 
 @part
-def _places(theta: Floats) -> Places:
+def room_for_places(theta: Floats) -> Places:
     return Places(np.empty(MOST_INDICATORS, np.int64), len(theta) - 1)
 
 
 @kernel
-def _distance_bin(distance: int) -> int:
+def distance_bin(distance: int) -> int:
     if distance <= 5:
         return distance
     return 6 if distance <= 10 else 7
@@ -101,17 +99,17 @@ def _context_indicators(words: Int64s, column: int, arc: Arc, places: Places, n:
     m_next = words[m + 1, column] if m < last else -2
     m_before = words[m - 1, column] if m > 0 else -2
     for near in (arc.side, arc.span + 2):
-        n = _put(places, n, base + 1, near, ht, mt, 0, 0)
-        n = _put(places, n, base + 2, near, ht, 0, 0, 0)
-        n = _put(places, n, base + 3, near, mt, 0, 0, 0)
-        n = _put(places, n, base + 5, near, ht, h_next, m_before, mt)
-        n = _put(places, n, base + 6, near, ht, h_before, m_before, mt)
-        n = _put(places, n, base + 7, near, ht, h_next, m_next, mt)
-        n = _put(places, n, base + 8, near, ht, h_before, m_next, mt)
-        n = _put(places, n, base + 9, near, ht, h_next, mt, 0)
-        n = _put(places, n, base + 10, near, ht, h_before, mt, 0)
-        n = _put(places, n, base + 11, near, ht, m_next, mt, 0)
-        n = _put(places, n, base + 12, near, ht, m_before, mt, 0)
+        n = put(places, n, base + 1, near, ht, mt, 0, 0)
+        n = put(places, n, base + 2, near, ht, 0, 0, 0)
+        n = put(places, n, base + 3, near, mt, 0, 0, 0)
+        n = put(places, n, base + 5, near, ht, h_next, m_before, mt)
+        n = put(places, n, base + 6, near, ht, h_before, m_before, mt)
+        n = put(places, n, base + 7, near, ht, h_next, m_next, mt)
+        n = put(places, n, base + 8, near, ht, h_before, m_next, mt)
+        n = put(places, n, base + 9, near, ht, h_next, mt, 0)
+        n = put(places, n, base + 10, near, ht, h_before, mt, 0)
+        n = put(places, n, base + 11, near, ht, m_next, mt, 0)
+        n = put(places, n, base + 12, near, ht, m_before, mt, 0)
     return n
 
 
@@ -122,19 +120,19 @@ def _word_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n
     mt, mu, mw, _ = modifier
     for near in (arc.side, arc.span + 2):
         if mw >= 0:
-            n = _put(places, n, 13, near, mw, mt, ht, 0)
-            n = _put(places, n, 14, near, mw, 0, 0, 0)
-            n = _put(places, n, 23, near, mw, hu, 0, 0)
+            n = put(places, n, 13, near, mw, mt, ht, 0)
+            n = put(places, n, 14, near, mw, 0, 0, 0)
+            n = put(places, n, 23, near, mw, hu, 0, 0)
         if hw >= 0:
-            n = _put(places, n, 15, near, hw, ht, mt, 0)
-            n = _put(places, n, 16, near, hw, 0, 0, 0)
-            n = _put(places, n, 24, near, hw, mu, 0, 0)
+            n = put(places, n, 15, near, hw, ht, mt, 0)
+            n = put(places, n, 16, near, hw, 0, 0, 0)
+            n = put(places, n, 24, near, hw, mu, 0, 0)
             if mw >= 0:
-                n = _put(places, n, 17, near, hw, mw, 0, 0)
+                n = put(places, n, 17, near, hw, mw, 0, 0)
     if hw >= 0 and mw >= 0:
-        n = _put(places, n, 18, arc.side, hw, ht, mw, mt)
-        n = _put(places, n, 19, arc.side, hw, mw, mt, 0)
-        n = _put(places, n, 20, arc.side, hw, ht, mw, 0)
+        n = put(places, n, 18, arc.side, hw, ht, mw, mt)
+        n = put(places, n, 19, arc.side, hw, mw, mt, 0)
+        n = put(places, n, 20, arc.side, hw, ht, mw, 0)
     return n
 
 
@@ -145,17 +143,17 @@ def _ending_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places,
     ht, hu, hw, hs = head
     mt, mu, mw, ms = modifier
     if ms >= 0:
-        n = _put(places, n, 25, side, ms, mt, ht, 0)
-        n = _put(places, n, 26, span, ms, hu, 0, 0)
+        n = put(places, n, 25, side, ms, mt, ht, 0)
+        n = put(places, n, 26, span, ms, hu, 0, 0)
     if hs >= 0:
-        n = _put(places, n, 27, side, hs, ht, mt, 0)
-        n = _put(places, n, 28, span, hs, mu, 0, 0)
+        n = put(places, n, 27, side, hs, ht, mt, 0)
+        n = put(places, n, 28, span, hs, mu, 0, 0)
         if ms >= 0:
-            n = _put(places, n, 29, side, hs, ms, 0, 0)
+            n = put(places, n, 29, side, hs, ms, 0, 0)
         if mw >= 0:
-            n = _put(places, n, 30, side, hs, mw, 0, 0)
+            n = put(places, n, 30, side, hs, mw, 0, 0)
     if hw >= 0 and ms >= 0:
-        n = _put(places, n, 31, side, hw, ms, 0, 0)
+        n = put(places, n, 31, side, hw, ms, 0, 0)
     return n
 
 
@@ -164,7 +162,7 @@ def arc_indicators(words: Int64s, between: Int64s, h: int, m: int, places: Place
     """Write the places in theta of all indicators of the arc h -> m; returns how many there are."""
     low, high = min(h, m), max(h, m)
     side = 1 if m > h else 0
-    arc = Arc(h, m, side, 2 * _distance_bin(high - low) + side)
+    arc = Arc(h, m, side, 2 * distance_bin(high - low) + side)
     n = 0
     n_columns = 2 if words[0, 1] >= 0 else 1  # fine tags, then coarse ones, in the same templates
     for column in range(n_columns):
@@ -174,8 +172,8 @@ def arc_indicators(words: Int64s, between: Int64s, h: int, m: int, places: Place
     tags, kind = between[low, high], 0
     while tags:
         if tags & 1 and n < MOST_INDICATORS - 2:
-            n = _put(places, n, 21, side, words[h, 1], kind, words[m, 1], 0)
-            n = _put(places, n, 22, side, words[h, 0], kind, words[m, 0], 0)
+            n = put(places, n, 21, side, words[h, 1], kind, words[m, 1], 0)
+            n = put(places, n, 22, side, words[h, 0], kind, words[m, 0], 0)
         tags >>= 1
         kind += 1
     return n
@@ -193,7 +191,7 @@ def _tags_between(words: Int64s) -> Int64s:
 
 
 @kernel
-def _factor(theta: Floats, places: Places, n: int) -> float:
+def factor(theta: Floats, places: Places, n: int) -> float:
     total = 0.0
     for k in range(n):
         total += theta[places.found[k]]
@@ -206,7 +204,7 @@ def multiply_arcs(words: Int64s, starts: Int64s, theta: Floats, weights: Floats,
 
     Arcs that weigh nothing are passed over.
     """
-    places = _places(theta)
+    places = room_for_places(theta)
     for q in range(len(starts) - 1):
         rows = words[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
@@ -214,11 +212,11 @@ def multiply_arcs(words: Int64s, starts: Int64s, theta: Floats, weights: Floats,
             for m in range(1, n):
                 place = at[q] + h * n + m
                 if h != m and weights[place] != 0.0:
-                    weights[place] *= _factor(theta, places, arc_indicators(rows, between, h, m, places))
+                    weights[place] *= factor(theta, places, arc_indicators(rows, between, h, m, places))
 
 
 @part
-def _step(trained: Averaged, places: Places, n: int, slope: float, rate: float, time: float) -> None:
+def step(trained: Averaged, places: Places, n: int, slope: float, rate: float, time: float) -> None:
     for k in range(n):
         averaged_step(trained.theta, trained.squares, trained.drift, places.found[k], slope, -rate, time)
 
@@ -226,85 +224,13 @@ def _step(trained: Averaged, places: Places, n: int, slope: float, rate: float, 
 @kernel
 def ascend(trees: Trees, marginals: Floats, at: Int64s, trained: Averaged, rate: float, time: float) -> None:
     """One adaptive gradient step of the log-likelihood: gold arcs up, expected arcs down."""
-    places, starts = _places(trained.theta), trees.starts
+    places, starts = room_for_places(trained.theta), trees.starts
     for q in np.flatnonzero(trees.usable):
         rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
         between, n = _tags_between(rows), len(rows)
         for h in range(n):
             for m in range(1, n):
                 slope = (1.0 if tops[m] == h else 0.0) - marginals[at[q] + h * n + m]
-                if h != m and abs(slope) >= _LEAST:
+                if h != m and abs(slope) >= LEAST:
                     count = arc_indicators(rows, between, h, m, places)
-                    _step(trained, places, count, slope, rate, time)
-
-
-@kernel
-def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places) -> int:
-    """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
-    side = 1 if m > h else 0
-    gap = 2 * _distance_bin(abs(m - s)) + side if s > 0 else side
-    ht, hu, hw, _ = words[h]
-    st, su, sw, _ = words[s]  # of the root where there is none
-    mt, mu, mw, _ = words[m]
-    n = 0
-    for near in (side, gap + 2):
-        n = _put(places, n, 50, near, ht, st, mt, 0)
-        n = _put(places, n, 51, near, hu, su, mu, 0)
-        n = _put(places, n, 52, near, st, mt, 0, 0)
-        n = _put(places, n, 53, near, su, mu, 0, 0)
-    if hw >= 0:
-        n = _put(places, n, 54, side, hw, st, mt, 0)
-        n = _put(places, n, 55, side, hw, su, mu, 0)
-    if sw >= 0:
-        n = _put(places, n, 56, side, sw, mt, 0, 0)
-        n = _put(places, n, 57, side, sw, hu, mt, 0)
-    if mw >= 0:
-        n = _put(places, n, 58, side, mw, st, 0, 0)
-        n = _put(places, n, 59, side, mw, hu, st, 0)
-        if sw >= 0:
-            n = _put(places, n, 60, side, sw, mw, 0, 0)
-    return n
-
-
-@kernel
-def weigh_ways(words: Int64s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
-    """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
-    places, weights = _places(theta), np.empty(len(ways))
-    for q in range(len(starts) - 1):
-        rows = words[starts[q] : starts[q + 1]]
-        for w in range(at[q], at[q + 1]):
-            n = _way_indicators(rows, ways[w, 0], ways[w, 1], ways[w, 2], places)
-            weights[w] = _factor(theta, places, n)
-    return weights
-
-
-@part
-def _gold_siblings(heads: Int32s) -> Int32s:
-    """The modifier next to each word towards its head, or 0."""
-    siblings = np.zeros(len(heads), np.int32)
-    for m in range(1, len(heads)):
-        step = -1 if m > heads[m] else 1
-        k = m + step
-        while k != heads[m]:
-            if heads[k] == heads[m]:
-                siblings[m] = k
-                break
-            k += step
-    return siblings
-
-
-@kernel
-def ascend_ways(
-    trees: Trees, at: Int64s, ways: Int32s, expected: Floats, trained: Averaged, rate: float, time: float
-) -> None:
-    """The step of `ascend` for ways, of which `expected` are the marginals."""
-    places, starts = _places(trained.theta), trees.starts
-    for q in np.flatnonzero(trees.usable):
-        rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
-        siblings = _gold_siblings(tops)
-        for w in range(at[q], at[q + 1]):
-            h, sibling, m = ways[w]
-            slope = (1.0 if tops[m] == h and siblings[m] == sibling else 0.0) - expected[w]
-            if abs(slope) >= _LEAST:
-                count = _way_indicators(rows, h, sibling, m, places)
-                _step(trained, places, count, slope, rate, time)
+                    step(trained, places, count, slope, rate, time)

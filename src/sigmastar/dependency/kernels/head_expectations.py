@@ -12,7 +12,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.dependency.kernels.inside_outside import Automata
+from sigmastar.dependency.kernels.charts import Automata
 
 
 class Moves(NamedTuple):

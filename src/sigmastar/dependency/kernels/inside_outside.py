@@ -14,8 +14,8 @@ carry states. A sentence of N words costs O(N^3) scalar and, for M arcs that are
 zero, n states and s siblings on the way, O(M (s n + n^2)). Z = t[0, N]; the outside pass is the derivative of
 log Z, and the marginal of an arc is P[h, e] . d log Z / dP[h, e].
 
-P[h, e] is multiplied by the weight of its arc, and each term of the second equation, a way to come to e, may
-have a weight of its own (`Ways`).
+P[h, e] is multiplied by the weight of its arc; each term of the second equation, a way to come to e, and each
+stop, after e or after no modifier at all, may have a weight of its own (`Ways`).
 
 Scale: every word is a modifier once, so a factor for each word multiplies all trees alike. When values
 leave a safe range the factors are changed and the inside pass begins anew.
@@ -23,93 +23,28 @@ leave a safe range the factors are changed and the inside pass begins anew.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
-
-LEFT, RIGHT = 0, 1
-MOST_RESTARTS = 30
-
-
-class Automata(NamedTuple):
-    """The arrays of all head automata, padded to the largest number of states."""
-
-    n_states: Int32s  # sorts
-    initial: Floats  # sorts x states
-    final: Floats  # sorts x states
-    operators: Floats  # sorts x symbols x states x states
-
-
-class Ways(NamedTuple):
-    """Weights of the ways to come to a modifier: from each sibling nearer to the head, then from none.
-
-    Those of the arc from h to e begin at `starts[h, e]`, its siblings from the nearest to the head on.
-    Where `weights` is empty all are one.
-    """
-
-    starts: Int64s  # head, modifier
-    weights: Floats
-
-
-class Sentence(NamedTuple):
-    """What the passes read; position 0 is the root, codes[0] the number of symbols."""
-
-    codes: Int32s
-    weights: Floats  # head, modifier
-    ways: Ways
-    scales: Floats  # positions; they change where values leave a safe range
-
-
-class Items(NamedTuple):
-    """Values of items, or derivatives by them."""
-
-    states: Floats  # P: head, end, state
-    ended: Floats  # P . final: head, end
-    halves: Floats  # t: direction, head, end
-    halves_by_end: Floats  # direction, end, head
-    pairs: Floats  # S: both ways round
-
-
-class Siblings(NamedTuple):
-    """The modifiers of each head and direction whose items are there, from the nearest on."""
-
-    words: Int32s  # direction, head, number
-    counts: Int32s  # direction, head
-
-
-class Chart(NamedTuple):
-    """All that the passes fill."""
-
-    items: Items
-    slopes: Items
-    siblings: Siblings
-    vector: Floats  # room for a vector of states
-    marginals: Floats  # of arcs: head, modifier
-    expected: Floats  # of ways
-
-
-@fast_kernel
-def _room(n: int, n_states: int) -> Items:
-    one, two = (n + 1, n + 1), (2, n + 1, n + 1)
-    states = np.empty((n + 1, n + 1, n_states))  # where there are arcs they are set
-    return Items(states, np.zeros(one), np.zeros(two), np.zeros(two), np.zeros(one))
+from sigmastar.dependency.kernels.charts import (
+    LEFT,
+    MOST_RESTARTS,
+    RIGHT,
+    Automata,
+    Chart,
+    Marginals,
+    Sentence,
+    Siblings,
+    Ways,
+    dot,
+    room,
+)
 
 
 @part
 def _sort(code: int, head: int, direction: int) -> int:
     return 2 * code + (direction if head > 0 else 0)
-
-
-@fast_kernel
-def dot(one: Floats, two: Floats) -> float:
-    """The inner product of two short vectors."""
-    total = 0.0
-    for s in range(len(one)):
-        total += one[s] * two[s]
-    return total
 
 
 @part
@@ -141,6 +76,8 @@ def _fill_states(sentence: Sentence, automata: Automata, chart: Chart, d: int, h
         for t in range(m):
             result[t] += factor * row[t]
     items.ended[head, end] = dot(result[:m], automata.final[sort, :m])
+    if trained:
+        items.ended[head, end] *= sentence.ways.stops[head, end]
     siblings.words[d, head, count] = end
     siblings.counts[d, head] = count + 1
 
@@ -155,7 +92,10 @@ def _inside(sentence: Sentence, automata: Automata, chart: Chart) -> tuple[int, 
     for i in range(n + 1):
         for d in range(LEFT if i > 0 else RIGHT, 2):
             sort = _sort(sentence.codes[i], i, d)
-            halves[d, i, i] = by_end[d, i, i] = dot(automata.initial[sort], automata.final[sort])
+            halves[d, i, i] = dot(automata.initial[sort], automata.final[sort])
+            if len(sentence.ways.weights) > 0:
+                halves[d, i, i] *= sentence.ways.stops[i, i * d]
+            by_end[d, i, i] = halves[d, i, i]
     for width in range(1, n + 1):
         largest = 0.0
         for i in range(n - width + 1):
@@ -183,12 +123,16 @@ def _spread_states(sentence: Sentence, automata: Automata, chart: Chart, d: int,
     siblings.counts[d, head] = count  # `end` was the last
     slope, operator = slopes.states[head, end], automata.operators[sort, sentence.codes[end]]
     weight = sentence.weights[head, end] * sentence.scales[end]
+    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
+    rising_end = slopes.ended[head, end]
+    if trained:
+        chart.stopped[head, end] = rising_end * items.ended[head, end]
+        rising_end *= sentence.ways.stops[head, end]
     for s in range(m):
-        slope[s] += slopes.ended[head, end] * automata.final[sort, s]
+        slope[s] += rising_end * automata.final[sort, s]
     for s in range(m):
         lifted[s] = weight * dot(operator[s, :m], slope[:m])
     near = head + 1 if d == RIGHT else head - 1
-    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
     value = dot(automata.initial[sort, :m], lifted[:m])
     if trained:
         value *= sentence.ways.weights[way + count]
@@ -239,16 +183,22 @@ def _outside(sentence: Sentence, automata: Automata, chart: Chart) -> None:
                 for k in range(i, j):
                     one[k] += slope * right[k + 1]
                     two[k + 1] += slope * left[k]
+    if len(sentence.ways.weights) > 0:
+        for i in range(n + 1):
+            for d in range(LEFT if i > 0 else RIGHT, 2):
+                slope = slopes.halves[d, i, i] + slopes.halves_by_end[d, i, i]
+                chart.stopped[i, i * d] = slope * halves[d, i, i]
 
 
 @fast_kernel
 def _marginals(
-    sentence: Sentence, automata: Automata, marginals: Floats, expected: Floats
+    sentence: Sentence, automata: Automata, marginals: Floats, expected: Floats, stopped: Floats
 ) -> tuple[float, float]:
-    """Fill the marginals of arcs and of ways; sign and logarithm of Z."""
+    """Fill the marginals of arcs, ways and stops; sign and logarithm of Z."""
     n, n_states = len(sentence.codes) - 1, automata.initial.shape[1]
     siblings = Siblings(np.empty((2, n + 1, n + 1), np.int32), np.zeros((2, n + 1), np.int32))
-    chart = Chart(_room(n, n_states), _room(n, n_states), siblings, np.zeros(n_states), marginals, expected)
+    items, slopes, vector = room(n, n_states), room(n, n_states), np.zeros(n_states)
+    chart = Chart(items, slopes, siblings, vector, marginals, expected, stopped)
     for _ in range(MOST_RESTARTS):
         width, size = _inside(sentence, automata, chart)
         if width == 0:
@@ -272,38 +222,44 @@ def sentence_marginals(
 ) -> tuple[float, float, Floats]:
     """Sign and logarithm of Z, and the marginals [head, modifier]; zeros where Z is zero."""
     size = len(codes)
-    marginals, nothing = np.zeros((size, size)), np.zeros(0)
-    sentence = Sentence(codes, weights, Ways(np.zeros((size, size), np.int64), nothing), scales.copy())
-    sign, log = _marginals(sentence, automata, marginals, nothing)
+    marginals, nothing, none = np.zeros((size, size)), np.zeros(0), np.zeros((0, 0))
+    sentence = Sentence(codes, weights, Ways(np.zeros((size, size), np.int64), nothing, none), scales.copy())
+    sign, log = _marginals(sentence, automata, marginals, nothing, none)
     return sign, log, marginals
+
+
+@part
+def _table(flat: Floats, low: int, size: int) -> Floats:
+    """The table of one sentence; an empty one where there is none."""
+    if len(flat) == 0:
+        return np.zeros((0, 0))
+    return flat[low : low + size * size].reshape((size, size))
 
 
 @fast_kernel
 def all_marginals(
     codes: Int32s, offsets: Int64s, automata: Automata, weights: Floats, scales: Floats, ways: Ways
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Signs and logarithms of Z, and the marginals of arcs, flat, each sentence as [head, modifier]; of ways.
+) -> Marginals:
+    """What all trees of each sentence weigh together, and the marginals of arcs, ways and stops.
 
-    `weights` and `ways.starts` lie flat too, sentence after sentence as [head, modifier]; `scales` are of
-    symbols.
+    `weights`, `ways.starts` and `ways.stops` lie flat, sentence after sentence as [head, modifier], and so do
+    the results; `scales` are of symbols.
     """
     root, low = automata.operators.shape[1], 0
     signs, logs = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
-    found, expected = np.zeros(len(weights)), np.zeros(len(ways.weights))
+    found, expected, stopped = np.zeros(len(weights)), np.zeros(len(ways.weights)), np.zeros(len(ways.stops))
     for q in range(len(offsets) - 1):
         start, n = offsets[q], offsets[q + 1] - offsets[q]
-        shape, high = (n + 1, n + 1), low + (n + 1) ** 2
         words, factors = np.empty(n + 1, np.int32), np.ones(n + 1)
         words[0] = root
         for i in range(n):
             words[i + 1] = codes[start + i]
             factors[i + 1] = scales[codes[start + i]]
-        sentence = Sentence(
-            words,
-            weights[low:high].reshape(shape),
-            Ways(ways.starts[low:high].reshape(shape), ways.weights),
-            factors,
+        starts = ways.starts[low : low + (n + 1) ** 2].reshape((n + 1, n + 1))
+        own = Ways(starts, ways.weights, _table(ways.stops, low, n + 1))
+        sentence = Sentence(words, _table(weights, low, n + 1), own, factors)
+        signs[q], logs[q] = _marginals(
+            sentence, automata, _table(found, low, n + 1), expected, _table(stopped, low, n + 1)
         )
-        signs[q], logs[q] = _marginals(sentence, automata, found[low:high].reshape(shape), expected)
-        low = high
-    return signs, logs, found, expected
+        low += (n + 1) ** 2
+    return Marginals(signs, logs, found, expected, stopped)

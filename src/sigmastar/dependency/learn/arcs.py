@@ -23,9 +23,10 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.progress import Progress, silent
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.arc_features import Averaged, Trees, ascend, ascend_ways
+from sigmastar.dependency.kernels.arc_features import Averaged, Trees, ascend
 from sigmastar.dependency.kernels.arc_labels import LabelledTrees, descend_labels
 from sigmastar.dependency.kernels.inside_outside import all_marginals
+from sigmastar.dependency.kernels.way_features import ascend_stops, ascend_ways
 from sigmastar.dependency.model.arcs import ArcPrior, score_arcs
 from sigmastar.dependency.model.decoders import TrainedArcsDecoder
 from sigmastar.dependency.model.head_automata import HeadAutomata
@@ -62,12 +63,13 @@ def learn_arcs(
                 progress(message, (epoch + number / n_batches) / n_epochs)
             part, heads = sentences.select(batch), treebank.head[gathered(sentences.offsets, batch)[0]]
             scores = score_arcs(part, prior.weights(part, _places(part, heads)), trained.theta)
-            signs, _, marginals, expected = all_marginals(
+            found = all_marginals(
                 part.codes, part.offsets, neutral, scores.weights, prior.scales, scores.ways
             )
-            trees = _trees(part, heads, signs)
-            ascend(trees, marginals, part.squares, trained, RATE, time)
-            ascend_ways(trees, scores.way_starts, scores.siblings, expected, trained, RATE, time)
+            trees = _trees(part, heads, found.signs)
+            ascend(trees, found.arcs, part.squares, trained, RATE, time)
+            ascend_ways(trees, scores.way_starts, scores.siblings, found.ways, trained, RATE, time)
+            ascend_stops(trees, part.squares, found.stops, trained, RATE, time)
             time += 1.0
     return TrainedArcsDecoder(averaged(trained.theta, trained.drift, time))
 

@@ -16,9 +16,10 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.dependency.kernels.arc_features import multiply_arcs, weigh_ways
-from sigmastar.dependency.kernels.inside_outside import Ways
+from sigmastar.dependency.kernels.arc_features import multiply_arcs
+from sigmastar.dependency.kernels.charts import Ways
 from sigmastar.dependency.kernels.pruning import prune
+from sigmastar.dependency.kernels.way_features import weigh_stops, weigh_ways
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.vocabulary import Encoded
 
@@ -101,8 +102,8 @@ class ArcScores:
 
 
 def no_ways(weights: Floats) -> Ways:
-    """Ways that weigh nothing beside their arcs."""
-    return Ways(np.zeros(len(weights), dtype=np.int64), np.zeros(0))
+    """Ways and stops that weigh nothing beside their arcs."""
+    return Ways(np.zeros(len(weights), dtype=np.int64), np.zeros(0), np.zeros(0))
 
 
 def score_arcs(sentences: Encoded, weights: Floats, theta: Floats) -> ArcScores:
@@ -111,7 +112,8 @@ def score_arcs(sentences: Encoded, weights: Floats, theta: Floats) -> ArcScores:
     multiply_arcs(sentences.rows, sentences.starts, theta, weights, sentences.squares)
     places, siblings, at = lay_ways(weights, sentences.offsets)
     of_ways = weigh_ways(sentences.rows, sentences.starts, at, siblings, theta)
-    return ArcScores(weights, Ways(places, of_ways), siblings, at)
+    stops = weigh_stops(sentences.rows, sentences.starts, weights, sentences.squares, theta)
+    return ArcScores(weights, Ways(places, of_ways, stops), siblings, at)
 
 
 @part

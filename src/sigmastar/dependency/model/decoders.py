@@ -16,8 +16,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.dependency.kernels.charts import Automata, Ways
 from sigmastar.dependency.kernels.eisner import best_trees, viterbi_sentences
-from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals
+from sigmastar.dependency.kernels.inside_outside import all_marginals
 from sigmastar.dependency.model.arcs import ArcPrior, no_ways, score_arcs
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.vocabulary import Encoded
@@ -102,8 +103,9 @@ def _by_marginals(
     sentences: Encoded, automata: Automata, weights: Floats, ways: Ways, prior: ArcPrior
 ) -> Decoded:
     codes, offsets = sentences.codes, sentences.offsets
-    signs, logs, marginals, _ = all_marginals(codes, offsets, automata, weights, prior.scales, ways)
-    return Decoded(best_trees(marginals, offsets, signs > 0, prior.single_root), signs, logs, marginals)
+    found = all_marginals(codes, offsets, automata, weights, prior.scales, ways)
+    heads = best_trees(found.arcs, offsets, found.signs > 0, prior.single_root)
+    return Decoded(heads, found.signs, found.logs, found.arcs)
 
 
 DECODERS: Mapping[str, type[AutomataDecoder] | type[BestTreeDecoder]] = {

@@ -238,6 +238,7 @@ class DependencyParser:
             "single_root": self.prior.single_root,
             "decoding": "viterbi" if isinstance(self.decoder, BestTreeDecoder) else "mbr",
             "pruning": self.prior.pruning,
+            "stops": isinstance(self.decoder, TrainedArcsDecoder),
         }
 
     @classmethod
@@ -256,6 +257,8 @@ class DependencyParser:
             return arrays[name].astype(np.float64) if name in arrays else None
 
         theta, label_theta = doubles("arc_weights"), doubles("label_weights")
+        if theta is not None and not header.get("stops"):
+            raise ValueError("trained arcs without weights of stops are no longer read; learn anew")
         return cls(
             Vocabulary.from_header(header),
             automata("automata"),

@@ -1,0 +1,174 @@
+"""Log-linear factors of siblings and of stops, over the same hashed indicators as those of arcs.
+
+Ways to come to a modifier, from the sibling next to it towards the head or from none, have weights over the
+tags and words of head, sibling and modifier: the second-order ones of McDonald and Pereira (2006). Stops have
+weights too: over head and last modifier, or, where a side has none, over the head and the word next to it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.jit import kernel, part
+from sigmastar.dependency.kernels.arc_features import (
+    LEAST,
+    Averaged,
+    Places,
+    Trees,
+    distance_bin,
+    factor,
+    put,
+    room_for_places,
+    step,
+)
+
+
+@kernel
+def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places) -> int:
+    """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
+    side = 1 if m > h else 0
+    gap = 2 * distance_bin(abs(m - s)) + side if s > 0 else side
+    ht, hu, hw, _ = words[h]
+    st, su, sw, _ = words[s]  # of the root where there is none
+    mt, mu, mw, _ = words[m]
+    n = 0
+    for near in (side, gap + 2):
+        n = put(places, n, 50, near, ht, st, mt, 0)
+        n = put(places, n, 51, near, hu, su, mu, 0)
+        n = put(places, n, 52, near, st, mt, 0, 0)
+        n = put(places, n, 53, near, su, mu, 0, 0)
+    if hw >= 0:
+        n = put(places, n, 54, side, hw, st, mt, 0)
+        n = put(places, n, 55, side, hw, su, mu, 0)
+    if sw >= 0:
+        n = put(places, n, 56, side, sw, mt, 0, 0)
+        n = put(places, n, 57, side, sw, hu, mt, 0)
+    if mw >= 0:
+        n = put(places, n, 58, side, mw, st, 0, 0)
+        n = put(places, n, 59, side, mw, hu, st, 0)
+        if sw >= 0:
+            n = put(places, n, 60, side, sw, mw, 0, 0)
+    return n
+
+
+@kernel
+def weigh_ways(words: Int64s, starts: Int64s, at: Int64s, ways: Int32s, theta: Floats) -> Floats:
+    """The weight of each way; those of sentence q are `at[q]:at[q + 1]`."""
+    places, weights = room_for_places(theta), np.empty(len(ways))
+    for q in range(len(starts) - 1):
+        rows = words[starts[q] : starts[q + 1]]
+        for w in range(at[q], at[q + 1]):
+            n = _way_indicators(rows, ways[w, 0], ways[w, 1], ways[w, 2], places)
+            weights[w] = factor(theta, places, n)
+    return weights
+
+
+@part
+def _gold_siblings(heads: Int32s) -> Int32s:
+    """The modifier next to each word towards its head, or 0."""
+    siblings = np.zeros(len(heads), np.int32)
+    for m in range(1, len(heads)):
+        step = -1 if m > heads[m] else 1
+        k = m + step
+        while k != heads[m]:
+            if heads[k] == heads[m]:
+                siblings[m] = k
+                break
+            k += step
+    return siblings
+
+
+@kernel
+def ascend_ways(
+    trees: Trees, at: Int64s, ways: Int32s, expected: Floats, trained: Averaged, rate: float, time: float
+) -> None:
+    """The step of `ascend` for ways, of which `expected` are the marginals."""
+    places, starts = room_for_places(trained.theta), trees.starts
+    for q in np.flatnonzero(trees.usable):
+        rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
+        siblings = _gold_siblings(tops)
+        for w in range(at[q], at[q + 1]):
+            h, sibling, m = ways[w]
+            slope = (1.0 if tops[m] == h and siblings[m] == sibling else 0.0) - expected[w]
+            if abs(slope) >= LEAST:
+                count = _way_indicators(rows, h, sibling, m, places)
+                step(trained, places, count, slope, rate, time)
+
+
+@kernel
+def _stop_indicators(words: Int64s, h: int, e: int, places: Places) -> int:
+    """Places in theta of the indicators of stopping after e; 0 and h: with no modifier to the left, right."""
+    ht, hu, hw, _ = words[h]
+    n = 0
+    if e == h or e == 0:
+        side = 1 if e == h else 0
+        beside = h + 2 * side - 1
+        near = words[beside, 0] if 0 <= beside < len(words) else -2
+        n = put(places, n, 75, side, ht, 0, 0, 0)
+        n = put(places, n, 76, side, hu, near, 0, 0)
+        n = put(places, n, 77, side, ht, near, 0, 0)
+        return put(places, n, 78, side, hw, 0, 0, 0) if hw >= 0 else n
+    side = 1 if e > h else 0
+    et, eu, ew, _ = words[e]
+    n = put(places, n, 70, side, ht, et, 0, 0)
+    n = put(places, n, 71, side, hu, eu, 0, 0)
+    if hw >= 0:
+        n = put(places, n, 72, side, hw, eu, 0, 0)
+    if ew >= 0:
+        n = put(places, n, 73, side, ew, hu, 0, 0)
+    return n
+
+
+@part
+def _is_stop(h: int, e: int, weight: float) -> bool:
+    """Whether head h may stop after e: an arc, or one of the two places of none."""
+    return e == h or (e == 0 and h > 0) or weight != 0.0
+
+
+@kernel
+def weigh_stops(words: Int64s, starts: Int64s, weights: Floats, at: Int64s, theta: Floats) -> Floats:
+    """The weights of stops, flat, each sentence as [head, last modifier]; of arcs of no weight 1."""
+    places, stops = room_for_places(theta), np.ones(len(weights))
+    for q in range(len(starts) - 1):
+        rows = words[starts[q] : starts[q + 1]]
+        n = len(rows)
+        for h in range(n):
+            for e in range(n):
+                place = at[q] + h * n + e
+                if _is_stop(h, e, weights[place]):
+                    stops[place] = factor(theta, places, _stop_indicators(rows, h, e, places))
+    return stops
+
+
+@part
+def _gold_stops(heads: Int32s) -> Int32s:
+    """The last modifiers of each position, to the left and to the right: itself where there is none."""
+    n = len(heads)
+    last = np.zeros((n, 2), np.int32)
+    for h in range(n):
+        last[h, 1] = h
+    for m in range(1, n):
+        if m > heads[m]:
+            last[heads[m], 1] = m
+    for m in range(n - 1, 0, -1):
+        if m < heads[m]:
+            last[heads[m], 0] = m
+    return last
+
+
+@kernel
+def ascend_stops(
+    trees: Trees, at: Int64s, expected: Floats, trained: Averaged, rate: float, time: float
+) -> None:
+    """The step of `ascend` for stops, of which `expected` are the marginals."""
+    places, starts = room_for_places(trained.theta), trees.starts
+    for q in np.flatnonzero(trees.usable):
+        rows = trees.words[starts[q] : starts[q + 1]]
+        last, n = _gold_stops(trees.heads[starts[q] : starts[q + 1]]), len(rows)
+        for h in range(n):
+            for e in range(n):
+                is_gold = e == last[h, 1] if e >= h else e == last[h, 0]
+                slope = (1.0 if is_gold else 0.0) - expected[at[q] + h * n + e]
+                if abs(slope) >= LEAST and (h > 0 or e > 0):
+                    step(trained, places, _stop_indicators(rows, h, e, places), slope, rate, time)
