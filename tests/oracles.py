@@ -308,8 +308,8 @@ def ways_of(heads) -> list[tuple[int, int, int]]:
     return found
 
 
-def stops_of(heads: Sequence[int]) -> list[tuple[int, int]]:
-    """Each head with its last modifier; without one to the left with 0, without one to the right with itself."""
+def stops_of(heads) -> list[tuple[int, int]]:
+    """Each head with its last modifier: 0 where it has none to the left, itself where none to the right."""
     stops = []
     for head in range(len(heads) + 1):
         modifiers = [word for word, top in enumerate(heads, 1) if top == head]

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from oracles import projective_trees
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.arcs import learn_arcs
@@ -46,6 +47,20 @@ def test_distances_at_which_words_are_arcs_weigh_more() -> None:
     weights = learn_distances(treebank, codes, 3)
     assert weights[2, 0, 1] > 1.0 > weights[2, 0, 0]
     np.testing.assert_allclose(learn_distances(treebank, codes, 3, power=0.0), 1.0)
+
+
+def test_trees_of_a_sentence_have_probabilities_that_sum_to_one(treebank: DependencyTreebank) -> None:
+    recipe = Recipe("det+f", symbols="upos", arcs="trained", arc_epochs=1)
+    parser = learn_parser(treebank, recipe, np.random.default_rng(0))
+    parser = parser.with_parts(prior=replace(parser.prior, pruning=0.0))
+    trees = [list(tree) for tree in projective_trees(4)]
+    tags = [list("abca")] * len(trees)
+    logs = parser.log_probability(DependencyTreebank.of(tags, tags, trees))
+    assert np.exp(logs).sum() == pytest.approx(1.0)
+    assert not parser.is_generative
+    assert parser.grammar.is_generative
+    crossing = DependencyTreebank.of([list("abcd")], [list("abcd")], [[3, 4, 0, 3]])
+    assert np.isneginf(parser.log_probability(crossing)).all()
 
 
 def test_distances_are_kept_in_files_and_left_out_if_asked(

@@ -69,8 +69,14 @@ def test_score_and_sample(folder: Path) -> None:
     ]
     assert len(scores) == 24
     assert np.isfinite(scores).all()
-    lone = run("score", folder / "m", folder / "new.conllu", "-q").output.split()
-    assert len(lone) == 1
+    assert max(scores) <= 0.0
+    lone = run("score", folder / "m", folder / "new.conllu", "-q")
+    assert lone.exit_code == 1
+    assert "score --automata" in lone.stderr
+    lone = run("score", folder / "m", folder / "new.conllu", "--automata", "-q")
+    assert len(lone.output.split()) == 1
+    noted = run("sample", folder / "m", "-n", 1)
+    assert "drawn from the head automata; trained arcs decide" in noted.stderr
     drawn = run("sample", folder / "m", "-n", 3, "--seed", 4, "-q")
     (folder / "drawn.conllu").write_text(drawn.output)
     assert len(read_conllu(folder / "drawn.conllu")) == 3
@@ -98,6 +104,7 @@ def test_methods_on_the_short_format(folder: Path, method: str, tmp_path: Path) 
     figures = json.loads(run("evaluate", tmp_path / "m", folder / "train.dp", "--json", "-q").output)
     assert figures["uas"] > 0.9
     assert figures["las"] is None
+    assert "las" not in run("evaluate", tmp_path / "m", folder / "train.dp", "-q").output
     predicted = run("predict", tmp_path / "m", folder / "train.dp", "-q").output.splitlines()
     assert predicted[0].split("\t")[:2] == ["the", "DET"]
 
@@ -195,6 +202,28 @@ def test_old_heads_are_passed_over_by_predict(folder: Path, tmp_path: Path) -> N
     (tmp_path / "cycle.conllu").write_text("\n".join(lines) + "\n\n")
     assert run("predict", folder / "m", tmp_path / "cycle.conllu", "-q").exit_code == 0
     assert run("evaluate", folder / "m", tmp_path / "cycle.conllu", "-q").exit_code == 1
+
+
+def test_crossing_arcs_and_several_roots_are_told(tmp_path: Path) -> None:
+    words = [list("abcd"), list("ab")] * 5
+    heads, relations = [[3, 4, 0, 3], [0, 0]] * 5, [["x", "y", "root", "z"], ["root", "root"]] * 5
+    write_conllu(DependencyTreebank.of(words, words, heads, relations), tmp_path / "t")
+    learn = ("learn", "dependency", tmp_path / "t", "-o", tmp_path / "m", "--method", "det")
+    told = run(*learn).stderr
+    assert "5 of 10 trees have crossing arcs, lifted: parses have none" in told
+    assert "5 of 10 trees have several roots" in told
+    marked = run(*learn, "--projective", "pseudo")
+    assert "lifted and marked" in marked.stderr
+    figures = json.loads(run("evaluate", tmp_path / "m", tmp_path / "t", "--json", "-q").output)
+    assert figures["las"] == 1.0
+
+
+def test_sentences_that_would_take_hours_are_refused(folder: Path, tmp_path: Path) -> None:
+    words = [["dog"] * 5000]
+    write_conllu(DependencyTreebank.of(words, [["NOUN"] * 5000]), tmp_path / "long")
+    refused = run("predict", folder / "m", tmp_path / "long", "-q")
+    assert refused.exit_code == 1
+    assert "sentence 1 has 5000 words" in refused.stderr
 
 
 def test_errors(folder: Path, tmp_path: Path) -> None:

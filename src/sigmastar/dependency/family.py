@@ -5,10 +5,12 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.dependency."
-COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
+COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
+COMMANDS |= {"show": f"{HERE}cli.show:show"}
 NAMES = {
     "data.conllu": "read_treebank read_conllu format_conllu write_conllu read_dp write_dp",
     "data.projectivity": "lift projective_sentences",
+    "data.pseudo_projective": "lift_with_marks undo_lifts",
     "model.parser": "DependencyParser",
     "model.head_automata": "HeadAutomata sample_trees",
     "model.generators": "make_head_automata",
@@ -29,9 +31,7 @@ FAMILY = Family(
     exports={"DependencyTreebank": f"{HERE}data.treebank:DependencyTreebank"},
     names={name: f"{HERE}{module}:{name}" for module, names in NAMES.items() for name in names.split()},
     learn={
-        "dependency": Command(
-            f"{HERE}cli:learn_dependency", "A projective dependency parser from a treebank."
-        ),
+        "dependency": Command(f"{HERE}cli.learn:command", "A dependency parser from a treebank."),
     },
     formats={
         "conllu": f"{HERE}data.conllu:read_conllu",

@@ -33,6 +33,7 @@ class DependencyEstimator(Estimator):
     arcs: str
     distances: bool
     arc_epochs: int
+    projective: str
 
     def _recipe(self) -> Recipe:
         """How to learn."""
@@ -41,7 +42,13 @@ class DependencyEstimator(Estimator):
     def _recipe_of(self, method: str, **more: Any) -> Recipe:
         epochs = positive(self.arc_epochs, "arc_epochs")
         return Recipe(
-            method, symbols=self.symbols, arcs=self.arcs, distances=self.distances, arc_epochs=epochs, **more
+            method,
+            symbols=self.symbols,
+            arcs=self.arcs,
+            distances=self.distances,
+            arc_epochs=epochs,
+            projective=self.projective,
+            **more,
         )
 
     def _em_recipe(self, method: str, n_states: int | str, max_iter: int) -> Recipe:
@@ -49,7 +56,7 @@ class DependencyEstimator(Estimator):
         return self._recipe_of(method, n_states=positive_or_auto(n_states, "n_states"), options=options)
 
     def fit(self, X: Sentences, y: Heads | None = None) -> Self:
-        """Learn from trees; those that are not projective are lifted.
+        """Learn from trees; those that are not projective are lifted, as `projective` says.
 
         Parameters
         ----------
@@ -91,7 +98,7 @@ class DependencyEstimator(Estimator):
         self.check_fitted()
         treebank = as_treebank(X)
         with self._working():
-            heads = self.model_.parse(treebank).heads
+            heads = self.model_.predict(treebank).head
         return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])][: len(treebank)]
 
     def predict_labels(self, X: Sentences) -> list[list[str]]:
@@ -150,15 +157,16 @@ class DependencyEstimator(Estimator):
         if not treebank.has_heads:
             raise InputError("score needs the true heads y")
         with self._working():
-            return float((self.model_.parse(treebank).heads == treebank.head).mean())
+            return float((self.model_.predict(treebank).head == treebank.head).mean())
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> Floats:
-        """log P(sentence and tree) under the automata; of the sentence alone where there are no heads.
+        """Logarithms of probabilities under what decides the parse.
 
         Parameters
         ----------
         X, y
-            As of `fit`; without heads trees are summed over.
+            As of `fit`. Of head automata the probability is that of sentence and tree, and where there are no
+            heads trees are summed over. Of trained arcs it is that of the tree given the sentence.
 
         Returns
         -------
@@ -172,7 +180,7 @@ class DependencyEstimator(Estimator):
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None, max_words: int = 200
     ) -> DependencyTreebank:
-        """Trees drawn from the automata.
+        """Trees drawn from the head automata, whatever decides the parse.
 
         Parameters
         ----------

@@ -2,8 +2,8 @@
 
 What decides a parse is the parameter `arcs`. With "trained" or "lexical" trained weights of arcs and
 siblings decide alone, and the head automata take no part in `predict` and `score`: an accuracy that is
-quoted for such a parser is one of trained arcs. The automata are what `score_samples` and `sample` are
-about. With "none" the automata decide.
+quoted for such a parser is one of trained arcs, and so are probabilities (`score_samples`). The automata are
+what `sample` draws from, and `model_.grammar` lets them decide. With "none" they decide from the start.
 """
 
 from __future__ import annotations
@@ -43,6 +43,9 @@ class SpectralDependencyGrammar(DependencyEstimator):
         Largest number of EM iterations ("spectral+em").
     arc_epochs : int
         Number of passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
+        tell of it, and what a parse tells is undone, so that its arcs may cross.
 
     Attributes
     ----------
@@ -67,6 +70,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
     distances: bool = True
     max_iter: int = CLUSTERED_ITERATIONS
     arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
 
     def _recipe(self) -> Recipe:
         methods = (OF_TWO_VIEWS, *OF_RECOVER)
@@ -93,6 +97,9 @@ class EMDependencyGrammar(DependencyEstimator):
         Largest number of EM iterations.
     arc_epochs : int
         Number of passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
+        tell of it, and what a parse tells is undone, so that its arcs may cross.
 
     Attributes
     ----------
@@ -112,6 +119,7 @@ class EMDependencyGrammar(DependencyEstimator):
     distances: bool = True
     max_iter: int = EM_ITERATIONS
     arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
 
     def _recipe(self) -> Recipe:
         return self._em_recipe("em", self.n_states, self.max_iter)
@@ -135,6 +143,9 @@ class DeterministicDependencyGrammar(DependencyEstimator):
         How the automata decide. "mbr": the tree of the most probable arcs; "viterbi": the most probable tree.
     arc_epochs : int
         Number of passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
+        tell of it, and what a parse tells is undone, so that its arcs may cross.
 
     Attributes
     ----------
@@ -154,6 +165,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
     distances: bool = True
     decoding: str = "mbr"
     arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
 
     def _recipe(self) -> Recipe:
         return self._recipe_of("det+f" if self.first else "det", n_states=1, decoding=self.decoding)

@@ -9,8 +9,8 @@ spectral+em      states from two views: correlations, clusters, shrunk counts, E
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -21,6 +21,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.projectivity import lift
+from sigmastar.dependency.data.pseudo_projective import lift_with_marks
 from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, WeightedSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS, learn_arcs, learn_labels
@@ -31,12 +32,13 @@ from sigmastar.dependency.learn.spectral import learn_spectral
 from sigmastar.dependency.model.arcs import ArcPrior
 from sigmastar.dependency.model.decoders import DECODERS
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.parser import DependencyParser
+from sigmastar.dependency.model.parser import MOST_WORDS, DependencyParser, require_lengths
 from sigmastar.dependency.model.vocabulary import N_COARSE, Vocabulary
 
 LEAST_COUNT = 2  # of a word to be known by itself
 MOST_SYMBOLS = 150  # operators grow with the square of their number
 ARCS = ("none", "trained", "lexical")
+PROJECTIVE = ("lift", "pseudo")
 EM_ITERATIONS = 50
 CLUSTERED_ITERATIONS = 30
 
@@ -82,6 +84,9 @@ class Recipe:
         How automata decide: one of `DECODERS`.
     arc_epochs : int
         Passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective: "lift": lifted; "pseudo": lifted, with relations that tell of it, so
+        that parses can have crossing arcs.
     options : mapping
         Of the method: `max_iter`.
     """
@@ -93,10 +98,17 @@ class Recipe:
     distances: bool = True
     decoding: str = "mbr"
     arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        tables = {"method": METHODS, "symbols": SYMBOLS, "arcs": ARCS, "decoding": DECODERS}
+        tables: dict[str, Collection[str]] = {
+            "method": METHODS,
+            "symbols": SYMBOLS,
+            "arcs": ARCS,
+            "decoding": DECODERS,
+            "projective": PROJECTIVE,
+        }
         for name, known in tables.items():
             if (value := getattr(self, name)) not in known:
                 raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, known))}")
@@ -107,11 +119,13 @@ class Recipe:
 def learn_parser(
     treebank: DependencyTreebank, recipe: Recipe, rng: np.random.Generator, progress: Progress = silent
 ) -> DependencyParser:
-    """A parser from trees; those that are not projective are lifted. Labels are learned if there are any."""
+    """A parser from trees, made projective as the recipe says. Labels are learned if there are any."""
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
+    require_lengths(treebank, MOST_WORDS)
     progress("head automata: counting", 0.0)
-    treebank = treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
+    marked = recipe.projective == "pseudo" and _is_labelled(treebank)
+    treebank = lift_with_marks(treebank) if marked else _lifted(treebank)
     vocabulary = learn_vocabulary(treebank, recipe.symbols, lexical=recipe.arcs == "lexical")
     sequences = modifier_sequences(treebank, vocabulary)
     of_automata, of_arcs, of_labels = _stages(recipe, treebank, progress)
@@ -122,8 +136,13 @@ def learn_parser(
         trained = learn_arcs(vocabulary, prior, treebank, rng, recipe.arc_epochs, of_arcs)
         parser = parser.with_parts(decoder=trained)
     if _is_labelled(treebank):
-        parser = parser.with_parts(labeller=learn_labels(vocabulary, treebank, rng, progress=of_labels))
+        labeller = learn_labels(vocabulary, treebank, rng, progress=of_labels)
+        parser = parser.with_parts(labeller=replace(labeller, marked=marked))
     return parser
+
+
+def _lifted(treebank: DependencyTreebank) -> DependencyTreebank:
+    return treebank.with_heads(lift(treebank.head, treebank.sentence_offsets))
 
 
 def _stages(

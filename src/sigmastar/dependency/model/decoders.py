@@ -39,7 +39,7 @@ class Decoder(Protocol):
     decided_by: str
     """In words, for `show`."""
     reads_words: bool
-    """Whether sentences need their rows of tags and words."""
+    """Whether sentences need their rows of tags and words; then trees are conditional on sentences."""
 
     def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
         """Heads, weights and marginals; no arc is ruled out where `exact`."""
@@ -97,6 +97,21 @@ class TrainedArcsDecoder:
         scores = score_arcs(sentences, prior.weights(sentences, exact=exact), self.theta)
         neutral = HeadAutomata.neutral(automata.alphabet).arrays
         return _by_marginals(sentences, neutral, scores.weights, scores.ways, prior)
+
+    def log_conditional(self, sentences: Encoded, heads: Int32s, prior: ArcPrior) -> Floats:
+        """log P(tree | sentence) of given trees, whose arcs are not ruled out; -inf where arcs cross."""
+        alphabet, places = prior.automata.alphabet, sentences.arc_places(heads)
+        neutral = HeadAutomata.neutral(alphabet).arrays
+        weights = prior.weights(sentences, places)
+        alone = np.zeros_like(weights)
+        alone[places] = weights[places]  # all trees of these arcs: the one that is given
+        one, every = (
+            all_marginals(
+                sentences.codes, sentences.offsets, neutral, scores.weights, prior.scales, scores.ways
+            )
+            for scores in (score_arcs(sentences, table, self.theta) for table in (alone, weights))
+        )
+        return np.where(one.signs > 0, one.logs - every.logs, -np.inf)
 
 
 def _by_marginals(

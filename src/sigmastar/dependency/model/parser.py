@@ -7,7 +7,7 @@ One decoder decides which tree a sentence has:
     TrainedArcsDecoder  weight(tree) = exp(theta . indicators(tree)) times d(arc) over arcs
 
 with d what distances weigh (`ArcPrior`). **Where arcs were trained, they decide alone: the head automata
-take no part in the parse.** They stay what `score`, `sample` and `show` are about.
+take no part in the parse**, nor in `log_probability`. `sample` draws from them, and `grammar` is theirs.
 
 Heads come from the marginals of arcs by Eisner's algorithm. Where the weights of all trees of a sentence do
 not sum to something positive, deterministic automata decide, and the sentence is counted. They also rule
@@ -23,12 +23,13 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet
+from sigmastar.dependency.data.pseudo_projective import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.arc_labels import predict_labels
 from sigmastar.dependency.model.arcs import N_BINS, ArcPrior
 from sigmastar.dependency.model.decoders import (
     DECODERS,
@@ -37,35 +38,16 @@ from sigmastar.dependency.model.decoders import (
     Decoded,
     Decoder,
     TrainedArcsDecoder,
-    is_power_of_two,
 )
 from sigmastar.dependency.model.head_automata import HeadAutomata, draw_tree
-from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered, word_positions
+from sigmastar.dependency.model.labels import Labeller
+from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered
 
 _PIECE = 256  # sentences parsed at a time by one thread
-
-
-@dataclass(frozen=True, eq=False)
-class Labeller:
-    """Relations of arcs, from indicators of the words around them."""
-
-    labels: Alphabet
-    theta: Floats  # hashed indicators x labels
-
-    def __post_init__(self) -> None:
-        shape = self.theta.shape
-        if len(shape) != 2 or not is_power_of_two(shape[0]) or shape[1] != len(self.labels) or not shape[1]:
-            raise ValueError(f"label_weights of shape {shape} do not fit {len(self.labels)} labels")
-
-    def label(self, vocabulary: Vocabulary, treebank: DependencyTreebank, heads: Int32s) -> list[str]:
-        """The label of every word under given heads."""
-        rows = vocabulary.rows(treebank, vocabulary.codes(treebank))
-        places = word_positions(treebank.sentence_offsets)
-        tops = np.zeros(len(rows), dtype=np.int32)
-        tops[places] = heads
-        starts = treebank.sentence_offsets + np.arange(len(treebank) + 1)
-        numbers = predict_labels(rows, tops, starts, self.theta)[places]
-        return [str(self.labels.symbols[number]) for number in numbers.tolist()]
+MOST_WORDS = 1500
+"""Of a sentence: time grows with the cube of their number, a quarter of a minute here."""
+MOST_EXACT = 500
+"""The same where no arc is ruled out: pairs of siblings then take memory with the cube too."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +100,16 @@ class DependencyParser:
         """What decides the parse, in words."""
         return self.decoder.decided_by
 
+    @property
+    def is_generative(self) -> bool:
+        """Whether head automata decide, which give sentences too a probability."""
+        return not isinstance(self.decoder, TrainedArcsDecoder)
+
+    @property
+    def grammar(self) -> DependencyParser:
+        """The same parser with its head automata deciding."""
+        return self if self.is_generative else replace(self, decoder=AutomataDecoder())
+
     def parse(self, treebank: DependencyTreebank, marginals: bool = False) -> Parse:
         """The heads of all words.
 
@@ -133,6 +125,8 @@ class DependencyParser:
         Parse
             Weights are of the sentence, all trees together; of the best tree where that alone was sought.
         """
+        exact_arcs = marginals and not self.is_generative
+        require_lengths(treebank, MOST_EXACT if exact_arcs else MOST_WORDS)
         sentences = self.vocabulary.encode(treebank, rows=self.decoder.reads_words)
         found = self._decoded(self.decoder, self.automata, sentences, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))
@@ -149,19 +143,27 @@ class DependencyParser:
 
     def predict(self, treebank: DependencyTreebank) -> DependencyTreebank:
         """The treebank with the heads found, and their labels where labels were learned."""
-        heads = self.parse(treebank).heads
-        return treebank.with_heads(heads, self.label(treebank, heads))
+        return self.attached(treebank, self.parse(treebank).heads)
+
+    def attached(self, treebank: DependencyTreebank, heads: Int32s) -> DependencyTreebank:
+        """The treebank under heads that were found, with labels; lifts that labels tell of are undone."""
+        labels = self.label(treebank, heads)
+        if labels is not None and self.labeller is not None and self.labeller.marked:
+            heads, labels = undo_lifts(heads, labels, treebank.sentence_offsets)
+        return treebank.with_heads(heads, labels)
 
     def label(self, treebank: DependencyTreebank, heads: Int32s) -> list[str] | None:
         """The label of every word under given heads, where labels were learned."""
         return None if self.labeller is None else self.labeller.label(self.vocabulary, treebank, heads)
 
     def log_probability(self, treebank: DependencyTreebank) -> Floats:
-        """log P(sentence and tree) under the automata alone; of the sentence where heads are missing.
+        """Logarithms of probabilities under what decides; -inf where they are not positive.
 
-        Distances and trained arcs, which are no probabilities, are left out. -inf stands where the value is
-        not positive.
+        Of head automata: of sentence and tree, or of the sentence where heads are missing; distances, which
+        are no probabilities, are left out. Of trained arcs: of the tree given the sentence.
         """
+        if not self.is_generative:
+            return self._log_trees(treebank)
         if not treebank.has_heads:
             return self._log_sentences(treebank)
         codes, n = self.vocabulary.codes(treebank), treebank.n_words
@@ -170,6 +172,24 @@ class DependencyParser:
         totals = np.zeros(len(treebank))
         np.add.at(totals, np.repeat(np.arange(len(treebank)), 2 * treebank.lengths), logs[: 2 * n])
         return totals + logs[2 * n :]
+
+    def _log_trees(self, treebank: DependencyTreebank) -> Floats:
+        if not treebank.has_heads:
+            raise InputError(
+                "trained arcs give trees a probability, not sentences: every word needs a head; "
+                "sentences have one under the head automata (score --automata, or the parser's grammar)"
+            )
+        require_lengths(treebank, MOST_WORDS)
+        sentences, decoder = self.vocabulary.encode(treebank), self.decoder
+        assert isinstance(decoder, TrainedArcsDecoder)
+
+        def piece(low: int) -> Floats:
+            high = min(low + _PIECE, len(treebank))
+            words = slice(*sentences.offsets[[low, high]])
+            return decoder.log_conditional(sentences.part(low, high), treebank.head[words], self.prior)
+
+        logs = thread_map(piece, range(0, len(treebank), _PIECE))
+        return np.concatenate([np.zeros(0), *logs])
 
     def _log_sentences(self, treebank: DependencyTreebank) -> Floats:
         bare = replace(self.prior, distances=None, pruning=0.0)
@@ -212,6 +232,8 @@ class DependencyParser:
             "single_root": bool,
             "decoding?": one_of(*DECODERS),
             "pruning?": share,
+            "stops?": bool,
+            "marked?": bool,
         },
         sizes={"symbols": "alphabet", "labels": "labels"},
         arrays={
@@ -239,6 +261,7 @@ class DependencyParser:
             "decoding": "viterbi" if isinstance(self.decoder, BestTreeDecoder) else "mbr",
             "pruning": self.prior.pruning,
             "stops": isinstance(self.decoder, TrainedArcsDecoder),
+            "marked": self.labeller is not None and self.labeller.marked,
         }
 
     @classmethod
@@ -270,7 +293,18 @@ class DependencyParser:
                 bool(header["single_root"]),
             ),
             DECODERS[decoding]() if theta is None else TrainedArcsDecoder(theta),
-            None if label_theta is None else Labeller(header["labels"], label_theta),
+            None
+            if label_theta is None
+            else Labeller(header["labels"], label_theta, bool(header.get("marked", False))),
+        )
+
+
+def require_lengths(treebank: DependencyTreebank, most: int) -> None:
+    """An error that names the first sentence of more words."""
+    for number in np.flatnonzero(treebank.lengths > most)[:1].tolist():
+        raise InputError(
+            f"sentence {number + 1} has {treebank.lengths[number]} words, and time grows with the cube of "
+            f"their number: at most {most}; cut it where sentences end"
         )
 
 

@@ -44,6 +44,13 @@ class Encoded:
         """Where tables [head, modifier] of each sentence begin, if they lie flat one after the other."""
         return np.concatenate([[0], np.cumsum((np.diff(self.offsets) + 1) ** 2)])
 
+    def arc_places(self, heads: Int32s) -> Int64s:
+        """Where the arcs of given trees lie in flat tables [head, modifier]."""
+        lengths = np.diff(self.offsets)
+        begins, width = (np.repeat(of, lengths) for of in (self.squares[:-1], lengths + 1))
+        number = np.arange(len(heads)) - np.repeat(self.offsets[:-1], lengths) + 1
+        return begins + width * heads + number
+
     def part(self, low: int, high: int) -> Encoded:
         """The sentences from low to high."""
         starts = self.starts

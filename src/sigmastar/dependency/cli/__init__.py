@@ -1,0 +1,1 @@
+"""Commands of dependency parsers: CoNLL-U in, CoNLL-U out."""

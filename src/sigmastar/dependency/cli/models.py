@@ -1,0 +1,119 @@
+"""Commands on dependency parsers: evaluate, predict, score, sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.core.cli.options import (
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+    seed_option,
+    threads_option,
+)
+from sigmastar.core.cli.printing import print_figures, with_interval, write_lines
+from sigmastar.core.cli.progress_bar import tell, watching
+from sigmastar.core.model_files import load_model
+from sigmastar.core.parallel import limited_threads
+from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.metrics import attachment
+from sigmastar.dependency.model.parser import DependencyParser
+
+NO_PART = "the head automata beside them take no part in the parse"
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@threads_option
+@json_option
+@quiet_option
+def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: bool) -> None:
+    """Measure the parser MODEL on the treebank FILE: uas, uas_no_punct and las, with 95% intervals."""
+    parser = read_parser(model)
+    with watching("parsing", quiet), limited_threads(threads):
+        gold = read_treebank(file)
+        parse = parser.parse(gold)
+        found = parser.attached(gold, parse.heads)
+        scores = attachment(gold, found, np.random.default_rng(0))
+    figures: dict[str, Any] = {"n_sentences": len(gold), "n_words": scores.n_words}
+    figures |= {**with_interval("uas", scores.uas), **with_interval("uas_no_punct", scores.uas_no_punct)}
+    las = scores.las if parser.labeller is not None else None
+    if las is not None or as_json:
+        figures |= with_interval("las", las)
+    print_figures({**figures, "n_fallback": parse.n_fallback}, as_json)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@threads_option
+@output_option
+@quiet_option
+def predict(model: str, file: str, threads: int | None, output: str, quiet: bool) -> None:
+    """The sentences of FILE with the heads and labels that the parser MODEL finds, in the format of FILE."""
+    parser = read_parser(model)
+    with watching("parsing", quiet), limited_threads(threads):
+        treebank = read_treebank(file, ignore_heads=True)
+        parse = parser.parse(treebank)
+        found = parser.attached(treebank, parse.heads)
+    _write(found, output, short=is_dp(file))
+    if parse.n_fallback:
+        tell(f"{parse.n_fallback} sentences were parsed by the deterministic automata", quiet)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@click.option("--automata", is_flag=True, help="Probabilities under the head automata, whatever decides.")
+@output_option
+@quiet_option
+def score(model: str, file: str, automata: bool, output: str, quiet: bool) -> None:
+    """Natural log-probabilities under what decides the parses of MODEL, one per line.
+
+    Where head automata decide: of sentence and tree where FILE has heads, else of the sentence. Where trained
+    arcs decide: of the tree given the sentence, for which FILE needs heads.
+    """
+    parser = read_parser(model)
+    with watching("scoring", quiet):
+        scorer = parser.grammar if automata else parser
+        logs = scorer.log_probability(read_treebank(file, need_heads=False)).tolist()
+    write_lines(output, map(repr, logs))
+
+
+@click.command()
+@model_argument
+@click.option("-n", "n_trees", type=click.IntRange(0), default=10, show_default=True, help="Number of trees.")
+@click.option(
+    "--max-length",
+    type=click.IntRange(1),
+    default=1000,
+    show_default=True,
+    help="Largest number of words; larger trees are drawn again.",
+)
+@seed_option
+@output_option
+@quiet_option
+def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+    """Trees over tags drawn from the head automata of MODEL, as CoNLL-U; words are `_`."""
+    parser = read_parser(model)
+    if not parser.is_generative:
+        tell(f"drawn from the head automata; {parser.decided_by} decide the parses of this model", quiet)
+    with watching("sampling", quiet):
+        trees = parser.sample(n_trees, np.random.default_rng(seed), max_length)
+    _write(trees, output)
+
+
+def read_parser(model: str) -> DependencyParser:
+    """The parser of a model file."""
+    parser: DependencyParser = load_model(model, "dependency")
+    return parser
+
+
+def _write(treebank: DependencyTreebank, output: str, short: bool = False) -> None:
+    write_lines(output, format_dp(treebank) if short else format_conllu(treebank))
