@@ -8,6 +8,10 @@ from sigmastar.dependency.data.conllu import (
     write_dp as write_dp,
 )
 from sigmastar.dependency.data.projectivity import lift as lift, projective_sentences as projective_sentences
+from sigmastar.dependency.data.pseudo_projective import (
+    lift_with_marks as lift_with_marks,
+    undo_lifts as undo_lifts,
+)
 from sigmastar.dependency.data.treebank import DependencyTreebank as DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs as draw_arcs
 from sigmastar.dependency.estimator.dependency_grammars import (
