@@ -179,6 +179,15 @@ def words_without_root(head: Int32s, offsets: Int64s) -> Indices:
     return np.flatnonzero(up[:-1] != n)
 
 
+def require_lengths(treebank: DependencyTreebank, most: int) -> None:
+    """An error that names the first sentence of more words."""
+    for number in np.flatnonzero(treebank.lengths > most)[:1].tolist():
+        raise InputError(
+            f"sentence {number + 1} has {treebank.lengths[number]} words, and time grows with the cube of "
+            f"their number: at most {most}; cut it where sentences end"
+        )
+
+
 def _joined_column(name: str, parts: Sequence[DependencyTreebank]) -> list[str] | None:
     columns = [getattr(part, name) for part in parts]
     if parts and all(column is None for column in columns):

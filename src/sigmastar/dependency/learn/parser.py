@@ -23,7 +23,7 @@ from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.projectivity import lift
 from sigmastar.dependency.data.pseudo_projective import lift_with_marks
 from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, WeightedSequences
-from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS, learn_arcs, learn_labels
 from sigmastar.dependency.learn.counting import learn_deterministic, learn_distances
 from sigmastar.dependency.learn.em import clustered_start, learn_heads_em, random_start
@@ -32,7 +32,7 @@ from sigmastar.dependency.learn.spectral import learn_spectral
 from sigmastar.dependency.model.arcs import ArcPrior
 from sigmastar.dependency.model.decoders import DECODERS
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.parser import MOST_WORDS, DependencyParser, require_lengths
+from sigmastar.dependency.model.parser import MOST_WORDS, DependencyParser
 from sigmastar.dependency.model.vocabulary import N_COARSE, Vocabulary
 
 LEAST_COUNT = 2  # of a word to be known by itself

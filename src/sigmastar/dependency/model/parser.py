@@ -29,7 +29,7 @@ from sigmastar.core.parallel import thread_map
 from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet
 from sigmastar.dependency.data.pseudo_projective import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
-from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
 from sigmastar.dependency.model.arcs import N_BINS, ArcPrior
 from sigmastar.dependency.model.decoders import (
     DECODERS,
@@ -296,15 +296,6 @@ class DependencyParser:
             None
             if label_theta is None
             else Labeller(header["labels"], label_theta, bool(header.get("marked", False))),
-        )
-
-
-def require_lengths(treebank: DependencyTreebank, most: int) -> None:
-    """An error that names the first sentence of more words."""
-    for number in np.flatnonzero(treebank.lengths > most)[:1].tolist():
-        raise InputError(
-            f"sentence {number + 1} has {treebank.lengths[number]} words, and time grows with the cube of "
-            f"their number: at most {most}; cut it where sentences end"
         )
 
 
