@@ -41,6 +41,15 @@ def test_predict_reads_the_first_column(folder: Path) -> None:
     assert 1.0 >= shares[0] >= shares[1] >= 0.0
 
 
+def test_the_share_that_is_predicted_is_the_score(folder: Path) -> None:
+    best = succeed("predict", folder / "combined", folder / "new.tsv", "--top", "1").splitlines()
+    assert best == succeed("predict", folder / "combined", folder / "new.tsv", "--nbest", "1").splitlines()
+    pairs = [line.split("\t") for line in best]
+    (folder / "best.tsv").write_text("".join(f"{x}\t{y}\n" for x, y, _ in pairs if y))
+    logs = [float(line) for line in succeed("score", folder / "combined", folder / "best.tsv").splitlines()]
+    assert np.allclose(np.exp(logs), [float(share) for _, y, share in pairs if y], rtol=1e-5)
+
+
 def test_predict_in_json_and_backwards(folder: Path) -> None:
     printed = succeed("predict", folder / "ngram", folder / "new.tsv", "--json").splitlines()
     assert set(json.loads(printed[0])) == {"input", "outputs"}
@@ -55,7 +64,10 @@ def test_predict_in_json_and_backwards(folder: Path) -> None:
 def test_score_and_sample(folder: Path, method: str) -> None:
     logs = [float(line) for line in succeed("score", folder / method, folder / "new.tsv").splitlines()]
     assert len(logs) == len((folder / "new.tsv").read_text().splitlines())
-    assert max(logs) < 0.0
+    assert max(logs) <= 1e-12  # an input may have one output alone
+    assert np.isfinite(logs).all()
+    joint = [float(line) for line in succeed("score", folder / method, folder / "new.tsv", "--joint").split()]
+    assert max(joint) < 0.0
     drawn = succeed("sample", folder / method, "-n", "4").splitlines()
     assert len(drawn) == 4
     assert all(line.count("\t") == 1 for line in drawn)
@@ -103,6 +115,9 @@ def test_symbols_of_sides_have_options_of_their_own(folder: Path) -> None:
     sides = ("--input-symbols", "tokens", "--output-symbols", "chars")
     succeed("learn", "transducer", file, *sides, "--method", "ngram", "--output", model, "-q")
     assert succeed("predict", model, file).splitlines()[0].split("\t")[:2] == ["x y", "XY"]
+    again = folder / "letters2"
+    succeed("learn", "transducer", file, *sides, "--method", "ngram", "--model", again, "-q")
+    assert again.read_bytes() == model.read_bytes()
     told = fail("learn", "transducer", file, "-o", "x", "--output", "tokens", status=2)
     assert "--output-symbols tokens" in told
 
@@ -128,6 +143,7 @@ def test_options_of_other_families_are_refused(folder: Path, words: tuple[str, s
 
 
 def test_completion_that_is_too_large_is_refused_at_once(folder: Path) -> None:
-    told = fail("learn", "transducer", folder / "train.tsv", "--method", "completion", "-o", folder / "x")
+    call = ("--method", "completion", "--units", "1-1,1-0,1-2,2-1", "-o", folder / "x")
+    told = fail("learn", "transducer", folder / "train.tsv", *call)
     assert "too many" in told
     assert "1-1" in told

@@ -18,7 +18,7 @@ SETTINGS = {
     "combined": {"order": 3},
     "ngram": {},
     "spectral": {"n_states": 3},
-    "completion": {"n_states": 2, "shapes": ((1, 1), (1, 0))},
+    "completion": {"n_states": 2},
 }
 
 
@@ -37,7 +37,7 @@ def test_outputs_are_among_the_symbols_and_mostly_right(fitted):
 
 
 def test_shares_fall(fitted):
-    for ranking in fitted.predict_nbest([PAIRS[0][0], "ab"], 5):
+    for ranking in fitted.predict_nbest([PAIRS[0][0], "aaa"], 5):
         shares = [share for _, share in ranking]
         assert shares == sorted(shares, reverse=True)
 
@@ -46,12 +46,27 @@ def test_the_other_direction_gives_inputs(fitted):
     assert all(set(x) <= set("ab") for x in fitted.predict_inputs([y for _, y in PAIRS[:10]]))
 
 
-def test_pairs_are_scored_by_the_sum_over_alignments(fitted):
-    logs = fitted.score_samples(PAIRS[:20])
+@pytest.mark.parametrize("joint", [False, True])
+def test_pairs_are_scored(fitted, joint):
+    logs = fitted.score_samples(PAIRS[:20], joint=joint)
     assert logs.shape == (20,)
-    assert (logs < 0.0).all()
+    assert (logs < 1e-12).all()
     assert np.isfinite(logs).mean() > 0.8
-    assert fitted.score_samples([("zz", "X")])[0] == -np.inf
+    assert fitted.score_samples([("zz", "X")], joint=joint)[0] == -np.inf
+
+
+def test_shares_and_scores_are_one_distribution(fitted):
+    (ranking,) = fitted.predict_nbest(["aaa"], 30)
+    shares = [share for _, share in ranking]
+    assert sum(shares) == pytest.approx(1.0, abs=0.01)
+    assert max(shares) <= 1.0
+    logs = fitted.score_samples([("aaa", output) for output, _ in ranking])
+    assert np.allclose(np.exp(logs), shares, atol=1e-10)
+
+
+def test_unknown_input_symbols_are_told(fitted):
+    with pytest.warns(UserWarning, match="not known are left out: '[?]'"):
+        assert fitted.predict(["a?"]) == fitted.predict(["a"])
 
 
 def test_samples_repeat(fitted):
@@ -61,15 +76,15 @@ def test_samples_repeat(fitted):
 
 def test_estimators_are_cloned_and_pickled(fitted):
     again = pickle.loads(pickle.dumps(fitted))
-    assert again.predict(["ab"]) == fitted.predict(["ab"])
+    assert again.predict(["aaa"]) == fitted.predict(["aaa"])
     assert clone(fitted).get_params() == fitted.get_params()
 
 
 def test_inputs_and_outputs_may_come_apart():
     xs, ys = zip(*PAIRS, strict=True)
     together, apart = SpectralTransducer("ngram", order=2).fit(PAIRS), SpectralTransducer("ngram", order=2)
-    assert apart.fit(list(xs), list(ys)).predict(["ab"]) == together.predict(["ab"])
-    assert apart.fit(StringPairs.of(PAIRS)).predict(["ab"]) == together.predict(["ab"])
+    assert apart.fit(list(xs), list(ys)).predict(["aaa"]) == together.predict(["aaa"])
+    assert apart.fit(StringPairs.of(PAIRS)).predict(["aaa"]) == together.predict(["aaa"])
 
 
 def test_alignments_are_units_that_spell_the_pair():

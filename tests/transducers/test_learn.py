@@ -8,11 +8,13 @@ from itertools import product
 import numpy as np
 import pytest
 
+from sigmastar import SpectralTransducer
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.recover import factorize_blocks, recover
 from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data.units import SHAPES
 from sigmastar.transducers.learn.combined import NGRAM, EnsembleSpec, learn_transducer
 from sigmastar.transducers.learn.completion import PairHankel, all_units, learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer
@@ -167,3 +169,11 @@ def test_french_words_are_transcribed(data_folder):
     kept, fresh = pairs.split(0.05, np.random.default_rng(0))
     fit = learn_transducer(kept, replace(NGRAM, order=6), np.random.default_rng(0))
     assert errors(fit.transducer.predict(fresh.inputs), fresh) < 0.16
+
+
+def test_completion_of_a_few_pairs_takes_no_time():
+    pairs = [("ab", "AB"), ("ba", "BA"), ("aab", "AAB"), ("b", "B"), ("a", "A"), ("bb", "BB")]
+    model = SpectralTransducer("completion", random_state=0).fit(pairs)
+    assert model.predict(["ab"]) == [("A", "B")]
+    with pytest.raises(InputError, match="507 x 507 cells"):
+        SpectralTransducer("completion", shapes=SHAPES).fit(pairs)

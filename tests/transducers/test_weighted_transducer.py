@@ -145,6 +145,66 @@ def test_a_wide_beam_finds_the_best_output_and_its_share(seed, x):
     assert [share for _, share in ranking] == sorted((share for _, share in ranking), reverse=True)
 
 
+def spellings(longest: int) -> list[str]:
+    return ["".join(y) for n in range(longest + 1) for y in product("XY", repeat=n)]
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 30), st.text("ab", min_size=1, max_size=3), st.text("XY", max_size=4))
+def test_read_symbol_by_symbol_g_is_divided_by_its_sum(seed, x, y):
+    shapes = ((1, 1), (1, 0), (2, 1), (1, 2))
+    model = make_transducer(2, "ab", "XY", np.random.default_rng(seed), shapes=shapes)
+    total = sum(brute(model, x, other) for other in spellings(2 * len(x)))
+    (log,) = model.log_conditional(StringPairs.of([(x, y)], allow_unknown=True))
+    assert np.exp(log) == pytest.approx(brute(model, x, y) / total, abs=1e-11)
+
+
+def test_units_without_input_are_read_too():
+    shapes = ((1, 1), (0, 1), (1, 0))
+    model = make_transducer(2, "ab", "XY", np.random.default_rng(3), shapes=shapes, stop=0.4)
+    pairs = StringPairs.of([("ab", y) for y in spellings(3)])
+    drawn = [y for x, y in model.sample(50_000, np.random.default_rng(0)) if x == ("a", "b")]
+    shares = np.array([drawn.count(tuple(y)) for _, y in pairs]) / len(drawn)
+    assert np.allclose(np.exp(model.log_conditional(pairs)), shares, atol=5 / np.sqrt(len(drawn)))
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 50), st.text("ab", min_size=1, max_size=3), st.sampled_from([0.0, 0.1]))
+def test_signed_weights_are_read_as_a_distribution(seed, x, mixing):
+    shapes = ((1, 1), (1, 0), (2, 1), (1, 2))
+    model = signed(seed)
+    units = make_transducer(3, "ab", "XY", np.random.default_rng(seed), shapes=shapes)
+    chosen = [model.units.alphabet.codes[unit] for unit in units.units.alphabet]
+    parts = (model.automaton.initial, model.automaton.transitions[chosen], model.automaton.final)
+    automaton = WeightedAutomaton(units.units.alphabet, *parts)
+    backoff = units.automaton if mixing else None
+    read = WeightedTransducer(units.units, automaton, backoff, mixing)
+    q = np.exp(read.log_conditional(StringPairs.of([(x, y) for y in spellings(2 * len(x))])))
+    assert (q >= 0.0).all()
+    assert (q > 0.0).all() or not mixing
+    assert q.sum() == pytest.approx(1.0, abs=1e-3 if mixing else 1e-9)  # a little is for longer ones
+    (ranking,) = read.predict(Strings.of([x]), n_best=1000, beam=1000)
+    assert ranking[0][1] == pytest.approx(q.max(), abs=1e-10)
+    drawn = read.decoder.draw(Strings.of([x] * 2000), np.random.default_rng(0), 30)
+    share = np.mean([output == ranking[0][0] for output in drawn])
+    assert share == pytest.approx(q.max(), abs=0.06)
+
+
+def test_what_is_mixed_in_survives_the_file_and_the_turn(tmp_path):
+    truth = make_transducer(2, "ab", "XY", np.random.default_rng(0))
+    model = WeightedTransducer(truth.units, truth.automaton, bag(truth), 0.25)
+    save_model(model, tmp_path / "m")
+    again, pairs = load_model(tmp_path / "m"), StringPairs.of([("ab", "XY"), ("ab", "XXX")])
+    assert again.log_conditional(pairs).tolist() == model.log_conditional(pairs).tolist()
+    assert np.isfinite(model.log_conditional(pairs)).all()  # also of what units cannot spell
+    assert model.inverse().inverse().log_conditional(pairs).tolist() == model.log_conditional(pairs).tolist()
+
+
+def bag(truth: WeightedTransducer) -> WeightedAutomaton:
+    moves = np.full((len(truth.units), 1, 1), 0.8 / len(truth.units))
+    return WeightedAutomaton(truth.units.alphabet, np.ones(1), moves, np.full(1, 0.2))
+
+
 def test_least_risk_gives_an_output_even_where_alignments_disagree():
     model = make_transducer(3, "ab", "XY", np.random.default_rng(5))
     least = model.predict(Strings.of(["abab", "b", "aza"]), method="mbr")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Symbol
+from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
@@ -17,7 +18,7 @@ from sigmastar.transducers.data.string_pairs import Pair, StringPairs, require_p
 from sigmastar.transducers.data.units import SHAPES, Shape, Unit
 from sigmastar.transducers.learn.aligner import LONG_UNITS
 from sigmastar.transducers.learn.combined import ENSEMBLES, TransducerFit, learn_transducer
-from sigmastar.transducers.learn.completion import learn_completion_transducer
+from sigmastar.transducers.learn.completion import FEW_SHAPES, learn_completion_transducer
 from sigmastar.transducers.learn.spectral import learn_spectral_transducer
 from sigmastar.transducers.metrics import best_outputs
 from sigmastar.transducers.model.n_best import Ranking
@@ -44,16 +45,18 @@ class SpectralTransducer(_Fitted):
     Parameters
     ----------
     method : str
-        "combined": joint n-grams and chains of substates from two views, over two inventories of alignment
-        units, with a spectral automaton of outputs, weighed on held-out inputs: the most accurate. "ngram": a
-        joint Kneser-Ney n-gram alone. "spectral": operators of units, recovered from aligned pairs, signed.
-        "completion": operators recovered from a completed Hankel matrix, without an aligner, for few symbols.
+        "combined": joint n-grams, chains of substates from two views and spectral automata, over two
+        inventories of alignment units, with a spectral automaton of outputs, weighed on held-out inputs: the
+        most accurate. "ngram": a joint Kneser-Ney n-gram alone. "spectral": operators of units, recovered
+        from aligned pairs, signed. "completion": operators recovered from a completed Hankel matrix, without
+        an aligner, for few symbols.
     order : int or "auto"
         Order of n-grams; "auto": by held-out inputs for "ngram", 8 for "combined".
     n_states : int or "auto"
         Number of states for "spectral" and "completion"; "auto": by held-out data.
-    shapes : sequence of pairs
-        Numbers of input and output symbols of alignment units, such as (1, 1) or (1, 0).
+    shapes : sequence of pairs or "auto"
+        Numbers of input and output symbols of alignment units, such as (1, 1) or (1, 0); "auto": (1, 1), (1,
+        0), (1, 2) and (2, 1), the first two alone for "completion".
     long_units : float
         Factor by which the aligner multiplies units of more than two symbols.
 
@@ -74,7 +77,7 @@ class SpectralTransducer(_Fitted):
     method: str = "combined"
     order: int | str = "auto"
     n_states: int | str = "auto"
-    shapes: Sequence[Shape] = SHAPES
+    shapes: Sequence[Shape] | str = "auto"
     long_units: float = LONG_UNITS
 
     def fit(self, X: Pairs, y: object = None) -> SpectralTransducer:
@@ -95,7 +98,7 @@ class SpectralTransducer(_Fitted):
         corpus = require_pairs(_as_pairs(X, y))
         rng, progress = as_generator(self.random_state), self.progress or silent
         n_states = positive_or_auto(self.n_states, "n_states")
-        shapes = tuple((int(p), int(q)) for p, q in self.shapes)
+        shapes = self._shapes()
         fit: TransducerFit | None = None
         model: Transducer | WeightedTransducer
         with self._working():
@@ -117,13 +120,20 @@ class SpectralTransducer(_Fitted):
         self._replace_fitted(model_=model, fit_=fit)
         return self
 
+    def _shapes(self) -> tuple[Shape, ...]:
+        if isinstance(self.shapes, str):
+            if self.shapes != "auto":
+                raise ValueError(f"shapes={self.shapes!r} must be 'auto' or pairs such as (1, 1)")
+            return FEW_SHAPES if self.method == "completion" else SHAPES
+        return tuple((int(p), int(q)) for p, q in self.shapes)
+
     def predict(self, X: Inputs) -> list[tuple[Symbol, ...]]:
         """The best output of each input.
 
         Parameters
         ----------
         X : iterable of inputs
-            Symbols that were not learned from are left out.
+            Symbols that were not learned from are left out, with a warning.
 
         Returns
         -------
@@ -133,7 +143,7 @@ class SpectralTransducer(_Fitted):
         return best_outputs(self.predict_nbest(X, 1))
 
     def predict_nbest(self, X: Inputs, n_best: int = 10, inverse: bool = False) -> list[Ranking]:
-        """The best outputs of each input with their shares.
+        """The best outputs of each input with their probabilities given the input.
 
         Parameters
         ----------
@@ -147,11 +157,12 @@ class SpectralTransducer(_Fitted):
         Returns
         -------
         list of lists of pairs
-            Outputs and shares, best first; no pair where there is no output.
+            Outputs and probabilities, best first; no pair where there is no output.
         """
         self.check_fitted()
         model = self.model_.inverse() if inverse else self.model_
         strings = _as_strings(X)
+        _warn_of_unknown(strings, model.units.inputs)
         with self._working():
             return model.predict(strings, positive(n_best, "n_best"))
 
@@ -159,21 +170,25 @@ class SpectralTransducer(_Fitted):
         """The other direction: the best input for each output."""
         return best_outputs(self.predict_nbest(outputs, 1, inverse=True))
 
-    def score_samples(self, X: Pairs, y: object = None) -> Floats:
-        """The logarithm of the sum over alignments of each pair.
+    def score_samples(self, X: Pairs, y: object = None, joint: bool = False) -> Floats:
+        """The log-probability of each output given its input, as `predict_nbest` has it.
 
         Parameters
         ----------
         X, y : as of `fit`
             Pairs, or inputs and outputs.
+        joint : bool
+            Whether that of the input is added: the log-probability of the pair, which `sample` draws from.
+            For "spectral" and "completion" it is the logarithm of the sum over alignments.
 
         Returns
         -------
         array
-            -inf where the sum is not positive.
+            -inf where a symbol is unknown or the units cannot spell the pair.
         """
         self.check_fitted()
-        return self.model_.log_probability(_as_pairs(X, y))
+        pairs = _as_pairs(X, y)
+        return self.model_.log_probability(pairs) if joint else self.model_.log_conditional(pairs)
 
     def score(self, X: Pairs, y: object = None) -> float:
         """The share of inputs whose best output is among those given for it.
@@ -220,6 +235,13 @@ class SpectralTransducer(_Fitted):
         self.check_fitted()
         rng = as_generator(self.random_state if random_state is None else random_state)
         return list(self.model_.sample(n_samples, rng, max_length))
+
+
+def _warn_of_unknown(inputs: Strings, alphabet: Alphabet) -> None:
+    strange = [repr(symbol) for symbol in inputs.alphabet if symbol not in alphabet.codes]
+    if strange:
+        listed = ", ".join(strange[:10]) + (", .." if len(strange) > 10 else "")
+        warnings.warn(f"input symbols that are not known are left out: {listed}", stacklevel=4)
 
 
 def _as_strings(inputs: Inputs) -> Strings:

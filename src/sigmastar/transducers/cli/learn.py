@@ -24,9 +24,9 @@ COMPLETION = Method(SpectralTransducer, ("n_states", "shapes"), {"method": "comp
 METHODS = {"combined": COMBINED, "ngram": NGRAM, "spectral": SPECTRAL, "completion": COMPLETION}
 
 
-def _shapes(value: str | tuple[Shape, ...]) -> tuple[Shape, ...]:
-    """The type of an option: `1-1,1-0`."""
-    if not isinstance(value, str):
+def _shapes(value: str | tuple[Shape, ...]) -> str | tuple[Shape, ...]:
+    """The type of an option: `1-1,1-0`, or `auto`."""
+    if not isinstance(value, str) or value == "auto":
         return value
     try:
         found = tuple((int(p), int(q)) for p, q in (part.split("-") for part in value.split(",")))
@@ -45,6 +45,12 @@ def _side_option(flag: str, default: str, whose: str) -> Callable[[Function], Fu
         show_default=True,
         help=f"Symbols of {whose}: characters, or tokens between spaces.",
     )
+
+
+def _once_called_so(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """`--model` is `--output`, as the option was called once."""
+    if value is not None:
+        context.default_map = {**(context.default_map or {}), "output": value}
 
 
 @click.command()
@@ -88,15 +94,18 @@ def _side_option(flag: str, default: str, whose: str) -> Callable[[Function], Fu
     metavar="FACTOR",
     help="Factor of the counts of units of more than two symbols in the aligner.",
 )
+@click.option(
+    "--model", callback=_once_called_so, expose_value=False, is_eager=True, hidden=True, metavar="MODEL"
+)
 @learn_options
 def learn_transducer(file: str, input_symbols: str, output_symbols: str, method: str, **options: Any) -> None:
     """Learn a transducer from FILE, `input TAB output` on every line; the other direction comes with it.
 
     A side is characters, or tokens between spaces; an input may stand on several lines. combined: joint
-    n-grams and chains of substates from two views over two inventories of alignment units, with a spectral
-    automaton of outputs, weighed on held-out inputs; the most accurate. ngram: a joint Kneser-Ney n-gram
-    alone, faster. spectral: operators of units as they are recovered. completion: without an aligner, for a
-    handful of symbols.
+    n-grams, chains of substates from two views and spectral automata over two inventories of alignment units,
+    with a spectral automaton of outputs, weighed on held-out inputs; the most accurate. ngram: a joint
+    Kneser-Ney n-gram alone, faster. spectral: operators of units as they are recovered. completion: without
+    an aligner, for a handful of symbols.
     """
     if options["output"] in SIDES:  # what it once meant
         hint = f"for symbols of outputs use --output-symbols {options['output']}"

@@ -113,7 +113,15 @@ def evaluate(model: str, file: str, unknown: str, threads: int | None, as_json: 
 @click.command()
 @model_argument
 @click.argument("file", metavar="FILE")
-@click.option("--nbest", type=click.IntRange(1), default=1, show_default=True, help="Outputs per input.")
+@click.option(
+    "--top",
+    "--nbest",
+    "n_best",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Outputs per input.",
+)
 @click.option("--inverse", is_flag=True, help="Inputs for the outputs in FILE.")
 @_unknown_option("error")
 @threads_option
@@ -121,18 +129,18 @@ def evaluate(model: str, file: str, unknown: str, threads: int | None, as_json: 
 @json_option
 @quiet_option
 def predict(
-    model: str, file: str, nbest: int, inverse: bool, unknown: str, output: str, **options: Any
+    model: str, file: str, n_best: int, inverse: bool, unknown: str, output: str, **options: Any
 ) -> None:
     """Outputs for the inputs in the first column of FILE.
 
-    Prints `input TAB output TAB share` lines, --nbest of them per input, best first. An input without an
-    output has an empty one with a share of 0.
+    Prints `input TAB output TAB share` lines, --top of them per input, best first: the share is the
+    probability of the output given the input. An input without an output has an empty one with a share of 0.
     """
     loaded = _load(model, inverse)
     with _working("transducing", options["threads"], options["quiet"]):
         inputs = Strings.of(read_inputs(file, loaded.inputs))
         _check_symbols(inputs, loaded.model.units.inputs, unknown, options["quiet"])
-        rankings = loaded.model.predict(inputs, nbest)
+        rankings = loaded.model.predict(inputs, n_best)
     texts = [joined(symbols, loaded.inputs) for symbols in inputs]
     outputs = [
         [(joined(y, loaded.outputs), share) for y, share in ranking] or [("", 0.0)] for ranking in rankings
@@ -153,13 +161,18 @@ def _in_columns(inputs: list[str], outputs: list[list[tuple[str, float]]]) -> It
 @click.command()
 @model_argument
 @click.argument("file", metavar="FILE")
+@click.option("--joint", is_flag=True, help="Log-probabilities of pairs, which `sample` draws from.")
 @output_option
 @quiet_option
-def score(model: str, file: str, output: str, quiet: bool) -> None:
-    """The natural log-probability of each pair of FILE: of the sum over its alignments."""
+def score(model: str, file: str, joint: bool, output: str, quiet: bool) -> None:
+    """The natural log-probability of each output of FILE given its input, the share that `predict` prints.
+
+    -inf where a symbol is unknown or the units of the model cannot spell the pair.
+    """
     loaded = _load(model)
     with watching("scoring", quiet):
-        logs = loaded.model.log_probability(loaded.pairs(file))
+        pairs = loaded.pairs(file)
+        logs = loaded.model.log_probability(pairs) if joint else loaded.model.log_conditional(pairs)
     write_lines(output, map(repr, logs.tolist()))
 
 

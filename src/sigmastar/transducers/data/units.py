@@ -108,6 +108,19 @@ class Units:
         return units
 
 
+def backward(strings: Strings) -> Strings:
+    """Every string from its last symbol to its first.
+
+    Examples
+    --------
+    >>> list(backward(Strings.of(["abc", "", "de"])))
+    [('c', 'b', 'a'), (), ('e', 'd')]
+    """
+    place = np.arange(strings.n_symbols)
+    ends = np.repeat(strings.offsets[:-1] + strings.offsets[1:] - 1, strings.lengths)
+    return Strings(strings.alphabet, strings.codes[ends - place], strings.offsets)
+
+
 def _is_unit(unit: object) -> bool:
     return (
         isinstance(unit, tuple)

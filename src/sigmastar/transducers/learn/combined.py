@@ -1,8 +1,9 @@
 """From pairs of strings to a transducer of one or several models of alignment units.
 
 ngram      align by EM, count a joint Kneser-Ney n-gram of the units; its order by held-out words
-combined   two inventories of units; for each the n-gram and a chain of substates (states from two views, see
-           `refined_chain`); a spectral automaton of outputs; weights of all by held-out words
+combined   two inventories of units; for each the n-gram, chains of substates that read forward and backward
+           (states from two views, see `refined_chain`) and a spectral automaton (`recover`, behind the
+           restart filter); a spectral automaton of outputs; weights of all by held-out words
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sigmastar.core.arrays import Array, Flags, Floats
 from sigmastar.core.log_linear import fit_weights, worth_keeping
 from sigmastar.core.progress import Progress, silent
 from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
-from sigmastar.transducers.data.units import SHAPES, Shape
+from sigmastar.transducers.data.units import SHAPES, Shape, backward
 from sigmastar.transducers.learn.aligner import LONG_UNITS, learn_aligner
 from sigmastar.transducers.learn.refined_chain import learn_refined
 from sigmastar.transducers.model.aligner import Aligner
@@ -45,6 +46,8 @@ LEARNERS: Mapping[str, Learner] = MappingProxyType(
     {
         "ngram": lambda strings, order, rng: learn_ngram(strings, order, kneser_ney),
         "latent": lambda strings, order, rng: learn_refined(strings, rng),
+        "backward": lambda strings, order, rng: learn_refined(backward(strings), rng),
+        "spectral": lambda strings, order, rng: learn_fast(strings, rng).model,
     }
 )
 ORDERS = (3, 4, 5, 6, 7, 8)
@@ -60,7 +63,7 @@ class EnsembleSpec:
     """What is combined: inventories of unit shapes, kinds of models over each, a model of outputs or none."""
 
     inventories: tuple[tuple[Shape, ...], ...] = (SHAPES, SINGLE)
-    kinds: tuple[str, ...] = ("ngram", "latent")
+    kinds: tuple[str, ...] = ("ngram", "latent", "backward", "spectral")
     outputs: bool = True
     order: int | None = LONGEST  # in company the longest never loses; None: by held-out inputs
     long_units: float = LONG_UNITS

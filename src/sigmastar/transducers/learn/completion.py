@@ -39,6 +39,7 @@ Word = tuple[int, ...]
 Spelt = tuple[tuple[Symbol, ...], tuple[Symbol, ...]]
 Observed = dict[Spelt, float]
 
+FEW_SHAPES: tuple[Shape, ...] = ((1, 1), (1, 0))
 RHO = 1.0
 WEIGHTS = (0.03, 0.01, 0.003, 0.001)  # of the nuclear norm, as shares of the largest singular value
 RANKS = (1, 2, 3, 4, 5, 6)
@@ -163,7 +164,7 @@ def learn_completion_transducer(
     pairs: StringPairs,
     rng: np.random.Generator,
     n_states: int | None = None,
-    shapes: Sequence[Shape] = ((1, 1), (1, 0)),
+    shapes: Sequence[Shape] = FEW_SHAPES,
     length: int = 1,
     n_iterations: int = 300,
     progress: Progress = silent,

@@ -8,8 +8,8 @@ With C = (I - sum of A_u over units without input)^-1, the sum over all outputs 
     mu(i, v | x) = F(i) C A_v B(i) / F(n) C final                how often v, without input, stands at i
 
 Minimum Bayes risk takes the path with the largest sum of p mu(i, u), and units without input where they
-are expected more than half a time. The beam keeps output prefixes: the state vectors of alignments with
-one prefix add up, and v B(i) is exactly what all continuations weigh.
+are expected more than half a time. Outputs are read symbol by symbol (`kernels.prefix_filter`), which makes a
+distribution of any operators: the beam keeps output prefixes, and their probabilities are exact.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
-from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
+from sigmastar.core.parallel import thread_map
+from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import (
     CellVectors,
@@ -30,13 +32,15 @@ from sigmastar.transducers.kernels.edit_lattice import (
     lattice_backward,
     lattice_forward,
 )
-from sigmastar.transducers.model.aligner import UnitTable
-from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.kernels.prefix_beam import draw_outputs, log_shares, output_beam
+from sigmastar.transducers.kernels.prefix_filter import Filter, Machine
+from sigmastar.transducers.model.aligner import UnitTable, pair_codes
+from sigmastar.transducers.model.n_best import Ranking, joined, known_symbols
 
 Output = tuple[int, ...]
 
 BEAM = 20
-_INSERTED = 2  # units without input in a row that the beam tries
+_PIECE = 64  # inputs decoded at a time by one thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +58,55 @@ class Decoder:
 
     units: Units
     automaton: WeightedAutomaton
+    backoff: WeightedAutomaton | None = None
+    mixing: float = 0.0
+
+    @cached_property
+    def filter(self) -> Filter:
+        """The operators as kernels read outputs with them."""
+        first = self._machine(self.automaton)
+        nothing = Machine(np.zeros(1), np.zeros((len(self.units), 1, 1)), np.zeros(1), np.eye(1))
+        second = nothing if self.backoff is None else self._machine(self.backoff)
+        arrays, n_symbols = self.units.arrays, len(self.units.outputs)
+        longest = max(int(arrays.output_lengths.max(initial=1)), 1)
+        return Filter(arrays, (first, second), float(self.mixing), n_symbols, longest)
+
+    def _machine(self, automaton: WeightedAutomaton) -> Machine:
+        parts = (automaton.initial, automaton.transitions, automaton.final, self._closure_of(automaton))
+        return Machine(*(np.ascontiguousarray(part, dtype=np.float64) for part in parts))
 
     def by_beam(self, inputs: Strings, n_best: int, beam: int) -> list[Ranking]:
-        """The best outputs of each input with their shares of the weight of x."""
-        return [
-            [(self._decoded(output), share) for output, share in self._beam(row, beam)[:n_best]]
-            for row in self._rows(inputs)
-        ]
+        """The best outputs of each input with their probabilities given x."""
+        inputs, reader = known_symbols(inputs, self.units.inputs), self.filter
+
+        def decoded(low: int) -> tuple[Array, ...]:
+            return output_beam(inputs.codes, inputs.offsets[low : low + _PIECE + 1], reader, beam, n_best)
+
+        rankings: list[Ranking] = [[] for _ in range(len(inputs))]
+        lows = range(0, len(inputs), _PIECE)
+        for low, (codes, ends, owners, logs) in zip(lows, thread_map(decoded, lows), strict=True):
+            outputs = Strings(self.units.outputs, codes, ends)
+            for output, owner, log in zip(outputs, owners.tolist(), logs, strict=True):
+                rankings[low + owner].append((output, float(np.exp(log))))
+        return rankings
+
+    def log_shares(self, pairs: StringPairs) -> Floats:
+        """log q(y | x) of each pair; -inf where a symbol is unknown."""
+        coded = pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True)
+        known = known_symbols(coded.inputs, self.units.inputs)
+        logs = log_shares(pair_codes(StringPairs(known, coded.outputs)), self.filter)
+        return np.where(known.lengths == coded.inputs.lengths, logs, -np.inf)
+
+    def draw(self, inputs: Strings, rng: np.random.Generator, max_length: int) -> Strings:
+        """An output for each input."""
+        inputs = known_symbols(inputs, self.units.inputs)
+        found = Strings(self.units.outputs, np.empty(0, np.int32), np.zeros(1, np.int64))
+        for low in range(0, len(inputs), _PIECE):
+            offsets = inputs.offsets[low : low + _PIECE + 1]
+            uniforms = rng.random((len(offsets) - 1, max_length))
+            drawn = draw_outputs(inputs.codes, offsets, self.filter, uniforms)
+            found = joined(found, Strings(self.units.outputs, *drawn))
+        return found
 
     def by_least_risk(self, inputs: Strings) -> list[Ranking]:
         """One output per input, by minimum Bayes risk."""
@@ -83,7 +129,9 @@ class Decoder:
 
     @cached_property
     def _closure(self) -> Floats:
-        automaton = self.automaton
+        return self._closure_of(self.automaton)
+
+    def _closure_of(self, automaton: WeightedAutomaton) -> Floats:
         inserted = automaton.transitions[self._inserts].sum(axis=0)
         return np.linalg.inv(np.eye(automaton.n_states) - inserted)
 
@@ -158,63 +206,9 @@ class Decoder:
             n, unit = back[n]
             output = self._output(unit) + output
 
-    def _beam(self, xs: Int32s, width: int) -> list[tuple[Output, float]]:
-        (edges, shapes), _, (backward, down) = self._lattice(xs)
-        members = self._sides[1]
-        automaton, rate = self.automaton, -float(down[0, 0]) / max(len(xs), 1)
-        at_position: list[dict[Output, Floats]] = [{} for _ in range(len(xs) + 1)]
-        at_position[0][()] = automaton.initial
-        for i in range(len(xs) + 1):
-            kept = self._with_inserted(_best(at_position[i], backward[i, 0], width), backward[i, 0], width)
-            at_position[i] = kept
-            for shape in np.flatnonzero(edges[i, 0] >= 0).tolist():
-                moves, outputs = self._moves(members[edges[i, 0, shape]])
-                p = int(shapes[shape, 0])
-                _extend(at_position[i + p], kept, moves * 2.0 ** (rate * p), outputs)
-        total = float(automaton.initial @ backward[0, 0])  # the tilt, 2^(rate n), is what its exponent lacks
-        weights = {output: float(vector @ automaton.final) for output, vector in at_position[-1].items()}
-        shares = {output: weight / total if total else 0.0 for output, weight in weights.items()}
-        return sorted(shares.items(), key=lambda item: -item[1])
-
-    def _with_inserted(self, kept: dict[Output, Floats], ahead: Floats, width: int) -> dict[Output, Floats]:
-        if not len(self._inserts):
-            return kept
-        every, newest = dict(kept), kept
-        for _ in range(_INSERTED):
-            following: dict[Output, Floats] = {}
-            _extend(following, newest, *self._moves(self._inserts))
-            newest = _best(following, ahead, width)
-            for output, vector in newest.items():
-                every[output] = every[output] + vector if output in every else vector
-        return _best(every, ahead, width)
-
-    def _moves(self, numbers: Int64s) -> tuple[Floats, list[Output]]:
-        return self.automaton.transitions[numbers], [self._output(unit) for unit in numbers.tolist()]
-
     def _output(self, unit: int) -> Output:
         codes = self.units.arrays.output_codes[unit]
         return tuple(codes[codes >= 0].tolist())
 
     def _decoded(self, output: Output) -> tuple[Symbol, ...]:
         return self.units.outputs.decode(output)
-
-
-def _extend(
-    target: dict[Output, Floats], kept: dict[Output, Floats], moves: Floats, outputs: list[Output]
-) -> None:
-    """Every kept prefix by every unit; vectors that meet in one prefix add up."""
-    if not kept:
-        return
-    vectors = np.einsum("bi,uij->buj", np.array(list(kept.values())), moves)
-    for prefix, row in zip(kept, vectors, strict=True):
-        for output, vector in zip(outputs, row, strict=True):
-            longer = prefix + output
-            target[longer] = target[longer] + vector if longer in target else vector
-
-
-def _best(prefixes: dict[Output, Floats], ahead: Floats, width: int) -> dict[Output, Floats]:
-    if len(prefixes) <= width:
-        return prefixes
-    outputs = list(prefixes)
-    scores = np.array(list(prefixes.values())) @ ahead
-    return {outputs[at]: prefixes[outputs[at]] for at in np.argsort(-scores, kind="stable")[:width].tolist()}

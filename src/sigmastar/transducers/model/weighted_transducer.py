@@ -19,6 +19,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.model_files import above, below
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.parts import check_header
 from sigmastar.transducers.data.string_pairs import StringPairs
@@ -40,14 +41,30 @@ class EdgeMarginals:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTransducer:
-    """A weighted automaton whose symbols are units."""
+    """A weighted automaton whose symbols are units.
+
+    Parameters
+    ----------
+    units : Units
+        Alignment units.
+    automaton : WeightedAutomaton
+        Over the units; its weights may have any sign.
+    backoff : WeightedAutomaton or None
+        Over the units, without negative weights: has a share in the probability of every output symbol, so
+        that no output is without any.
+    mixing : float
+        That share.
+    """
 
     units: Units
     automaton: WeightedAutomaton
+    backoff: WeightedAutomaton | None = None
+    mixing: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.automaton.alphabet != self.units.alphabet:
-            raise ValueError("the automaton of a transducer must be over its units")
+        for automaton in (self.automaton, self.backoff):
+            if automaton is not None and automaton.alphabet != self.units.alphabet:
+                raise ValueError("the automaton of a transducer must be over its units")
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> WeightedTransducer:
@@ -83,6 +100,22 @@ class WeightedTransducer:
         sign, log = self.log_value(pairs)
         return np.where(sign > 0, log, -np.inf)
 
+    def log_conditional(self, pairs: StringPairs) -> Floats:
+        """log q(y | x) for each pair, symbol by symbol of the output: a distribution whatever the signs.
+
+        Parameters
+        ----------
+        pairs : StringPairs
+            Inputs and outputs.
+
+        Returns
+        -------
+        array
+            log of g(x, y) / sum over y of g(x, y) where g is not negative and nothing is mixed in; -inf where
+            a symbol is unknown.
+        """
+        return self.decoder.log_shares(pairs)
+
     def marginals(self, pairs: StringPairs) -> list[EdgeMarginals]:
         """mu(edge | x, y) of every edge of each pair's lattice; they sum to one over every cut."""
         pairs = self._coded(pairs)
@@ -90,7 +123,7 @@ class WeightedTransducer:
 
     @cached_property
     def decoder(self) -> Decoder:
-        return Decoder(self.units, self.automaton)
+        return Decoder(self.units, self.automaton, self.backoff, self.mixing)
 
     def predict(
         self, inputs: Strings, n_best: int = 1, beam: int = BEAM, method: str = "beam"
@@ -111,7 +144,7 @@ class WeightedTransducer:
         Returns
         -------
         list of rankings
-            Outputs with their shares of the weight of the input, best first; none where no symbol is known.
+            Outputs with their probabilities given the input, best first; none where no symbol is known.
         """
         if method not in ("beam", "mbr"):
             raise ValueError(f"method={method!r} must be 'beam' or 'mbr'")
@@ -133,8 +166,9 @@ class WeightedTransducer:
     def inverse(self) -> WeightedTransducer:
         """The same model from outputs to inputs."""
         units = self.units.swapped()
-        parts = (self.automaton.initial, self.automaton.transitions, self.automaton.final)
-        return WeightedTransducer(units, WeightedAutomaton(units.alphabet, *parts))
+        first, second = (_over(units, automaton) for automaton in (self.automaton, self.backoff))
+        assert first is not None
+        return WeightedTransducer(units, first, second, self.mixing)
 
     def compose(self, outputs: WeightedAutomaton) -> WeightedTransducer:
         """g(x, y) times the weight of y under an automaton: A_u (x) B_y, and B_epsilon = 1."""
@@ -148,17 +182,34 @@ class WeightedTransducer:
         return WeightedTransducer(self.units, automaton)
 
     def sample(self, n_pairs: int, rng: np.random.Generator, max_length: int = 1000) -> StringPairs:
-        """Draw aligned pairs, and spell them."""
-        return self.units.spell(self.automaton.sample(n_pairs, rng, max_length))
+        """Draw inputs with the automaton, and an output for each of them from q(y | x).
+
+        For automata without negative weights and nothing mixed in, this is to draw pairs from g.
+        """
+        drawn = self.units.spell(self.automaton.sample(n_pairs, rng, max_length))
+        if self.backoff is None and self.automaton.is_stochastic():
+            return drawn
+        return StringPairs(drawn.inputs, self.decoder.draw(drawn.inputs, rng, max_length))
 
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        return self.automaton.to_parts()[0], {"units": self.units.to_header()}
+        arrays, header = self.automaton.to_parts()[0], {"units": self.units.to_header()}
+        if self.backoff is None:
+            return arrays, header
+        arrays = {**arrays, **above("backoff.", self.backoff.to_parts()[0])}
+        return arrays, {**header, "mixing": self.mixing}
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedTransducer:
         check_header(header, {"units": dict})  # the arrays are those of the automaton
         units = Units.from_header(header["units"])
-        return cls(units, WeightedAutomaton.from_parts(arrays, {"alphabet": units.alphabet}))
+        alphabet = {"alphabet": units.alphabet}
+        behind, backoff = below("backoff.", arrays), None
+        if behind:
+            backoff = WeightedAutomaton.from_parts(behind, alphabet)
+        own = {name: array for name, array in arrays.items() if not name.startswith("backoff.")}
+        return cls(
+            units, WeightedAutomaton.from_parts(own, alphabet), backoff, float(header.get("mixing", 0.0))
+        )
 
     def _coded(self, pairs: StringPairs) -> StringPairs:
         return pairs.recoded(self.units.inputs, self.units.outputs, allow_unknown=True)
@@ -186,6 +237,13 @@ class WeightedTransducer:
             return EdgeMarginals(*lattice, np.zeros(lattice.edges.shape))
         values = lattice_marginals(lattice, automaton.transitions, forward, backward, total)
         return EdgeMarginals(*lattice, values)
+
+
+def _over(units: Units, automaton: WeightedAutomaton | None) -> WeightedAutomaton | None:
+    """The same weights for units that are read the other way."""
+    if automaton is None:
+        return None
+    return WeightedAutomaton(units.alphabet, automaton.initial, automaton.transitions, automaton.final)
 
 
 def _product(automaton: WeightedAutomaton, codes: Int32s) -> Floats:

@@ -1,0 +1,164 @@
+"""Sums under a joint n-gram of units: over the alignments of pairs, and over all that reads an input.
+
+    g(x)        = sum over y of g(x, y)
+    W(i, c')    = sum over (unit u of x[i-p:i], context c with follow(c, u) = c') of W(i-p, c) p(u | c)
+    g(x)        = sum over c of W(n, c) p(end | c)
+
+Outputs need not be told apart, so paths that meet in a context at a position are one from there on. Units
+without input lead from a position to itself: they are added round by round, until a round adds nothing.
+All weights are kept relative to the heaviest of the position that is looked at, beside the logarithm of it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.jit import kernel, part
+from sigmastar.transducers.data.units import UnitArrays
+from sigmastar.transducers.kernels.alignment import PairCodes, UnitKeys, edge_places
+from sigmastar.transducers.kernels.edit_lattice import Lattice, NgramTables, ngram_lattice, step
+
+_ROUNDS, _NOTHING = 1000, 1e-17  # of units without input: how many in a row, and the share that ends them
+
+
+@kernel
+def log_pair_sums(pairs: PairCodes, keys: UnitKeys, unit_of_place: Int64s, ngram: NgramTables) -> Floats:
+    """log g(x, y) of every pair; -inf without alignment."""
+    logs = np.empty(len(pairs.x_ends) - 1)
+    for number in range(len(logs)):
+        xs = pairs.x[pairs.x_ends[number] : pairs.x_ends[number + 1]]
+        ys = pairs.y[pairs.y_ends[number] : pairs.y_ends[number + 1]]
+        edges = edge_places(xs, ys, keys)
+        for i in range(edges.shape[0]):
+            for j in range(edges.shape[1]):
+                for shape in range(edges.shape[2]):
+                    if edges[i, j, shape] >= 0:
+                        edges[i, j, shape] = unit_of_place[edges[i, j, shape]]
+        logs[number] = ngram_lattice(Lattice(edges, keys.shapes), ngram)
+    return logs
+
+
+class Fronts(NamedTuple):
+    """Weights of contexts at positions in turn, and two fronts more for units without input."""
+
+    contexts: Int32s
+    weights: Floats
+    sizes: Int64s
+    places: Int32s  # front x context: where it stands, or -1
+
+
+@part
+def _fronts(units: UnitArrays, ngram: NgramTables) -> Fronts:
+    cycle = 2
+    for length in units.input_lengths:
+        cycle = max(cycle, length + 1)
+    n_contexts = len(ngram.parent)
+    shape = (cycle + 2, n_contexts)
+    return Fronts(
+        np.empty(shape, np.int32),
+        np.empty(shape),
+        np.zeros(cycle + 2, np.int64),
+        np.full(shape, -1, np.int32),
+    )
+
+
+@kernel
+def _add(fronts: Fronts, front: int, context: int, weight: float) -> None:
+    at = fronts.places[front, context]
+    if at < 0:
+        at = fronts.sizes[front]
+        fronts.places[front, context] = at
+        fronts.contexts[front, at], fronts.weights[front, at] = context, 0.0
+        fronts.sizes[front] += 1
+    fronts.weights[front, at] += weight
+
+
+@kernel
+def _cleared(fronts: Fronts, front: int) -> None:
+    for at in range(fronts.sizes[front]):
+        fronts.places[front, fronts.contexts[front, at]] = -1
+    fronts.sizes[front] = 0
+
+
+@kernel
+def _total(fronts: Fronts, front: int) -> float:
+    total = 0.0
+    for at in range(fronts.sizes[front]):
+        total += fronts.weights[front, at]
+    return total
+
+
+@part
+def _reads(xs: Int32s, i: int, codes: Int32s, length: int) -> bool:
+    same = i + length <= len(xs)
+    for place in range(length):
+        same = same and xs[i + place] == codes[place]
+    return same
+
+
+@part
+def _inserted(fronts: Fronts, front: int, units: UnitArrays, ngram: NgramTables) -> None:
+    """Add to a front what units without input lead to from it."""
+    n_inputs, cycle = len(units.first_starts) - 2, len(fronts.sizes) - 2
+    low, high = units.first_starts[n_inputs], units.first_starts[n_inputs + 1]
+    newest, following = cycle, cycle + 1
+    for at in range(fronts.sizes[front] if high > low else 0):
+        _add(fronts, newest, fronts.contexts[front, at], fronts.weights[front, at])
+    for _ in range(_ROUNDS):
+        if _total(fronts, newest) <= _NOTHING * _total(fronts, front):
+            break
+        for at in range(fronts.sizes[newest]):
+            for place in range(low, high):
+                unit = units.first_units[place]
+                p, after = step(fronts.contexts[newest, at], unit, ngram)
+                _add(fronts, following, after, fronts.weights[newest, at] * p)
+        for at in range(fronts.sizes[following]):
+            _add(fronts, front, fronts.contexts[following, at], fronts.weights[following, at])
+        _cleared(fronts, newest)
+        newest, following = following, newest
+    _cleared(fronts, newest)
+
+
+@part
+def _input_sum(xs: Int32s, fronts: Fronts, units: UnitArrays, ngram: NgramTables) -> float:
+    """log g(x) of one input."""
+    n, cycle, log = len(xs), len(fronts.sizes) - 2, 0.0
+    for front in range(cycle + 2):
+        _cleared(fronts, front)
+    _add(fronts, 0, ngram.start, 1.0)
+    for i in range(n + 1):
+        here = i % cycle
+        scale = _total(fronts, here)
+        if scale > 0.0:
+            log += np.log(scale)
+            for front in range(cycle):
+                for at in range(fronts.sizes[front]):
+                    fronts.weights[front, at] /= scale
+            _inserted(fronts, here, units, ngram)
+        if i == n:
+            break
+        for at in range(fronts.sizes[here] if xs[i] >= 0 else 0):
+            context, weight = fronts.contexts[here, at], fronts.weights[here, at]
+            for place in range(units.first_starts[xs[i]], units.first_starts[xs[i] + 1]):
+                unit = units.first_units[place]
+                if _reads(xs, i, units.input_codes[unit], units.input_lengths[unit]):
+                    p, after = step(context, unit, ngram)
+                    _add(fronts, (i + units.input_lengths[unit]) % cycle, after, weight * p)
+        _cleared(fronts, here)
+    total = 0.0
+    for at in range(fronts.sizes[n % cycle]):
+        p = step(fronts.contexts[n % cycle, at], len(ngram.base) - 1, ngram)[0]
+        total += fronts.weights[n % cycle, at] * p
+    return float(log + np.log(total))
+
+
+@kernel
+def log_input_sums(x: Int32s, x_ends: Int64s, units: UnitArrays, ngram: NgramTables) -> Floats:
+    """log g(x) of every input; -inf where no units read it."""
+    logs, fronts = np.empty(len(x_ends) - 1), _fronts(units, ngram)
+    for number in range(len(logs)):
+        logs[number] = _input_sum(x[x_ends[number] : x_ends[number + 1]], fronts, units, ngram)
+    return logs
