@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.intervals import Estimate
 from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_strings
@@ -36,22 +37,25 @@ class TransducerFamily:
 
     name: str = FAMILY
     n_train: int = 800
-    n_fresh: int = 300
+    n_fresh: int = 1000
 
     def run(self, seed: int, progress: Progress) -> DemoResult:
         progress("transducers: pairs", 0.0)
         rng = np.random.default_rng(seed)
         truth = make_transducer(6, INPUTS, OUTPUTS, rng, n_units=9, density=0.04, stop=0.15)
         train, fresh = (_two_sided(truth.sample(n, rng, 30)) for n in (self.n_train, self.n_fresh))
-        rows, models = [], dict[str, Model]()
+        rows, models, intervals = [], dict[str, Model](), []
         for number, method in enumerate(METHODS):
             progress(f"transducers: {method}", (1 + number) / (1 + len(METHODS)))
             _learn(train.select(np.arange(min(N_WARM, len(train)))), method, seed)  # compiles, not timed
             begin = time.perf_counter()
             models[method] = _learn(train, method, seed)
-            rows.append(_row(method, models[method], fresh, time.perf_counter() - begin))
-        rows.append(_row(TRUTH, truth, fresh, None))
-        section = _section(rows, fresh, models["combined"])
+            seconds = time.perf_counter() - begin
+            intervals.append(_error(models[method], fresh))
+            rows.append(DemoRow(FAMILY, method, {MEASURE: intervals[-1].value}, seconds))
+        intervals.append(_error(truth, fresh))
+        rows.append(DemoRow(FAMILY, TRUTH, {MEASURE: intervals[-1].value}))
+        section = _section(rows, intervals, fresh, models["combined"])
         return DemoResult(tuple(rows), section, hash_strings(train.inputs, train.outputs))
 
 
@@ -64,12 +68,11 @@ def _learn(pairs: StringPairs, method: str, seed: int) -> Model:
     return SpectralTransducer(method=method, random_state=seed).fit(pairs).model_
 
 
-def _row(learner: str, model: Model, fresh: StringPairs, seconds: float | None) -> DemoRow:
-    scores = evaluate(model, fresh, np.random.default_rng(0))
-    return DemoRow(FAMILY, learner, {MEASURE: scores.word_error_rate.value}, seconds)
+def _error(model: Model, fresh: StringPairs) -> Estimate:
+    return evaluate(model, fresh, np.random.default_rng(0)).word_error_rate
 
 
-def _section(rows: list[DemoRow], fresh: StringPairs, model: Model) -> Section:
+def _section(rows: list[DemoRow], intervals: list[Estimate], fresh: StringPairs, model: Model) -> Section:
     chosen = int(np.argmin(np.abs(fresh.inputs.lengths - _SHORT)))
     aligned = model.align(fresh.select([chosen]), 8)
     alignments = list(zip(aligned.strings, aligned.posterior.tolist(), strict=True))
@@ -77,12 +80,16 @@ def _section(rows: list[DemoRow], fresh: StringPairs, model: Model) -> Section:
     about = (
         "A transducer with hidden states draws pairs of strings of unequal length. Learners see the pairs "
         "unaligned, and give an output to fresh inputs. Word error is the share of inputs whose output is "
-        "none of those drawn for them; some of it is random, and remains for the transducer itself."
+        "none of those drawn for them, with a 95% interval; some of it is random, and remains for the "
+        "transducer itself."
     )
     table = Table(
         "Outputs of fresh inputs",
-        ("learner", MEASURE, "seconds"),
-        [(row.learner, row.measures[MEASURE], row.seconds) for row in rows],
+        ("learner", MEASURE, "from", "to", "seconds"),
+        [
+            (row.learner, row.measures[MEASURE], found.low, found.high, row.seconds)
+            for row, found in zip(rows, intervals, strict=True)
+        ],
     )
     parts: list[Text | Table | Picture] = [Text(about), table]
     if alignments:

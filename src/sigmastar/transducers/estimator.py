@@ -51,7 +51,7 @@ class SpectralTransducer(_Fitted):
         from aligned pairs, signed. "completion": operators recovered from a completed Hankel matrix, without
         an aligner, for few symbols.
     order : int or "auto"
-        Order of n-grams; "auto": by held-out inputs for "ngram", 8 for "combined".
+        Order of n-grams; "auto": by held-out inputs, for "combined" 8 from 3,000 pairs on.
     n_states : int or "auto"
         Number of states for "spectral" and "completion"; "auto": by held-out data.
     shapes : sequence of pairs or "auto"

@@ -54,7 +54,8 @@ ORDERS = (3, 4, 5, 6, 7, 8)
 LONGEST = ORDERS[-1]
 SINGLE: tuple[Shape, ...] = ((1, 1), (1, 0), (0, 1))
 """The second inventory: at most one symbol per side."""
-HELD_OUT, ENOUGH, FOLDS = 0.1, 3000, 4
+HELD_OUT, ENOUGH, FOLDS = 0.1, 3000, 10
+RIDGE = 5.0  # draws weights to equal ones
 _WORST = 10.0  # nats lost where no right output is proposed
 
 
@@ -65,7 +66,7 @@ class EnsembleSpec:
     inventories: tuple[tuple[Shape, ...], ...] = (SHAPES, SINGLE)
     kinds: tuple[str, ...] = ("ngram", "latent", "backward", "spectral")
     outputs: bool = True
-    order: int | None = LONGEST  # in company the longest never loses; None: by held-out inputs
+    order: int | None = None  # by held-out inputs; in company the longest, from `ENOUGH` pairs on
     long_units: float = LONG_UNITS
 
     @property
@@ -75,7 +76,7 @@ class EnsembleSpec:
         return [*of_pairs, OUTPUTS] if self.outputs else of_pairs
 
 
-NGRAM = EnsembleSpec(inventories=(SHAPES,), kinds=("ngram",), outputs=False, order=None)
+NGRAM = EnsembleSpec(inventories=(SHAPES,), kinds=("ngram",), outputs=False)
 ENSEMBLES: Mapping[str, EnsembleSpec] = MappingProxyType({"combined": EnsembleSpec(), "ngram": NGRAM})
 
 
@@ -126,6 +127,8 @@ def learn_transducer(
     progress("aligning", 0.0)
     corpus, n_unaligned = _aligned(pairs, spec)
     slots = spec.slots
+    if spec.order is None and len(slots) > 1 and len(corpus.pairs) >= ENOUGH:
+        spec = replace(spec, order=LONGEST)
     if len(set(corpus.pairs.inputs)) < 2 or (spec.order is not None and len(slots) == 1):
         order = spec.order or min(ORDERS)
         return TransducerFit(_learned(corpus, slots, order, rng), order, {}, None, n_unaligned)
@@ -225,9 +228,9 @@ def _weighed(
     owner = np.concatenate([one.owner + start for (one, _), start in zip(proposed, starts, strict=False)])
     right = np.concatenate([right for _, right in proposed])
     every = np.concatenate(scores)
-    kept = worth_keeping(fit_weights(every, owner, right))
+    kept = worth_keeping(fit_weights(every, owner, right, RIDGE))
     kept[0] = True
-    weights = fit_weights(every[:, kept], owner, right)
+    weights = fit_weights(every[:, kept], owner, right, RIDGE)
     chosen = [slot for slot, stays in zip(slots, kept.tolist(), strict=True) if stays]
     errors = [
         _losses(proposals, part[:, kept] @ weights, good)[1]
