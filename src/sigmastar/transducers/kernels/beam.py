@@ -17,7 +17,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import grown
 from sigmastar.transducers.data.units import UnitArrays
-from sigmastar.transducers.kernels.edit_lattice import NgramTables
+from sigmastar.transducers.kernels.ngram_sums import NgramTables
 
 SKIP = -30.0  # log-weight of an input symbol that no unit reads: the last resort
 WORST = 14.0  # a hypothesis this far below the best of its position, in nats, is dropped

@@ -1,12 +1,20 @@
 """Sums under a joint n-gram of units: over the alignments of pairs, and over all that reads an input.
 
-    g(x)        = sum over y of g(x, y)
-    W(i, c')    = sum over (unit u of x[i-p:i], context c with follow(c, u) = c') of W(i-p, c) p(u | c)
-    g(x)        = sum over c of W(n, c) p(end | c)
+A cell (i, j) of the edit lattice holds the contexts that alignments of x[:i] with y[:j] end in, each with the
+sum of their weights: alignments that agree in their context are one from there on.
 
-Outputs need not be told apart, so paths that meet in a context at a position are one from there on. Units
-without input lead from a position to itself: they are added round by round, until a round adds nothing.
-All weights are kept relative to the heaviest of the position that is looked at, beside the logarithm of it.
+    W(i, j, c') = sum over (edge u into (i, j) from (i', j'), context c with follow(c, u) = c') of
+                  W(i', j', c) p(u | c)
+    g(x, y)     = sum over c of W(n, m, c) p(end | c)
+
+If outputs need not be told apart, paths that meet in a context at a position are one:
+
+    W(i, c')    = sum over (unit u of x[i-p:i], context c with follow(c, u) = c') of W(i-p, c) p(u | c)
+    g(x)        = sum over c of W(n, c) p(end | c) = sum over y of g(x, y)
+
+Units without input lead from a position to itself: they are added round by round, until a round adds nothing.
+Weights are mantissas and powers of two in the lattice, and along inputs relative to the heaviest of the
+position that is looked at, so that long strings neither vanish nor overflow.
 """
 
 from __future__ import annotations
@@ -17,11 +25,102 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.scaling import add_numbers, grown, rescale_number
 from sigmastar.transducers.data.units import UnitArrays
 from sigmastar.transducers.kernels.alignment import PairCodes, UnitKeys, edge_places
-from sigmastar.transducers.kernels.edit_lattice import Lattice, NgramTables, ngram_lattice, step
+from sigmastar.transducers.kernels.edit_lattice import Lattice
 
 _ROUNDS, _NOTHING = 1000, 1e-17  # of units without input: how many in a row, and the share that ends them
+
+
+class NgramTables(NamedTuple):
+    """A back-off n-gram: a trie of contexts, and the outcomes seen in each context.
+
+    `row_next[at]` is the context that follows on entry `at` of the rows; an outcome that a context has not
+    seen is followed as in its parent, where it is looked for next.
+    """
+
+    start: int
+    base: Floats  # p(. | nothing), that of the end last
+    base_next: Int32s  # the context after each unit where nothing longer is known
+    parent: Int32s
+    row_starts: Int64s
+    outcomes: Int32s
+    own: Floats
+    backoff: Floats
+    row_next: Int32s
+
+
+@kernel
+def step(node: int, outcome: int, ngram: NgramTables) -> tuple[float, int]:
+    """p(outcome | node), and the context that follows; -1 after the end."""
+    weight, total, following = 1.0, 0.0, -1
+    while node > 0:
+        low, high = ngram.row_starts[node], ngram.row_starts[node + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if ngram.outcomes[middle] < outcome:
+                low = middle + 1
+            else:
+                high = middle
+        if low < ngram.row_starts[node + 1] and ngram.outcomes[low] == outcome:
+            total += weight * ngram.own[low]
+            if following < 0:
+                following = ngram.row_next[low]
+        weight *= ngram.backoff[node]
+        node = ngram.parent[node]
+    if following < 0 and outcome < len(ngram.base_next):
+        following = ngram.base_next[outcome]
+    return total + weight * ngram.base[outcome], following
+
+
+@kernel
+def ngram_lattice(lattice: Lattice, ngram: NgramTables) -> float:
+    """log g of the pair whose lattice has these edges."""
+    rows, columns, n_shapes = lattice.edges.shape
+    heads = np.full((rows, columns), -1, np.int64)
+    contexts, following = np.empty(256, np.int32), np.empty(256, np.int64)  # the next entry of the same cell
+    weights, exponents = np.empty(256), np.empty(256, np.int64)
+    contexts[0], following[0], weights[0], exponents[0] = ngram.start, -1, 1.0, 0
+    heads[0, 0], size = 0, 1
+    for i in range(rows):
+        for j in range(columns):
+            entry = heads[i, j]
+            while entry >= 0:
+                weights[entry], exponents[entry] = rescale_number(weights[entry], exponents[entry])
+                for shape in range(n_shapes):
+                    unit = lattice.edges[i, j, shape]
+                    if unit < 0:
+                        continue
+                    p, after = step(contexts[entry], unit, ngram)
+                    to = i + lattice.shapes[shape, 0], j + lattice.shapes[shape, 1]
+                    at = heads[to]
+                    while at >= 0 and contexts[at] != after:
+                        at = following[at]
+                    if at < 0:
+                        contexts, following = grown(contexts, size + 1), grown(following, size + 1)
+                        weights, exponents = grown(weights, size + 1), grown(exponents, size + 1)
+                        at, size = size, size + 1
+                        contexts[at], weights[at], following[at] = after, 0.0, heads[to]
+                        heads[to] = at
+                    more = weights[entry] * p
+                    total = add_numbers(weights[at], exponents[at], more, exponents[entry])
+                    weights[at], exponents[at] = total
+                entry = following[entry]
+    return _log_total(heads[-1, -1], contexts, following, weights, exponents, ngram)
+
+
+@kernel
+def _log_total(
+    entry: int, contexts: Int32s, following: Int64s, weights: Floats, exponents: Int64s, ngram: NgramTables
+) -> float:
+    """log of the sum over the entries of the last cell, each times p(end)."""
+    total, exponent = 0.0, 0
+    while entry >= 0:
+        p = step(contexts[entry], len(ngram.base) - 1, ngram)[0]
+        total, exponent = add_numbers(total, exponent, weights[entry] * p, exponents[entry])
+        entry = following[entry]
+    return float(np.log(total) + exponent * np.log(2.0))
 
 
 @kernel

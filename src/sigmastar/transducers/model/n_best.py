@@ -17,8 +17,7 @@ from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.alignment import PairCodes
 from sigmastar.transducers.kernels.beam import joint_beam
-from sigmastar.transducers.kernels.edit_lattice import NgramTables
-from sigmastar.transducers.kernels.ngram_sums import log_input_sums, log_pair_sums
+from sigmastar.transducers.kernels.ngram_sums import NgramTables, log_input_sums, log_pair_sums
 from sigmastar.transducers.model.aligner import UnitTable, pair_codes
 
 Ranking = list[tuple[tuple[Symbol, ...], float]]

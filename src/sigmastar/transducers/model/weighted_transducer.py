@@ -21,7 +21,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.operator_model import OperatorModel
-from sigmastar.core.parts import check_header
+from sigmastar.core.parts import between, check_header
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals
@@ -200,12 +200,14 @@ class WeightedTransducer:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WeightedTransducer:
-        check_header(header, {"units": dict})  # the arrays are those of the automaton
+        check_header(header, {"units": dict, "mixing?": between(0.0, 1.0)})
         units = Units.from_header(header["units"])
         alphabet = {"alphabet": units.alphabet}
         behind, backoff = below("backoff.", arrays), None
         if behind:
             backoff = WeightedAutomaton.from_parts(behind, alphabet)
+            if min(float(array.min(initial=0.0)) for array in behind.values()) < 0.0:
+                raise ValueError("what is mixed in must not have negative weights")
         own = {name: array for name, array in arrays.items() if not name.startswith("backoff.")}
         return cls(
             units, WeightedAutomaton.from_parts(own, alphabet), backoff, float(header.get("mixing", 0.0))
