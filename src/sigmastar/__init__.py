@@ -14,6 +14,7 @@ _COMMON = {
     "NotFittedError": "sigmastar.core.errors:NotFittedError",
     "UnknownSymbolError": "sigmastar.core.errors:UnknownSymbolError",
     "reading": "sigmastar.core.skipping:reading",
+    "load": "sigmastar.core.estimator_files:load",
     "load_model": "sigmastar.core.model_files:load_model",
     "save_model": "sigmastar.core.model_files:save_model",
 }

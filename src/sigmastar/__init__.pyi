@@ -16,6 +16,7 @@ from sigmastar.core.errors import (
     NotFittedError as NotFittedError,
     UnknownSymbolError as UnknownSymbolError,
 )
+from sigmastar.core.estimator_files import load as load
 from sigmastar.core.model_files import load_model as load_model, save_model as save_model
 from sigmastar.core.skipping import reading as reading
 from sigmastar.dependency.data.treebank import DependencyTreebank as DependencyTreebank

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
+import sigmastar
 from sigmastar.core.errors import NotFittedError
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.family import families, load
@@ -118,6 +120,21 @@ def test_a_failed_fit_leaves_the_model(example: Example) -> None:
 def test_it_survives_pickling(example: Example, fitted: Any) -> None:
     again = pickle.loads(pickle.dumps(fitted))
     assert again.score(*_data(example)) == fitted.score(*_data(example))
+
+
+def test_a_file_gives_the_estimator_back(example: Example, fitted: Any, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "model.sigma")
+    again = sigmastar.load(tmp_path / "model.sigma")
+    assert type(again) is type(fitted)
+    assert again.score(*_data(example)) == fitted.score(*_data(example))
+    kept = {
+        name: value for name, value in fitted.get_params().items() if isinstance(value, (int, float, str))
+    }
+    assert {name: again.get_params()[name] for name in kept} == kept
+    if hasattr(fitted, "sample"):
+        assert repr(again.sample(3, random_state=1)) == repr(fitted.sample(3, random_state=1))
+    sigmastar.save_model(fitted, tmp_path / "other.sigma")
+    assert (tmp_path / "other.sigma").read_bytes() == (tmp_path / "model.sigma").read_bytes()
 
 
 def test_it_works_in_a_grid_search(example: Example) -> None:

@@ -17,6 +17,7 @@ Attributes that `fit` sets are declared in a base class that is no dataclass, or
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -90,7 +91,7 @@ class Estimator:
             raise NotFittedError(f"this {name} is not fitted yet; call fit with your data first")
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(_is_fitted_name(name) for name in vars(self))
+        return any(is_fitted_name(name) for name in vars(self))
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags
@@ -102,7 +103,7 @@ class Estimator:
         )
 
     def __getattr__(self, name: str) -> Any:  # asked only where there is no such attribute
-        if _is_fitted_name(name):
+        if is_fitted_name(name):
             self.check_fitted()
         raise AttributeError(f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}")
 
@@ -110,9 +111,29 @@ class Estimator:
         """The message about an attribute that fitted estimators of other kinds have."""
         return ""
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write this fitted estimator to a file; `sigmastar.load` gives it back.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write it, all of the file or nothing.
+        """
+        from sigmastar.core.estimator_files import save_estimator  # which needs this module
+
+        save_estimator(self, path)
+
+    def restore(self, model: Any, found: Mapping[str, Any]) -> None:
+        """Become what `fit` made: a model, and what was found beside it."""
+        self._replace_fitted(**{**found, **self._of_model(model)})
+
+    def _of_model(self, model: Any) -> dict[str, Any]:
+        """The fitted attributes that follow from the model."""
+        return {"model_": model}
+
     def _replace_fitted(self, **attributes: Any) -> None:
         """Forget all that an earlier `fit` set, then set what was found and is not None."""
-        for name in [name for name in vars(self) if _is_fitted_name(name)]:
+        for name in [name for name in vars(self) if is_fitted_name(name)]:
             delattr(self, name)
         for name, value in attributes.items():
             if value is not None:
@@ -141,7 +162,8 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     return np.random.default_rng(random_state)
 
 
-def _is_fitted_name(name: str) -> bool:
+def is_fitted_name(name: str) -> bool:
+    """Whether `fit` sets an attribute of this name."""
     return name.endswith("_") and not name.startswith("_")
 
 

@@ -78,7 +78,14 @@ def save_model(
         Where to write it.
     learned : mapping, optional
         How it was learned, in what JSON can hold.
+
+    Notes
+    -----
+    A fitted estimator is written as its own `save` does it.
     """
+    if not hasattr(model, "to_parts") and hasattr(model, "save"):
+        model.save(path)
+        return
     atomic_write_pieces(path, _pieces(model, learned))
 
 

@@ -64,8 +64,11 @@ class TaggerEstimator(Estimator, ABC):
         by_sequence = method == "hankel-margin" or is_chunk_tagging(corpus.lexicon.tags)
         decoding = self.decoding or ("viterbi" if by_sequence else "marginals")
         tagger = Tagger(corpus.lexicon, models, weights, decoding)
-        self._replace_fitted(model_=tagger, classes_=np.array(tagger.tags))
+        self._replace_fitted(**self._of_model(tagger))
         return self
+
+    def _of_model(self, model: Tagger) -> dict[str, Any]:
+        return {"model_": model, "classes_": np.array(model.tags)}
 
     def predict(self, X: Sentences) -> list[list[str]]:
         """Tag sentences.

@@ -187,8 +187,12 @@ class SequenceEstimator(_FittedSequence, Estimator):
         return list(model.sample(n_samples, rng, max_length))
 
     def _keep(self, found: Found) -> None:
-        alphabet = found["model_"].alphabet
-        self._replace_fitted(**found, alphabet_=alphabet, outcomes_=(*alphabet, END))
+        self._replace_fitted(**{**self._of_model(found["model_"]), **found})
+
+    def _of_model(self, model: SequenceModel) -> Found:
+        alphabet, inner = model.alphabet, getattr(model, "automaton", model)
+        automaton = {"automaton_": inner} if isinstance(inner, WeightedAutomaton) else {}
+        return {"model_": model, "alphabet_": alphabet, "outcomes_": (*alphabet, END), **automaton}
 
     def _coded(self, X: Corpus, lengths: Lengths) -> Strings:
         self.check_fitted()

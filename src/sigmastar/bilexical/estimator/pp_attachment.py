@@ -115,8 +115,11 @@ class PPAttachment(_FittedAttachment):
         )
         with self._working():
             model = learn_attachment(train, dev, vectors, rng, settings, self.progress or silent)
-        self._replace_fitted(model_=model, classes_=np.array([NOUN, VERB]))
+        self._replace_fitted(**self._of_model(model))
         return self
+
+    def _of_model(self, model: AttachmentModel) -> dict[str, Any]:
+        return {"model_": model, "classes_": np.array([NOUN, VERB])}
 
     def predict(self, X: Items) -> list[str]:
         """V or N of each item."""

@@ -187,6 +187,7 @@ def learn(
     seconds = round(time.perf_counter() - begin - compiled, 3)
     learned = {
         "method": method,
+        "estimator": type(estimator).__name__,
         "seed": seed,
         "settings": {name: value for name, value in settings.items() if name not in _OF_ALL},
         "layout": dict(found.layout),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,12 +98,14 @@ class HankelClassifier(_FittedClassifier):
             ]
         automata = tuple(fit.automaton for fit in fits)
         self._replace_fitted(
-            model_=StringClassifier(tuple(classes.tolist()), automata, self.loss == "logistic"),
-            classes_=classes,
-            alphabet_=strings.alphabet,
+            **self._of_model(StringClassifier(tuple(classes.tolist()), automata, self.loss == "logistic")),
             n_states_=max(automaton.n_states for automaton in automata),
         )
         return self
+
+    def _of_model(self, model: StringClassifier) -> dict[str, Any]:
+        classes = np.array(model.classes)
+        return {"model_": model, "classes_": classes, "alphabet_": model.automata[0].alphabet}
 
     def decision_function(self, X: Corpus) -> Floats:
         """The value of each string: above zero for the second of two labels; else one column per label."""

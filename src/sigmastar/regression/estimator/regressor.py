@@ -194,14 +194,16 @@ class HankelRegressor(_FittedRegressor):
             fit = self._learn(seen.scaled(1.0 / scale), as_generator(self.random_state))
         automaton = fit.automaton * scale
         self._replace_fitted(
-            model_=StringFunction(automaton),
-            alphabet_=automaton.alphabet,
+            **self._of_model(StringFunction(automaton)),
             n_states_=automaton.n_states,
             cost_=fit.cost * scale * scale,
             completions_=fit.completions,
             held_out_costs_=fit.held_out_costs or None,
         )
         return self
+
+    def _of_model(self, model: StringFunction) -> dict[str, Any]:
+        return {"model_": model, "alphabet_": model.alphabet}
 
     def predict(self, X: Corpus) -> Floats:
         """The value of each string."""
