@@ -43,7 +43,8 @@ ROOMS = (
     "cli",
 )
 CLOSED = ("demo", "laws", "cli")  # rooms that nothing outside their family imports
-OF_THE_PACKAGE = ("__version__",)
+NO_ROOMS = ("__pycache__", "py.typed", "__init__.pyi")
+OF_THE_PACKAGE = ("__version__", "_COMMON")
 
 
 def imported_modules(source: str, module: str, is_package: bool) -> Iterator[str]:
@@ -130,14 +131,14 @@ def test_the_table_of_families_has_no_cycle() -> None:
 
 def test_every_entry_is_a_family_the_ground_or_the_shell() -> None:
     names = {
-        p.name.removesuffix(".py") for p in PACKAGE.iterdir() if p.name not in ("__pycache__", "py.typed")
+        p.name.removesuffix(".py") for p in PACKAGE.iterdir() if p.name not in NO_ROOMS
     }
     assert names == {"__init__", "__main__", *GROUND, *FAMILIES, *SHELL}
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_family_has_rooms_and_a_record_alone(family: str) -> None:
-    names = {p.name.removesuffix(".py") for p in (PACKAGE / family).iterdir() if p.name != "__pycache__"}
+    names = {p.name.removesuffix(".py") for p in (PACKAGE / family).iterdir() if p.name not in NO_ROOMS}
     assert names <= {"__init__", "family", *ROOMS}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import sigmastar
+from sigmastar import _COMMON
 from sigmastar.core.family import families, public_names
 
 PACKAGE = Path(__file__).parents[1]
@@ -46,7 +46,7 @@ def _import(module: str, parts: list[str]) -> str:
 
 def stubs() -> dict[Path, str]:
     """All stubs of the package, by their files."""
-    whole = stub({**sigmastar._COMMON, **public_names()}) + "\n__version__: str\n_COMMON: dict[str, str]\n"
+    whole = stub({**_COMMON, **public_names()}) + "\n__version__: str\n_COMMON: dict[str, str]\n"
     inside = {name: family for name, family in families().items() if (PACKAGE / name).is_dir()}
     return {
         PACKAGE / "__init__.pyi": whole,
