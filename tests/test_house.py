@@ -130,9 +130,7 @@ def test_the_table_of_families_has_no_cycle() -> None:
 
 
 def test_every_entry_is_a_family_the_ground_or_the_shell() -> None:
-    names = {
-        p.name.removesuffix(".py") for p in PACKAGE.iterdir() if p.name not in NO_ROOMS
-    }
+    names = {p.name.removesuffix(".py") for p in PACKAGE.iterdir() if p.name not in NO_ROOMS}
     assert names == {"__init__", "__main__", *GROUND, *FAMILIES, *SHELL}
 
 

@@ -46,11 +46,6 @@ class TaggerEstimator(Estimator, ABC):
             the tag.
         y : sequence of sequences of str, optional
             The tag of every word.
-
-        Returns
-        -------
-        Self
-            This estimator.
         """
         method, settings = self._method()
         if self.decoding not in (None, *DECODINGS):
