@@ -7,7 +7,8 @@ shared task, by all; unit `words` finds them from words alone.
 Sizes and weights are the defaults, which were chosen on EWT's development part and on the last tenth of the
 CoNLL 2000 training sentences. `single` is one refinement; `start` a smaller one from spectral clusters with 7
 EM iterations (over-relaxed), `em` one of the same size from chance with 40, `em-7` the same with 7: all with
-four seeds. `conditional` is `spectral` with operators of P(tags | words).
+four seeds. `conditional` is `spectral` with operators of P(tags | words). `hankel-margin` stands beside the
+lexicon alone, which is what is left without its block.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar import EMTagger, NgramTagger, SpectralTagger, TaggedSentences
 from sigmastar.core.intervals import mcnemar
-from sigmastar.taggers import TaggedLayout, chunk_counts, n_nonpositive, tagging_scores, word_shape
+from sigmastar.taggers import TaggedLayout, Tagger, chunk_counts, n_nonpositive, tagging_scores, word_shape
 
 UNITS = {"ewt": "ud", "pos": "conll2000", "chunk": "conll2000", "words": "conll2000"}
 LAYOUTS = {
@@ -108,7 +109,16 @@ def _ours(
     bad = n_nonpositive(tagger.model_, test)
     if bad is not None:
         row["non-positive"] = bad / len(test)
+    if method == "hankel-margin":  # all that is left without its block
+        row["lexicon"] = _by_lexicon(tagger.model_, test)
     return found, row
+
+
+def _by_lexicon(tagger: Tagger, test: TaggedSentences) -> float:
+    """The accuracy of the likeliest tag of each word by itself."""
+    lattice = tagger.lexicon.lattice(test)
+    found = lattice.likeliest[lattice.types]
+    return float(np.mean(found == test.tag_codes(tagger.tags)))
 
 
 def _peer(train: TaggedSentences, test: TaggedSentences) -> tuple[list[str], Row]:
@@ -226,6 +236,11 @@ def conclude(rows: list[Row]) -> list[Finding]:
         say(f"{unit}, spectral start - random start: {column}", start, Target(">=", 0.0))
         faster = mean(unit, "start", "cpu_seconds") / mean(unit, "em", "cpu_seconds")
         say(f"{unit}, spectral start: time / random start's", faster, Target("<=", 0.5))
+        margin, alone = mean(unit, "hankel-margin", column), mean(unit, "hankel-margin", "lexicon")
+        if np.isfinite(margin):
+            chain = mean(unit, "chain", column)
+            note = f"accuracy of the lexicon alone {alone:.4f}; the chain of features {chain:.4f}"
+            found.append(Finding(f"{unit}, hankel-margin: {column}", margin, None, note))
         operators = mean(unit, "spectral", column) - mean(unit, "bigram", column)
         say(f"{unit}, operators - bigram: {column}", operators, Target(">=", 0.0))
         say(f"{unit}, non-positive normalizers", mean(unit, "spectral", "non-positive"), Target("<", 0.01))
