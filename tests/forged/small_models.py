@@ -66,7 +66,7 @@ def small_models(place: Path) -> Mapping[str, Small]:
     learn("hmm", "learn", "pcfg", "@strings", "--hmm", "2", "--iterations", "2", data="strings")
     learn("tree", "learn", "trees", "@trees", "--states", "3", "--height", "2", data="trees")
     learn("latent", "learn", "trees", "@trees", "--method", "latent-pcfg", "--states", "2", data="trees")
-    for method, more in (("refined", ("--states", "2")), ("spectral", ("--states", "3")), ("max-margin", ())):
+    for method, more in (("refined", ("--states", "2")), ("spectral", ("--states", "3")), ("chain", ())):
         learn(f"tagger-{method}", "learn", "tagger", "@tags", "--method", method, *more, data="tags")
     for method in ("pcfg", "best"):
         learn(

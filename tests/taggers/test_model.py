@@ -174,7 +174,7 @@ INDICES = {
         "1.look_starts",
     ),
     "chain": ("0.looks", "0.look_starts", "0.key_counts"),
-    "hankel-margin": ("0.prefix.counts", "0.suffix.counts"),
+    "hankel-margin": ("0.prefix_counts", "0.suffix_counts"),
 }
 PLACES = [(method, name) for method, names in INDICES.items() for name in names]
 
@@ -217,7 +217,7 @@ def test_forged_indices_are_refused(
         ("chain", "0.keys"),
         ("hankel-margin", "0.left"),
         ("hankel-margin", "0.right"),
-        ("hankel-margin", "0.prefix.keys"),
+        ("hankel-margin", "0.prefix_keys"),
         ("spectral", "0.operators"),
         ("spectral", "0.pairs"),
         ("spectral", "0.shares"),

@@ -76,7 +76,7 @@ def learn_hankel(
     start = spectral_start(gaps, bistrings, pairs, shape, rank)
 
     def watch(step: SolverStep) -> bool:
-        progress(f"max-margin, iteration {step.iteration}", step.iteration / n_iterations)
+        progress(f"Hankel block, iteration {step.iteration}", step.iteration / n_iterations)
         return False
 
     weight = weight / np.sqrt(corpus.sentences.n_words)

@@ -12,11 +12,12 @@ Tags are those of the best tagging; marginals are of p(y | x) prop. to exp score
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
+from sigmastar.core.parts import Parts, floats, indices, integers, rises_within
 from sigmastar.taggers.data.features import TemplateFeatures
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.hankel import Bistrings, Factors, best_taggings, hankel_marginals
@@ -64,32 +65,38 @@ class HankelTags:
     def _scoring(self, whole: GapLattice) -> tuple[Floats, Bistrings, Factors]:
         return whole.nodes, whole.bistrings(self.prefixes, self.suffixes), Factors(self.left, self.right)
 
+    PARTS: ClassVar[Parts] = Parts(
+        arrays={
+            "left": floats("prefixes", "rank"),
+            "right": floats("suffixes", "rank"),
+            "prefix_keys": integers("prefixes", least=0, most=2**62),
+            "prefix_counts": indices("kinds", of="prefixes+1", type="int64"),
+            "suffix_keys": integers("suffixes", least=0, most=2**62),
+            "suffix_counts": indices("kinds", of="suffixes+1", type="int64"),
+        }
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays: dict[str, Array] = {"left": self.left, "right": self.right}
         for side, known in zip(SIDES, (self.prefixes, self.suffixes), strict=True):
-            arrays[f"{side}.keys"] = np.concatenate(known.keys)
-            arrays[f"{side}.counts"] = np.array([len(keys) for keys in known.keys], dtype=np.int64)
+            arrays[f"{side}_keys"] = np.concatenate(known.keys)
+            arrays[f"{side}_counts"] = np.array([len(keys) for keys in known.keys], dtype=np.int64)
         return arrays, {"kind": KIND}
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any], lexicon: TagLexicon) -> HankelTags:
+        sizes = cls.PARTS.check(arrays, header)
+        if sizes["kinds"] != N_TEMPLATES:
+            raise ValueError(f"a Hankel block has bistrings of {N_TEMPLATES} kinds, not {sizes['kinds']}")
         prefixes, suffixes = (_known(arrays, side) for side in SIDES)
-        left, right = (arrays[name].astype(np.float64) for name in ("left", "right"))
-        if left.ndim != 2 or right.ndim != 2 or left.shape[1] != right.shape[1]:
-            raise ValueError("the factors of a Hankel block do not fit each other")
-        if (len(left), len(right)) != (prefixes.n_features, suffixes.n_features):
-            raise ValueError("the factors of a Hankel block do not fit its prefixes and suffixes")
-        return cls(prefixes, suffixes, left, right)
+        return cls(prefixes, suffixes, arrays["left"], arrays["right"])
 
 
 def _known(arrays: dict[str, Array], side: str) -> TemplateFeatures:
-    keys, sizes = arrays[f"{side}.keys"].astype(np.int64), arrays[f"{side}.counts"].astype(np.int64)
-    if sizes.ndim != 1 or len(sizes) != N_TEMPLATES or (sizes < 0).any() or sizes.sum() != len(keys):
-        raise ValueError(f"the bistrings of a {side} do not fit their kinds")
-    parts = tuple(np.split(keys, np.cumsum(sizes)[:-1]))
-    if any((np.diff(part) <= 0).any() or part.min(initial=0) < 0 for part in parts):
-        raise ValueError(f"the bistrings of a {side} are not in order")
-    return TemplateFeatures(parts)
+    keys, ends = arrays[f"{side}_keys"], np.append(0, np.cumsum(arrays[f"{side}_counts"]))
+    if ends[-1] != len(keys) or not rises_within(keys, ends):
+        raise ValueError(f"the bistrings of each kind of {side} must be sorted")
+    return TemplateFeatures(tuple(np.split(keys, ends[1:-1])))
 
 
 @dataclass(frozen=True, eq=False)
