@@ -124,7 +124,15 @@ class Estimator:
         save_estimator(self, path)
 
     def restore(self, model: Any, found: Mapping[str, Any]) -> None:
-        """Become what `fit` made: a model, and what was found beside it."""
+        """Become what `fit` made.
+
+        Parameters
+        ----------
+        model : object
+            The model.
+        found : mapping
+            What was found beside it, by the names of attributes.
+        """
         self._replace_fitted(**{**found, **self._of_model(model)})
 
     def _of_model(self, model: Any) -> dict[str, Any]:
