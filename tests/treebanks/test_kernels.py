@@ -19,6 +19,7 @@ from oracles_treebank import (
 )
 from sigmastar.treebanks.data.binarized import BinaryNodes
 from sigmastar.treebanks.kernels.chart_edges import EdgeChart, probable_edges, pruned
+from sigmastar.treebanks.kernels.counted_chart import counted_posteriors
 from sigmastar.treebanks.kernels.decoding import ChainItems, Chains, best_rules, decode
 from sigmastar.treebanks.kernels.latent_chart import LeafVectors, latent_posteriors
 from sigmastar.treebanks.kernels.plain_chart import (
@@ -31,7 +32,7 @@ from sigmastar.treebanks.kernels.plain_chart import (
 from sigmastar.treebanks.kernels.rule_shrinkage import conditional, smoothed
 from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations
 from sigmastar.treebanks.model.coarse_to_fine import EVERYTHING, CoarseGrammar
-from sigmastar.treebanks.model.latent_grammar import LatentGrammar
+from sigmastar.treebanks.model.latent_grammar import LatentGrammar, RuleCounts, rule_states
 
 N_LEAVES, N_PHRASES = 3, 3
 seeds = st.integers(0, 100_000)
@@ -145,6 +146,33 @@ def test_the_fine_chart_sums_over_all_trees_and_states(seed: int, n: int, signed
     into = np.bincount(edges[:, 0], uses, len(items))  # every use of an item above leaves is by one edge
     above = np.arange(len(items)) >= starts[n]
     np.testing.assert_allclose(into[above], fine[above], atol=1e-6)
+
+
+@given(seeds, st.integers(2, 5), st.sampled_from([0.0, 3.0]))
+@settings(max_examples=40, deadline=None)
+def test_the_chart_by_counts_is_that_of_the_tensors_made_of_them(seed: int, n: int, strength: float) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = random_grammar(rng, N_LEAVES, N_PHRASES, 12, 4)
+    counts = np.where(rng.random(len(drawn.tensors)) < 0.4, rng.integers(1, 50, len(drawn.tensors)), 0)
+    states = rule_states(drawn.rules, drawn.n_states)
+    kept = RuleCounts.of(counts.astype(np.float64), states.offsets, strength, 2.0)
+    grammar = LatentGrammar.of_counts(states, kept, drawn.roots, drawn.frequencies)
+    leaves = random_leaves(rng, grammar, n)
+    ones = np.ones(grammar.n_symbols)
+    plain = LatentGrammar(grammar.rules, ones.astype(np.int64), np.ones(len(grammar.rules)), ones, ones)
+    chart = plain_chart(plain, {key: np.ones(1) for key in leaves}, n)
+    posteriors, log2 = posteriors_of(chart, plain, n)
+    if np.isneginf(log2):
+        return
+    graph = all_edges(chart, posteriors, plain, n)
+    vectors = LeafVectors(*leaf_arrays(leaves, n))
+    dense = grammar.arrays._replace(values=grammar.tensors.astype(np.float64))
+    slow = latent_posteriors(graph, vectors, dense)
+    assert grammar.counted is not None
+    fast = counted_posteriors(graph, vectors, grammar.counted)
+    assert np.isnan(slow[2]) == np.isnan(fast[2])
+    for found, expected in zip(fast, slow, strict=True):
+        np.testing.assert_allclose(found, expected, atol=2e-6, rtol=1e-6)
 
 
 @given(seeds, st.integers(2, 5))

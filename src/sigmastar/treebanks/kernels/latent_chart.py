@@ -39,7 +39,7 @@ class Tensors(NamedTuple):
     root_at: Int64s
 
 
-class _Chart(NamedTuple):
+class LatentChart(NamedTuple):
     """Vectors of all items, flat, and what is needed to fill them."""
 
     cell: Int32s  # of each item
@@ -75,7 +75,7 @@ def _contract_left(
 
 
 @fast_kernel
-def _rescaled(vectors: Reals) -> int:
+def rescaled(vectors: Reals) -> int:
     """Bring the largest entry of a cell near one; the power of two that was taken out."""
     top = 0.0
     for x in range(len(vectors)):
@@ -90,7 +90,7 @@ def _rescaled(vectors: Reals) -> int:
 
 
 @part
-def _leaf_insides(graph: EdgeChart, leaves: LeafVectors, chart: _Chart) -> None:
+def leaf_insides(graph: EdgeChart, leaves: LeafVectors, chart: LatentChart) -> None:
     starts, at = graph.starts, chart.at
     for i in range(len(leaves.begin) - 1):
         candidate = leaves.begin[i]
@@ -99,11 +99,11 @@ def _leaf_insides(graph: EdgeChart, leaves: LeafVectors, chart: _Chart) -> None:
                 candidate += 1
             for x in range(at[item + 1] - at[item]):
                 chart.inner[at[item] + x] = leaves.vectors[leaves.at[candidate] + x]
-        chart.exponents[i] = _rescaled(chart.inner[at[starts[i]] : at[starts[i + 1]]])
+        chart.exponents[i] = rescaled(chart.inner[at[starts[i]] : at[starts[i + 1]]])
 
 
 @part
-def _insides(graph: EdgeChart, tensors: Tensors, chart: _Chart) -> None:
+def _insides(graph: EdgeChart, tensors: Tensors, chart: LatentChart) -> None:
     """Inside vectors and exponents of all cells above words."""
     starts, edges = graph.starts, graph.edges
     cell, at, inner, exponents, table, cast = (
@@ -128,11 +128,11 @@ def _insides(graph: EdgeChart, tensors: Tensors, chart: _Chart) -> None:
                     above[x] += weight * row[x]
                 place += len(above)
             e += 1
-        exponents[c] = scale + _rescaled(inner[at[starts[c]] : at[starts[c + 1]]])
+        exponents[c] = scale + rescaled(inner[at[starts[c]] : at[starts[c + 1]]])
 
 
 @part
-def _outsides(edges: Int32s, tensors: Tensors, chart: _Chart) -> Floats:
+def _outsides(edges: Int32s, tensors: Tensors, chart: LatentChart) -> Floats:
     """Fill the outside vectors; the posterior of every edge."""
     cell, at, inner, outer, exponents, table, cast = chart
     uses = np.zeros(len(edges))
@@ -162,18 +162,42 @@ def _outsides(edges: Int32s, tensors: Tensors, chart: _Chart) -> Floats:
 
 
 @part
-def _empty_chart(graph: EdgeChart, tensors: Tensors) -> _Chart:
-    items, kind = graph.items, tensors.values.dtype
+def state_chart(graph: EdgeChart, n_states: Int64s, kind: Reals) -> LatentChart:
+    """An empty chart, its numbers of the type of `kind`."""
+    items = graph.items
     at = np.zeros(len(items) + 1, np.int64)
     for item in range(len(items)):
-        at[item + 1] = at[item] + tensors.n_states[items[item]]
-    inner, outer, exponents = (
-        np.zeros(at[-1], kind),
-        np.zeros(at[-1], kind),
-        np.zeros(len(graph.starts) - 1, np.int64),
-    )
-    table = np.zeros(tensors.n_states.max() ** 2, kind)
-    return _Chart(_cells(graph.starts), at, inner, outer, exponents, table, np.zeros(2, kind))
+        at[item + 1] = at[item] + n_states[items[item]]
+    inner, outer = np.zeros(at[-1], kind.dtype), np.zeros(at[-1], kind.dtype)
+    exponents, table = np.zeros(len(graph.starts) - 1, np.int64), np.zeros(n_states.max() ** 2, kind.dtype)
+    return LatentChart(_cells(graph.starts), at, inner, outer, exponents, table, np.zeros(2, kind.dtype))
+
+
+@part
+def root_outsides(graph: EdgeChart, roots: Floats, root_at: Int64s, chart: LatentChart) -> float:
+    """The total, in the scale of the last cell; outside vectors of its items where it is positive."""
+    starts, items, at, total = graph.starts, graph.items, chart.at, 0.0
+    last = len(starts) - 2
+    for item in range(starts[last], starts[last + 1]):
+        for x in range(at[item + 1] - at[item]):
+            total += roots[root_at[items[item]] + x] * chart.inner[at[item] + x]
+    if total > 0.0:
+        for item in range(starts[last], starts[last + 1]):
+            for x in range(at[item + 1] - at[item]):
+                chart.outer[at[item] + x] = roots[root_at[items[item]] + x] / total
+    return total
+
+
+@part
+def summed(graph: EdgeChart, chart: LatentChart) -> Floats:
+    """The posterior of every item, all states together."""
+    posteriors = np.zeros(len(graph.items))
+    for item in range(len(posteriors)):
+        value = 0.0
+        for x in range(chart.at[item], chart.at[item + 1]):
+            value += chart.inner[x] * chart.outer[x]
+        posteriors[item] = value
+    return posteriors
 
 
 @fast_kernel
@@ -184,24 +208,11 @@ def latent_posteriors(
 
     And log2 of the total, nan where it is not positive.
     """
-    starts, items, edges = graph
-    chart = _empty_chart(graph, tensors)
-    at, inner, outer, root_at, roots = chart.at, chart.inner, chart.outer, tensors.root_at, tensors.roots
-    _leaf_insides(graph, leaves, chart)
+    chart = state_chart(graph, tensors.n_states, tensors.values)
+    leaf_insides(graph, leaves, chart)
     _insides(graph, tensors, chart)
-    last, total, posteriors = len(starts) - 2, 0.0, np.zeros(len(items))
-    for item in range(starts[last], starts[last + 1]):
-        for x in range(at[item + 1] - at[item]):
-            total += roots[root_at[items[item]] + x] * inner[at[item] + x]
+    total = root_outsides(graph, tensors.roots, tensors.root_at, chart)
     if not total > 0.0:
-        return posteriors, np.zeros(len(edges)), np.nan
-    for item in range(starts[last], starts[last + 1]):
-        for x in range(at[item + 1] - at[item]):
-            outer[at[item] + x] = roots[root_at[items[item]] + x] / total
-    uses = _outsides(edges, tensors, chart)
-    for item in range(len(items)):
-        value = 0.0
-        for x in range(at[item], at[item + 1]):
-            value += inner[x] * outer[x]
-        posteriors[item] = value
-    return posteriors, uses, np.log2(total) + chart.exponents[last]
+        return np.zeros(len(graph.items)), np.zeros(len(graph.edges)), np.nan
+    uses = _outsides(graph.edges, tensors, chart)
+    return summed(graph, chart), uses, np.log2(total) + chart.exponents[len(graph.starts) - 2]

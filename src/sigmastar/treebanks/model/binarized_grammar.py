@@ -23,6 +23,7 @@ from sigmastar.core.parts import Parts, check_header, indices, lists, singles, w
 from sigmastar.treebanks.counts.head_choice import HeadChoice
 from sigmastar.treebanks.data.binarized import DIRECTIONS, OUTWARD, PHRASE, Binarization, Symbols
 from sigmastar.treebanks.kernels.chart_edges import EdgeChart, allowed_parts, pruned
+from sigmastar.treebanks.kernels.counted_chart import counted_posteriors
 from sigmastar.treebanks.kernels.latent_chart import LeafVectors, latent_posteriors
 from sigmastar.treebanks.kernels.plain_chart import Allowed
 from sigmastar.treebanks.model.coarse_to_fine import (
@@ -114,7 +115,7 @@ class BinarizedGrammar:
         graph, found = chart_edges(self.plain, chart, pruning), _of_plain(chart, False)
         for step in self.passes[1:] or self.passes:
             vectors = LeafVectors(leaves.begin, leaves.symbols, *step.lexicon.candidate_vectors(leaves))
-            posteriors, uses, log2_total = latent_posteriors(graph, vectors, step.grammar.arrays)
+            posteriors, uses, log2_total = _posteriors(graph, vectors, step.grammar)
             if np.isnan(log2_total):  # then it prunes nothing either
                 continue
             is_full = step is self.passes[-1]
@@ -182,6 +183,15 @@ class BinarizedGrammar:
             passes.append(PruningPass(grammar, Lexicon(forest, grammar.n_states[: symbols.n_leaves], values)))
         _check_passes(passes, len(symbols))
         return cls(Binarization(*header["binarization"]), symbols, labels, tuple(passes))
+
+
+def _posteriors(
+    graph: EdgeChart, vectors: LeafVectors, grammar: LatentGrammar
+) -> tuple[Floats, Floats, float]:
+    """By counts, where the grammar was made of them: few are not zero."""
+    if grammar.counted is not None:
+        return counted_posteriors(graph, vectors, grammar.counted)
+    return latent_posteriors(graph, vectors, grammar.arrays)
 
 
 def _check_passes(passes: Sequence[PruningPass], n_symbols: int) -> None:

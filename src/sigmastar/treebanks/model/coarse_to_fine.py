@@ -37,11 +37,11 @@ EVERYTHING = np.zeros((0, 0), dtype=np.uint8)
 class Pruning:
     """What may be dropped: a share of the best of its cell (beams), or a posterior below a bound."""
 
-    beam: float = 3e-3
-    groups: float = 1e-3  # after the grammar of groups
-    coarse: float = 3e-4  # after the plain grammar
-    edges: float = 1e-4
-    middle: float = 1e-3  # after a grammar of few states
+    beam: float = 3e-4
+    groups: float = 3e-4  # after the grammar of groups
+    coarse: float = 1e-4  # after the plain grammar
+    edges: float = 3e-5
+    middle: float = 3e-4  # after a grammar of few states
     labels: float = 1e-3  # what the first of several grammars leaves to the others
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class Pruning:
 
 
 DEFAULT_PRUNING: Pruning = Pruning()
-THOROUGH = Pruning(beam=1e-4, groups=3e-4, coarse=1e-4, edges=3e-5)
+THOROUGH = Pruning(beam=1e-4, middle=1e-3)
 """For several grammars together: what the first one drops is lost for all."""
 
 

@@ -26,6 +26,7 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import ArrayPart, Parts, floats, indices, rises_within, row_starts
+from sigmastar.treebanks.kernels.counted_chart import CountedRules
 from sigmastar.treebanks.kernels.latent_chart import Tensors
 from sigmastar.treebanks.kernels.rule_shrinkage import RuleStates, conditional, grouped_tensors, smoothed
 
@@ -61,8 +62,7 @@ class RuleCounts:
 
     def tensors(self, states: RuleStates, frequencies: Floats) -> Singles:
         """The tensors of rules, flat; `frequencies` of states are the prior of their margins."""
-        totals = np.add.reduceat(frequencies, states.state_at[:-1])
-        shares = frequencies / np.repeat(np.maximum(totals, 1e-300), states.n_states)
+        shares = _shares(states, frequencies)
         counts = np.zeros(int(states.offsets[-1]), dtype=np.float32)
         counts[np.repeat(states.offsets[:-1], np.diff(self.starts)) + self.cells] = self.values
         result, _ = conditional(states, smoothed(states, counts, shares, self.strength, self.backing))
@@ -76,6 +76,35 @@ class RuleCounts:
             "shrinkage": floats(2, least=0.0),
         },
     )
+
+    def rules(self, states: RuleStates, roots: Floats, frequencies: Floats) -> CountedRules:
+        """The counts and what follows from them, as charts take them."""
+        sizes = states.n_states[states.rules[:, [1, 2, 0]]]
+        rule = np.repeat(np.arange(len(sizes)), np.diff(self.starts))
+        rest, x = np.divmod(self.cells, sizes[rule, 2])
+        y, z = np.divmod(rest, sizes[rule, 1])
+        places = np.stack([y, z, x], axis=1)
+        flat_sizes = sizes.ravel()
+        margin_at: Int64s = (np.cumsum(flat_sizes) - flat_sizes).reshape(sizes.shape)
+        owner = np.repeat(np.arange(flat_sizes.size), flat_sizes)
+        state = np.arange(len(owner)) + np.repeat(
+            states.state_at[states.rules[:, [1, 2, 0]]].ravel() - margin_at.ravel(), flat_sizes
+        )
+        values = np.repeat(self.values.astype(np.float64), 3)
+        sums = np.bincount((margin_at[rule] + places).ravel(), values, len(owner))
+        totals = np.bincount(rule, self.values, len(sizes))
+        prior, of_all = _shares(states, frequencies)[state], np.repeat(totals, 3)[owner]
+        margins = np.where(of_all > 0, (sums + self.backing * prior) / (of_all + self.backing), 0.0)
+        mix = np.sqrt(totals) / np.maximum(self.strength + np.sqrt(totals), 1e-300)
+        shares = np.stack([mix, (1 - mix) * mix / 3.0, (1 - mix) ** 2 * totals], axis=1)
+        above = owner % 3 == 2
+        by_rule = shares[owner[above] // 3]
+        counted = (by_rule[:, 0] + 2 * by_rule[:, 1]) * sums[above]
+        spread = (by_rule[:, 1] * of_all[above] + by_rule[:, 2]) * margins[above]
+        outgoing: Floats = np.bincount(state[above], counted + spread, len(frequencies)).astype(np.float64)
+        norms = np.where(outgoing > 0, 1.0 / np.maximum(outgoing, 1e-300), 0.0)
+        sizes_at, kept = (states.n_states, self.starts), (places.astype(np.int32), self.values)
+        return CountedRules(*sizes_at, *kept, margin_at, margins, shares, norms, roots, states.state_at)
 
     def to_parts(self) -> dict[str, Array]:
         small = self.cells.max(initial=0) < 1 << 16
@@ -95,6 +124,12 @@ class RuleCounts:
             raise ValueError("counts of rules must be finite numbers")
         strength, backing = shrinkage.tolist()
         return cls(starts, places, numbers, strength, backing)
+
+
+def _shares(states: RuleStates, frequencies: Floats) -> Floats:
+    """How often each state is that of its symbol."""
+    totals = np.add.reduceat(frequencies, states.state_at[:-1])
+    return np.asarray(frequencies / np.repeat(np.maximum(totals, 1e-300), states.n_states))
 
 
 def rounded(numbers: Singles) -> Array:
@@ -157,6 +192,13 @@ class LatentGrammar:
 
     def root(self, symbol: int) -> Floats:
         return self.roots[self.state_at[symbol] : self.state_at[symbol + 1]]
+
+    @cached_property
+    def counted(self) -> CountedRules | None:
+        """The same by counts, where the tensors were made of them."""
+        if self.counts is None:
+            return None
+        return self.counts.rules(self.rule_states, self.roots, self.frequencies)
 
     @cached_property
     def arrays(self) -> Tensors:
