@@ -164,7 +164,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
     method : "best", "spectral+em", "cluster" or "spectral"
         "best" averages five grammars, and has a span scorer beside them.
     n_states : int or None
-        Number of states per symbol, at most; None: 16, of three grammars of "best" 24.
+        Number of states per symbol, at most; None: 24, for "cluster" and "spectral" 16.
     direction : "head", "left" or "right"
         Direction of binarization of a single grammar; "best" has all.
     horizontal, vertical : int
@@ -214,7 +214,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
             raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
         n_states = None if self.n_states is None else positive(self.n_states, "n_states")
         shape = Binarization(self.direction, self.horizontal, self.vertical)
-        found = BEST if self.method == "best" else (GrammarSpec(self.method, shape),)
+        usual = 24 if self.method == "spectral+em" else GrammarSpec.n_states
+        found = BEST if self.method == "best" else (GrammarSpec(self.method, shape, usual),)
         inside, outside = self.inside or INSIDE, self.outside or OUTSIDE
         found = tuple(replace(spec, max_iter=self.max_iter, inside=inside, outside=outside) for spec in found)
         return tuple(replace(spec, n_states=n_states or spec.n_states) for spec in found)

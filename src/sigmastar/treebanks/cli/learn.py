@@ -44,7 +44,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
     "n_states",
     type=click.IntRange(1),
     metavar="N",
-    help="Largest number of states per symbol  [default: 16; best: 24; em: 8]",
+    help="Largest number of states per symbol  [default: 24; cluster, spectral: 16; em: 8]",
 )
 @click.option(
     "--binarization",
