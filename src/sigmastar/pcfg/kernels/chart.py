@@ -142,14 +142,15 @@ def _complete(
         for at in range(rules.complete_start[node], rules.complete_start[node + 1]):
             value, left = weights[rules.complete_event[at]] * prefixes[node], rules.complete_left[at]
             values[left] = _joined(values[left], value, best)
-    unary, loop = rules.unary, 0
-    for at in range(first_unary, len(unary.left) + 1):
-        while loop < len(unary.loop_before) and unary.loop_before[loop] == at:
-            close_loop(loop, unary, values, 0, 1, best)
-            loop += 1
-        if at < len(unary.left):
+    unary, begin = rules.unary, first_unary
+    for loop in range(len(unary.loop_before) + 1):
+        end = unary.loop_before[loop] if loop < len(unary.loop_before) else len(unary.left)
+        for at in range(begin, end):
             value, left = weights[unary.event[at]] * values[unary.child[at]], unary.left[at]
             values[left] = _joined(values[left], value, best)
+        begin = end
+        if loop < len(unary.loop_before):
+            close_loop(loop, unary, values, 0, 1, best)
 
 
 @part

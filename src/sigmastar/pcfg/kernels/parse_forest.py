@@ -27,7 +27,7 @@ from sigmastar.core.arrays import Array, Flags, Floats
 from sigmastar.core.jit import kernel, lowest_bit, part
 from sigmastar.core.scaling import grown
 from sigmastar.pcfg.kernels.forest_arrays import LONGEST, Forest, new_forest, new_room, word_scales
-from sigmastar.pcfg.kernels.unary_loops import close_loop, open_loop
+from sigmastar.pcfg.kernels.unary_loops import add_unaries, rewrite_outside
 
 Rules = Any  # pcfg.data.rule_trie.ChartRules: numba knows named tuples by their fields
 
@@ -133,25 +133,6 @@ def _add_word(
 
 
 @part
-def _add_unaries(
-    i: int, j: int, width: int, rules: Rules, weights: Floats, ends: Array, values: Floats
-) -> None:
-    """Unary rules on a span, bottom up; those that only make single words are left out of longer ones."""
-    first, unary, loop = i * len(rules.first) * width + j, rules.unary, 0
-    for at in range(0 if j == i + 1 else rules.n_lexical_unary, len(unary.left) + 1):
-        while loop < len(unary.loop_before) and unary.loop_before[loop] == at:
-            close_loop(loop, unary, values, first, width, False)
-            for symbol in unary.loop_symbol[unary.loop_start[loop] : unary.loop_start[loop + 1]]:
-                if values[first + symbol * width] > 0.0:
-                    ends[i, symbol] |= 1 << j
-            loop += 1
-        if at < len(unary.left) and ends[i, unary.child[at]] & (1 << j) and weights[unary.event[at]] > 0.0:
-            ends[i, unary.left[at]] |= 1 << j
-            child = values[first + unary.child[at] * width]
-            values[first + unary.left[at] * width] += weights[unary.event[at]] * child
-
-
-@part
 def _list_symbols(i: int, j: int, width: int, first: Array, room: Any, values: Floats) -> bool:
     """Put the nodes of single symbols on the list of (i, j); whether their values kept their digits."""
     safe = True
@@ -198,7 +179,7 @@ def _grow_forest(
             forest = _roomy(
                 forest, used[0] + n_nodes + n_symbols, used[1] + most_groups, used[2] + n_nodes * width
             )
-            _add_unaries(i, j, width, rules, weights, room.ends, forest.values)
+            add_unaries(i, j, width, rules, weights, room.ends, forest.values)
             safe = _list_symbols(i, j, width, rules.first, room, forest.values) and safe
             safe = _extend(i, j, width, rules, weights, room, forest, used) and safe
             forest.span_items[visit] = used[0]
@@ -233,22 +214,6 @@ def _items_outside(
 
 
 @part
-def _rewrite_outside(
-    i: int, j: int, width: int, rules: Rules, weights: Floats, values: Floats, outer: Floats, counts: Floats
-) -> None:
-    """Unary rules on a span, top down."""
-    first, unary, loop = i * len(rules.first) * width + j, rules.unary, len(rules.unary.loop_before) - 1
-    for at in range(len(unary.left), (0 if j == i + 1 else rules.n_lexical_unary) - 1, -1):
-        if at < len(unary.left) and outer[first + unary.left[at] * width] > 0.0:
-            share = weights[unary.event[at]] * outer[first + unary.left[at] * width]
-            outer[first + unary.child[at] * width] += share
-            counts[unary.event[at]] += share * values[first + unary.child[at] * width]
-        while loop >= 0 and unary.loop_before[loop] == at:
-            open_loop(loop, unary, weights, values, outer, first, width, counts)
-            loop -= 1
-
-
-@part
 def _read_backwards(
     codes: Array, scales: Floats, rules: Rules, weights: Floats, forest: Any, outer: Floats, counts: Floats
 ) -> None:
@@ -259,7 +224,7 @@ def _read_backwards(
             visit -= 1
             begin, stop = forest.span_items[visit - 1] if visit else 1, forest.span_items[visit]
             _items_outside(begin, stop, forest, weights, outer, counts)
-            _rewrite_outside(i, j, n + 1, rules, weights, forest.values, outer, counts)
+            rewrite_outside(i, j, n + 1, rules, weights, forest.values, outer, counts)
         for at in range(rules.lexical_start[codes[i]], rules.lexical_start[codes[i] + 1]):
             event, row = rules.lexical_event[at], (i * first + rules.lexical_left[at]) * (n + 1)
             counts[event] += scales[codes[i]] * weights[event] * outer[row + i + 1]

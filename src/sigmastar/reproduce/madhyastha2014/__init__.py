@@ -45,6 +45,7 @@ FEW: Mapping[str, Any] = {"similarity": 4.0}
 FULL_PATH = (0.001,)  # best for l1 and l2 on validation heads; early stopping does the rest
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 N_SPLITS_OF_FEW = 3
+QUICK_FORMS: Mapping[str, Any] = {"windows": (2, 10), "weightings": ("ppmi", "sqrt")}
 USUAL, WIDER = "ppmi, window 2", "ppmi, window 5"
 ATTACHED = ("for", "from", "with")
 
@@ -76,7 +77,8 @@ def run(
     out.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is reported at once
     progress("counting words", 0.0)
     with one_blas_thread():
-        forms, parts = vector_forms(text_files(data_folder)), treebanks(data_folder)
+        chosen = QUICK_FORMS if quick else {}
+        forms, parts = vector_forms(text_files(data_folder), **chosen), treebanks(data_folder)
         vectors = forms[USUAL]
         small = vectors if quick else small_vectors(forms[WIDER])
         names = list(RELATIONS)[: 2 if quick else None]
