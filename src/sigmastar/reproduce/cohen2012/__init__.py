@@ -141,7 +141,8 @@ def train_grammars(
         _, seconds = timed(lambda estimator=estimator: estimator.fit(train))  # type: ignore[misc]
         (dev_f1, n_fallback), (test_f1, _) = (_scored(estimator, trees, seed) for trees in (dev, test))
         logs = estimator.model_.tree_log_probabilities(phrases(dev))
-        yield Trained(name, seconds, dev_f1, n_fallback, test_f1, tuple(logs.tolist()))
+        proper = not name.startswith(("spectral, ", "several"))
+        yield Trained(name, seconds, dev_f1, n_fallback, test_f1, tuple(logs.tolist()), proper)
 
 
 def _scored(estimator: TreebankEstimator, trees: Sequence[Tree], seed: int) -> tuple[float, int]:
