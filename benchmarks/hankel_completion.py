@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar import HankelRegressor
-from sigmastar.optimise.completion import COMPLETERS
+from sigmastar.optimise.completers import COMPLETERS
 from sigmastar.regression import MadeRegression, make_regression
 from sigmastar.regression.counts import HankelEntries
 
@@ -30,7 +30,8 @@ def regressor(unit: str, seed: int) -> HankelRegressor:
     """With a solver; random starts are what a penalty leaves under which the completed matrix is zero."""
     if unit == RANDOM:
         return HankelRegressor(n_states=3, strengths=(0.9999,), random_state=seed)
-    return HankelRegressor(n_states=3, solver=unit, random_state=seed)
+    rank = 3 if unit == "hard" else None
+    return HankelRegressor(n_states=3, solver=unit, rank=rank, random_state=seed)
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:

@@ -381,3 +381,14 @@ def test_weights_count_strings_as_often(make: Make, strings: Strings) -> None:
             make().fit(few, sample_weight=wrong)
     with pytest.raises(InputError, match="no strings to learn from"):
         make().fit(few, sample_weight=[0] * 60)
+
+
+def test_top_is_a_number_of_symbols():
+    model = NgramAutomaton(order=1).fit(["ab", "b"])
+    with pytest.raises(ValueError, match="top=-1 must be a whole number, 1 or more"):
+        model.predict_next(["a"], top=-1)
+
+
+def test_nan_is_no_symbol():
+    with pytest.raises(InputError, match="a symbol is NaN, which equals nothing"):
+        NgramAutomaton().fit([[1.0, float("nan")], [2.0]])

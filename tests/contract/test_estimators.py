@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.validation import check_is_fitted
 
 import sigmastar
-from sigmastar.core.errors import NotFittedError
-from sigmastar.core.estimator import Estimator
+from sigmastar.core.errors import InputError, NotFittedError
+from sigmastar.core.estimator import Estimator, as_generator
 from sigmastar.core.family import families, load
 from sigmastar.core.laws import Example
 from sigmastar.core.model_files import model_bytes
@@ -148,3 +148,31 @@ def test_progress_is_told(example: Example) -> None:
     told: list[tuple[str, float | None]] = []
     fit(example, progress=lambda message, done=None: told.append((message, done)))
     assert all(message and (done is None or 0 <= done <= 1) for message, done in told)
+
+
+class _Frame:
+    """What estimators see of a table of pandas."""
+
+    columns, iloc = ("events",), None
+
+    def __iter__(self) -> Any:
+        return iter(self.columns)
+
+
+LOOKALIKES = [
+    (_Frame(), r"X is a table; pass one column of it, as in fit\(X\['events'\]\)"),
+    ({"a": 1}, "X is a mapping; pass a list"),
+    ({"ab", "ba"}, "X is a set, which has no fixed order; pass a list"),
+]
+
+
+@pytest.mark.parametrize(("given", "problem"), LOOKALIKES, ids=["table", "mapping", "set"])
+def test_lookalikes_of_lists_are_refused(example: Example, given: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        clone(example.estimator).fit(given)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", 0.5])
+def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
+    with pytest.raises(ValueError, match="must be a whole number, 0 or more, a Generator, or None"):
+        as_generator(seed)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sigmastar.optimise.completion import COMPLETERS, CompletionSettings
+from sigmastar.optimise.completers import COMPLETERS
+from sigmastar.optimise.completion import CompletionSettings
 from sigmastar.optimise.proximal import singular_value_threshold
 from sigmastar.optimise.sparse_low_rank import LowRank, SparsePattern, SparsePlusLowRank, shrunk_triples
 

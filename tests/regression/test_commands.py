@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.calls import fail, figures, succeed
+from cli.calls import fail, figures, invoke, succeed
 from sigmastar.regression.laws import LABELS, NUMBERS, WORDS
 
 
@@ -49,6 +49,20 @@ def test_a_model_is_shown_and_converted(folder: Path) -> None:
     assert shown["learned"]["settings"]["n_states"] == 2
     succeed("convert", folder / "numbers.sigma", "--to", "automaton", "-o", folder / "automaton.sigma")
     assert "2 states" in succeed("show", folder / "automaton.sigma")
+    (folder / "two.txt").write_text("ab\nbb\n")
+    for words in (["score", folder / "two.txt"], ["predict", folder / "two.txt"], ["sample", "-n", "1"]):
+        told = invoke(words[0], folder / "automaton.sigma", *words[1:])
+        assert told.exit_code == 0
+        assert "over all strings: they are no probabilities" in told.stderr
+
+
+def test_rank_and_bound_are_options(folder: Path) -> None:
+    options = ("--characters", "--states", "2", "--starts", "2", "-q", "-o", folder / "held.sigma")
+    succeed("learn", "regression", folder / "numbers.tsv", "--rank", "2", "--bound", "5", *options)
+    settings = figures("show", folder / "held.sigma")["learned"]["settings"]
+    assert (settings["rank"], settings["bound"]) == (2, 5.0)
+    wrong = ("learn", "regression", folder / "numbers.tsv", "--bound", "5", "--solver", "svt", *options)
+    assert "bound=5.0 must be a number above 0, with solver='proximal'" in fail(*wrong)
 
 
 def test_what_is_wrong_is_told(folder: Path) -> None:

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sigmastar import HankelClassifier, HankelRegressor, load_model, save_model
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.errors import InputError, NotFittedError, UnknownSymbolError
-from sigmastar.optimise.completion import COMPLETERS
+from sigmastar.optimise.completers import COMPLETERS
 
 WORDS = ["".join(w) for m in range(6) for w in itertools.product("ab", repeat=m)]
 COUNTS = [float(word.count("a") - 2 * word.count("b") + 3) for word in WORDS]
@@ -24,6 +24,18 @@ def test_values_are_learned_from_a_third_of_them_by_any_solver(solver: str) -> N
     model = HankelRegressor(n_states=2, solver=solver).fit(WORDS[::3], COUNTS[::3])
     np.testing.assert_allclose(model.predict(WORDS), COUNTS, atol=1e-6)
     assert model.score(WORDS, COUNTS) > 1 - 1e-9
+
+
+def test_completed_matrices_keep_to_rank_and_bound() -> None:
+    model = HankelRegressor(n_states=2, bound=4.0, n_starts=0).fit(WORDS, COUNTS)
+    largest = max(np.abs(one.triples.matrix).max() for one in model.completions_)
+    assert np.abs(COUNTS).max() > 4.5
+    assert largest * np.abs(COUNTS).max() <= 4.0 * (1 + 1e-3)
+    free = HankelRegressor(n_states=2, n_starts=0).fit(WORDS, COUNTS)
+    assert max(np.abs(one.triples.matrix).max() for one in free.completions_) > largest
+    hard = HankelRegressor(n_states=2, solver="hard", rank=2).fit(WORDS[::3], COUNTS[::3])
+    assert {one.rank for one in hard.completions_} == {2}
+    np.testing.assert_allclose(hard.predict(WORDS), COUNTS, atol=1e-6)
 
 
 def test_the_number_of_states_is_found() -> None:

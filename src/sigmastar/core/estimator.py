@@ -12,20 +12,24 @@ An estimator is a dataclass of its parameters, so that its constructor is writte
         n_states: int | str = "auto"
 
 Attributes that `fit` sets are declared in a base class that is no dataclass, or not at all.
+
+What looks like a list of structures but is iterated otherwise (tables by their column names, mappings by
+their keys, sets in no fixed order) is refused by `fit` and `partial_fit` of every estimator.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sigmastar.core.errors import NotFittedError
+from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress
 
@@ -51,6 +55,12 @@ class Estimator:
     random_state: RandomState = 0
     n_jobs: int | None = -1
     progress: Progress | None = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in ("fit", "partial_fit"):
+            if name in vars(cls):
+                setattr(cls, name, _refusing_lookalikes(vars(cls)[name]))
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -148,6 +158,32 @@ class Estimator:
                 setattr(self, name, value)
 
 
+def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        refuse_lookalikes(X)
+        return method(self, X, *arguments, **options)
+
+    return checked
+
+
+def refuse_lookalikes(X: Any) -> None:
+    """Refuse tables, mappings and sets, with what to pass instead.
+
+    Parameters
+    ----------
+    X : object
+        What was given for a list of strings, sentences or trees.
+    """
+    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
+        column = next(iter(X.columns), "text")
+        raise InputError(f"X is a table; pass one column of it, as in fit(X[{str(column)!r}])")
+    if isinstance(X, Mapping):
+        raise InputError("X is a mapping; pass a list, as in fit(list(X.values()))")
+    if isinstance(X, Set):
+        raise InputError("X is a set, which has no fixed order; pass a list, as in fit(sorted(X))")
+
+
 def n_threads(n_jobs: int | None) -> int | None:
     """The number of threads that `n_jobs` asks for; None stands for one per core.
 
@@ -167,7 +203,12 @@ def n_threads(n_jobs: int | None) -> int | None:
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
     """A generator of random numbers; one that is given is used as it is, and moves on."""
-    return np.random.default_rng(random_state)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={random_state!r} must be a whole number, 0 or more, a Generator, or None"
+        ) from None
 
 
 def is_fitted_name(name: str) -> bool:

@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -100,6 +100,7 @@ class CompletionSettings:
     n_iterations: int = 300
     tolerance: float = 1e-6
     watch: Watch | None = None
+    bound: float | None = None  # on the size of entries, for `constrained.bounded`
 
     def trace(self) -> Trace:
         return Trace(self.watch, self.tolerance)
@@ -296,12 +297,3 @@ def _solved(product: Floats, factor: Floats, ridge: float) -> Floats:
     """product (factor^T factor + ridge)^-1"""
     gram = factor.T @ factor + (ridge + 1e-12) * np.eye(factor.shape[1])
     return np.ascontiguousarray(linalg.solve(gram, product.T, assume_a="pos").T)
-
-
-COMPLETERS: Mapping[str, Completer] = {
-    "proximal": proximal,
-    "frank-wolfe": frank_wolfe,
-    "svt": singular_value_thresholding,
-    "factored": by_factors,
-    "alternating": alternating,
-}

@@ -114,18 +114,19 @@ def shrunk_triples(
     Where all triples found stay above the threshold the block grows, for there may be more.
     """
     most = min(most, *matrix.shape)
-    block = _widened(warm, min(warm.shape[1] + SPARE, most), rng)
+    block = widened(warm, min(warm.shape[1] + SPARE, most), rng)
     while True:
         found = leading_triples(matrix, block)
         rank = int((found.singular_values > threshold).sum())
         if rank < block.shape[1] or block.shape[1] >= most:
             break
-        block = _widened(found.right, min(2 * block.shape[1], most), rng)
+        block = widened(found.right, min(2 * block.shape[1], most), rng)
     values = found.singular_values[:rank] - threshold
     kept = Thresholded(found.left[:, :rank], values, found.right[:, :rank])
     return kept, found.right[:, : rank + SPARE // 2]
 
 
-def _widened(block: Floats, width: int, rng: np.random.Generator) -> Floats:
+def widened(block: Floats, width: int, rng: np.random.Generator) -> Floats:
+    """An orthonormal block of more columns, filled up with random ones."""
     missing = max(width - block.shape[1], 0)
     return orthonormal(np.hstack([block, rng.standard_normal((block.shape[0], missing))]))

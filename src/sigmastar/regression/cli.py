@@ -23,7 +23,7 @@ from sigmastar.core.cli.progress_bar import Say, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.text_files import described_file
-from sigmastar.optimise.completion import COMPLETERS
+from sigmastar.optimise.completers import COMPLETERS
 from sigmastar.regression.data.losses import LOSSES
 from sigmastar.regression.data.tables import Table, read_table
 from sigmastar.regression.estimator.classifier import HankelClassifier
@@ -31,7 +31,7 @@ from sigmastar.regression.estimator.regressor import HankelRegressor
 from sigmastar.regression.metrics import r_squared
 from sigmastar.regression.model import StringClassifier, StringFunction
 
-PARAMETERS = ("n_states", "loss", "solver", "n_starts", "max_iter", "ridge")
+PARAMETERS = ("n_states", "loss", "solver", "n_starts", "max_iter", "ridge", "rank", "bound")
 TASKS = {
     "regression": Method(HankelRegressor, PARAMETERS),
     "classification": Method(HankelClassifier, PARAMETERS),
@@ -52,6 +52,8 @@ characters_option = click.option(
 @parameter("n_starts", "--starts", *BOTH, type=click.IntRange(0), help="Number of starts of the refinement.")
 @parameter("max_iter", "--max-iter", *BOTH, type=click.IntRange(1), help="Limit of refinement steps.")
 @parameter("ridge", "--ridge", *BOTH, type=click.FloatRange(0), help="Penalty on squared weights.")
+@parameter("rank", "--rank", *BOTH, type=click.IntRange(1), help="Largest rank of the completed matrix.")
+@parameter("bound", "--bound", *BOTH, type=float, metavar="C", help="Largest size of its entries.")
 @characters_option
 @learn_options
 def learn_regression(file: str, task: str, characters: bool | None, **options: Any) -> None:
@@ -70,7 +72,7 @@ def learn_regression(file: str, task: str, characters: bool | None, **options: A
         return Learned(
             data={"files": [described_file(file)], "n_strings": n_strings},
             summary=f"{n_states} states, from {n_strings} strings",
-            layout={"characters": bool(characters)},
+            layout={"format": "lines", "characters": bool(characters)},
             found={"n_states": n_states},
         )
 

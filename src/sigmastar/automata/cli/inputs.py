@@ -15,6 +15,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
 from sigmastar.core.provenance import hash_strings
@@ -61,6 +62,9 @@ def layout_of(
     return Layout(file_format or "lines", bool(characters), separator)
 
 
+_ROUNDING, _NEAR_ONE = 1e-6, 0.1  # of total masses
+
+
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """A model of strings, and the header of its file."""
@@ -88,6 +92,16 @@ class Loaded:
                 file=self.path,
             )
         return self.automaton
+
+    def say_if_no_distribution(self) -> None:
+        """A note where the values of a bare automaton are far from probabilities, as after regression."""
+        automaton = self.model
+        if not isinstance(automaton, WeightedAutomaton) or automaton.is_stochastic(_ROUNDING):
+            return
+        mass = automaton.total_mass() if automaton.spectral_radius < 1.0 else np.inf
+        if not abs(mass - 1.0) <= _NEAR_ONE:
+            total = f"sum to {mass:.3g}" if np.isfinite(mass) else "have no finite sum"
+            tell(f"note: the values of {self.path} {total} over all strings: they are no probabilities")
 
     def read(self, path: str, layout: Layout, unknown: str) -> Strings:
         """Strings over the model's symbols; others are an error with a remedy, or unknown."""

@@ -56,6 +56,7 @@ def score(
 ) -> None:
     """The natural log-probability of each string of FILE, one per line; -inf where it has none."""
     loaded = load(model)
+    loaded.say_if_no_distribution()
     layout = layout_of(**layout_options, learned=loaded.learned)
     with watching("scoring", quiet):
         values = loaded.model.log_probability(loaded.read(file, layout, unknown)).tolist()
@@ -89,6 +90,7 @@ def sample(
 ) -> None:
     """Draw strings from MODEL and write them in the format of its data, or in the one asked for."""
     loaded = load(model)
+    loaded.say_if_no_distribution()
     layout = layout_of(**layout_options, learned=loaded.learned)
     with watching("sampling", quiet):
         strings = loaded.model.sample(n_strings, np.random.default_rng(seed), max_length)
@@ -123,6 +125,7 @@ def predict(
     the end of the string. With --json one object per line, with null for the end.
     """
     loaded = load(model)
+    loaded.say_if_no_distribution()
     layout = layout_of(**layout_options, learned=loaded.learned)
     with watching("predicting", quiet):
         prefixes = loaded.read(file, layout, unknown)

@@ -7,6 +7,7 @@ it into an outside (the prefix, with the hole at its end) and an inside (the suf
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -200,6 +201,8 @@ def _alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
         met = dict.fromkeys(itertools.chain.from_iterable(rows))
     except TypeError as problem:
         raise InputError(f"symbols must be hashable: {problem}") from None
+    if any(isinstance(symbol, float) and math.isnan(symbol) for symbol in met):
+        raise InputError("a symbol is NaN, which equals nothing; leave such strings out or name the gaps")
     try:
         return Alphabet(sorted(met))  # type: ignore[type-var]
     except TypeError:  # symbols that cannot be compared keep the order in which they were met

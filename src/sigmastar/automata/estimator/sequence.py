@@ -19,6 +19,7 @@ from sigmastar.core.estimator import (
     Estimator,
     RandomState,
     as_generator,
+    positive,
 )
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.rank import RankEvidence
@@ -142,6 +143,7 @@ class SequenceEstimator(_FittedSequence, Estimator):
             Equally likely symbols stand in the order of the alphabet.
         """
         names, rankings = self.outcomes_, list[tuple[Symbol, ...]]()
+        top = None if top is None else positive(top, "top")
         for rows in self._next_rows(self._coded(prefixes, lengths)):
             order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
             rankings += [tuple(names[column] for column in row) for row in order.tolist()]

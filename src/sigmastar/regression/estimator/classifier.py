@@ -35,7 +35,7 @@ class HankelClassifier(_FittedClassifier):
         Number of states of each automaton; "auto": chosen by the cost of held-out labels.
     loss : str or Loss
         "logistic" (with probabilities), "hinge" or "squared".
-    solver, strengths, n_starts, alphabet, unknown
+    solver, strengths, n_starts, alphabet, unknown, rank, bound
         As of `HankelRegressor`.
     max_iter : int
         Largest number of steps of the refinement.

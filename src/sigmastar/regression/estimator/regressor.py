@@ -29,10 +29,11 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, chosen, positive, positive_or_auto
 from sigmastar.core.progress import silent
-from sigmastar.optimise.completion import COMPLETERS, Completer, Completion
+from sigmastar.optimise.completers import COMPLETERS
+from sigmastar.optimise.completion import Completer, Completion
 from sigmastar.regression.data.losses import LOSSES, SQUARED, Loss
 from sigmastar.regression.data.observations import Observations, Statement, finite_numbers, sample_weights
-from sigmastar.regression.learn.hankel import HankelFit, HankelSettings, learn_hankel
+from sigmastar.regression.learn.hankel import RANK, HankelFit, HankelSettings, learn_hankel
 from sigmastar.regression.metrics import r_squared
 from sigmastar.regression.model import StringFunction
 
@@ -63,16 +64,24 @@ class HankelEstimator(_Fitted, Estimator):
     ridge: float = 0.0
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    rank: int | None = None
+    bound: float | None = None
 
-    def _learn(self, observations: Observations, rng: np.random.Generator) -> HankelFit:
-        return learn_hankel(observations, positive_or_auto(self.n_states, "n_states"), rng, self._settings())
+    def _learn(self, observations: Observations, rng: np.random.Generator, scale: float = 1.0) -> HankelFit:
+        """From observations whose values are those of the function over `scale`."""
+        settings = self._settings(scale)
+        return learn_hankel(observations, positive_or_auto(self.n_states, "n_states"), rng, settings)
 
-    def _settings(self) -> HankelSettings:
+    def _settings(self, scale: float) -> HankelSettings:
         if not len(self.strengths) or not all(0.0 < one < 1.0 for one in self.strengths):
             raise ValueError(f"strengths={self.strengths!r} must be numbers between 0 and 1, one at least")
+        if self.bound is not None and not (self.bound > 0.0 and self.solver == "proximal"):
+            raise ValueError(f"bound={self.bound!r} must be a number above 0, with solver='proximal'")
         return HankelSettings(
             completer=chosen(COMPLETERS, self.solver, "solver"),
             strengths=tuple(self.strengths),
+            rank=RANK if self.rank is None else positive(self.rank, "rank"),
+            bound=None if self.bound is None else self.bound / scale,
             n_starts=positive(self.n_starts, "n_starts") if self.n_starts != 0 else 0,
             n_iterations=positive(self.max_iter, "max_iter"),
             ridge=float(self.ridge),
@@ -122,7 +131,8 @@ class HankelRegressor(_FittedRegressor):
     loss : str or Loss
         "squared"; for values -1 and 1 also "logistic" and "hinge".
     solver : str or callable
-        Solver of the completion: "proximal", "frank-wolfe", "svt", "factored" or "alternating".
+        Solver of the completion: "proximal", "frank-wolfe", "svt", "factored" or "alternating"; "hard" has a
+        constraint on the rank in place of the nuclear norm.
     strengths : sequence of float
         Penalties to begin from, as parts of the one that leaves nothing.
     n_starts : int
@@ -135,6 +145,10 @@ class HankelRegressor(_FittedRegressor):
         The symbols; None: those that `fit` meets.
     unknown : {"error", "zero"}
         What a symbol outside the alphabet is after `fit`: an error, or of value zero.
+    rank : int or None
+        Largest rank of the completed matrix; None: 30.
+    bound : float or None
+        Largest size of the entries of the completed matrix, which the refinement begins from.
 
     Attributes
     ----------
@@ -191,7 +205,7 @@ class HankelRegressor(_FittedRegressor):
         seen = Observations.of(strings, values, loss, weights, statements)
         scale = (float(np.abs(values).max()) or 1.0) if loss is SQUARED else 1.0
         with self._working():
-            fit = self._learn(seen.scaled(1.0 / scale), as_generator(self.random_state))
+            fit = self._learn(seen.scaled(1.0 / scale), as_generator(self.random_state), scale)
         automaton = fit.automaton * scale
         self._replace_fitted(
             **self._of_model(StringFunction(automaton)),

@@ -20,7 +20,9 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.race import Leg, leading, race, winner
-from sigmastar.optimise.completion import COMPLETERS, Completer, Completion, CompletionSettings
+from sigmastar.optimise.completers import COMPLETERS
+from sigmastar.optimise.completion import Completer, Completion, CompletionSettings
+from sigmastar.optimise.constrained import bounded
 from sigmastar.optimise.solvers import SolverStep
 from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
 from sigmastar.regression.data.observations import Observations
@@ -38,6 +40,8 @@ LEAST = 0.05
 """Of the weights of a start: where all are zero there is no way down."""
 FAR = 10.0
 """A start whose values are this many powers of e from one, in the median, is brought closer."""
+RANK = 30
+"""Columns of completed matrices at most, where no number is given."""
 DISTURBED = (0.3, 1.0)
 """Sizes of the noise on the weights of further starts, relative to them."""
 
@@ -50,15 +54,17 @@ class HankelSettings:
     rank          columns that the completed matrix may have
     n_starts      of the refinement; 0 leaves the refinement out
     ridge         penalty on squared weights of the refined automaton
+    bound         on the size of the entries of the completed matrix
     """
 
     completer: Completer = COMPLETERS["proximal"]
     strengths: Sequence[float] = (0.1, 0.01)
-    rank: int = 30
+    rank: int = RANK
     completion_iterations: int = 200
     n_starts: int = 16
     n_iterations: int = 1000
     ridge: float = 0.0
+    bound: float | None = None
     most_entries: int = MOST_ENTRIES
     progress: Progress = silent
 
@@ -81,9 +87,9 @@ def complete(
     entries = HankelEntries.of(observations.strings, settings.most_entries)
     loss = HankelLoss(entries, observations)
     most = loss.largest_weight()
+    completer = settings.completer if settings.bound is None else bounded
     return entries, tuple(
-        settings.completer(loss, _of_strength(settings, strength, most), rng)
-        for strength in settings.strengths
+        completer(loss, _of_strength(settings, strength, most), rng) for strength in settings.strengths
     )
 
 
@@ -97,7 +103,7 @@ def _of_strength(settings: HankelSettings, strength: float, most: float) -> Comp
         return False
 
     return CompletionSettings(
-        strength * most, settings.rank, settings.completion_iterations, TOLERANCE, watch=watch
+        strength * most, settings.rank, settings.completion_iterations, TOLERANCE, watch, settings.bound
     )
 
 
