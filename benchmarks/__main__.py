@@ -23,6 +23,7 @@ QUESTIONS = (
     "memory",
     "one_string",
     "hankel_completion",
+    "regression",
     "completion",
     "languages",
     "spice",
