@@ -148,7 +148,7 @@ class LatentGrammar:
 
     rules: Int32s  # [rule, 3]: parent, left, right
     n_states: Int64s  # of each symbol
-    tensors: Reals  # in single precision where many numbers were fitted
+    given: Reals | None  # the tensors; None where they follow from `counts`
     roots: Floats
     frequencies: (
         Floats  # how often each state of each symbol occurs, in the mean over trees; 1 for signed ones
@@ -156,8 +156,10 @@ class LatentGrammar:
     counts: RuleCounts | None = None  # that the tensors were made of
 
     def __post_init__(self) -> None:
-        if len(self.tensors) != self.offsets[-1] or len(self.roots) != self.state_at[-1]:
-            raise ValueError("tensors and roots do not fit the numbers of states")
+        if self.counts is None and (self.given is None or len(self.given) != self.offsets[-1]):
+            raise ValueError("tensors do not fit the numbers of states")
+        if len(self.roots) != self.state_at[-1]:
+            raise ValueError("roots do not fit the numbers of states")
         if len(self.frequencies) != len(self.roots):
             raise ValueError("frequencies do not fit the numbers of states")
 
@@ -175,6 +177,13 @@ class LatentGrammar:
     def state_at(self) -> Int64s:
         """Where the states of each symbol begin, and the end."""
         return self.rule_states.state_at
+
+    @cached_property
+    def tensors(self) -> Reals:
+        """All tensors, flat, in single precision where many numbers were fitted."""
+        if self.counts is not None:
+            return self.counts.tensors(self.rule_states, self.frequencies)
+        return np.zeros(0) if self.given is None else self.given
 
     @cached_property
     def single(self) -> Singles:
@@ -209,9 +218,8 @@ class LatentGrammar:
     def of_counts(
         cls, states: RuleStates, counts: RuleCounts, roots: Floats, frequencies: Floats
     ) -> LatentGrammar:
-        """The grammar whose tensors are made of counts."""
-        tensors = counts.tensors(states, frequencies)
-        return cls(states.rules, states.n_states, tensors, roots, frequencies, counts)
+        """The grammar whose tensors are made of counts, when they are asked for."""
+        return cls(states.rules, states.n_states, None, roots, frequencies, counts)
 
     def grouped(self, groups: Int64s) -> LatentGrammar:
         """A smaller grammar: states of a symbol with one group number, from 0, become one state.
