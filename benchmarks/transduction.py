@@ -29,7 +29,13 @@ from sigmastar.transducers.data.units import SHAPES
 from sigmastar.transducers.learn.combined import ORDERS, SINGLE, TransducerFit
 from sigmastar.transducers.metrics import TransductionScores, best_outputs
 
-CORPORA = {"French": "g2p2021-fre", "Hungarian": "g2p2021-hun", "CMUdict": "cmudict"}
+WITHOUT_STRESS = "CMUdict without stress"
+CORPORA = {
+    "French": "g2p2021-fre",
+    "Hungarian": "g2p2021-hun",
+    "CMUdict": "cmudict",
+    WITHOUT_STRESS: "cmudict",
+}
 RIVALS = ((SHAPES, 0.1), (SHAPES, 0.02), (SINGLE, 1.0), ((*SHAPES, (0, 1)), 0.02))
 """Inventories of units, and the dislike of long ones, that the n-gram may choose from."""
 LARGE, FEW_RIVALS, FEW_ORDERS = 50_000, (RIVALS[0], RIVALS[2]), (6, 7, 8)
@@ -55,8 +61,11 @@ def files(unit: str, settings: Settings) -> list[Path]:
 
 
 @cache
-def _corpus(paths: tuple[Path, ...], quick: bool) -> Corpus:
-    parts = [StringPairs.of(read_transductions(path)) for path in paths]
+def _corpus(paths: tuple[Path, ...], quick: bool, stress: bool = True) -> Corpus:
+    read = [read_transductions(path) for path in paths]
+    if not stress:
+        read = [[(word, tuple(sound.rstrip("012") for sound in y)) for word, y in part] for part in read]
+    parts = [StringPairs.of(part) for part in read]
     if quick:
         parts = [part.select(np.arange(min(N_QUICK, len(part)))) for part in parts]
     return Corpus(*parts)
@@ -81,7 +90,7 @@ def best_ngram(corpus: Corpus) -> tuple[Transducer, Row]:
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
-    corpus = _corpus(tuple(files(unit, settings)), settings.quick)
+    corpus = _corpus(tuple(files(unit, settings)), settings.quick, unit != WITHOUT_STRESS)
     rival, chosen = best_ngram(corpus)
     theirs, row = _row("best n-gram", rival, corpus)
     yield {**row, **chosen}
