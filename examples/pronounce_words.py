@@ -28,5 +28,5 @@ print(f"outputs of {''.join(word)}:")
 for output, share in model.predict_nbest([word], 3)[0]:
     print(f"    {''.join(output)}  {share:.3f}")
 print(f"an input for {''.join(said)}: {''.join(model.predict_inputs([said])[0])}")
-print(f"log-probability of the pair: {model.score_samples([(word, said)])[0]:.2f}")
+print(f"log-probability of the output given the word: {model.score_samples([(word, said)])[0]:.2f}")
 print(draw_alignment(model.align([(word, said)])[0]))

@@ -30,7 +30,8 @@ from sigmastar.transducers.data.units import UnitArrays
 from sigmastar.transducers.kernels.alignment import PairCodes, UnitKeys, edge_places
 from sigmastar.transducers.kernels.edit_lattice import Lattice
 
-_ROUNDS, _NOTHING = 1000, 1e-17  # of units without input: how many in a row, and the share that ends them
+_ROUNDS = 1000  # of units without input in a row, at most
+_NOTHING = 1e-14  # contexts that weigh no more, beside all of their position, lead nowhere
 
 
 class NgramTables(NamedTuple):
@@ -210,6 +211,8 @@ def _inserted(fronts: Fronts, front: int, units: UnitArrays, ngram: NgramTables)
         if _total(fronts, newest) <= _NOTHING * _total(fronts, front):
             break
         for at in range(fronts.sizes[newest]):
+            if fronts.weights[newest, at] <= _NOTHING:
+                continue
             for place in range(low, high):
                 unit = units.first_units[place]
                 p, after = step(fronts.contexts[newest, at], unit, ngram)
@@ -241,6 +244,8 @@ def _input_sum(xs: Int32s, fronts: Fronts, units: UnitArrays, ngram: NgramTables
             break
         for at in range(fronts.sizes[here] if xs[i] >= 0 else 0):
             context, weight = fronts.contexts[here, at], fronts.weights[here, at]
+            if weight <= _NOTHING:
+                continue
             for place in range(units.first_starts[xs[i]], units.first_starts[xs[i] + 1]):
                 unit = units.first_units[place]
                 if _reads(xs, i, units.input_codes[unit], units.input_lengths[unit]):
