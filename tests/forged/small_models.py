@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,12 +38,21 @@ class Small:
         return words
 
 
-def small_models(place: Path) -> Mapping[str, Small]:
-    """Learn all of them into a folder."""
+ONE_OF_EACH_KIND = (
+    *("fast", "auto", "ngram", "function", "classifier", "grammar", "pcfg", "hmm", "tree", "latent"),
+    *("tagger-refined", "treebank-pcfg", "transducer-ngram", "transducer-spectral", "dependency-det"),
+    *("vectors", "bilexical", "attachment"),
+)
+
+
+def small_models(place: Path, names: Sequence[str] | None = None) -> Mapping[str, Small]:
+    """Learn all of them, or some by name, into a folder."""
     files = _data(place)
     made: dict[str, Small] = {}
 
     def learn(name: str, *words: str, data: str, inputs: str | None = None) -> None:
+        if names is not None and name not in names:
+            return
         model = place / f"{name}.model"
         succeed(*(files[word[1:]] if word[0] == "@" else word for word in words), "-o", model, "-q")
         made[name] = Small(model, files[data], files[inputs] if inputs else None)
@@ -66,7 +75,12 @@ def small_models(place: Path) -> Mapping[str, Small]:
     learn("hmm", "learn", "pcfg", "@strings", "--hmm", "2", "--iterations", "2", data="strings")
     learn("tree", "learn", "trees", "@trees", "--states", "3", "--height", "2", data="trees")
     learn("latent", "learn", "trees", "@trees", "--method", "latent-pcfg", "--states", "2", data="trees")
-    for method, more in (("refined", ("--states", "2")), ("spectral", ("--states", "3")), ("chain", ())):
+    for method, more in (
+        ("refined", ("--states", "2")),
+        ("spectral", ("--states", "3")),
+        ("chain", ()),
+        ("hankel-margin", ()),
+    ):
         learn(f"tagger-{method}", "learn", "tagger", "@tags", "--method", method, *more, data="tags")
     for method in ("pcfg", "best"):
         learn(
@@ -93,14 +107,16 @@ def small_models(place: Path) -> Mapping[str, Small]:
     learn("dependency", "learn", "dependency", "@arcs", data="arcs")
     learn("dependency-det", "learn", "dependency", "@arcs", "--method", "det+f", data="arcs")
     learn("vectors", "vectors", "@text", "--min-count", "1", data="strings")
-    made["vectors"] = Small(made["vectors"].model, None, files["one word"])
+    vectors = place / "vectors.model"
+    if "vectors" in made:
+        made["vectors"] = Small(vectors, None, files["one word"])
     learn(
         "bilexical",
         "learn",
         "bilexical",
         "@modifiers",
         "--vectors",
-        str(made["vectors"].model),
+        str(vectors),
         data="modifiers",
         inputs="one word",
     )
@@ -112,7 +128,7 @@ def small_models(place: Path) -> Mapping[str, Small]:
         "--dev",
         "@quadruples",
         "--vectors",
-        str(made["vectors"].model),
+        str(vectors),
         data="quadruples",
     )
     return made

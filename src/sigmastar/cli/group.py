@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
@@ -112,7 +113,8 @@ class RootGroup(LazyGroup):
         words = list(sys.argv[1:] if args is None else args)
         try:
             _refuse_overwriting(words)
-            with _verified_with(os.environ.get(VERIFY_KEY)):
+            with _verified_with(os.environ.get(VERIFY_KEY)), warnings.catch_warnings():
+                warnings.showwarning = _warn
                 status = super().main(words, *rest, **extra)
             sys.stdout.flush()  # a full disk shows here
         except BaseException as problem:
@@ -124,6 +126,11 @@ class RootGroup(LazyGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:  # before click prints an empty line for it
             raise _Interrupted from None
+
+
+def _warn(message: Warning | str, *_: object) -> None:
+    """A line of our own: where in the program numbers became too large is of no use to its users."""
+    click.echo(f"sigmastar: warning: {' '.join(str(message).split())}", err=True)
 
 
 def _verified_with(key: str | None) -> AbstractContextManager[None]:

@@ -1,0 +1,106 @@
+"""Faults of disks and signals at any moment: the old output is whole or the new one is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from faults.faults import KINDS, Job, fail_at, job, random_runs
+
+SIGMASTAR = [sys.executable, "-m", "sigmastar"]
+
+
+def jobs_in(folder: Path, place: Path) -> list[Job]:
+    """Commands that write a model, figures and text."""
+    lines, model = str(folder / "lines.txt"), str(folder / "ngram.model")
+    return [
+        job(["learn", "automaton", lines, "--method", "ngram", "-q", "-o", str(place / "m")], place / "m"),
+        job(["score", model, lines, "-o", str(place / "s")], place / "s"),
+        job(["sample", model, "-n", "50", "-o", str(place / "d")], place / "d"),
+    ]
+
+
+@pytest.fixture
+def jobs(folder: Path, tmp_path: Path) -> list[Job]:
+    return jobs_in(folder, tmp_path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_calls_fail(jobs: list[Job], kind: str) -> None:
+    findings = [fail_at(each, kind, number, 28) for each in jobs[:2] for number in (1, 2)]
+    assert not any(findings), findings
+
+
+def test_faults_at_random(jobs: list[Job]) -> None:
+    assert random_runs(jobs, 24, seed=0, longest=0.15) == []
+
+
+def test_the_harness_can_fail(jobs: list[Job]) -> None:
+    wrong = jobs[0]._replace(new=b"other")
+    assert "neither old nor new" in fail_at(wrong, "fsync", 99, 28)
+
+
+def test_sigterm_while_a_file_is_written_leaves_nothing(folder: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*SIGMASTAR, "sample", folder / "ngram.model", "-n", "3000000", "-o", tmp_path / "drawn"],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.iterdir()) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    process.terminate()
+    _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (143, "sigmastar: ended by SIGTERM; no unfinished file is left\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("closing", "status", "said"),
+    [
+        ("<&-", 1, "standard input: cannot be read"),
+        (">&-", 1, "standard output: is closed"),
+        ("2>&-", 0, ""),
+    ],
+)
+def test_closed_streams(folder: Path, closing: str, status: int, said: str) -> None:
+    words = f"'{sys.executable}' -m sigmastar score '{folder / 'ngram.model'}' - {closing}"
+    done = subprocess.run(words, shell=True, input="a b\n", capture_output=True, text=True)
+    assert done.returncode == status
+    assert said in done.stderr
+    assert "bug" not in done.stderr
+
+
+def test_learning_without_a_place_for_messages(folder: Path, tmp_path: Path) -> None:
+    call = f"learn automaton '{folder / 'lines.txt'}' --method ngram -o '{tmp_path / 'm'}'"
+    words = f"'{sys.executable}' -m sigmastar {call} 2>&-"
+    assert subprocess.run(words, shell=True).returncode == 0
+    assert (tmp_path / "m").exists()
+
+
+def test_a_poor_environment(folder: Path, tmp_path: Path) -> None:
+    """The locale C, no home, a cache folder that cannot be written, Windows line ends."""
+    (tmp_path / "strings").write_bytes("é b\r\nb\r\n".encode())
+    (tmp_path / "cache").write_text("no folder")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": os.environ.get("PYTHONPATH", ""),
+        "LC_ALL": "C",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONUTF8": "0",
+        "HOME": "/nonexistent",
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+    }
+    call = ("learn", "automaton", tmp_path / "strings", "--method", "ngram", "-o", tmp_path / "m", "-q")
+    done = subprocess.run([*SIGMASTAR, *call], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        [*SIGMASTAR, "sample", tmp_path / "m", "-o", tmp_path / "drawn"], capture_output=True, env=environment
+    )
+    assert done.returncode == 0, done.stderr
+    assert set((tmp_path / "drawn").read_text(encoding="utf-8").split()) <= {"é", "b"}

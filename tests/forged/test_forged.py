@@ -1,0 +1,76 @@
+"""Forged model files of every kind are refused, or used without harm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from forged.forging import forged
+from forged.small_models import ONE_OF_EACH_KIND, Small, small_models
+from forged.trial import flip_bits, try_model, warm_up
+from sigmastar.core.errors import ModelFileError
+from sigmastar.core.family import kinds
+from sigmastar.core.model_files import kind_of, load_model
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Small]:
+    folder = tmp_path_factory.mktemp("models")
+    made = small_models(folder, ONE_OF_EACH_KIND)
+    warm_up(made, folder)
+    return made
+
+
+def test_every_kind_is_on_trial(models: Mapping[str, Small]) -> None:
+    assert {kind_of(small.model) for small in models.values()} == set(kinds())
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
+def test_spoilt_arrays_do_no_harm(models: Mapping[str, Small], name: str, tmp_path: Path) -> None:
+    counts, findings = try_model(models[name], range(3), tmp_path, most_runs=3)
+    assert counts["files"] >= 3
+    assert not findings, findings[:3]
+
+
+WORDS = (3, None, [], ["a", 3], {}, "", float("inf"), -1, True, 2**70, "x" * 10)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
+def test_spoilt_descriptions_are_refused_in_words(
+    models: Mapping[str, Small], name: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    for number in range(30):
+
+        def change(header: dict[str, Any], arrays: dict[str, Any], number: int = number) -> None:
+            places = _places(header["model"])
+            table, key = places[number % len(places)]
+            table[key] = WORDS[rng.integers(len(WORDS))]
+
+        path = forged(models[name].model, tmp_path / "forged", change)
+        assert str(path) in _refusal(path)
+
+
+def _refusal(path: Path) -> str:
+    """Why a file is refused; its own name where it is not."""
+    try:
+        load_model(path)
+    except ModelFileError as problem:
+        return str(problem)
+    return str(path)
+
+
+def _places(table: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    found = [(table, key) for key in table]
+    for value in table.values():
+        inner = value if isinstance(value, list) else [value]
+        found += [place for item in inner[:3] if isinstance(item, dict) for place in _places(item)]
+    return found
+
+
+def test_flipped_bits_are_refused(models: Mapping[str, Small], tmp_path: Path) -> None:
+    assert flip_bits(models["function"].model, 300, tmp_path) == (300, [])

@@ -1,0 +1,155 @@
+"""Forged model files on trial: a right checksum, one array spoilt, then every command that uses the model.
+
+A file is loaded in this process: that runs no compiled code. Where it is accepted, a forked process runs
+`show`, `sample`, `score`, `evaluate` and `predict` on it. A crash, a traceback, an error called a bug, a
+raw warning, more than ten seconds or more than a gigabyte is a finding.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from forged.forging import forged
+from forged.mutations import mutated
+from forged.small_models import Small
+from sigmastar.cli import command
+from sigmastar.core.errors import ModelFileError
+from sigmastar.core.model_files import load_model, read_header
+
+SECONDS, GIGABYTE = 10.0, 1 << 30
+_BAD = ("Traceback", "this is a bug", "Warning", "out of memory")
+
+
+def warm_up(models: Mapping[str, Small], folder: Path) -> None:
+    """Run all commands on the models themselves, so that forked processes find their kernels compiled."""
+    for small in models.values():
+        for call in small.calls:
+            output = folder / "warm"
+            _run([word if word != "MODEL" else str(small.model) for word in call], output)
+
+
+def try_model(
+    small: Small, numbers: Iterable[int], folder: Path, until: float = float("inf"), most_runs: int = 10**9
+) -> tuple[Counter[str], list[str]]:
+    """Every array of a model with some mutations: counts of what happened, and findings in words."""
+    counts: Counter[str] = Counter()
+    findings: list[str] = []
+    target, listed = folder / "forged", list(numbers)
+    for name in read_header(small.model)["arrays"]:
+        for number in listed:
+            if time.monotonic() > until:
+                return counts, findings
+            _forge(small.model, target, name, number)
+            counts["files"] += 1
+            place = f"{small.model.name} {name} {number}"
+            try:
+                load_model(target)
+            except ModelFileError:
+                counts["refused"] += 1
+                continue
+            except Exception as problem:
+                findings.append(f"{place}: load: {type(problem).__name__} {problem}")
+                continue
+            counts["accepted"] += 1
+            if counts["run"] < most_runs:
+                counts["run"] += 1
+                if found := _outcome(small, target, folder):
+                    findings.append(f"{place}: {found}")
+    return counts, findings
+
+
+def _forge(source: Path, target: Path, name: str, number: int) -> None:
+    def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        arrays[name] = mutated(arrays[name], number)
+
+    forged(source, target, change)
+
+
+def flip_bits(source: Path, n_flips: int, folder: Path, until: float = float("inf")) -> tuple[int, list[str]]:
+    """Bits of a file flipped one by one, without a new checksum: all must be refused."""
+    content, rng, target = source.read_bytes(), np.random.default_rng(0), folder / "flipped"
+    findings = []
+    for number in range(n_flips):
+        if time.monotonic() > until:
+            return number, findings
+        place = int(rng.integers(8 * len(content)))
+        changed = bytearray(content)
+        changed[place // 8] ^= 1 << place % 8
+        target.write_bytes(changed)
+        try:
+            load_model(target)
+        except ModelFileError:
+            continue
+        except Exception as problem:
+            findings.append(f"bit {place}: {type(problem).__name__} {problem}")
+            continue
+        findings.append(f"bit {place}: accepted")
+    return n_flips, findings
+
+
+def _outcome(small: Small, target: Path, folder: Path) -> str:
+    """What went wrong with the commands on a file, in a process of their own; nothing where all is well."""
+    output, said = folder / "output", folder / "said"
+    said.write_text("")
+    child = os.fork()
+    if not child:
+        _limit()
+        try:
+            for call in small.calls:
+                said.write_text(" ".join(call))
+                _run([word if word != "MODEL" else str(target) for word in call], output)
+                text = output.read_text(errors="replace")
+                if any(word in text for word in _BAD):
+                    os._exit(99)
+            os._exit(0)
+        except BaseException as problem:
+            output.write_text(repr(problem))
+            os._exit(98)
+    begin = time.monotonic()
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+        if time.monotonic() - begin > SECONDS:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return f"{said.read_text()}: longer than {SECONDS:.0f} s"
+        time.sleep(0.002)
+    if status == 0:
+        return ""
+    words = (
+        output.read_text(errors="replace")[-300:] if os.WIFEXITED(status) else f"signal {os.WTERMSIG(status)}"
+    )
+    return f"{said.read_text()}: {words}"
+
+
+def _limit() -> None:
+    with open("/proc/self/statm") as stream:
+        now = int(stream.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + GIGABYTE, now + GIGABYTE))
+
+
+def _run(words: list[str], output: Path) -> None:
+    """A command with all that it prints in a file."""
+    stdout, stderr = sys.stdout, sys.stderr
+    with open(output, "w") as stream:
+        sys.stdout = sys.stderr = stream
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("default")  # as users have it, not tests
+                command(words, prog_name="sigmastar")
+        except SystemExit:
+            pass
+        finally:
+            sys.stdout, sys.stderr = stdout, stderr
