@@ -17,13 +17,17 @@ export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch lint format docs examples bench clean
+.PHONY: help demo test test-torch test-bounds fuzz faults wheel lint format docs examples bench clean
 
 help:
 	@echo "make demo      every family on data it generates, with a report in demo-output/"
 	@echo "make test      the whole suite, doctests included"
 	@echo "make test-torch  what runs on a GPU, on whatever PyTorch finds, in an environment of its own"
-	@echo "make lint      ruff and mypy"
+	@echo "make test-bounds  tests of kernels with every index checked, and with compilation off"
+	@echo "make fuzz      readers, arguments and forged model files, FUZZ_SECONDS=60 per target"
+	@echo "make faults    commands on failing disks and under signals, RUNS=2000"
+	@echo "make wheel     the wheel, built twice to the same bytes and tried in a clean environment"
+	@echo "make lint      ruff, mypy, licences, and known weaknesses where pip-audit is installed"
 	@echo "make format    ruff's formatter and its safe fixes"
 	@echo "make docs      the documentation, in docs/_build/html"
 	@echo "make examples  every script in examples/"
@@ -54,10 +58,40 @@ $(TORCH): requirements-torch.txt
 test-torch: $(TORCH)
 	PYTHONPATH=src .venv-torch/bin/python -m pytest tests/tensors "tests/docs/test_guides.py::test_a_guide_runs_and_says_what_it_shows[gpu]"
 
+# Indices out of bounds are errors here; compiled kernels read whatever lies there. Compiled code is kept apart by
+# its flags, so that this run and others do not compile for each other.
+KERNEL_TESTS := tests/core/test_clusters.py tests/core/test_integer_counts.py \
+	tests/automata/test_context_classes.py tests/automata/test_class_counts.py \
+	tests/automata/test_trie.py tests/automata/test_trie_values.py tests/automata/test_filtered.py \
+	tests/automata/test_ngram.py tests/automata/test_expectations.py tests/taggers/test_kernels.py \
+	tests/transducers/test_alignment.py tests/transducers/test_refined_chain.py tests/trees/test_automaton.py \
+	tests/treebanks/test_kernels.py tests/treebanks/test_latent_chart.py tests/treebanks/test_span_features.py \
+	tests/dependency/test_inside_outside.py tests/dependency/test_eisner.py tests/dependency/test_pruning.py \
+	tests/grammars/test_span_occurrences.py tests/pcfg/test_parse_forest.py tests/regression/test_kernels.py
+INTERPRETED_TESTS := tests/automata/test_context_classes.py tests/automata/test_trie.py \
+	tests/regression/test_kernels.py tests/dependency/test_eisner.py tests/core/test_integer_counts.py
+
+test-bounds: $(READY)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n $(WORKERS) $(KERNEL_TESTS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n $(WORKERS) $(INTERPRETED_TESTS)
+
+FUZZ_SECONDS ?= 60
+RUNS ?= 2000
+
+fuzz: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
+
+faults: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m faults --runs $(RUNS)
+
+wheel: $(READY)
+	$(BIN)/python tests/try_wheel.py
+
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/python tests/licences.py
 
 format: $(READY)
 	$(BIN)/ruff check --fix $(SOURCES)
