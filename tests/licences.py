@@ -1,4 +1,4 @@
-"""Licences of what the package needs, and known weaknesses of the pinned versions where pip-audit is installed.
+"""Licences of what the package needs, and known weaknesses of pinned versions where pip-audit is installed.
 
 python tests/licences.py
 """
