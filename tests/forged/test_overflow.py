@@ -21,7 +21,7 @@ def test_tensors_of_more_numbers_than_there_are() -> None:
     }
     with pytest.raises(ValueError, match="do not fit the numbers of states"):
         LatentGrammar.from_parts({**arrays, "tensors": np.zeros(0, dtype=np.float32)}, 1)
-    with pytest.raises(ValueError, match="more than .* counts can fill"):
+    with pytest.raises(ValueError, match=r"more than .* counts can fill"):
         LatentGrammar.from_parts({**arrays, "counts.starts": np.zeros(2, dtype=np.int64)}, 1)
 
 
