@@ -114,7 +114,7 @@ class RootGroup(LazyGroup):
         try:
             _refuse_overwriting(words)
             with _verified_with(os.environ.get(VERIFY_KEY)), warnings.catch_warnings():
-                warnings.showwarning = _warn
+                warnings.showwarning = _warn  # type: ignore[assignment]
                 status = super().main(words, *rest, **extra)
             sys.stdout.flush()  # a full disk shows here
         except BaseException as problem:
