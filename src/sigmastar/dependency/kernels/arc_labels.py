@@ -16,7 +16,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.dependency.kernels.arc_features import cut, mixed
 
-N_INDICATORS = 32
+N_INDICATORS = 40
 _LEAST = 1e-3  # of a slope to be followed
 
 
@@ -49,6 +49,28 @@ def _around(heads: Int32s, m: int) -> tuple[int, int, int, int]:
             else:
                 outer = k if outer == 0 or abs(k - m) < abs(outer - m) else outer
     return first, last, inner, outer
+
+
+@part
+def _set_indicators(words: Int64s, heads: Int32s, m: int, mask: int, found: Int64s) -> None:
+    """Which coarse tags are below m, beside it under the same head, and on the other side of the head."""
+    h = heads[m]
+    beside = below = opposite = 0
+    for k in range(1, len(heads)):
+        bit = 1 << (words[k, 1] & 31)
+        if heads[k] == m:
+            below |= bit
+        elif heads[k] == h and k != m:
+            if (k < h) == (m < h):
+                beside |= bit
+            else:
+                opposite |= bit
+    head, mt, mu = 2 * words[h, 0] + (1 if m > h else 0), words[m, 0], words[m, 1]
+    found[35] = _place(35, beside, mt, head, mask)
+    found[36] = _place(36, below, mt, words[h, 1], mask)
+    found[37] = _place(37, below, mt, head, mask)
+    found[38] = _place(38, opposite, mt, head, mask)
+    found[39] = _place(39, beside, words[h, 2], mu, mask)
 
 
 @kernel
@@ -92,6 +114,10 @@ def _indicators(words: Int64s, heads: Int32s, m: int, mask: int, found: Int64s) 
     found[29] = _place(29, words[m + 1, 2] if m < end else -2, mt, side, mask)
     found[30] = _place(30, mw, hu, words[first, 1], mask)
     found[31] = _place(31, mw, before, after, mask)
+    found[32] = _place(32, words[inner, 2], mt, ht, mask)
+    found[33] = _place(33, words[outer, 2], mt, ht, mask)
+    found[34] = _place(34, words[last, 2], hu, mu, mask)
+    _set_indicators(words, heads, m, mask, found)
 
 
 @part

@@ -31,13 +31,13 @@ from sigmastar.dependency.model.labels import Labeller
 from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered, word_positions
 
 N_BITS = 22
-LABEL_BITS = 16
+LABEL_BITS = 17
 RATE = 0.1
 ARC_EPOCHS = 5
 LABEL_EPOCHS = 4
 _BATCH = 8
 _FIRST_SQUARE = 3.0
-_FIRST_LABEL_SQUARE = 0.01
+_FIRST_LABEL_SQUARE = 0.1
 
 
 def learn_arcs(
