@@ -2,7 +2,8 @@
 
     P(label | arc) prop. to exp(sum of theta[f, label] over the indicators f of the arc)
 
-Rows of `words` are as in `arc_features`: tag, coarse tag, word, ending; position 0 of a sentence is its root.
+Rows of `words` are as in `arc_features`: tag, coarse tag, word, ending; and the hidden state of the word, -1
+where there are none. Position 0 of a sentence is its root.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.dependency.kernels.arc_features import cut, mixed
 
-N_INDICATORS = 40
+N_INDICATORS = 52
 _LEAST = 1e-3  # of a slope to be followed
 
 
@@ -73,12 +74,35 @@ def _set_indicators(words: Int64s, heads: Int32s, m: int, mask: int, found: Int6
     found[39] = _place(39, beside, words[h, 2], mu, mask)
 
 
+@part
+def _state_indicators(
+    words: Int64s, around: tuple[int, int, int, int, int, int], mask: int, found: Int64s
+) -> None:
+    """Hidden states of head and modifier, with those of the words around them, and with tags."""
+    h, m, first, last, inner, outer = around
+    side, z = 1 if m > h else 0, words[:, 4]
+    ht, mt, mu = words[h, 0], 2 * words[m, 0] + side, 2 * words[m, 1] + side
+    of_m = 2 * z[m] + side
+    found[40] = _place(40, of_m, z[h], 0, mask)
+    found[41] = _place(41, of_m, ht, 0, mask)
+    found[42] = _place(42, mt, z[h], 0, mask)
+    found[43] = _place(43, z[inner], mt, z[h], mask)
+    found[44] = _place(44, z[outer], mt, z[h], mask)
+    found[45] = _place(45, z[first], mt, z[h], mask)
+    found[46] = _place(46, z[last], mt, z[h], mask)
+    found[47] = _place(47, z[inner], mu, ht, mask)
+    found[48] = _place(48, z[outer], mu, ht, mask)
+    found[49] = _place(49, z[first], mu, ht, mask)
+    found[50] = _place(50, of_m, z[m - 1], 0, mask)
+    found[51] = _place(51, of_m, z[m + 1] if m + 1 < len(words) else -2, 0, mask)
+
+
 @kernel
 def _indicators(words: Int64s, heads: Int32s, m: int, mask: int, found: Int64s) -> None:
     h, end = heads[m], len(words) - 1
     side = (1 if m > h else 0) + (2 if abs(m - h) == 1 else 0)
-    ht, hu, hw, hs = words[h]
-    mt, mu, mw, ms = words[m]
+    ht, hu, hw, hs = words[h, :4]
+    mt, mu, mw, ms = words[m, :4]
     first, last, inner, outer = _around(heads, m)
     before, after = words[m - 1, 0], words[m + 1, 0] if m < end else -2
     place = 2 * (inner == 0) + (outer == 0)
@@ -118,6 +142,7 @@ def _indicators(words: Int64s, heads: Int32s, m: int, mask: int, found: Int64s) 
     found[33] = _place(33, words[outer, 2], mt, ht, mask)
     found[34] = _place(34, words[last, 2], hu, mu, mask)
     _set_indicators(words, heads, m, mask, found)
+    _state_indicators(words, (h, m, first, last, inner, outer), mask, found)
 
 
 @part

@@ -24,10 +24,11 @@ from sigmastar.dependency.kernels.arc_features import Averaged, Trees, ascend
 from sigmastar.dependency.kernels.arc_labels import LabelledTrees, descend_labels
 from sigmastar.dependency.kernels.inside_outside import all_marginals
 from sigmastar.dependency.kernels.way_features import ascend_stops, ascend_ways
+from sigmastar.dependency.learn.word_states import learn_word_states
 from sigmastar.dependency.model.arcs import ArcPrior, score_arcs
 from sigmastar.dependency.model.decoders import TrainedArcsDecoder
 from sigmastar.dependency.model.head_automata import HeadAutomata
-from sigmastar.dependency.model.labels import Labeller
+from sigmastar.dependency.model.labels import Labeller, label_rows
 from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered, word_positions
 
 N_BITS = 22
@@ -94,7 +95,8 @@ def learn_labels(
 ) -> Labeller:
     """The labels of a treebank, and the weights that predict them."""
     labels = Alphabet(sorted(set(treebank.deprel)))
-    rows = vocabulary.rows(treebank, vocabulary.codes(treebank))
+    states = learn_word_states(treebank, vocabulary.words, rng) if vocabulary.words else None
+    rows = label_rows(vocabulary, treebank, states)
     places = word_positions(treebank.sentence_offsets)
     heads, numbers = np.zeros(len(rows), dtype=np.int32), np.full(len(rows), -1, dtype=np.int32)
     heads[places], numbers[places] = treebank.head, labels.encode(treebank.deprel)
@@ -104,4 +106,4 @@ def learn_labels(
     for epoch in range(n_epochs):
         progress(f"labels of arcs, epoch {epoch + 1} of {n_epochs}", epoch / n_epochs)
         descend_labels(trees, rng.permutation(len(treebank)), theta, squares, RATE)
-    return Labeller(labels, theta)
+    return Labeller(labels, theta, states=states)

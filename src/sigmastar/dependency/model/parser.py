@@ -26,7 +26,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import thread_map
-from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet
+from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet, texts
 from sigmastar.dependency.data.pseudo_projective import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
@@ -234,6 +234,7 @@ class DependencyParser:
             "pruning?": share,
             "stops?": bool,
             "marked?": bool,
+            "word_features?": texts,
         },
         sizes={"symbols": "alphabet", "labels": "labels"},
         arrays={
@@ -241,6 +242,8 @@ class DependencyParser:
             "distances": singles("sorts", "symbols", N_BINS, least=0.0).or_none(),
             "arc_weights": singles("arc_features").or_none(),
             "label_weights": singles("label_features", "labels").or_none(),
+            "word_points": singles("word_features", "dimensions").or_none(),
+            "word_centres": singles("word_states", "dimensions").or_none(),
         },
     )
 
@@ -252,7 +255,7 @@ class DependencyParser:
         if isinstance(self.decoder, TrainedArcsDecoder):
             singles["arc_weights"] = self.decoder.theta
         if self.labeller is not None:
-            singles["label_weights"] = self.labeller.theta
+            singles |= self.labeller.to_arrays()
         parts |= {name: array.astype(np.float32) for name, array in singles.items() if array is not None}
         return parts, {
             **self.vocabulary.to_header(),
@@ -262,6 +265,7 @@ class DependencyParser:
             "pruning": self.prior.pruning,
             "stops": isinstance(self.decoder, TrainedArcsDecoder),
             "marked": self.labeller is not None and self.labeller.marked,
+            "word_features": [] if self.labeller is None else self.labeller.word_features,
         }
 
     @classmethod
@@ -279,7 +283,7 @@ class DependencyParser:
         def doubles(name: str) -> Floats | None:
             return arrays[name].astype(np.float64) if name in arrays else None
 
-        theta, label_theta = doubles("arc_weights"), doubles("label_weights")
+        theta = doubles("arc_weights")
         if theta is not None and not header.get("stops"):
             raise ValueError("trained arcs without weights of stops are no longer read; learn anew")
         return cls(
@@ -293,9 +297,7 @@ class DependencyParser:
                 bool(header["single_root"]),
             ),
             DECODERS[decoding]() if theta is None else TrainedArcsDecoder(theta),
-            None
-            if label_theta is None
-            else Labeller(header["labels"], label_theta, bool(header.get("marked", False))),
+            Labeller.from_arrays(arrays, header),
         )
 
 
