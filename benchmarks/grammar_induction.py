@@ -8,7 +8,7 @@ clustering of a start is judged come before them, and nothing but the choice is 
 Brackets: unlabelled F1 of MBR trees on the Penn Treebank's sentences, without whole strings and single words;
 learned by `EMGrammar()` from the tags of the same sentences (no brackets are seen), or from those of another
 corpus. `F1` is on the sentences of the development and test parts, and so are the baselines; the defaults of
-`EMGrammar` were chosen on the training part alone (five folds: held-out likelihood, and brackets).
+`EMGrammar` were chosen on the brackets of the training part alone.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SIZES = (8, 12, 20)
 FOLDS, N_STARTS, ITERATIONS, EARLY = 5, 5, 60, 20
 PRIOR = {"word_prior": 0.1, "pair_prior": 5.0}
 STARTS = {"cca": {"start": "cca", "bracket_prior": "uniform"}, "random": {"start": "random"}}
-SEEDS = 4
+SEEDS = 5
 
 
 def folder(settings: Settings) -> Path:
@@ -120,7 +120,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
     sure = [row["ahead"] / row["standard error"] for row in rows if "ahead" in row]
     if sure:
         findings.append(Finding("most standard errors ahead", max(sure), Target(">", 2.0)))
-    for name, wanted in (("WSJ10", 0.60), ("EWT", 0.66)):
+    for name, wanted in (("WSJ10", 0.64), ("EWT", 0.64)):
         scores = [row["F1"] for row in rows if row["unit"] == f"{name} brackets"]
         if scores:
             findings.append(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from warnings import warn
 
@@ -17,6 +18,7 @@ from sigmastar.grammars.estimator.base import (
     as_bracketings,
     as_plain,
 )
+from sigmastar.grammars.learn.agreement import agreed_start
 from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
 from sigmastar.grammars.learn.starts import BRACKETS, STARTS, named_start
@@ -90,11 +92,12 @@ class EMGrammar(SamplingGrammarEstimator):
     start : {"cca", "random", "spectral"}
         Where EM begins: clusters of spans; random weights; clusters of spans under the brackets of X, or
         under those of completion where X has none.
-    bracket_prior : {"right", "uniform", "none", "best"}
-        Where the cca start expects constituents: "right" for brackets, "uniform" or "none" for the
-        likelihood, "best" for the likeliest of these.
+    bracket_prior : {"agreed", "right", "uniform", "none", "best"}
+        Where the cca start expects constituents: "agreed" for brackets, at the trees that six grammars agree
+        on, which are learned first from "right" (branching); "uniform" or "none" for the likelihood, "best"
+        for the likeliest of these three.
     max_iter : int
-        Number of iterations per start.
+        Number of iterations per start; under "agreed" each of the six has so many, and half follow.
     n_seeds : int
         Number of starts, of which the best is kept.
     word_prior, pair_prior : float
@@ -124,9 +127,9 @@ class EMGrammar(SamplingGrammarEstimator):
     True
     """
 
-    n_states: int = 16
+    n_states: int = 24
     start: str = "cca"
-    bracket_prior: str = "right"
+    bracket_prior: str = "agreed"
     max_iter: int = 20
     n_seeds: int = 1
     word_prior: float = 0.1
@@ -145,11 +148,15 @@ class EMGrammar(SamplingGrammarEstimator):
             self.held_out,
             max_length=self.max_length,
         )
+        begin = named_start(start, prior if given is None else given)
+        if start == "cca" and prior == "agreed":
+            begin = partial(agreed_start, settings=settings)
+            settings = replace(settings, max_iter=max(1, settings.max_iter // 2))
         fit = learn_grammar_em(
             as_plain(X),
             positive(self.n_states, "n_states"),
             as_generator(self.random_state),
-            named_start(start, prior if given is None else given),
+            begin,
             settings,
             weights=weights,
             progress=progress,

@@ -42,14 +42,15 @@ from sigmastar.grammars.learn.em import GrammarCorpus, RuleCounts, RulePrior, St
 from sigmastar.grammars.model.grammar import WeightedGrammar
 
 STARTS = ("random", "cca", "spectral")
-BRACKETS = ("right", "uniform", "none", "best")
+BRACKETS = ("agreed", "right", "uniform", "none", "best")
 
 RACE, RACE_PRIOR = 10, RulePrior(0.1, 5.0)  # iterations that decide which start is best
 COUNT_PRIOR = RulePrior(0.1, 1.0)
 LENGTH_BINS = np.array([1, 2, 3, 4, 6, 9])
 FREQUENT, FEW = 5.0, 200.0  # the least weight of an indicator; spans so few that every indicator counts
 _CELLS = 2_000_000
-_LONGEST = 10  # symbols of the strings that completed brackets are taken from
+LONGEST = 10
+"""Symbols of the strings that completed or agreed brackets are taken from."""
 _QUICK = CompletionPlan(max_iter=30, refinement_max_iter=100)
 
 
@@ -95,7 +96,7 @@ def completed_start(
     completed: WeightedGrammar,
 ) -> WeightedGrammar:
     """A proper grammar by CCA of spans, weighed by where a completed grammar has constituents."""
-    short, counts, _ = within_length(strings, weights, _LONGEST)
+    short, counts, _ = within_length(strings, weights, LONGEST)
     return cca_start(short, counts, n_states, rng, posterior_tables(completed, short))
 
 
