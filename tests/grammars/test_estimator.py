@@ -8,6 +8,7 @@ import pytest
 import sigmastar
 from oracles_grammar import random_pcfg
 from sigmastar import CompletionGrammar, EMGrammar, SpectralGrammar
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.model.grammar import WeightedGrammar
@@ -96,6 +97,11 @@ def test_tiny_corpora_are_enough(strings: list[str], start: str) -> None:
     model = EMGrammar(n_states=3, start=start, max_iter=3).fit(strings)
     assert model.model_.is_probabilistic()
     assert np.isfinite(model.score(strings))
+
+
+def test_long_strings_are_refused_with_an_estimate(truth: WeightedGrammar) -> None:
+    with pytest.raises(InputError, match=r"too long: .* hours here with ten states, and .* GB"):
+        truth.log_probability(Strings.of([["a", "b"] * 50_000], alphabet=truth.alphabet))
 
 
 def test_what_is_wrong_is_told(sample: Bracketings) -> None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from oracles_grammar import random_pcfg
 from sigmastar.automata.data.strings import Strings
 from sigmastar.grammars.counts.span_occurrences import SpanOccurrences, flat_table, span_occurrences
-from sigmastar.grammars.learn.starts import span_labels, span_points
+from sigmastar.grammars.kernels.span_posteriors import best_spans
+from sigmastar.grammars.learn.agreement import agreed_start, agreed_tables
+from sigmastar.grammars.learn.em import EMSettings
+from sigmastar.grammars.learn.starts import cca_start, span_labels, span_points
 
 
 @pytest.fixture
@@ -45,3 +49,21 @@ def test_sharper_labels_are_surer(strings: Strings) -> None:
     assert soft.sum(axis=1) == pytest.approx(np.ones(len(soft)))
     assert (soft.argmax(axis=1) == sharp.argmax(axis=1)).all()
     assert sharp.max(axis=1).mean() > soft.max(axis=1).mean() + 0.01
+
+
+def test_grammars_agree_on_trees_and_a_start_follows_them() -> None:
+    rng = np.random.default_rng(0)
+    members = [random_pcfg(2, 2, np.random.default_rng(seed), stop=0.6) for seed in range(3)]
+    strings = Strings.of(["abab", "a", "bb"], alphabet=members[0].alphabet)
+    tables = agreed_tables(members, strings)
+    for k, table in enumerate(tables):
+        mean = np.mean([member.span_posteriors(strings)[k] for member in members], axis=0)
+        spans = {(i, i + 1) for i in range(len(table) - 1)} | {(a, b) for a, b in best_spans(mean).tolist()}
+        assert {(int(i), int(j)) for i, j in np.argwhere(table == 1.0)} == spans
+    few = agreed_start(strings, np.ones(3), 2, np.random.default_rng(0), EMSettings(2))
+    right = cca_start(strings, np.ones(3), 2, np.random.default_rng(0), "right")
+    np.testing.assert_array_equal(few.composition, right.composition)
+    drawn = members[0].sample(60, rng, max_length=8)
+    start = agreed_start(drawn, np.ones(60), 2, rng, EMSettings(2))
+    assert start.is_probabilistic()
+    assert start.n_states == 2

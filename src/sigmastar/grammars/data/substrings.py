@@ -23,6 +23,8 @@ from sigmastar.core.errors import InputError
 
 MOST_SPANS, LONGEST = 500_000_000, 10_000
 """Places in the table of numbers (2 GB), and symbols of a string: its cost grows as the cube."""
+SECONDS_PER_CUT = 1e-7
+"""Of a substring in two parts, with ten states."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +77,12 @@ class Substrings:
 def _require_room(lengths: Int64s) -> None:
     n_spans, longest = float((lengths * (lengths + 1.0)).sum() / 2), int(lengths.max(initial=0))
     if longest > LONGEST or n_spans > MOST_SPANS:
+        hours = float((lengths.astype(float) ** 3).sum()) / 6 * SECONDS_PER_CUT / 3600
         raise InputError(
-            f"strings of up to {longest:,} symbols have {n_spans:.2g} substrings, each with its own vector; "
-            f"leave out strings of more than {LONGEST:,} symbols, or use fewer strings"
+            f"strings of up to {longest:,} symbols are too long: time grows as the cube of the length, up to "
+            f"{hours:.2g} hours here with ten states, and {n_spans:.2g} substrings take "
+            f"{4e-9 * n_spans:.2g} GB to number; leave out strings of more than {LONGEST:,} symbols, or use "
+            "fewer strings"
         )
 
 
