@@ -80,8 +80,8 @@ def _require_room(lengths: Int64s) -> None:
         hours = float((lengths.astype(float) ** 3).sum()) / 6 * SECONDS_PER_CUT / 3600
         raise InputError(
             f"strings of up to {longest:,} symbols have {n_spans:.2g} substrings, {4e-9 * n_spans:.2g} GB to "
-            f"number, and take up to {hours:.2g} hours with ten states: time grows as the cube of the length; "
-            f"leave out strings of more than {LONGEST:,} symbols, or use fewer strings"
+            f"number, and take up to {hours:.2g} hours with ten states: time grows as the cube of the "
+            f"length; leave out strings of more than {LONGEST:,} symbols, or use fewer strings"
         )
 
 
