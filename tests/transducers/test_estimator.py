@@ -67,6 +67,9 @@ def test_shares_and_scores_are_one_distribution(fitted):
 def test_unknown_input_symbols_are_told(fitted):
     with pytest.warns(UserWarning, match="not known are left out: '[?]'"):
         assert fitted.predict(["a?"]) == fitted.predict(["a"])
+    with pytest.warns(UserWarning, match="left out"):
+        ((_, share),) = fitted.predict_nbest(["a?"], 1)[0]
+    assert share == pytest.approx(fitted.predict_nbest(["a"], 1)[0][0][1] / 2)  # `?` for X, or for nothing
 
 
 def test_samples_repeat(fitted):

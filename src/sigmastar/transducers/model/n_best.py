@@ -172,12 +172,22 @@ class JointNgram:
         return strings, np.concatenate([np.empty(0, np.int64), *owner]), logs
 
 
-def where_read(rankings: list[Ranking], inputs: Strings, alphabet: Alphabet) -> list[Ranking]:
-    """Rankings that are empty for inputs none of whose symbols is known."""
-    codes = inputs.recoded(alphabet, allow_unknown=True).codes
-    known = np.append(0, np.cumsum(codes >= 0))[inputs.offsets]
-    unread = (np.diff(known) == 0) & (inputs.lengths > 0)
-    return [[] if nothing else ranking for nothing, ranking in zip(unread, rankings, strict=True)]
+def where_read(rankings: list[Ranking], inputs: Strings, units: Units) -> list[Ranking]:
+    """Rankings that are empty for inputs none of whose symbols is known.
+
+    An unknown symbol may spell any output symbol or none, all alike: the share of outputs without anything
+    for it is divided by their number.
+    """
+    codes = inputs.recoded(units.inputs, allow_unknown=True).codes
+    unknown = np.diff(np.append(0, np.cumsum(codes < 0))[inputs.offsets])
+    if not unknown.any():
+        return rankings
+    unread = (unknown == inputs.lengths) & (inputs.lengths > 0)
+    factors = (1.0 + len(units.outputs)) ** -unknown.astype(np.float64)
+    return [
+        [] if nothing else [(output, share * factor) for output, share in ranking]
+        for nothing, factor, ranking in zip(unread, factors.tolist(), rankings, strict=True)
+    ]
 
 
 def distinct(strings: Strings) -> tuple[Int64s, Int64s]:

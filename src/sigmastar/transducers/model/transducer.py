@@ -177,7 +177,7 @@ class Transducer:
             Outputs with their probabilities given the input, best first; none where no symbol is known.
         """
         judged = self.judge(known_symbols(inputs, self.units.inputs))
-        return where_read(judged.proposals.ranked(judged.logs, n_best), inputs, self.units.inputs)
+        return where_read(judged.proposals.ranked(judged.logs, n_best), inputs, self.units)
 
     def log_conditional(self, pairs: StringPairs) -> Floats:
         """log q(y | x) for each pair: the probability of the output given the input.

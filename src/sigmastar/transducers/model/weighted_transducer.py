@@ -150,7 +150,7 @@ class WeightedTransducer:
             raise ValueError(f"method={method!r} must be 'beam' or 'mbr'")
         decoder = self.decoder
         found = decoder.by_beam(inputs, n_best, beam) if method == "beam" else decoder.by_least_risk(inputs)
-        return where_read(found, inputs, self.units.inputs)
+        return where_read(found, inputs, self.units)
 
     def input_marginals(self, inputs: Strings) -> list[InputMarginals]:
         """P(unit u reads x[i:i+p] | x) for each input, the sum over all outputs."""
