@@ -38,8 +38,8 @@ def parsed_size(text: str) -> int:
 
     Examples
     --------
-    >>> parsed_size("2G"), parsed_size("1.5 kB")
-    (2147483648, 1536)
+    >>> parsed_size("2G"), parsed_size("512 MB")
+    (2147483648, 536870912)
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", text, re.IGNORECASE)
     if found is None:
