@@ -252,3 +252,8 @@ def test_an_interrupt_inside_a_kernel_is_one_too():
     assert status == 130
     assert "interrupted" in message
     assert _in_words(SystemError("something else"))[1] == 1
+
+
+@pytest.mark.parametrize(("words", "near"), [(("lern",), "learn"), (("learn", "autmaton"), "automaton")])
+def test_a_mistyped_command_gets_a_suggestion(words: tuple[str, ...], near: str) -> None:
+    assert f"did you mean {near!r}" in fail(*words, status=2)

@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -99,6 +100,17 @@ class LazyGroup(click.Group):
         found = load(entry.place)
         assert isinstance(found, click.Command)
         return found if isinstance(found, click.Group) or entry in _WITHOUT_DATA else reads_data(found)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as problem:
+            near = get_close_matches(args[0], self.list_commands(ctx), 1)
+            if not near:
+                raise
+            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {near[0]!r}?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
