@@ -110,7 +110,7 @@ class LazyGroup(click.Group):
             near = get_close_matches(args[0], self.list_commands(ctx), 1)
             if not near:
                 raise
-            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {near[0]!r}?", ctx) from None
+            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {near[0]!r}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
