@@ -36,6 +36,7 @@ from sigmastar.core.progress import Progress
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
 Choice = TypeVar("Choice")
+_MOST = 1000  # entries of a list that is worth keeping in a file
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -218,6 +219,22 @@ def is_fitted_name(name: str) -> bool:
 
 def _is(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and bool(np.all(value == default)))
+
+
+def is_plain(value: Any) -> bool:
+    """Whether JSON can hold a value, and give it back."""
+    if value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating)):
+        return True
+    if isinstance(value, (list, tuple)):
+        return len(value) <= _MOST and all(map(is_plain, value))
+    return isinstance(value, np.ndarray) and value.size <= _MOST and value.dtype.kind in "biufU"
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    return [plain(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def chosen(table: Mapping[str, Choice], value: str | Choice, name: str) -> Choice:

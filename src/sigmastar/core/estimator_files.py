@@ -13,16 +13,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from sigmastar import __version__
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.estimator import Estimator, is_fitted_name
+from sigmastar.core.estimator import Estimator, is_fitted_name, is_plain, plain
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_files import load_model, read_header, save_model
-
-_MOST = 1000  # entries of a list that is worth keeping
 
 
 def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
@@ -42,11 +38,11 @@ def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
 def described(estimator: Estimator) -> dict[str, Any]:
     """The class of an estimator, its parameters, and what `fit` found beside the model."""
     fitted = {name: value for name, value in vars(estimator).items() if is_fitted_name(name)}
-    plain = {name: _plain(value) for name, value in fitted.items() if _is_plain(value)}
+    kept = {name: plain(value) for name, value in fitted.items() if is_plain(value)}
     return {
         "estimator": type(estimator).__name__,
-        "settings": {n: _plain(v) for n, v in estimator.get_params().items() if _is_plain(v)},
-        "fitted": plain,
+        "settings": {n: plain(v) for n, v in estimator.get_params().items() if is_plain(v)},
+        "fitted": kept,
     }
 
 
@@ -73,12 +69,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     learned = read_header(path).get("learned")
     learned = learned if isinstance(learned, Mapping) else {}
-    cls = _estimators().get(str(learned.get("estimator")))
-    if cls is None:
+    places = {name: place for family in families().values() for name, place in family.estimators.items()}
+    place = places.get(str(learned.get("estimator")))
+    if place is None:
         raise ModelFileError(
             "the file does not hold which estimator learned the model; use load_model, which gives the model",
             file=os.fspath(path),
         )
+    cls: type[Estimator] = load_place(place)
     estimator = cls(**_settings(cls, learned))
     fitted = learned.get("fitted")
     kept = {n: v for n, v in fitted.items() if is_fitted_name(n)} if isinstance(fitted, Mapping) else {}
@@ -86,34 +84,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     return estimator
 
 
-def _estimators() -> dict[str, type[Estimator]]:
-    places = {name: place for family in families().values() for name, place in family.estimators.items()}
-    return _Lazy(places)
-
-
-class _Lazy(dict[str, Any]):
-    """Classes by name, imported when they are asked for."""
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return load_place(self[name]) if name in self else default
-
-
 def _settings(cls: type[Estimator], learned: Mapping[str, Any]) -> dict[str, Any]:
     given, defaults = learned.get("settings"), cls.parameter_defaults()
     if not isinstance(given, Mapping):
         return {}
     return {n: tuple(v) if isinstance(defaults[n], tuple) else v for n, v in given.items() if n in defaults}
-
-
-def _is_plain(value: Any) -> bool:
-    if value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating)):
-        return True
-    if isinstance(value, (list, tuple)):
-        return len(value) <= _MOST and all(map(_is_plain, value))
-    return isinstance(value, np.ndarray) and value.size <= _MOST and value.dtype.kind in "biufU"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, (np.generic, np.ndarray)):
-        return value.tolist()
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 DEVICES = ("cpu", "cuda", "auto")
+_NEAR_PROCESSOR = 64 << 20  # bytes
 PRECISIONS = ("float64", "float32", "bfloat16")
 
 
@@ -56,6 +57,26 @@ def chosen_precision(name: str) -> torch.dtype:
         raise ValueError(f"precision is one of {', '.join(PRECISIONS)}, not {name!r}")
     dtype: torch.dtype = getattr(import_torch(), name)
     return dtype
+
+
+def batch_budget(device: torch.device, share: float) -> int:
+    """Bytes that a batch may take: a share of what a GPU has free, or what stays near a processor.
+
+    Parameters
+    ----------
+    device : torch.device
+        Where the batch goes.
+    share : float
+        Of the free memory of a GPU.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    if device.type != "cuda":
+        return _NEAR_PROCESSOR
+    return int(share * import_torch().cuda.mem_get_info(device)[0])
 
 
 def smaller_on_failure(work: Callable[[int], Result], size: int, least: int = 1) -> Result:

@@ -19,13 +19,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, smaller_on_failure
+from sigmastar.core.torch_device import (
+    batch_budget,
+    chosen_device,
+    chosen_precision,
+    import_torch,
+    smaller_on_failure,
+)
 
 if TYPE_CHECKING:
     import torch
 
 LEFT, RIGHT = 0, 1
-_BUDGET_ON_CPU = 64 << 20  # bytes
 _SHARE = 0.3  # of the free memory of a GPU
 
 
@@ -116,9 +121,7 @@ class TorchHeads:
         lengths = np.diff(offsets)
         for length in np.unique(lengths[lengths > 0]).tolist():
             rows = np.flatnonzero(lengths == length)
-            budget = _BUDGET_ON_CPU
-            if self.device.type == "cuda":
-                budget = int(_SHARE * import_torch().cuda.mem_get_info(self.device)[0])
+            budget = batch_budget(self.device, _SHARE)
             size = max(int(budget // (6 * (length + 1) ** 2 * (self.n_states + 4) * self.dtype.itemsize)), 1)
             for start in range(0, len(rows), size):
                 yield rows[start : start + size], length

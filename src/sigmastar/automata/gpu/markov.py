@@ -19,13 +19,18 @@ from sigmastar.automata.gpu.fused import FusedMarkov, is_fusible
 from sigmastar.automata.gpu.lanes import Lanes, lanes_of
 from sigmastar.automata.gpu.rows import LargePass, has_rows
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, smaller_on_failure
+from sigmastar.core.torch_device import (
+    batch_budget,
+    chosen_device,
+    chosen_precision,
+    import_torch,
+    smaller_on_failure,
+)
 
 if TYPE_CHECKING:
     import torch
 
 _SHARE = 0.4  # of the free memory of a GPU that the vectors of a batch may take
-_BUDGET_ON_CPU = 64 << 20  # bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,9 +175,7 @@ class TorchMarkov:
 
     def _piece(self, n_copies: int) -> int:
         """Cells of a batch, so that so many vectors per cell fit into the budget."""
-        budget = _BUDGET_ON_CPU
-        if self.device.type == "cuda":
-            budget = int(_SHARE * import_torch().cuda.mem_get_info(self.device)[0])
+        budget = batch_budget(self.device, _SHARE)
         return max(int(budget // (n_copies * self.n_states * self.dtype.itemsize)), 1)
 
 

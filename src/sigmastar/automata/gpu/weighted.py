@@ -14,13 +14,18 @@ import numpy as np
 
 from sigmastar.automata.gpu.lanes import Lanes, lanes_of
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, smaller_on_failure
+from sigmastar.core.torch_device import (
+    batch_budget,
+    chosen_device,
+    chosen_precision,
+    import_torch,
+    smaller_on_failure,
+)
 
 if TYPE_CHECKING:
     import torch
 
 _SHARE = 0.4  # of the free memory of a GPU that the vectors of a batch may take
-_BUDGET_ON_CPU = 64 << 20  # bytes
 _TINY = 1e-30
 
 
@@ -163,9 +168,7 @@ class TorchAutomaton:
         counts[0] += (self.initial * behind).sum(dim=0)
 
     def _piece(self) -> int:
-        budget = _BUDGET_ON_CPU
-        if self.device.type == "cuda":
-            budget = int(_SHARE * import_torch().cuda.mem_get_info(self.device)[0])
+        budget = batch_budget(self.device, _SHARE)
         return max(budget // (2 * self.n_states * int(self.dtype.itemsize)), 1)
 
 

@@ -28,7 +28,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import Say, tell, watching
-from sigmastar.core.estimator import Estimator
+from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model
 from sigmastar.core.text_files import reading_policy
@@ -178,7 +178,7 @@ def learn(
         The values of `learn_options`.
     """
     require_folder(output)
-    settings = {name: _plain(value) for name, value in estimator.get_params().items()}
+    settings = {name: _written(value) for name, value in estimator.get_params().items()}
     begin, compiled = time.perf_counter(), compiled_seconds()
     with watching("reading", quiet) as say, _compilation_told(quiet):
         estimator.set_params(random_state=seed, n_jobs=threads or -1, progress=say)
@@ -218,10 +218,6 @@ def _compilation_told(quiet: bool) -> Iterator[None]:
 _OF_ALL = ("random_state", "n_jobs", "progress")
 
 
-def _plain(value: Any) -> Any:
+def _written(value: Any) -> Any:
     """A parameter as JSON can hold it; functions by their names."""
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return getattr(value, "__name__", str(value))
+    return plain(value) if is_plain(value) else getattr(value, "__name__", str(value))
