@@ -119,13 +119,67 @@ def test_an_interrupt_during_training_leaves_nothing(folder: Path, tmp_path: Pat
         "--states",
         "5",
     )
-    status, printed, seen = on_terminal(
-        *call, "--states", "5", "-o", tmp_path / "m", interrupt_at="iteration"
-    )
+    status, printed, seen = on_terminal(*call, "-o", tmp_path / "m", interrupt_at="iteration")
     assert (status, printed) == (130, b"")
     assert "sigmastar: interrupted; no unfinished file is left" in seen
     assert "Traceback" not in seen
     assert list(tmp_path.iterdir()) == []
+
+
+INTERRUPTED_KERNEL = """
+import signal, time
+from typing import NamedTuple
+import numpy as np
+from sigmastar.core.jit import kernel
+
+class Sums(NamedTuple):
+    first: np.ndarray
+    second: np.ndarray
+
+@kernel
+def twice(numbers):
+    return Sums(2 * numbers, numbers)
+
+def interrupt(number, frame):
+    raise KeyboardInterrupt
+
+numbers, caught, end = np.ones(100_000), 0, time.monotonic() + 2  # most of the time is in the kernel
+twice(numbers)
+signal.signal(signal.SIGALRM, interrupt)
+while time.monotonic() < end:
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005)
+        while True:
+            twice(numbers)
+    except (KeyboardInterrupt, SystemError):
+        caught += 1
+print(caught)
+"""
+
+
+def test_interrupts_between_kernels_do_not_crash(tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(INTERRUPTED_KERNEL)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int(done.stdout) > 50
+
+
+def test_signals_wait_where_native_code_takes_no_exception() -> None:
+    """As llvmlite's callbacks: what is raised inside is printed and lost."""
+    script = (
+        "import signal, time\n"
+        "from sigmastar.cli.signals import hear_signals\n"
+        "hear_signals()\n"
+        "def callback():\n    signal.raise_signal(signal.SIGINT)\n    return 'whole'\n"
+        "code = callback.__code__.replace(co_filename='/x/llvmlite/binding/executionengine.py')\n"
+        "callback.__code__ = code\n"
+        "print(callback())\n"
+        "try:\n    time.sleep(30)\nexcept KeyboardInterrupt:\n    print('heard')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, preexec_fn=hear_interrupts
+    )
+    assert done.stdout.split() == ["whole", "heard"]
 
 
 def test_a_terminal_sees_progress(folder: Path, tmp_path: Path) -> None:

@@ -84,7 +84,11 @@ def _fault(
 
 
 def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, float] | None = None) -> int:
-    """The exit status of a command in a process of its own, minus the signal where one ended it."""
+    """The exit status of a command in a process of its own, minus the signal where one ended it.
+
+    Signals wait until the child is ready for them: an earlier one would reach the handlers of the tests.
+    """
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if not child:
         status = 70
@@ -99,12 +103,14 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
                 )
             sys.argv = ["sigmastar", *words]
             prepare()
+            signal.pthread_sigmask(signal.SIG_SETMASK, heard)
             main()
         except SystemExit as problem:
             status = problem.code if isinstance(problem.code, int) else 1
         except BaseException:
             status = 71
         os._exit(status)
+    signal.pthread_sigmask(signal.SIG_SETMASK, heard)
     if killed is not None:
         time.sleep(killed[1])
         os.kill(child, killed[0])

@@ -23,6 +23,7 @@ from typing import Any
 import click
 
 from sigmastar import __version__
+from sigmastar.cli.signals import Ended, hear_signals
 from sigmastar.core.cli.reading import reads_data
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import Command, families, load
@@ -166,17 +167,9 @@ class _Interrupted(Exception):
     """Ctrl-C."""
 
 
-class _Ended(SystemExit):
-    """SIGTERM or SIGHUP; the code is what shells make of the signal."""
-
-
-def _end(number: int, _: object) -> None:
-    raise _Ended(128 + number)
-
-
 def _report(problem: BaseException) -> int:
     """Print what went wrong, in one line; the exit status."""
-    if isinstance(problem, SystemExit) and not isinstance(problem, _Ended):
+    if isinstance(problem, SystemExit) and not isinstance(problem, Ended):
         return problem.code if isinstance(problem.code, int) else 1
     if isinstance(problem, BrokenPipeError):
         _silence_output()
@@ -206,7 +199,7 @@ def _in_words(problem: BaseException) -> tuple[str, int]:
         return _usage(problem), problem.exit_code
     if isinstance(problem, click.ClickException):
         return problem.format_message(), problem.exit_code
-    if (ended := _cause(problem, _Ended)) is not None:
+    if (ended := _cause(problem, Ended)) is not None:
         name = signal.Signals(int(str(ended)) - 128).name
         return f"ended by {name}; no unfinished file is left", int(str(ended))
     if _cause(problem, (_Interrupted, KeyboardInterrupt, click.Abort)) is not None:
@@ -267,8 +260,5 @@ def _open_closed_streams() -> None:
 def main() -> None:
     """The entry point of the command `sigmastar`."""
     _open_closed_streams()
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:  # nohup ignores SIGHUP
-            signal.signal(number, _end)
+    hear_signals()
     command(prog_name="sigmastar")

@@ -11,31 +11,29 @@ and again inside its caller, and get an entry from Python that nothing uses.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import compiler, event, serialize
-from numba.core.runtime import nrt
+from numba.core import event, serialize
 from numba.cpython.unsafe.numbers import trailing_zeros
-from numba.misc import appdirs
 
 from sigmastar.core.kernel_store import KernelCache, cache_problem
 
 _config: Any = numba.config
 _event: Any = event
-_CompileResult: Any = compiler.CompileResult
-_llvm: Any = sys.modules["llvmlite.binding"]  # numba has imported it
-_runtime: Any = nrt.rtsys
 _serialize: Any = serialize
-_user_cache_dir: Any = appdirs.user_cache_dir
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 __all__ = ["cache_problem", "compiled_seconds", "fast_kernel", "kernel", "lowest_bit", "on_compile", "part"]
+
+# A compiled function that returns a named tuple calls this one and takes no exception from it: Ctrl-C in that
+# moment would be a segmentation fault. Signals are heard where Python code begins: a remembered one has none.
+_serialize._numba_unpickle = lru_cache(maxsize=None)(_serialize._numba_unpickle)
 
 _ANY_ORDER = frozenset({"reassoc", "nsz", "contract", "arcp"})
 
