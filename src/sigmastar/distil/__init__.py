@@ -1,0 +1,1 @@
+"""Black boxes that read sequences, distilled into automata."""

@@ -1,0 +1,10 @@
+# Made by `python -m sigmastar.core.stubs` from the records of the families.
+from sigmastar.distil.black_box import (
+    BlackBox as BlackBox,
+    ModelBox as ModelBox,
+    as_black_box as as_black_box,
+    from_function as from_function,
+)
+from sigmastar.distil.questions import QueryReport as QueryReport, Questions as Questions
+from sigmastar.distil.records import RecordedBox as RecordedBox
+from sigmastar.distil.sources import open_source as open_source

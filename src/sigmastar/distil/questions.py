@@ -1,0 +1,244 @@
+"""Questions to a black box: in batches, each asked once, within a budget, with a cache on disk.
+
+A question is a string (of a black box that scores) or a prefix (of one that tells what comes next). One that
+was answered before, in this run or in the file, is not asked again and costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Corpus, Strings, as_strings
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.arrays import Floats, Indices, Int32s
+from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress, silent
+from sigmastar.distil.black_box import (
+    NextSymbols,
+    alphabet_of,
+    as_black_box,
+    checked_rows,
+    checked_scores,
+    rows_of,
+)
+from sigmastar.distil.records import AnswerFile, keys_of
+
+BATCH = 4096
+_CELLS = 1 << 22  # probabilities of one answer at a time
+
+
+class BudgetError(InputError):
+    """More questions than `max_queries` allows."""
+
+
+@dataclass(frozen=True)
+class QueryReport:
+    """What was asked.
+
+    Parameters
+    ----------
+    n_queries : int
+        Number of answers that the black box gave.
+    n_remembered : int
+        Number of questions that were answered by the cache.
+    max_queries : int or None
+        The budget.
+    """
+
+    n_queries: int
+    n_remembered: int
+    max_queries: int | None
+
+    def __str__(self) -> str:
+        budget = "" if self.max_queries is None else f" of {self.max_queries}"
+        return f"{self.n_queries}{budget} queries, {self.n_remembered} answers remembered"
+
+
+class Questions:
+    """A black box that is asked in batches.
+
+    Parameters
+    ----------
+    source : object
+        What `as_black_box` takes.
+    max_queries : int, optional
+        Number of answers that may be asked for; more raise `BudgetError`.
+    cache : path, optional
+        A file that keeps the answers.
+    progress : callable, optional
+        Called with what is being done.
+
+    Attributes
+    ----------
+    alphabet : Alphabet
+        The symbols; strings are handed over in them, and are coded here.
+    tells_next : bool
+        Whether the black box tells what comes next; otherwise it gives scores.
+    """
+
+    def __init__(
+        self,
+        source: Any,
+        max_queries: int | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.box = as_black_box(source)
+        self.alphabet, self.progress = alphabet_of(self.box), progress or silent
+        self.tells_next = isinstance(self.box, NextSymbols)
+        self.max_queries, self.n_queries, self.n_remembered = max_queries, 0, 0
+        asks = "next" if self.tells_next else "scores"
+        self._file = None if cache is None else AnswerFile(cache, asks, self.alphabet)
+        self._known: dict[bytes, Floats] = {}
+        if self._file is not None:
+            for strings, answers in self._file.read():
+                self._known.update(zip(keys_of(strings), answers, strict=True))
+
+    @property
+    def report(self) -> QueryReport:
+        """What was asked so far."""
+        return QueryReport(self.n_queries, self.n_remembered, self.max_queries)
+
+    @property
+    def left(self) -> float:
+        """How many questions the budget still allows."""
+        return np.inf if self.max_queries is None else self.max_queries - self.n_queries
+
+    @property
+    def is_incremental(self) -> bool:
+        """Whether prefixes can be read on from where they are."""
+        return hasattr(self.box, "start") and hasattr(self.box, "step")
+
+    def coded(self, strings: Corpus) -> Strings:
+        """Strings over the alphabet of the black box."""
+        return as_strings(strings, alphabet=self.alphabet, remedy="leave such strings out")
+
+    def scores(self, strings: Corpus) -> Floats:
+        """The number of each string."""
+        if self.tells_next:
+            raise InputError("this black box tells what comes next and gives no scores")
+        return self._remembered(self.coded(strings))[:, 0]
+
+    def next_distributions(self, prefixes: Corpus) -> Floats:
+        """What comes after each prefix, a row each: the symbols, then the end."""
+        self._require_next()
+        return self._remembered(self.coded(prefixes))
+
+    def along(self, trie: PrefixTrie) -> Floats:
+        """What comes after every node of a trie of coded strings."""
+        self._require_next()
+        if self._file is not None or not (self.is_incremental or hasattr(self.box, "distributions_along")):
+            return self._remembered(prefixes_of(trie, self))
+        self._spend(trie.n_nodes)
+        if self.is_incremental:
+            return np.concatenate([rows for _, rows in self.levels(trie, free=True)])
+        return self._along_strings(trie)
+
+    def levels(self, trie: PrefixTrie, free: bool = False) -> Iterator[tuple[Any, Floats]]:
+        """States and rows of the nodes of each level, of a black box that reads on."""
+        box: Any = self.box
+        if not free:
+            self._spend(trie.n_nodes)
+        states, rows = box.start(1)
+        yield states, checked_rows(rows, 1, len(self.alphabet) + 1)
+        for depth in range(1, len(trie.level_starts) - 1):
+            level = slice(trie.level_starts[depth], trie.level_starts[depth + 1])
+            above = trie.parent[level] - trie.level_starts[depth - 1]
+            states, rows = box.step(rows_of(states, above), trie.symbol[level])
+            yield states, checked_rows(rows, len(above), len(self.alphabet) + 1)
+
+    def _along_strings(self, trie: PrefixTrie) -> Floats:
+        box, columns = self.box, len(self.alphabet) + 1
+        found = np.empty((trie.n_nodes, columns))
+        leaf = np.ones(trie.n_nodes, dtype=bool)
+        leaf[trie.parent[1:]] = False
+        leaves = np.flatnonzero(leaf)
+        strings = strings_of(trie, leaves, self)
+        for first in range(0, len(leaves), 512):
+            some = strings.select(np.arange(first, min(first + 512, len(leaves))))
+            self.progress("asking", first / len(leaves))
+            answers = box.distributions_along(list(some))  # type: ignore[union-attr]
+            found[_path_nodes(trie, leaves[first : first + 512])] = checked_rows(
+                np.concatenate(list(answers)), some.n_gaps, columns
+            )
+        return found
+
+    def _remembered(self, strings: Strings) -> Floats:
+        """Answers to strings in any number and with repetitions."""
+        keys = list(keys_of(strings))
+        new = {key: row for row, key in reversed(list(enumerate(keys))) if key not in self._known}
+        self.n_remembered += len(keys) - len(new)
+        self._spend(len(new))
+        asked, size = np.array(sorted(new.values()), dtype=np.int64), self._batch
+        for first in range(0, len(asked), size):
+            self.progress("asking", first / len(asked))
+            self._ask(strings.select(asked[first : first + size]))
+        width = len(self.alphabet) + 1 if self.tells_next else 1
+        return np.array([self._known[key] for key in keys]).reshape(len(keys), width)
+
+    @property
+    def _batch(self) -> int:
+        return max(1, min(BATCH, _CELLS // (len(self.alphabet) + 1))) if self.tells_next else BATCH
+
+    def _ask(self, strings: Strings) -> None:
+        box: Any = self.box
+        texts = list(strings)
+        if self.tells_next:
+            answers = checked_rows(box.next_distributions(texts), len(texts), len(self.alphabet) + 1)
+        else:
+            answers = checked_scores(box.scores(texts), len(texts))[:, None]
+        if self._file is not None:
+            self._file.append(strings, answers)
+        self._known.update(zip(keys_of(strings), answers, strict=True))
+
+    def _spend(self, n_queries: int) -> None:
+        if n_queries > self.left:
+            raise BudgetError(
+                f"{n_queries} questions more exceed max_queries={self.max_queries}, "
+                f"of which {self.n_queries} are spent"
+            )
+        self.n_queries += n_queries
+
+    def _require_next(self) -> None:
+        if not self.tells_next:
+            raise InputError("this black box gives scores and does not tell what comes next")
+
+
+def prefixes_of(trie: PrefixTrie, questions: Questions) -> Strings:
+    """Every node of a trie as a string."""
+    return strings_of(trie, np.arange(trie.n_nodes), questions)
+
+
+def strings_of(trie: PrefixTrie, nodes: Indices, questions: Questions) -> Strings:
+    """Some nodes of a trie as strings."""
+    depths = depths_of(trie)[nodes]
+    offsets = np.concatenate([[0], np.cumsum(depths, dtype=np.int64)])
+    codes, above = np.empty(offsets[-1], np.int32), np.array(nodes)
+    for back in range(int(depths.max(initial=0))):
+        alive = back < depths
+        codes[offsets[1:][alive] - 1 - back] = trie.symbol[above[alive]]
+        above[alive] = trie.parent[above[alive]]
+    return Strings(questions.alphabet, codes, offsets)
+
+
+def depths_of(trie: PrefixTrie) -> Int32s:
+    """The length of each prefix of a trie."""
+    depths = np.arange(len(trie.level_starts) - 1, dtype=np.int32)
+    return np.repeat(depths, np.diff(trie.level_starts))
+
+
+def _path_nodes(trie: PrefixTrie, leaves: Indices) -> Indices:
+    """The nodes from the root to each leaf, one path after the other."""
+    depths = depths_of(trie)[leaves]
+    ends = np.cumsum(depths + 1)
+    nodes, above = np.empty(ends[-1], np.int64), np.array(leaves)
+    for back in range(int(depths.max()) + 1):
+        alive = back <= depths
+        nodes[ends[alive] - 1 - back] = above[alive]
+        above[alive] = trie.parent[above[alive]]
+    return nodes
