@@ -42,7 +42,8 @@ def _family_page(family: Family) -> str:
 
 
 def _common_page() -> str:
-    return "\n".join([*_title("Names of no family"), "", *_names("", sigmastar._COMMON)])
+    runtime = [".. automodule:: sigmastar.runtime", "   :members:", ""]
+    return "\n".join([*_title("Names of no family"), "", *_names("", sigmastar._COMMON), *runtime])
 
 
 def _core_page() -> str:

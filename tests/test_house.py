@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "sigmastar"
 
 GROUND = ("core", "optimise")
-SHELL = ("report", "reproduce", "cli")
+SHELL = ("runtime", "report", "reproduce", "cli")
 FAMILIES = {
     "automata": (),
     "regression": ("automata",),

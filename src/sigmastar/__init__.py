@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
@@ -30,6 +31,8 @@ def __getattr__(name: str) -> Any:
     """A public name, imported when it is first asked for: `import sigmastar` stays cheap."""
     if name == "__all__":
         return ["__version__", *sorted(_exports())]
+    if name == "runtime":  # whose point is to start at once: no look at the records of families
+        return import_module("sigmastar.runtime")
     place = None if name.startswith("_") else _exports().get(name)
     if place is None:
         raise AttributeError(f"module 'sigmastar' has no attribute {name!r}")

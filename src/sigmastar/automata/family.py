@@ -15,14 +15,15 @@ COMMANDS = {
     "compare": f"{HERE}.cli.compare:compare",
     "minimize": f"{HERE}.cli.compare:minimize",
 }
+RUNTIME = f"{HERE}.model.runtime:SequenceRuntime"
 
 FAMILY = Family(
     name="automata",
     summary="Weighted automata, hidden Markov models and n-grams: distributions on strings.",
     kinds={
-        "automaton": Kind(f"{HERE}.model.automaton:WeightedAutomaton", COMMANDS),
-        "filtered-automaton": Kind(f"{HERE}.model.filtered:FilteredAutomaton", COMMANDS),
-        "ngram": Kind(f"{HERE}.model.ngram:NgramModel", COMMANDS),
+        "automaton": Kind(f"{HERE}.model.automaton:WeightedAutomaton", COMMANDS, RUNTIME),
+        "filtered-automaton": Kind(f"{HERE}.model.filtered:FilteredAutomaton", COMMANDS, RUNTIME),
+        "ngram": Kind(f"{HERE}.model.ngram:NgramModel", COMMANDS, RUNTIME),
     },
     estimators={
         "SpectralAutomaton": f"{HERE}.estimator.spectral:SpectralAutomaton",

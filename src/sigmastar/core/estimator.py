@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress
@@ -162,6 +164,8 @@ class Estimator:
 def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        if sys.modules.get(plain_kernels.COMPILED) is plain_kernels:
+            raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
         refuse_lookalikes(X)
         return method(self, X, *arguments, **options)
 

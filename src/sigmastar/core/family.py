@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,10 +45,13 @@ class Kind:
     commands : mapping
         Commands that take such a file as their first argument (`predict`, `show` ..), by name, with the
         places of what they do for it. Other commands and foreign options are refused.
+    runtime : str or None
+        The place of a class that answers for a model where there is NumPy alone (`sigmastar.runtime`).
     """
 
     model: str
     commands: Mapping[str, str] = field(default_factory=dict)
+    runtime: str | None = None
 
 
 @dataclass(frozen=True)
@@ -145,12 +147,29 @@ def _built_in() -> dict[str, Family]:
 
 @cache
 def _plugged_in() -> dict[str, Family]:
+    from importlib.metadata import entry_points  # a quarter of the time that it takes to start
+
     return {family.name: family for family in (p.load() for p in entry_points(group=ENTRY_POINTS))}
 
 
 def kinds() -> dict[str, Kind]:
     """All kinds of model files by name."""
     return {name: kind for family in families().values() for name, kind in family.kinds.items()}
+
+
+def find_kind(name: str) -> Kind | None:
+    """A kind of model files, or None; entry points are looked for where no other family has it.
+
+    Parameters
+    ----------
+    name : str
+        As the header of a model file has it.
+    """
+    for known in (_registered, _built_in()):
+        for family in known.values():
+            if name in family.kinds:
+                return family.kinds[name]
+    return kinds().get(name)
 
 
 def public_names() -> dict[str, str]:

@@ -31,7 +31,7 @@ from sigmastar import __version__
 from sigmastar.core.atomic import atomic_write_pieces
 from sigmastar.core.container import Arrays, views, written
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.family import kinds
+from sigmastar.core.family import Kind, find_kind, kinds
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_header import (
     KEY,
@@ -140,8 +140,7 @@ def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
     kind = opened.header["family"]
     if family is not None and kind != family:
         raise ModelFileError(f"holds a model of family {kind!r}, not {family!r}", file=name)
-    _require_known(kind, name)
-    return _built(load_place(kinds()[kind].model), arrays, opened.header["model"], name)
+    return _built(load_place(_known(kind, name).model), arrays, opened.header["model"], name)
 
 
 def read_arrays(name: str) -> tuple[OpenedModel, Arrays]:
@@ -171,7 +170,7 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 def kind_of(path: str | os.PathLike[str]) -> str:
     """The kind of model that a file holds; a kind that no family knows is refused."""
     kind = str(read_header(path)["family"])
-    _require_known(kind, os.fspath(path))
+    _known(kind, os.fspath(path))
     return kind
 
 
@@ -221,14 +220,15 @@ def _require_signature(opened: OpenedModel) -> None:
         raise ModelFileError(f"was not signed by the owner of the key {os.fspath(key)}", file=opened.name)
 
 
-def _require_known(kind: str, name: str) -> None:
-    known = kinds()
-    if kind not in known:
+def _known(kind: str, name: str) -> Kind:
+    found = find_kind(kind)
+    if found is None:
         raise ModelFileError(
-            f"holds a model of the unknown kind {kind!r}; known are {', '.join(known)}; "
+            f"holds a model of the unknown kind {kind!r}; known are {', '.join(kinds())}; "
             "a newer sigmastar may read it",
             file=name,
         )
+    return found
 
 
 def _built(family: type[StoredModel], arrays: Arrays, description: Header, name: str) -> Any:

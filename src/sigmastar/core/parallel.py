@@ -17,8 +17,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from threadpoolctl import threadpool_limits
-
 Shard = TypeVar("Shard")
 Part = TypeVar("Part")
 Result = TypeVar("Result", covariant=True)
@@ -137,6 +135,8 @@ class _Later(Generic[Shard, Part]):
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Keep BLAS to one thread inside: small products gain nothing from more, and shards use the cores."""
+    from threadpoolctl import threadpool_limits  # which models read by `sigmastar.runtime` do without
+
     with threadpool_limits(limits=1, user_api="blas"):
         yield
 

@@ -20,8 +20,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-import zstandard
-
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.errors import InputError
 
@@ -224,7 +222,7 @@ def _chunks(path: TextPath) -> Iterator[bytes]:
         raise InputError(
             "the compressed data ends too early: the file was cut short; get it again", file=file
         ) from None
-    except (zlib.error, zstandard.ZstdError) as problem:
+    except _damages() as problem:
         raise InputError(
             f"the compressed data is damaged ({problem}); get the file again", file=file
         ) from None
@@ -246,10 +244,23 @@ def _decompressed(pieces: Iterator[bytes]) -> Iterator[bytes]:
         if head.startswith(_GZIP):
             yield from _inflated(everything, lambda: zlib.decompressobj(wbits=31))
         elif head.startswith(_ZSTANDARD):
-            yield from _inflated(everything, lambda: zstandard.ZstdDecompressor().decompressobj())
+            yield from _inflated(everything, _zstandard_decoder)
         else:
             yield head + next(pieces, b"")
             yield from pieces
+
+
+def _zstandard_decoder() -> Any:
+    import zstandard  # most files need none, and processes without it read those
+
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """What decoders raise; asked for when something was raised."""
+    import zstandard
+
+    return zlib.error, zstandard.ZstdError
 
 
 def _inflated(pieces: Iterable[bytes], decoder_of_member: Callable[[], Any]) -> Iterator[bytes]:

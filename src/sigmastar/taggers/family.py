@@ -10,7 +10,7 @@ COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", 
 FAMILY = Family(
     name="taggers",
     summary="Taggers: a tag for every word of a sentence.",
-    kinds={"tagger": Kind(f"{HERE}.model.tagger:Tagger", COMMANDS)},
+    kinds={"tagger": Kind(f"{HERE}.model.tagger:Tagger", COMMANDS, f"{HERE}.model.runtime:TaggerRuntime")},
     estimators={
         "SpectralTagger": f"{HERE}.estimator:SpectralTagger",
         "EMTagger": f"{HERE}.estimator:EMTagger",

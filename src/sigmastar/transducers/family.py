@@ -6,13 +6,16 @@ from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.transducers"
 COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
+RUNTIME = f"{HERE}.model.runtime:TransducerRuntime"
 
 FAMILY = Family(
     name="transducers",
     summary="Transducers: strings to strings.",
     kinds={
-        "transducer": Kind(f"{HERE}.model.transducer:Transducer", COMMANDS),
-        "weighted-transducer": Kind(f"{HERE}.model.weighted_transducer:WeightedTransducer", COMMANDS),
+        "transducer": Kind(f"{HERE}.model.transducer:Transducer", COMMANDS, RUNTIME),
+        "weighted-transducer": Kind(
+            f"{HERE}.model.weighted_transducer:WeightedTransducer", COMMANDS, RUNTIME
+        ),
     },
     estimators={"SpectralTransducer": f"{HERE}.estimator:SpectralTransducer"},
     exports={

@@ -127,7 +127,7 @@ class WeightedAutomaton:
 
         Where no weight is positive, as after an unknown symbol, the distribution is uniform.
         """
-        return _as_distributions(self.gap_weights(strings), by_ratio=self.spectral_radius < 1.0)
+        return as_distributions(self.gap_weights(strings), by_ratio=self.spectral_radius < 1.0)
 
     def gap_weights(self, strings: Strings) -> Floats:
         """The weight of each next symbol and of the end at every gap; each row up to a positive factor."""
@@ -282,7 +282,7 @@ class WeightedAutomaton:
     __rmul__ = __mul__
 
 
-def _as_distributions(weights: Floats, by_ratio: bool) -> Floats:
+def as_distributions(weights: Floats, by_ratio: bool) -> Floats:
     """Weights clipped at zero, `by_ratio` to the weight of the prefix: a sign common to both cancels."""
     signs = np.where((weights.sum(axis=1) < 0.0) & by_ratio, -1.0, 1.0)
     clipped = np.maximum(weights * signs[:, None], 0.0)

@@ -164,7 +164,7 @@ class FilteredAutomaton:
         probabilities = (1.0 - rates) * picked + from_backoff
         scale = np.where(picked > 0, (1.0 - rates) / np.maximum(totals, 1e-300) / probabilities, 0.0)
         moved = np.empty_like(vectors)
-        for symbol in np.unique(symbols):
+        for symbol in np.flatnonzero(np.bincount(symbols)):  # `unique` imports more than this needs
             chosen = symbols == symbol
             moved[chosen] = vectors[chosen] @ self.automaton.transitions[symbol]
         following = self.backoff.contexts.follow(classes, symbols)

@@ -13,18 +13,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy import sparse, special
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, between, distinct_texts, indices, row_starts, singles
+from sigmastar.core.sparse_rows import csr_rows
 from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.lattice import TagLattice
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +184,7 @@ class TagLexicon:
         if not of_tags.min() > 0:
             raise ValueError("the counts of the lexicon lack a tag")
         rows = own["indices"], own["indptr"].astype(np.int32)
-        counts = sparse.csr_array((data, *rows), shape=(sizes["words"], sizes["tags"]))
+        counts = csr_rows(data, *rows, (sizes["words"], sizes["tags"]))
         numbers = float(header["shrinkage"]), float(header["least"])
         return cls(tags, words, counts, features, weights, classes, guessed, own["class_of"], *numbers)
 
@@ -192,8 +195,12 @@ def guess(types: Sequence[str], places: Mapping[str, int], weights: Floats) -> F
 
 
 def softmax_of(features: sparse.csr_array, weights: Floats) -> Floats:
-    scores = np.asarray(features @ weights[:-1]) + weights[-1]
-    return np.asarray(special.softmax(scores, axis=1)) if len(scores) else scores
+    scores: Floats = np.asarray(features @ weights[:-1]) + weights[-1]
+    if not len(scores):
+        return scores
+    shares: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
 
 
 def narrowest_classes(types: Sequence[str], classes: Sequence[str]) -> Int32s:
@@ -214,4 +221,4 @@ def feature_matrix(names: Iterable[Sequence[str]], places: Mapping[str, int]) ->
     lengths = np.array([len(row) for row in rows], dtype=np.int64)
     indices = np.fromiter(chain.from_iterable(rows), np.int32, count=int(lengths.sum()))
     starts = np.append(0, np.cumsum(lengths))
-    return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(len(rows), len(places)))
+    return csr_rows(np.ones(len(indices)), indices, starts, (len(rows), len(places)))

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
 from sigmastar.core.parts import (
@@ -29,6 +28,7 @@ from sigmastar.core.parts import (
     row_starts,
     singles,
 )
+from sigmastar.core.sparse_rows import csr_rows
 from sigmastar.taggers.data.features import TemplateFeatures, TokenViews, View, joined, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain
@@ -36,6 +36,9 @@ from sigmastar.taggers.kernels.margin import MarginWeights, TokenFeatures, margi
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of
 from sigmastar.taggers.model.refined import Ratios
+
+if TYPE_CHECKING:
+    from scipy import sparse
 
 KIND = "chain"
 FORMER_KIND = "max-margin"  # of model files
@@ -114,7 +117,7 @@ class MarginTags:
         if sizes["bistrings"] != sizes["tags"] + sizes["classes"]:
             raise ValueError("the Hankel block of a tagger does not fit its classes")
         looks, rows = arrays["looks"], arrays["look_starts"].astype(np.int32)
-        matrix = sparse.csr_array((np.ones(len(looks)), looks, rows), shape=(sizes["words"], len(names)))
+        matrix = csr_rows(np.ones(len(looks)), looks, rows, (sizes["words"], len(names)))
         templates = TemplateFeatures(tuple(np.split(arrays["keys"], ends[1:-1])))
         block = arrays["arrows"], arrays["classes"], arrays["left"], arrays["right"]
         return cls(templates, names, matrix, arrays["weights"].astype(np.float32), *block)
