@@ -7,16 +7,24 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from forged.small_models import small_models
 from forged.trial import flip_bits, try_model, warm_up
 from fuzz.readers import READERS, SEEDS, fuzz_arguments, fuzz_reader
 
+TARGETS = ("readers", "arguments", "bits", "forged")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="Seconds per target.")
+    parser.add_argument(
+        "--only", choices=TARGETS, action="append", help="Some of the targets; may be repeated."
+    )
+    parser.add_argument("--inputs", type=int, default=10**9, help="Inputs per reader, at most.")
+    parser.add_argument("--flips", type=int, default=10**5, help="Flipped bits, at most.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the mutations.")
     parser.add_argument("--mutations", type=int, default=200, help="Mutations per array of a model file.")
     settings = parser.parse_args()
@@ -29,35 +37,37 @@ def main() -> None:
 def _run(folder: Path, settings: argparse.Namespace) -> int:
     models = small_models(folder)
     warm_up(models, folder)
-    smallest = min((small.model for small in models.values()), key=lambda path: path.stat().st_size)
-    seeds, n_findings, total = {**SEEDS, "models": smallest.read_bytes()}, 0, Counter[str]()
+    total, n_findings, seed = Counter[str](), 0, settings.seed
+
+    def tell(name: str, counts: Mapping[str, int], findings: Sequence[object]) -> None:
+        nonlocal n_findings
+        n_findings += len(findings)
+        total.update(counts)
+        print(f"{name}: {dict(counts)}", *(str(finding)[:500] for finding in findings[:10]), sep="\n    ")
+        sys.stdout.flush()
 
     def until() -> float:
         return time.monotonic() + settings.seconds
 
-    for name in READERS:
-        n_inputs, found = fuzz_reader(name, folder, seeds, 10**9, settings.seed, until())
-        n_findings += _tell(name, {"inputs": n_inputs}, [f"{f.problem} {f.content!r}" for f in found])
-        total["inputs"] += n_inputs
-    n_inputs, found = fuzz_arguments(10**9, settings.seed, until())
-    total["inputs"] += n_inputs
-    n_findings += _tell("arguments", {"inputs": n_inputs}, [f"{f.problem} {f.content!r}" for f in found])
-    n_flips, wrong = flip_bits(smallest, 10**5, folder, until())
-    n_findings += _tell("flipped bits", {"files": n_flips}, wrong)
-    for name, small in models.items():
-        numbers = range(settings.seed, settings.seed + settings.mutations)
-        counts, wrong = try_model(small, numbers, folder, until())
-        n_findings += _tell(f"forged {name}", dict(counts), wrong)
-        total += counts
-    print("all:", dict(total), f"and {n_flips} flipped bits")
+    smallest = min((small.model for small in models.values()), key=lambda path: path.stat().st_size)
+    for target in settings.only or TARGETS:
+        if target == "readers":
+            seeds = {**SEEDS, "models": smallest.read_bytes()}
+            for name in READERS:
+                n_inputs, found = fuzz_reader(name, folder, seeds, settings.inputs, seed, until())
+                tell(name, {"inputs": n_inputs}, found)
+        elif target == "arguments":
+            n_inputs, found = fuzz_arguments(settings.inputs, seed, until())
+            tell(target, {"inputs": n_inputs}, found)
+        elif target == "bits":
+            n_flips, wrong = flip_bits(smallest, settings.flips, folder, until())
+            tell(target, {"flipped bits": n_flips}, wrong)
+        else:
+            numbers = range(seed, seed + settings.mutations)
+            for name, small in models.items():
+                tell(f"forged {name}", *try_model(small, numbers, folder, until()))
+    print("all:", dict(total))
     return n_findings
-
-
-def _tell(name: str, counts: dict[str, int], findings: list[str]) -> int:
-    print(f"{name}: {counts}", flush=True)
-    for finding in findings[:10]:
-        print(f"    {finding[:500]}", flush=True)
-    return len(findings)
 
 
 if __name__ == "__main__":

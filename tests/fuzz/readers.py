@@ -19,6 +19,7 @@ import click
 from sigmastar.cli import command
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import load
+from sigmastar.core.skipping import reading
 
 SECONDS = 10
 
@@ -39,6 +40,10 @@ SEEDS = {
     "words": b"dog\tbig\ncat\tsmall\n",
     "quadruples": b"saw man with dog V\nate fish with fork V\nsaw girl of town N\n",
     "word2vec": b"2 3\ndog 0.5 1 -2\ncat 1e-3 2 3\n",
+    "att": b"0 1 a 0.5\n0 0 b 1\n1 0 a 0.25\n1 0.125\n0\n",
+    "solution": b"3\n0.5\n1e-3\n0.25\n",
+    "targets": b"1.5 0 1.0 2 0.5\n2 1 1 -1 0.5\n",
+    "tagged": b"the_D dog_N barks_V\n\na_b_N\n",
 }
 
 READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -57,6 +62,14 @@ READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "pairs": ("words", "sigmastar.bilexical.data.pairs:read_pairs", {}),
     "quadruples": ("quadruples", "sigmastar.bilexical.data.quadruples:read_quadruples", {}),
     "word2vec": ("word2vec", "sigmastar.bilexical.model.vectors:read_word2vec", {}),
+    "att": ("att", "sigmastar.automata.model.att:read_att", {}),
+    "spice": ("pautomac", "sigmastar.automata.data.spice:read_spice", {}),
+    "solution": ("solution", "sigmastar.automata.data.pautomac:read_solution", {}),
+    "targets": ("targets", "sigmastar.automata.data.spice:read_spice_targets", {}),
+    "treebank words": ("tagged", "sigmastar.treebanks.data.sentences:read_inputs", {"tagged": True}),
+    "pcfg words": ("brackets", "sigmastar.pcfg.data.sentences:read_sentences", {}),
+    "inputs": ("pairs", "sigmastar.transducers.data.string_pairs:read_inputs", {}),
+    "characters": ("lines", "sigmastar.automata.data.formats:read_lines", {"characters": True}),
     "models": ("models", "sigmastar.core.model_files:load_model", {}),
 }
 PIECES = (
@@ -98,6 +111,12 @@ PIECES = (
         b"'",
         b'"',
     ),
+)
+POLICIES: tuple[dict[str, Any], ...] = (
+    {},
+    {},
+    {"on_error": "skip"},
+    {"encoding": "latin-1", "bare_words": "X"},
 )
 
 
@@ -163,14 +182,14 @@ def fuzz_reader(
             return number, findings
         content = mutated(seeds[of], rng)
         path.write_bytes(content)
-        if problem := _problem(read, path, more):
+        if problem := _problem(read, path, more, rng.choice(POLICIES)):
             findings.append(Finding(name, problem, content))
     return n_inputs, findings
 
 
-def _problem(read: Callable[..., Any], path: Path, more: dict[str, Any]) -> str:
+def _problem(read: Callable[..., Any], path: Path, more: dict[str, Any], policy: dict[str, Any]) -> str:
     try:
-        with limited(SECONDS):
+        with limited(SECONDS), reading(**policy):
             found = read(str(path), **more)
             if isinstance(found, Iterator):
                 list(found)
