@@ -207,6 +207,27 @@ def test_divergence_from_a_reference(folder: Path, tmp_path: Path, machine: Weig
     assert "log_likelihood" not in itself
 
 
+def test_a_divergence_below_zero_is_told(folder: Path, tmp_path: Path, machine: WeightedAutomaton) -> None:
+    """All values of the reference are half of what they should be."""
+    half = WeightedAutomaton(machine.alphabet, 0.5 * machine.initial, machine.transitions, machine.final)
+    save_model(half, tmp_path / "half")
+    told = invoke("evaluate", folder / "fast.model", "--reference", tmp_path / "half", "--samples", "500")
+    assert told.exit_code == 0
+    assert "note: kl is below 0" in told.stderr
+    assert (
+        "note:" not in invoke("evaluate", folder / "fast.model", "--reference", folder / "auto.model").stderr
+    )
+
+
+@pytest.mark.parametrize("method", ["fast", "auto", "spectral", "em"])
+def test_nothing_is_held_out_of_one_string(tmp_path: Path, method: str) -> None:
+    (tmp_path / "one").write_text("a b\n")
+    told = invoke("learn", "automaton", tmp_path / "one", "--method", method, "-o", tmp_path / "m")
+    assert told.exit_code == 0
+    assert "held-out" not in told.stderr
+    assert figures("show", tmp_path / "m")["learned"].get("held_out_score") is None
+
+
 def test_a_reference_whose_symbols_are_written_alike(folder: Path, tmp_path: Path) -> None:
     """A machine over the numbers 0, 1, 2 and a model learned from the text "0", "1", "2"."""
     lines = [" ".join(line.split()[1:]) for line in (folder / "train.pautomac").read_text().splitlines()[1:]]

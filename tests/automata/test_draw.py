@@ -47,7 +47,7 @@ def test_every_state_and_merged_arrow_is_there():
 def test_threshold_hides_light_arrows_and_says_so():
     svg = draw_automaton(two_states(), threshold=0.65)
     assert [t for t in titles(svg) if " to " in t] == ["0 to 1: a 0.5, b 0.2"]
-    assert "1 of 2 arrows are drawn, 54% of the weight." in texts(svg)
+    assert "1 of 2 arrows are drawn, 40% of the weight of all moves." in texts(svg)
     assert "1 of 2 arrows" in (ET.fromstring(svg).get("aria-label") or "")
 
 
@@ -72,6 +72,17 @@ def test_large_automata_are_cut_to_what_can_be_read(rng):
     assert drawing.note.startswith("28 more states are not drawn.")
     visits = np.linalg.solve(np.eye(40) - automaton.transitions.sum(axis=0).T, automaton.initial)
     assert set(drawing.states) == set(np.argsort(-visits)[:12].tolist())
+
+
+def test_arrows_to_states_that_are_not_drawn_are_missing_too():
+    """Half of all moves from the first state, and all from the last two, concern states that are left out."""
+    between = np.array([[0.0, 0.5, 0.25, 0.25], [0.5, 0.0, 0.0, 0.0], [0.5, 0.0, 0.0, 0.0], [0.5, 0, 0, 0]])
+    automaton = WeightedAutomaton(Alphabet("a"), np.eye(4)[0], between[None], np.array([0.0, 0.5, 0.5, 0.5]))
+    drawing = select(automaton, 0.0, 2)
+    assert (
+        drawing.note
+        == "2 more states are not drawn. 2 of 6 arrows are drawn, 50% of the weight of all moves."
+    )
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 15), st.booleans())

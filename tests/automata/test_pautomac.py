@@ -178,6 +178,9 @@ def test_a_machine_is_an_exact_automaton(tmp_path: Path) -> None:
         ("\t(0) 1.0\n", "", None, "no state has an initial probability"),
         ("\t(0,0,0) 1.0\n", "\t(0,0,999999999) 1.0\n", None, "too many for a dense automaton"),
         (MACHINE, "", None, "there is no section I"),
+        ("\t(0) 1.0\n", "\t(0) 0.5\n", None, "initial weights sum to 0.5, not to 1; is the file cut short"),
+        ("\t(1,1,0) 1.0\n", "", None, "leave state 1 sum to 0.5, not to 1; is the file cut short"),
+        ("\t(0,1) 0.75\n", "", None, "leave state 0 sum to 0.25, not to 1; is the file cut short"),
     ],
 )
 def test_wrong_machines(old: str, new: str, line: int | None, words: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from forged.small_models import ONE_OF_EACH_KIND, Small, small_models
 from forged.trial import flip_bits, try_model, warm_up
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
-from sigmastar.core.model_files import kind_of, load_model
+from sigmastar.core.model_files import kind_of, load_model, read_header
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,23 @@ def test_spoilt_arrays_do_no_harm(models: Mapping[str, Small], name: str, tmp_pa
     counts, findings = try_model(models[name], range(3), tmp_path, most_runs=3)
     assert counts["files"] >= 3
     assert not findings, findings[:3]
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH_KIND)
+def test_infinite_numbers_are_refused(models: Mapping[str, Small], name: str, tmp_path: Path) -> None:
+    for array in read_header(models[name].model)["arrays"]:
+        for infinite in (np.inf, -np.inf, np.nan):
+
+            def change(
+                header: dict[str, Any], arrays: dict[str, Any], n: str = array, v: float = infinite
+            ) -> None:
+                if arrays[n].dtype.kind == "f" and arrays[n].size:
+                    arrays[n].reshape(-1)[-1] = v
+                else:
+                    arrays["no part of it"] = np.zeros(1)
+
+            with pytest.raises(ModelFileError):
+                load_model(forged(models[name].model, tmp_path / "forged", change))
 
 
 WORDS = (3, None, [], ["a", 3], {}, "", float("inf"), -1, True, 2**70, "x" * 10)

@@ -75,7 +75,21 @@ def test_what_is_wrong_is_told(folder: Path) -> None:
     )
     assert "there is no sample for models of kind" in fail("sample", folder / "numbers.sigma", status=2)
     (folder / "unknown.txt").write_text("azz\n")
-    assert "symbol 'z'" in fail("predict", folder / "numbers.sigma", folder / "unknown.txt")
+    said = fail("predict", folder / "numbers.sigma", folder / "unknown.txt")
+    assert said.startswith(f"{folder / 'unknown.txt'}: string 1: symbol 'z' is not among the 2 symbols")
+    assert "--unknown zero" in said
     assert (
         succeed("predict", folder / "numbers.sigma", folder / "unknown.txt", "--unknown", "zero") == "0.0\n"
     )
+
+
+def test_values_that_are_no_numbers_can_be_left_out(folder: Path) -> None:
+    content = (folder / "numbers.tsv").read_text()
+    (folder / "dirty.tsv").write_text(f"{content}ab\tmany\nba\tinf\n")
+    last = content.count("\n") + 1
+    call = ("evaluate", folder / "numbers.sigma", folder / "dirty.tsv")
+    assert fail(*call).startswith(f"{folder / 'dirty.tsv'}:{last}: 'many' is not a number")
+    skipped = invoke(*call, "--on-error", "skip", "--json")
+    assert skipped.exit_code == 0, skipped.stderr
+    assert f"2 records left out: line {last}: 'many' is not a number" in skipped.stderr
+    assert json.loads(skipped.stdout)["n_strings"] == len(WORDS)

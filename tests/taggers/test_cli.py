@@ -220,9 +220,11 @@ def test_a_tagger_of_columns_does_not_take_conllu_for_columns(folder: Path) -> N
     (folder / "x.conllu").write_text(row.format(1, "bakalu", "NOUN") + row.format(2, "kamie", "DET") + "\n")
     options = ("--method", "bigram", "--observed", "none", "-q")
     succeed("learn", "tagger", folder / "train.txt", *options, "-o", folder / "columns")
+    (folder / "x.txt").write_bytes((folder / "x.conllu").read_bytes())
     for command in ("predict", "evaluate", "score"):
-        said = fail(command, folder / "columns", folder / "x.conllu", status=2)
-        assert "looks like CoNLL-U, the model reads columns" in said
+        for name in ("x.conllu", "x.txt"):
+            said = fail(command, folder / "columns", folder / name, status=2)
+            assert f"{name} looks like CoNLL-U, the model reads columns" in said
     found = succeed("predict", folder / "columns", folder / "x.conllu", "--format", "conllu").splitlines()
     assert [line.split("\t")[1] for line in found[:2]] == ["bakalu", "kamie"]
     assert {line.split("\t")[3] for line in found[:2]} <= {"ADJ", "ADP", "DET", "NOUN", "VERB"}

@@ -20,9 +20,10 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, to_json, write_lines
 from sigmastar.core.cli.progress_bar import Say, watching
+from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.estimator import Estimator
-from sigmastar.core.model_files import load_model, read_header, save_model
-from sigmastar.core.text_files import described_file
+from sigmastar.core.model_files import kind_of, load_model, read_header, save_model
+from sigmastar.core.text_files import described_file, display_name
 from sigmastar.optimise.completers import COMPLETERS
 from sigmastar.regression.data.losses import LOSSES
 from sigmastar.regression.data.tables import Table, read_table
@@ -64,9 +65,9 @@ def learn_regression(file: str, task: str, characters: bool | None, **options: A
     estimator = built(TASKS, task, {name: options.pop(name) for name in PARAMETERS})
 
     def work(estimator: Estimator, say: Say) -> Learned:
-        table = read_table(file, bool(characters))
+        table = read_table(file, bool(characters), numeric=task == "regression")
         say("learning")
-        values = table.numbers(file) if task == "regression" else table.values
+        values = table.numbers if task == "regression" else table.values
         estimator.fit(table.strings, values)
         n_states, n_strings = estimator.n_states_, len(table.strings)
         return Learned(
@@ -96,7 +97,7 @@ def predict(
     """
     found, table = load_model(model), _table(model, file, characters, need_values=False)
     with watching("predicting", quiet):
-        strings = _coded(found, table, unknown)
+        strings = _coded(found, table, unknown, file)
         lines = _in_json(found, strings) if as_json else map(str, _values(found, strings).tolist())
         write_lines(output, lines)
 
@@ -114,10 +115,10 @@ def evaluate(
     """How well MODEL predicts the values in FILE: r2 and rmse of numbers, accuracy of labels."""
     found, table = load_model(model), _table(model, file, characters, need_values=True)
     with watching("evaluating", quiet):
-        predicted = _values(found, _coded(found, table, unknown))
+        predicted = _values(found, _coded(found, table, unknown, file))
         figures: dict[str, Any] = {"n_strings": len(table.strings)}
         if isinstance(found, StringFunction):
-            values = np.array(table.numbers(file))
+            values = np.array(table.numbers)
             rmse = float(np.sqrt(np.mean((values - predicted) ** 2)))
             figures |= {"r2": r_squared(values, predicted), "rmse": rmse}
         else:
@@ -163,11 +164,16 @@ def _table(model: str, file: str, characters: bool | None, need_values: bool) ->
     learned = read_header(model)["learned"]
     layout = learned.get("layout", {}) if isinstance(learned, Mapping) else {}
     chosen = bool(layout.get("characters")) if characters is None else characters
-    return read_table(file, chosen, need_values)
+    numeric = need_values and kind_of(model) == "string-function"
+    return read_table(file, chosen, need_values, numeric)
 
 
-def _coded(model: StringFunction | StringClassifier, table: Table, unknown: str) -> Strings:
-    return Strings.of(table.strings, alphabet=model.alphabet, allow_unknown=unknown == "zero")
+def _coded(model: StringFunction | StringClassifier, table: Table, unknown: str, file: str) -> Strings:
+    try:
+        return Strings.of(table.strings, alphabet=model.alphabet, allow_unknown=unknown == "zero")
+    except UnknownSymbolError as problem:
+        remedy = "check --characters, or use --unknown zero for a value of 0"
+        raise UnknownSymbolError(f"{problem.problem}; {remedy}", file=display_name(file)) from None
 
 
 def _values(model: StringFunction | StringClassifier, strings: Strings) -> Any:

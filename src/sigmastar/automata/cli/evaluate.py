@@ -33,7 +33,7 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol, written_codes
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option, unknown_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress_bar import watching
+from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 
 Figures = dict[str, Any]
@@ -132,6 +132,8 @@ JUDGES: Mapping[str, Judge] = {"pautomac": competition, "spice": ranking}
 def divergence(model: SequenceModel, reference: str, n_strings: int, seed: int) -> Figures:
     truth = _renamed(read_reference(reference, len(model.alphabet)), model.alphabet)
     kl = kl_by_sampling(model, truth, n_strings, np.random.default_rng(seed))
+    if kl.high < 0:
+        tell("note: kl is below 0, as between probabilities it cannot be: one of the models has none")
     return {
         "kl": kl.value,
         "kl_low": kl.low,

@@ -101,7 +101,9 @@ def select(automaton: WeightedAutomaton, threshold: float | None, max_states: in
     pairs = [(int(kept[i]), int(kept[j])) for i, j in zip(*np.nonzero(shown), strict=True)]
     edges = [_edge(automaton, source, target, place) for source, target in pairs]
     edges.sort(key=lambda edge: (-edge.weight, edge.source, edge.target))
-    note = _note(automaton.n_states - len(kept), weights, shown)
+    drawn = np.zeros(between.shape, dtype=bool)
+    drawn[np.ix_(kept, kept)] = shown
+    note = _note(automaton.n_states - len(kept), drawn, between, _importance(automaton))
     return Drawing(order, automaton.initial[order], automaton.final[order], edges, note)
 
 
@@ -132,11 +134,14 @@ def _edge(automaton: WeightedAutomaton, source: int, target: int, place: dict[in
     )
 
 
-def _note(n_hidden_states: int, weights: Floats, shown: Flags) -> str:
+def _note(n_hidden_states: int, drawn: Flags, between: Floats, visits: Floats) -> str:
+    """What is left out: an arrow counts by its weight, as often as its state is visited."""
     states = "state is" if n_hidden_states == 1 else "states are"
     parts = [f"{n_hidden_states} more {states} not drawn."] if n_hidden_states else []
-    n_arrows = int((weights > 0).sum())
-    if int(shown.sum()) < n_arrows:
-        share = weights[shown].sum() / weights.sum()
-        parts.append(f"{shown.sum()} of {n_arrows} arrows are drawn, {share:.0%} of the weight.")
+    n_arrows, n_drawn = int((between > 0).sum()), int(drawn.sum())
+    if n_drawn < n_arrows:
+        moves = np.abs(visits)[:, None] * between
+        share = moves[drawn].sum() / max(moves.sum(), np.finfo(float).tiny)
+        percent = min(int(100 * share + 0.5), 99)  # something is missing
+        parts.append(f"{n_drawn} of {n_arrows} arrows are drawn, {percent}% of the weight of all moves.")
     return " ".join(parts)

@@ -41,13 +41,14 @@ from sigmastar.core.em import (
     relaxed,
 )
 from sigmastar.core.errors import InputError
+from sigmastar.core.memory import free_memory, require_memory
 from sigmastar.core.progress import Progress, silent
 
 Start = Callable[[Strings, int, np.random.Generator], WeightedAutomaton]
 AutomatonClimb = Climb[WeightedAutomaton, MoveCounts]
 
 N_CLASSES = 1500
-_TABLES, _MOST_GIGABYTES = 12, 3.0  # of all weights: models, counts and steps hold so many at a time
+_TABLES = 12  # of all weights: models, counts and steps hold so many at a time
 _PRODUCTS_PER_HOUR = 3.6e13  # on one core
 _LAST = 3  # iterations that see all strings
 
@@ -213,13 +214,11 @@ def learn_em(
 def _refuse_beyond_limits(strings: Strings, n_states: int, n_bytes: int) -> None:
     """Tables that would fill the memory, and iterations that would take hours."""
     n_symbols = max(len(strings.alphabet), 1)
-    gigabytes = _TABLES * n_symbols * n_states**2 * n_bytes / 1e9
-    hours = 3.0 * strings.n_gaps * n_states**2 / _PRODUCTS_PER_HOUR
-    if gigabytes <= _MOST_GIGABYTES and hours <= 1.0:
-        return
-    most = np.sqrt(n_states**2 * min(_MOST_GIGABYTES / gigabytes, 1.0 / hours))
-    need = f"about {gigabytes:.1f} GB" if gigabytes > _MOST_GIGABYTES else f"{hours:.1f} hours per iteration"
-    raise InputError(
-        f"EM with {n_states} states over {n_symbols} symbols needs {need}; "
-        f"use at most {max(int(most), 1)} states, or method 'fast', which chooses their number"
-    )
+    per_square = float(_TABLES * n_symbols * n_bytes)
+    hours_per_square = 3.0 * strings.n_gaps / _PRODUCTS_PER_HOUR
+    most = int(np.sqrt(min(max(free_memory(), 0) / per_square, 1.0 / max(hours_per_square, 1e-300))))
+    work = f"EM with {n_states} states over {n_symbols} symbols"
+    remedy = f"use at most {max(most, 1)} states, or method 'fast', which chooses their number"
+    require_memory(per_square * n_states**2, work, remedy)
+    if hours_per_square * n_states**2 > 1.0:
+        raise InputError(f"{work} needs {hours_per_square * n_states**2:.1f} hours per iteration; {remedy}")

@@ -59,9 +59,14 @@ def read_pautomac_model(path: TextPath, n_symbols: int | None = None) -> Weighte
     emission = _dense(sections["S"], (n_states, size))
     move = _dense(sections["T"], (n_states, size, n_states))
     transitions = ((1.0 - stop)[:, None] * emission)[:, :, None] * move
-    return WeightedAutomaton(
+    machine = WeightedAutomaton(
         Alphabet(range(size)), initial, np.ascontiguousarray(transitions.swapaxes(0, 1)), stop
     )
+    try:
+        require_stochastic(machine, remedy="is the file cut short?")
+    except InputError as problem:
+        raise InputError(problem.problem, file=file) from None
+    return machine
 
 
 def write_pautomac_model(automaton: WeightedAutomaton, stream: TextIO, tolerance: float = 1e-6) -> None:
@@ -88,7 +93,9 @@ def write_pautomac_model(automaton: WeightedAutomaton, stream: TextIO, tolerance
             stream.write(f"\t({','.join(map(str, key.tolist()))}) {float(values[tuple(key)])!r}\n")
 
 
-def require_stochastic(automaton: WeightedAutomaton, tolerance: float = 1e-6) -> None:
+def require_stochastic(
+    automaton: WeightedAutomaton, tolerance: float = 1e-6, remedy: str = "repair the model first"
+) -> None:
     """Refuse an automaton whose weights are not the probabilities of a machine."""
     if min(a.min(initial=0.0) for a in automaton.arrays) < 0:
         raise InputError(
@@ -97,13 +104,11 @@ def require_stochastic(automaton: WeightedAutomaton, tolerance: float = 1e-6) ->
         )
     total = float(automaton.initial.sum())
     if abs(total - 1.0) > tolerance:
-        raise InputError(f"the initial weights sum to {total:.6g}, not to 1; repair the model first")
+        raise InputError(f"the initial weights sum to {total:.6g}, not to 1; {remedy}")
     rows = automaton.final + automaton.transitions.sum(axis=(0, 2))
     worst = int(np.argmax(np.abs(rows - 1.0)))
     if abs(rows[worst] - 1.0) > tolerance:
-        raise InputError(
-            f"the weights that leave state {worst} sum to {rows[worst]:.6g}, not to 1; repair the model first"
-        )
+        raise InputError(f"the weights that leave state {worst} sum to {rows[worst]:.6g}, not to 1; {remedy}")
 
 
 def _sections(path: TextPath, file: str) -> Sections:

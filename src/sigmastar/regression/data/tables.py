@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
@@ -18,13 +19,16 @@ class Table:
     strings: list[Word]
     values: list[str] | None
 
-    def numbers(self, file: str) -> list[float]:
-        """The values as numbers."""
-        return [_number(value, file, line) for line, value in enumerate(self.values or [], 1)]
+    @property
+    def numbers(self) -> list[float]:
+        """The values as numbers, of a table that was read with `numeric`."""
+        return [float(value) for value in self.values or []]
 
 
 @skips(by_line)
-def read_table(path: TextPath, characters: bool = False, need_values: bool = True) -> Table:
+def read_table(
+    path: TextPath, characters: bool = False, need_values: bool = True, numeric: bool = False
+) -> Table:
     """Read a table of strings and values.
 
     Parameters
@@ -35,6 +39,8 @@ def read_table(path: TextPath, characters: bool = False, need_values: bool = Tru
         Whether every character is a symbol; otherwise symbols are separated by blanks.
     need_values : bool
         Whether a line without a value is an error; otherwise values are left out.
+    numeric : bool
+        Whether a value that is no finite number is an error.
 
     Returns
     -------
@@ -42,6 +48,9 @@ def read_table(path: TextPath, characters: bool = False, need_values: bool = Tru
         In the order of the file.
     """
     rows = [_cells(line, path, number, need_values) for number, line in enumerate(open_text(path), 1)]
+    if numeric:
+        for number, (_, value) in enumerate(rows, 1):
+            _require_number(value or "", path, number)
     if not rows:
         raise InputError("the file is empty; expected lines of string TAB value", file=display_name(path))
     strings = [tuple(text) if characters else tuple(text.split()) for text, _ in rows]
@@ -60,10 +69,10 @@ def _cells(line: str, path: TextPath, number: int, need_values: bool) -> tuple[s
     return value, None
 
 
-def _number(value: str, file: str, line: int) -> float:
+def _require_number(value: str, path: TextPath, line: int) -> None:
     try:
-        return float(value)
+        problem = "" if math.isfinite(float(value)) else "is not finite; leave the line out"
     except ValueError:
-        raise InputError(
-            f"{value!r} is not a number; for labels use --task classification", file=file, line=line
-        ) from None
+        problem = "is not a number; for labels use --task classification"
+    if problem:
+        raise InputError(f"{value!r} {problem}", file=display_name(path), line=line)

@@ -199,15 +199,17 @@ def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> 
     """The file, in the layout that the model was learned from unless another format is asked for."""
     known = read_header(model)["learned"].get("layout", {})
     own = known.get("format")
-    if file_format is None and own == "columns" and format_of(file) == "conllu":
-        raise click.UsageError(
-            f"{file} looks like CoNLL-U, the model reads columns; choose one with --format"
-        )
+    guess = file_format is None and own == "columns"
+    mistaken = f"{file} looks like CoNLL-U, the model reads columns; choose one with --format"
+    if guess and format_of(file) == "conllu":
+        raise click.UsageError(mistaken)
     chosen = file_format or own or format_of(file)
     layout = TaggedLayout(chosen, None, ())
     if chosen == own:
         layout = TaggedLayout(chosen, known.get("label"), tuple(known.get("observed", ())))
     found = layout.read(file, need_labels)
+    if guess and found.is_numbered:
+        raise click.UsageError(mistaken)
     if not found.sentences.n_words:
         raise InputError("there are no words in the file", file=file)
     return found

@@ -73,6 +73,14 @@ class TaggedFile:
             if number in ends:
                 yield ""
 
+    @property
+    def is_numbered(self) -> bool:
+        """Whether rows are those of CoNLL-U, whose words stand second, behind their numbers."""
+        first = self.rows[: int(self.sentences.offsets[1])] if self.rows else []
+        return bool(first) and all(
+            len(row) == len(CONLLU_COLUMNS) and row[0] == str(number) for number, row in enumerate(first, 1)
+        )
+
 
 def read_tagged(
     path: TextPath,
