@@ -138,6 +138,24 @@ def test_every_import_points_to_an_earlier_room() -> None:
     assert not found, "\n".join(found)
 
 
+def private_imports(source: str) -> list[str]:
+    """Names with an underscore that a module takes from another one of the package."""
+    return [
+        f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and (node.level or (node.module or "").startswith("sigmastar"))
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    ]
+
+
+def test_what_is_private_stays_in_its_module() -> None:
+    assert private_imports("from sigmastar.core.x import _y") == ["sigmastar.core.x._y"]
+    found = {module: private_imports(path.read_text()) for module, path in modules()}
+    del found["sigmastar.core.stubs"]  # it writes down what the package itself exports
+    assert not {module: names for module, names in found.items() if names}
+
+
 def test_the_table_of_families_has_no_cycle() -> None:
     order = list(FAMILIES)
     for family, below in FAMILIES.items():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -80,6 +81,18 @@ def test_pins_are_plain() -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     assert lines
     assert all(line.count("==") == 1 and not set(line) & set(" @/:") for line in lines)
+
+
+def test_extras_install_what_is_used() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    source = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    for extra in set(extras) - {"dev"}:
+        for wanted in extras[extra]:
+            package = re.split(r"[\[<>=~! ]", wanted)[0].replace("-", "_")
+            assert re.search(rf"\b(import|from) {package}\b|import_module\(.{package}", source), (
+                extra,
+                wanted,
+            )
 
 
 def test_stubs_are_those_of_the_records() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -12,7 +14,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.em import Climb
 from sigmastar.core.errors import InputError
 from sigmastar.grammars.counts.bracketings import count_brackets, frequent_spans, single_symbols
-from sigmastar.grammars.data.bracketings import Bracketings
+from sigmastar.grammars.data.bracketings import Bracketings, right_branching
 from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
 from sigmastar.grammars.learn.em import (
     EMSettings,
@@ -61,6 +63,19 @@ def test_counts_of_brackets_are_frequencies_of_cuts() -> None:
     assert cut.sum() == 3 / 2
     with pytest.raises(InputError, match="binary"):
         count_brackets(Bracketings.of_trees([Tree("X", ("a", "b", "c"))]), basis)
+
+
+def test_many_words_and_outsides_take_the_memory_of_their_counts() -> None:
+    """A table of words by outsides would take more than 50 MB."""
+    rows = [[f"w{25 * k + i}" for i in range(25)] for k in range(100)]
+    brackets = right_branching(Strings.of(rows))
+    basis = frequent_spans(brackets)
+    tracemalloc.start()
+    blocks = count_brackets(brackets, basis).blocks()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 2_500 * blocks.matrices["span"].shape[0] * 8 > 50e6
+    assert peak < 20e6
 
 
 def test_flat_trees_branch_to_the_right() -> None:
