@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "sigmastar"
 
-GROUND = ("core", "optimise")
+GROUND = ("core", "optimise", "corpus")
 SHELL = ("runtime", "report", "reproduce", "cli")
 FAMILIES = {
     "automata": (),

@@ -19,6 +19,8 @@ from sigmastar.core.errors import (
 from sigmastar.core.estimator_files import load as load
 from sigmastar.core.model_files import load_model as load_model, save_model as save_model
 from sigmastar.core.skipping import reading as reading
+from sigmastar.corpus.build import build_corpus as build_corpus
+from sigmastar.corpus.reading import StringCorpus as StringCorpus, open_corpus as open_corpus
 from sigmastar.dependency.data.treebank import DependencyTreebank as DependencyTreebank
 from sigmastar.dependency.estimator.dependency_grammars import (
     DeterministicDependencyGrammar as DeterministicDependencyGrammar,

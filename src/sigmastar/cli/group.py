@@ -60,6 +60,12 @@ ON_MODELS = {
 _FIRST = {
     "demo": Command("sigmastar.cli.demo:command", "Every family on data it generates: a table and a page."),
     "learn": Command("sigmastar.cli.group:learn", "Learn a model from data and write it to a file."),
+    "corpus": Command("sigmastar.cli.group:corpus", "Corpora on disk, for data larger than memory."),
+}
+_OF_CORPORA = {
+    "build": Command("sigmastar.cli.corpus:build", "Make a corpus from text, JSONL or Parquet."),
+    "info": Command("sigmastar.cli.corpus:info", "What a corpus holds."),
+    "check": Command("sigmastar.cli.corpus:check", "Whether the files of a corpus are sound."),
 }
 _LAST = {
     "check": Command("sigmastar.cli.check_and_sign:check", "Whether a model file is sound."),
@@ -68,7 +74,8 @@ _LAST = {
 }
 
 
-_WITHOUT_DATA = (*ON_MODELS.values(), *_FIRST.values(), *_LAST.values())
+_READ_NO_TEXT = [entry for name, entry in _OF_CORPORA.items() if name != "build"]
+_WITHOUT_DATA = (*ON_MODELS.values(), *_FIRST.values(), *_LAST.values(), *_READ_NO_TEXT)
 
 
 def commands() -> dict[str, Command]:
@@ -243,6 +250,11 @@ def command() -> None:
 @click.group(cls=LazyGroup, entries=learners)
 def learn() -> None:
     """Learn a model of some family from data and write it to a file."""
+
+
+@click.group(cls=LazyGroup, entries=lambda: _OF_CORPORA)
+def corpus() -> None:
+    """Corpora on disk: shards of integers, which commands on strings take in place of a file."""
 
 
 def _open_closed_streams() -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from sigmastar.automata.data.pautomac import read_pautomac, write_pautomac
 from sigmastar.automata.data.spice import read_spice
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, is_corpus
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Int32s
 from sigmastar.core.errors import InputError, UnknownSymbolError
@@ -57,7 +57,11 @@ class Layout:
         return asdict(self)
 
     def read(self, path: str, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:
-        """Read a file; without `alphabet` the symbols that are met become it."""
+        """Read a file, or a corpus folder; without `alphabet` the symbols that are met become it."""
+        if is_corpus(path):
+            from sigmastar.automata.data.corpora import read_corpus  # most calls read files
+
+            return read_corpus(path, alphabet, allow_unknown)
         return FORMATS[self.format].read(self, path, alphabet, allow_unknown)
 
     def write(self, strings: Strings, stream: TextIO) -> None:

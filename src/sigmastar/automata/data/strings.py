@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -232,7 +233,7 @@ def _unknown(symbol: Symbol, string: int, alphabet: Alphabet) -> UnknownSymbolEr
 
 # From what users have: lists of strings, tuples or arrays, or (X, lengths).
 
-Corpus = Strings | Iterable[Iterable[Symbol]]
+Corpus = Strings | Iterable[Iterable[Symbol]] | os.PathLike[str]
 Unknown = Literal["error", "zero"]
 UNKNOWNS: tuple[Unknown, ...] = ("error", "zero")
 
@@ -248,11 +249,29 @@ def as_strings(
     if unknown not in UNKNOWNS:
         raise ValueError(f"unknown={unknown!r} must be one of {', '.join(UNKNOWNS)}")
     if lengths is None and not isinstance(sequences, Strings):
+        sequences = _in_memory(sequences)
         _refuse_lookalikes(sequences)
     try:
-        return Strings.of(sequences, lengths, alphabet, allow_unknown=unknown == "zero")
+        return Strings.of(cast(Strings, sequences), lengths, alphabet, allow_unknown=unknown == "zero")
     except UnknownSymbolError as problem:
         raise UnknownSymbolError(f"{problem}; {remedy}") from None
+
+
+def is_corpus(given: object) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether something is an open corpus, or the folder of one, as `sigmastar corpus build` makes them."""
+    if not isinstance(given, (str, os.PathLike)) or not os.path.isdir(given):
+        return False
+    from sigmastar.corpus.manifest import is_corpus as has_manifest  # most data are no folders
+
+    return has_manifest(given)
+
+
+def _in_memory(sequences: Any) -> Any:
+    if not is_corpus(sequences):
+        return sequences
+    from sigmastar.automata.data.corpora import read_corpus
+
+    return read_corpus(sequences)
 
 
 def as_alphabet(alphabet: Alphabet | Iterable[Symbol] | None) -> Alphabet | None:

@@ -1,0 +1,112 @@
+"""Engines: one result to the last bit, whoever works, whoever is killed, wherever a job was stopped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from sigmastar.core.engines import Cluster, Engine, Here, Ledger, Processes, engine_of
+from sigmastar.core.errors import InputError
+
+
+class Sums(NamedTuple):
+    """A part: floats whose sum depends on the order, and which items went in."""
+
+    total: np.ndarray
+    items: np.ndarray
+
+
+def summed(folder: str, killer: int, item: int) -> Sums:
+    """A part of its own per item; the first call with `killer` takes its process with it."""
+    with open(Path(folder) / f"{item}.calls", "a") as stream:
+        stream.write("x")
+    if item == killer and not (mark := Path(folder) / "killed").exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return Sums(np.random.default_rng(item).standard_normal(3) * 10.0**item, np.array([item]))
+
+
+def merged(first: Sums, second: Sums) -> Sums:
+    return Sums(first.total + second.total, np.concatenate([first.items, second.items]))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            2, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs=50
+        ) as local,
+        distributed.Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.mark.parametrize("n_items", [1, 7])
+def test_every_engine_gives_the_same_bits(n_items: int, tmp_path: Path, cluster: object) -> None:
+    task = partial(summed, str(tmp_path), -1)
+    whole = Here().run(task, range(n_items), merged)
+    assert whole.items.tolist() == list(range(n_items))
+    engines: list[Engine] = [Cluster(cluster)]
+    if n_items == 7:
+        engines.append(Processes(2))
+    for engine in engines:
+        found = engine.run(task, range(n_items), merged)
+        assert found.items.tolist() == whole.items.tolist()
+        assert found.total.tobytes() == whole.total.tobytes()
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: object) -> None:
+    for name, engine in (("processes", Processes(2)), ("dask", Cluster(cluster))):
+        folder = tmp_path / name
+        folder.mkdir()
+        whole = Here().run(partial(summed, str(folder), -1), range(5), merged)
+        found = engine.run(partial(summed, str(folder), 2), range(5), merged)
+        assert (folder / "killed").exists()
+        assert found.items.tolist() == list(range(5))
+        assert found.total.tobytes() == whole.total.tobytes()
+
+
+def test_a_stopped_job_goes_on(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger", "sums")
+    task = partial(summed, str(tmp_path), -1)
+
+    def dies(item: int) -> Sums:
+        if item == 3:
+            raise KeyboardInterrupt
+        return task(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        Here().run(ledger.keeping(dies, Sums), range(5), merged)
+    next(ledger.folder.iterdir()).write_bytes(b"damaged")
+    found = Here().run(ledger.keeping(task, Sums), range(5), merged)
+    assert (
+        found.total.tobytes()
+        == Here().run(partial(summed, str(tmp_path), -1), range(5), merged).total.tobytes()
+    )
+    calls = [len((tmp_path / f"{item}.calls").read_text()) for item in range(5)]
+    assert sorted(calls[:3]) == [2, 2, 3]  # one for the comparison above, one more where the file was damaged
+    assert calls[3:] == [2, 2]
+    other = Ledger(ledger.folder, "others").keeping(task, Sums)
+    assert not other.ledger.file_of(1).exists()
+    ledger.close()
+    assert not ledger.folder.exists()
+
+
+def test_wrong_engines_are_told() -> None:
+    with pytest.raises(ValueError, match="workers=0 must be at least 1"):
+        engine_of(0)
+    with pytest.raises(ValueError, match="at least one shard"):
+        Here().run(len, [], merged)  # type: ignore[arg-type]
+    began = time.perf_counter()
+    with pytest.raises(InputError, match="no Dask scheduler answers there"):
+        engine_of(client="bad address")
+    assert time.perf_counter() - began < 5.0

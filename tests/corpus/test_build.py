@@ -1,0 +1,181 @@
+"""Corpora on disk: what was read comes back, whatever the file, and where a build was stopped."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cli.calls import fail, figures, invoke, succeed
+from sigmastar import SpectralAutomaton, open_corpus
+from sigmastar.automata.data.corpora import ShardedStrings, read_corpus
+from sigmastar.automata.data.formats import read_lines
+from sigmastar.core.errors import InputError
+from sigmastar.corpus import build as building
+from sigmastar.corpus import sources
+from sigmastar.corpus.build import BuildSettings, build_corpus
+from sigmastar.corpus.manifest import BUILD
+from sigmastar.corpus.words import Words, WordTable
+
+TEXT = "the cat sat\n\nthe dog  sat\tthere\u00a0now\r\nein kleiner B\u00e4r\u3000hier\nthe the end"
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    file = tmp_path / "text.txt"
+    file.write_bytes(TEXT.encode())
+    return file
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units of a few bytes, so that small files have many shards."""
+    monkeypatch.setattr(sources, "UNIT_BYTES", 20)
+    monkeypatch.setattr(building, "UNIT_BYTES", 20)
+
+
+def strings_of(folder: Path) -> list[tuple[object, ...]]:
+    return list(read_corpus(folder))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.sampled_from("ab \u00e4\t\n\u00a0\u2003\u3000\x85\x1c\u2028\u20ac\U0001f600"), max_size=60))
+def test_words_are_those_of_python(text: str) -> None:
+    table = WordTable()
+    codes, lengths = table.encode(text.encode())
+    names = [table.words.spelled(k).decode() for k in range(len(table))]
+    expected = [line.split() for line in (text if text.endswith("\n") else text + "\n").split("\n")[:-1]]
+    assert lengths.tolist() == [len(line) for line in expected]
+    assert [names[code] for code in codes] == [word for line in expected for word in line]
+    letters = WordTable()
+    codes, lengths = letters.encode(text.encode(), characters=True)
+    assert sum(lengths) == len(text.replace("\n", ""))
+    assert b"".join(letters.words.spelled(code) for code in codes).decode() == text.replace("\n", "")
+
+
+def test_a_table_grows_and_counts() -> None:
+    words = [b"w%d" % (k % 7000) * 3 for k in range(20_000)]
+    table = WordTable()
+    codes, _ = table.encode(b" ".join(words) + b"\n")
+    found = table.words
+    assert [found.spelled(code) for code in codes] == words
+    assert found.counts.sum() == 20_000
+    again = WordTable(found)
+    assert again.add(Words.of([words[5], b"new"], [4, 1])).tolist() == [5, 7000]
+    assert again.words.counts[5] == found.counts[5] + 4
+    assert again.find(Words.of([b"none"], [0])).tolist() == [-1]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", ["plain", "gzip", "zstandard", "utf-16", "jsonl", "stdin"])
+def test_what_was_read_comes_back(text: Path, tmp_path: Path, kind: str) -> None:
+    expected, content, file = list(read_lines(text)), text.read_bytes(), tmp_path / "other.txt"
+    if kind == "gzip":
+        file.write_bytes(gzip.compress(content))
+    elif kind == "zstandard":
+        file.write_bytes(zstandard.compress(content))
+    elif kind == "utf-16":
+        file.write_text(TEXT, encoding="utf-16", newline="")
+    elif kind == "jsonl":
+        file = tmp_path / "other.jsonl"
+        lines = TEXT.replace("\r", "").split("\n")
+        file.write_text("".join(json.dumps({"body": line}) + "\n" for line in lines))
+    else:
+        file.write_bytes(content)
+    options = ["--field", "body"] if kind == "jsonl" else []
+    name = "-" if kind == "stdin" else file
+    succeed("corpus", "build", name, "-o", tmp_path / "c", *options, stdin=content)
+    assert strings_of(tmp_path / "c") == expected
+    assert open_corpus(tmp_path / "c").n_shards > (kind == "plain")
+
+
+@pytest.mark.usefixtures("small")
+def test_vocabulary_by_frequency_with_an_unknown_class(text: Path, tmp_path: Path) -> None:
+    corpus = build_corpus([str(text)], tmp_path / "c", BuildSettings(min_count=2))
+    assert list(corpus.vocabulary()) == [("<unk>", 9), ("the", 4), ("sat", 2)]
+    assert strings_of(tmp_path / "c")[2] == ("the", "<unk>", "sat", "<unk>", "<unk>")
+    corpus = build_corpus([str(text)], tmp_path / "d", BuildSettings(max_size=2, unknown="?"))
+    assert list(corpus.vocabulary()) == [("?", 11), ("the", 4)]
+    pruned = build_corpus([str(text)], tmp_path / "e", BuildSettings(most_words=4))
+    assert pruned.manifest.found["n_pruned_words"] > 0
+    assert sum(count for _, count in pruned.vocabulary()) == 15
+
+
+@pytest.mark.usefixtures("small")
+def test_a_build_that_was_stopped_goes_on(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, made, calls = build_corpus([str(text)], tmp_path / "c"), building._coded, list[str]()
+
+    def dies(site: object, name: str, unit: object) -> object:
+        calls.append(name)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return made(site, name, unit)
+
+    monkeypatch.setattr(building, "_coded", dies)
+    with pytest.raises(KeyboardInterrupt):
+        build_corpus([str(text)], tmp_path / "d")
+    with pytest.raises(InputError, match="unfinished; run the same"):
+        open_corpus(tmp_path / "d")
+    again = build_corpus([str(text)], tmp_path / "d")
+    assert calls[:2] == ["00000", "00001"]
+    assert calls[2:] == ["00002", *calls[3:]]
+    assert set(calls[3:]).isdisjoint(calls[:2])
+    assert again.manifest.digest == whole.manifest.digest
+    assert not (tmp_path / "d" / BUILD).exists()
+    assert "holds a corpus already" in fail("corpus", "build", text, "-o", tmp_path / "d")
+
+
+def test_damage_is_found(text: Path, tmp_path: Path) -> None:
+    build_corpus([str(text)], tmp_path / "c")
+    assert figures("corpus", "info", tmp_path / "c")["tokens"] == 15
+    succeed("corpus", "check", tmp_path / "c")
+    tokens = tmp_path / "c" / "00000.tokens"
+    content = bytearray(tokens.read_bytes())
+    content[2] ^= 1
+    tokens.write_bytes(content)
+    assert "00000.tokens: is damaged: its checksum" in fail("corpus", "check", tmp_path / "c")
+    content[3] = 200
+    tokens.write_bytes(content)
+    assert "holds codes of no word" in fail("learn", "automaton", tmp_path / "c", "-o", tmp_path / "m")
+    tokens.write_bytes(content[:-1])
+    assert "has 29 bytes where 30 belong" in fail("corpus", "info", tmp_path / "c")
+
+
+def test_bad_lines_are_named_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "UNIT_BYTES", 6)
+    (tmp_path / "t").write_bytes(b"a b\nc d\ne\xff f\ng\n")
+    message = fail("corpus", "build", tmp_path / "t", "-o", tmp_path / "c")
+    assert "t:3: byte 0xff is not UTF-8" in message
+    result = invoke("corpus", "build", tmp_path / "t", "-o", tmp_path / "c", "--on-error", "skip")
+    assert "1 record left out: line 3" in result.stderr
+    assert strings_of(tmp_path / "c") == [("a", "b"), ("c", "d"), ("g",)]
+    (tmp_path / "x.jsonl").write_text('{"text": "a"}\n{"body": "b"}\n')
+    message = fail("corpus", "build", tmp_path / "x.jsonl", "-o", tmp_path / "d")
+    assert "x.jsonl:2: has no text in field 'text'; there are: body" in message
+
+
+@pytest.mark.usefixtures("small")
+def test_commands_and_estimators_take_a_folder(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    lines = [" ".join(rng.choice(list("abc"), rng.integers(0, 8))) for _ in range(60)]
+    (tmp_path / "t").write_text("\n".join(lines) + "\n")
+    folder = tmp_path / "c"
+    succeed("corpus", "build", tmp_path / "t", "-o", folder)
+    corpus = open_corpus(folder)
+    strings = read_corpus(folder)
+    sharded = ShardedStrings(corpus)
+    assert corpus.n_shards > 5
+    assert list(sharded.select([0, 3, 50, 59])) == [strings[k] for k in (0, 3, 50, 59)]
+    model = SpectralAutomaton(n_states=2).fit(corpus)
+    assert model.score(folder) == pytest.approx(model.score(list(strings)))
+    succeed("learn", "automaton", folder, "-o", tmp_path / "m.sigma", "--states", "2", "-q")
+    printed = succeed("score", tmp_path / "m.sigma", folder)
+    assert printed == succeed("score", tmp_path / "m.sigma", tmp_path / "t")
