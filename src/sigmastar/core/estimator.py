@@ -26,6 +26,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from html import escape
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +34,7 @@ import numpy as np
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.core.parallel import limited_threads
-from sigmastar.core.progress import Progress
+from sigmastar.core.progress import Progress, told
 
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
@@ -53,11 +54,14 @@ class Estimator:
         Number of threads; -1: one per core, None: one. It changes no result.
     progress : callable or None
         Called with what is being done, and the share that is done where it is known.
+    verbose : bool
+        Whether that is written to standard error. The logger `sigmastar` hears of it in any case.
     """
 
     random_state: RandomState = 0
     n_jobs: int | None = -1
     progress: Progress | None = None
+    verbose: bool = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -91,6 +95,16 @@ class Estimator:
                 )
             setattr(self, name, value)
         return self
+
+    def _repr_html_(self) -> str:
+        """A table of the parameters, and whether `fit` was called."""
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td><code>{escape(repr(value))}</code></td></tr>"
+            for name, value in self.get_params().items()
+        )
+        state = "fitted" if self.__sklearn_is_fitted__() else "not fitted"
+        summary = f"<summary><b>{type(self).__name__}</b>, {state}</summary>"
+        return f"<details>{summary}<table>{rows}</table></details>"
 
     def __repr__(self) -> str:
         defaults = self.parameter_defaults()
@@ -167,7 +181,12 @@ def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
         if sys.modules.get(plain_kernels.COMPILED) is plain_kernels:
             raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
         refuse_lookalikes(X)
-        return method(self, X, *arguments, **options)
+        asked = self.progress
+        with told(type(self).__name__, self.verbose, asked) as self.progress:
+            try:
+                return method(self, X, *arguments, **options)
+            finally:
+                self.progress = asked
 
     return checked
 

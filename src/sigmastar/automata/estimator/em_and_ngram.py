@@ -11,7 +11,15 @@ import numpy as np
 from sigmastar.automata.counts.ngram_smoothing import Smoothing
 from sigmastar.automata.data.strings import Strings, Unknown
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
-from sigmastar.automata.learn.em_starts import STARTS, STRUCTURES, EMFit, EMSettings, learn_em
+from sigmastar.automata.estimator.states import HiddenStates, Monitor
+from sigmastar.automata.learn.em_starts import (
+    STARTS,
+    STRUCTURES,
+    EMFit,
+    EMSettings,
+    from_chance,
+    learn_em,
+)
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.estimator import (
@@ -27,7 +35,7 @@ EM_SIZES = (5, 10, 20, 40)
 
 
 @dataclass(eq=False, repr=False)
-class EMAutomaton(SequenceEstimator):
+class EMAutomaton(HiddenStates, SequenceEstimator):
     """A probabilistic automaton by expectation-maximization, the rival of the spectral methods.
 
     Parameters
@@ -52,6 +60,8 @@ class EMAutomaton(SequenceEstimator):
         Seconds of processor time after which no further iteration is begun.
     device : str
         "cpu": compiled kernels; "cuda": a GPU, by PyTorch; "auto": a GPU where there is one.
+    warm_start : bool
+        Whether `fit` goes on from the automaton of the last one, where there is one of the same alphabet.
     alphabet, unknown, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 
@@ -65,6 +75,10 @@ class EMAutomaton(SequenceEstimator):
         Log-likelihood per string before each iteration of the best ascent.
     n_iterations_ : int
         Iterations of all ascents.
+    monitor_ : Monitor
+        `log_likelihoods_` as hmmlearn has them: `history`, `iter` and `converged`.
+    startprob_, transmat_, emissionprob_, stopprob_ : arrays
+        The hidden Markov model of the same distribution, on the same states with `structure="hmm"`.
 
     Examples
     --------
@@ -83,6 +97,7 @@ class EMAutomaton(SequenceEstimator):
     tolerance: float = 1e-4
     time_limit: float | None = None
     device: str = "cpu"
+    warm_start: bool = False
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
 
@@ -100,7 +115,7 @@ class EMAutomaton(SequenceEstimator):
         settings = EMSettings(
             n_seeds=positive(self.n_seeds, "n_seeds"),
             max_iter=positive(self.max_iter, "max_iter"),
-            start=chosen(STARTS, self.start, "start"),
+            start=self._last(strings.alphabet) or chosen(STARTS, self.start, "start"),
             step=chosen(STRUCTURES, self.structure, "structure"),
             held_out=self.held_out,
             dtype=chosen(PRECISIONS, self.precision, "precision"),
@@ -109,6 +124,21 @@ class EMAutomaton(SequenceEstimator):
             device=chosen(DEVICES, self.device, "device"),
         )
         return learn_em(strings, n_states, rng, settings, self._progress)
+
+    def _last(self, alphabet: Alphabet) -> Callable[..., Any] | None:
+        """The automaton to go on from, as a start."""
+        known = vars(self).get("automaton_")
+        if not self.warm_start or known is None or known.alphabet != alphabet:
+            return None
+        return lambda strings, n_states, rng: (
+            known if known.n_states == n_states else from_chance(strings, n_states, rng)
+        )
+
+    @property
+    def monitor_(self) -> Monitor:
+        """How the best ascent went."""
+        history = tuple(self.log_likelihoods_)
+        return Monitor(history, len(history), len(history) < self.max_iter)
 
     def _why_absent(self, name: str) -> str:
         return "; EM has no spectrum" if name == "rank_evidence_" else ""

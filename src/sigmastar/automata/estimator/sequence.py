@@ -10,8 +10,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sigmastar.automata.data.strings import END, Corpus, Strings, as_alphabet, as_strings, require_strings
+from sigmastar.automata.data.strings import (
+    END,
+    Corpus,
+    Strings,
+    as_alphabet,
+    as_strings,
+    require_strings,
+)
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.free_parameters import n_parameters
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats
@@ -29,6 +37,28 @@ Found = dict[str, Any]
 """Names and values of the attributes that `fit` sets."""
 _CELLS = 4_000_000  # next-symbol probabilities held at a time
 _LARGER = "give an alphabet that holds every symbol, or none"
+
+
+def lengths_of(X: Any, y: Any, lengths: Sequence[int] | None) -> Sequence[int] | None:
+    """The lengths of a flat X: those given by name, or else in the second place, as hmmlearn has them.
+
+    A flat X is of no use without lengths, so nothing else can be meant by a y beside it.
+
+    Examples
+    --------
+    >>> lengths_of([1, 2, 3, 1, 2], [3, 2], None)
+    [3, 2]
+    >>> lengths_of(["ab", "b"], [0, 1], None)
+    """
+    if lengths is not None or y is None or isinstance(X, Strings):
+        return lengths
+    if isinstance(X, np.ndarray):
+        is_flat = X.dtype.kind in "biuf" and (X.ndim == 1 or X.shape[1:] == (1,))
+    elif isinstance(X, (list, tuple)):
+        is_flat = bool(X) and not isinstance(X[0], Iterable)
+    else:
+        is_flat = False
+    return [int(length) for length in y] if is_flat else None
 
 
 class _FittedSequence:
@@ -50,7 +80,7 @@ class SequenceEstimator(_FittedSequence, Estimator):
 
     `X` is a list of strings, each a sequence of hashable symbols (text is a sequence of characters), or
     `Strings`; or, with `lengths`, one flat sequence of symbols to be cut. `y` is there for pipelines and
-    is not looked at.
+    is not looked at, but for a flat `X`: then it is `lengths`, as in hmmlearn.
     """
 
     @abstractmethod
@@ -86,6 +116,7 @@ class SequenceEstimator(_FittedSequence, Estimator):
         Self
             The estimator itself.
         """
+        lengths = lengths_of(X, y, lengths)
         strings = require_strings(as_strings(X, lengths, self._symbols, remedy=_LARGER))
         if sample_weight is not None:
             strings = require_strings(strings.repeated(sample_weight))
@@ -107,7 +138,7 @@ class SequenceEstimator(_FittedSequence, Estimator):
         array of shape (n_strings,)
             In nats.
         """
-        return self.model_.log_probability(self._coded(X, lengths))
+        return self.model_.log_probability(self._coded(X, lengths_of(X, y, lengths)))
 
     def score(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
         """The mean log-probability per string: larger is better.
@@ -122,8 +153,41 @@ class SequenceEstimator(_FittedSequence, Estimator):
         float
             In nats.
         """
-        strings = require_strings(self._coded(X, lengths), "score")
+        strings = require_strings(self._coded(X, lengths_of(X, y, lengths)), "score")
         return float(self.model_.log_probability(strings).mean())
+
+    def aic(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
+        """Akaike's criterion on all strings: smaller is better.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As of `fit`.
+
+        Returns
+        -------
+        float
+            -2 log-likelihood + 2 free parameters.
+        """
+        strings = self._coded(X, lengths_of(X, y, lengths))
+        return -2.0 * float(self.model_.log_probability(strings).sum()) + 2.0 * n_parameters(self.model_)
+
+    def bic(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
+        """The Bayesian criterion on all strings: smaller is better.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As of `fit`.
+
+        Returns
+        -------
+        float
+            -2 log-likelihood + free parameters times the logarithm of the number of symbols, ends included.
+        """
+        strings = self._coded(X, lengths_of(X, y, lengths))
+        penalty = n_parameters(self.model_) * np.log(max(strings.n_gaps, 1))
+        return -2.0 * float(self.model_.log_probability(strings).sum()) + float(penalty)
 
     def predict_next(
         self, prefixes: Corpus, top: int | None = None, lengths: Lengths = None

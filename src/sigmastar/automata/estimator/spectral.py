@@ -11,6 +11,7 @@ import numpy as np
 from sigmastar.automata.counts.bases import Statistic
 from sigmastar.automata.data.strings import Corpus, Strings, Unknown, as_strings, require_strings
 from sigmastar.automata.estimator.sequence import Found, Lengths, SequenceEstimator
+from sigmastar.automata.estimator.states import HiddenStates
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
 from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, learn_fast
@@ -32,7 +33,7 @@ METHODS = ("fast", "convex", "auto", "spectral")
 
 
 @dataclass(eq=False, repr=False)
-class SpectralAutomaton(SequenceEstimator):
+class SpectralAutomaton(HiddenStates, SequenceEstimator):
     """A weighted automaton by the spectral method.
 
     Parameters

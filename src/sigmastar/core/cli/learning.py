@@ -215,7 +215,7 @@ def _compilation_told(quiet: bool) -> Iterator[None]:
         forget()
 
 
-_OF_ALL = ("random_state", "n_jobs", "progress")
+_OF_ALL = ("random_state", "n_jobs", "progress", "verbose")
 
 
 def _written(value: Any) -> Any:

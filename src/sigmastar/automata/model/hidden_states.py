@@ -1,0 +1,114 @@
+"""The states behind a string: the best path, and how probable each state is at each symbol.
+
+    P(q at t | x) = v_t[q] u_t[q] / f(x)       v_t, u_t the forward and backward vectors around symbol t
+
+For a proper automaton these are probabilities. Operators of the spectral method are signed and known up to a
+change of basis: their rows still sum to one, but may hold negative shares, and there is no best path.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.kernels.paths import best_paths
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.hmm_conversion import Hmm, require_stochastic, to_hmm
+from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.core.errors import InputError
+
+_ALIKE = 1e-9
+
+
+class StatePaths(NamedTuple):
+    """The state that emits each symbol, one array per string, and the log-probability of each path."""
+
+    states: list[Int32s]
+    log_probabilities: Floats
+
+
+def best_states(automaton: WeightedAutomaton, strings: Strings) -> StatePaths:
+    """The most probable path of each string (Viterbi).
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        Without negative weights.
+    strings : Strings
+        Over any alphabet.
+
+    Returns
+    -------
+    StatePaths
+        One state per symbol; -1 where a string has no path.
+    """
+    if min(weights.min(initial=0.0) for weights in automaton.arrays) < 0.0:
+        raise InputError(
+            "signed operators have no best path; use predict_proba, or learn a proper automaton "
+            "(method='auto', or EMAutomaton)"
+        )
+    coded = strings.recoded(automaton.alphabet, allow_unknown=True)
+    with np.errstate(divide="ignore"):
+        logs = [np.log(weights) for weights in automaton.arrays]
+    states, found = best_paths(coded.codes, coded.offsets, *logs)
+    return StatePaths(np.split(states, coded.offsets[1:-1]) if len(coded) else [], found)
+
+
+def state_posteriors(automaton: WeightedAutomaton, strings: Strings) -> list[Floats]:
+    """The share of each state at each symbol of each string.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        Any; shares may be negative where weights are.
+    strings : Strings
+        Over any alphabet.
+
+    Returns
+    -------
+    list of arrays
+        Symbols x states; rows sum to one, or are zero where f is zero.
+    """
+    coded = strings.recoded(automaton.alphabet, allow_unknown=True)
+    return [
+        _posteriors(automaton, coded.codes[begin:end])
+        for begin, end in zip(coded.offsets[:-1], coded.offsets[1:], strict=True)
+    ]
+
+
+def _posteriors(automaton: WeightedAutomaton, codes: Int32s) -> Floats:
+    forward, backward = automaton.forward(codes), automaton.backward(codes)
+    products = (forward.mantissas * backward.mantissas)[: len(codes)]
+    totals = products.sum(axis=1, keepdims=True)  # f(x), up to powers of two that cancel
+    return np.asarray(products / np.where(totals == 0.0, 1.0, totals))
+
+
+def as_hmm(automaton: WeightedAutomaton) -> Hmm:
+    """The hidden Markov model of a proper automaton: on its own states where it is one, else on more.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        A proper probabilistic automaton.
+
+    Returns
+    -------
+    Hmm
+        The same distribution; with the states of `to_hmm` where symbols and moves depend on each other.
+    """
+    require_stochastic(automaton)
+    going = 1.0 - automaton.final
+    safe = np.where(going > 0.0, going, 1.0)
+    n, n_symbols = automaton.n_states, len(automaton.alphabet)
+    emission, transition = (automaton.transitions.sum(axis=axis) for axis in (2, 0))
+    emission = np.where(going[:, None] > 0.0, emission.T / safe[:, None], 1.0 / max(n_symbols, 1))
+    transition = np.where(going[:, None] > 0.0, transition / safe[:, None], np.eye(n))
+    implied = (going[:, None] * emission).T[:, :, None] * transition
+    if np.abs(implied - automaton.transitions).max(initial=0.0) > _ALIKE:
+        return to_hmm(automaton)
+    initial, moves, symbols = (
+        row / row.sum(axis=-1, keepdims=True) for row in (automaton.initial, transition, emission)
+    )
+    return Hmm(automaton.alphabet, initial, moves, symbols, np.clip(automaton.final, 0.0, 1.0))
