@@ -62,7 +62,7 @@ def test_a_public_function_explains_its_parameters_and_its_result(name: str) -> 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_estimator_has_parameters_attributes_and_an_example(name: str) -> None:
     found = sections(ESTIMATORS[name])
-    shared = {"random_state", "n_jobs", "progress"}
+    shared = {"random_state", "n_jobs", "progress", "verbose"}
     missing = parameters(ESTIMATORS[name]) - documented(found.get("Parameters", "")) - shared
     assert not missing, f"{name}: {missing} not under Parameters"
     assert "model_" in documented(found.get("Attributes", "")), f"{name}: model_ not under Attributes"
