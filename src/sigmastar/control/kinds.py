@@ -1,0 +1,101 @@
+"""Which models can be controlled: their arrays as chains, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.dfa import DFA
+from sigmastar.automata.model.hmm_conversion import to_pfa
+from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.control.chains import Chain, Contexts, Dense, Factored
+from sigmastar.control.groups import Groups
+from sigmastar.control.tensors import Backend
+from sigmastar.core.errors import InputError
+
+_MOST_CELLS = 1 << 26  # of a table of contexts and symbols
+
+
+def chain_of(model: Any, dfa: DFA, backend: Backend) -> Chain:
+    """A model with states as a chain.
+
+    Parameters
+    ----------
+    model : WeightedAutomaton, Hmm, NgramModel, or an object with the arrays of an Hmm
+        A proper distribution on strings.
+    dfa : DFA
+        The constraint, over the alphabet of the model.
+    backend : Backend
+        Where the arrays go.
+
+    Returns
+    -------
+    Chain
+        Factored, dense, or of contexts.
+    """
+    groups = Groups.of(dfa)
+    if isinstance(model, WeightedAutomaton):
+        return _dense(model, groups, backend)
+    if isinstance(model, NgramModel):
+        return _contexts(model, groups)
+    if all(hasattr(model, name) for name in ("initial", "transition", "emission", "stop")):
+        return _factored(model, groups, backend)
+    raise InputError(
+        f"{type(model).__name__} has no states that control can look ahead from; use a proper automaton "
+        "(method='auto' or 'em'), an n-gram model or a hidden Markov model"
+    )
+
+
+def _dense(model: WeightedAutomaton, groups: Groups, backend: Backend) -> Dense:
+    try:
+        proper = to_pfa(model, tolerance=1e-6)
+    except ValueError as problem:
+        raise InputError(f"control needs a proper automaton: {problem}") from None
+    arrays = (proper.initial, proper.transitions[groups.order], proper.final)
+    return Dense(model.alphabet, groups, backend, *map(backend.array, arrays))
+
+
+def _contexts(model: NgramModel, groups: Groups) -> Contexts:
+    n_contexts, n_symbols = model.contexts.n_classes, len(model.alphabet)
+    if n_contexts * n_symbols > _MOST_CELLS:
+        raise InputError(
+            f"{n_contexts} contexts of {n_symbols} symbols are too many to look ahead in; use a smaller order"
+        )
+    contexts = np.arange(n_contexts, dtype=np.int32)
+    rows = model.distributions(contexts)
+    symbols = np.tile(groups.order, n_contexts)
+    follow = model.contexts.follow(np.repeat(contexts, n_symbols), symbols).reshape(n_contexts, n_symbols)
+    return Contexts(
+        model.alphabet,
+        groups,
+        Backend(),
+        model.contexts.start,
+        rows[:, groups.order],
+        follow.astype(np.int64),
+        rows[:, -1],
+    )
+
+
+def _factored(model: Any, groups: Groups, backend: Backend) -> Factored:
+    """An HMM stops before it emits: the weight of a symbol is (1 - stop) times its emission."""
+    stop = np.asarray(model.stop)
+    parts = {name: np.asarray(getattr(model, name)) for name in ("initial", "transition", "emission")}
+    n = len(parts["initial"])
+    if parts["transition"].shape != (n, n) or parts["emission"].shape != (n, len(model.alphabet)):
+        shapes = [rows.shape for rows in parts.values()]
+        raise InputError(f"initial, transition and emission of shapes {shapes} are no hidden Markov model")
+    for name, rows in parts.items():
+        off = np.abs(rows.sum(axis=-1, dtype=np.float64) - 1.0).max(initial=0.0)
+        if rows.min(initial=0.0) < 0.0 or off > 1e-4:
+            raise InputError(
+                f"{name} must be non-negative with rows that sum to 1; they are off by {off:.3g}"
+            )
+    emission = parts["emission"]
+    if not np.array_equal(groups.order, np.arange(len(groups.order))):
+        emission = emission[:, groups.order]
+    if stop.any():
+        emission = emission * (1.0 - stop)[:, None]
+    arrays = (parts["initial"], parts["transition"], emission, stop)
+    return Factored(model.alphabet, groups, backend, *map(backend.array, arrays))
