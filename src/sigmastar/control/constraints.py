@@ -3,8 +3,8 @@
     matches("the .* dog") & ~contains(["a", "cat"]) & length(5, 20)
 
 A constraint knows no alphabet; `dfa(alphabet)` is the least deterministic automaton of it over one. Bounds of
-the length at the top of an intersection are told apart from the rest: whoever reads symbol by symbol knows the
-length, so that they need no states.
+the length at the top of an intersection are told apart from the rest: whoever reads symbol by symbol knows
+the length, so that they need no states.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ Having read p symbols, in state q of the model and d of the constraint, an autom
     v_p[q, d] = final[q] accepting[d] [low <= p] + sum_a sum_q' A_a[q, q'] v_p+1[q', m(d, a)]
 
 down from v_high, behind which no symbol may come. Without a largest length the recursion is run until it
-stands still (from below, since all its terms are positive). A model that never stops is cut after `high` symbols
-instead: v_high[q, d] = accepting[d]. Values of one state d have a common power of two beside them, so that what is
-less likely than 1e-308 is still told from what is impossible.
+stands still (from below, since all its terms are positive). A model that never stops is cut after `high`
+symbols instead: v_high[q, d] = accepting[d]. Values of one state d have a common power of two beside them, so
+that what is less likely than 1e-308 is still told from what is impossible.
 """
 
 from __future__ import annotations
