@@ -28,6 +28,7 @@ FAMILIES = {
 }
 """Each family, and the families that it stands on."""
 ACROSS = {
+    "control": ("automata",),
     "distil": ("automata",),
 }
 """What works across families: folders with a record and without rooms, and what each of them stands on."""

@@ -19,8 +19,8 @@ def laws(request: pytest.FixtureRequest) -> Any:
     return load(str(families()[request.param].laws))()
 
 
-def test_every_family_has_laws() -> None:
-    assert list(families()) == NAMES
+def test_every_family_that_learns_has_laws() -> None:
+    assert [name for name, family in families().items() if family.estimators] == NAMES
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -17,11 +17,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from sigmastar.control.groups import Groups
+from sigmastar.control.kernels import draw_products
 from sigmastar.control.tensors import Backend
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int64s
-
-_CELLS = 1 << 22  # numbers that are drawn from at a time
 
 
 class Chain(Protocol):
@@ -35,6 +34,11 @@ class Chain(Protocol):
 
     @property
     def backend(self) -> Backend: ...
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights per row that `walk` draws from."""
+        ...
 
     @property
     def initial(self) -> Any: ...
@@ -118,6 +122,10 @@ class Factored(_Beliefs):
     emission: Any  # n x symbols in groups; a row and the final weight sum to one
     final: Any  # n
 
+    @property
+    def n_weights(self) -> int:
+        return self.groups.n_groups
+
     @cached_property
     def of_groups(self) -> Any:
         """What each state emits of each group: groups x n."""
@@ -153,15 +161,15 @@ class Factored(_Beliefs):
         of_groups = self.of_groups[:, states].T * ahead[targets, states[:, None]]
         picked = draw(np.column_stack([of_groups, self.final[states]]) * scales, rng)
         places, following = np.full(len(states), -1), np.zeros(len(states), dtype=np.intp)
-        rows_at_once = max(1, _CELLS // max(self.emission.shape))
-        for group in range(self.groups.n_groups):
-            chosen = np.flatnonzero(picked == group)
-            for at in range(0, len(chosen), rows_at_once):
-                rows = chosen[at : at + rows_at_once]
-                part = self.groups.slice(group)
-                places[rows] = part.start + draw(self.emission[states[rows], part], rng)
-                moves = self.transition[states[rows]] * values[targets[rows, group]]
-                following[rows] = draw(moves, rng)
+        going = np.flatnonzero(picked < self.groups.n_groups)
+        rows, group = states[going].astype(np.int64), picked[going]
+        starts, ones = self.groups.starts, np.ones((1, self.emission.shape[1]))
+        nothing, aims = np.zeros(len(going), dtype=np.int64), rng.random((2, len(going)))
+        within = starts[group], starts[group + 1]
+        places[going] = draw_products(self.emission, rows, *within, ones, nothing, aims[0])
+        all_states = nothing, nothing + len(self.final)
+        target = targets[going, group].astype(np.int64)
+        following[going] = draw_products(self.transition, rows, *all_states, values, target, aims[1])
         return places, following
 
     @cached_property
@@ -180,6 +188,10 @@ class Dense(_Beliefs):
     initial: Any  # n
     transitions: Any  # symbols in groups x n x n
     final: Any  # n
+
+    @property
+    def n_weights(self) -> int:
+        return len(self.alphabet)
 
     @cached_property
     def of_groups(self) -> Any:
@@ -241,6 +253,10 @@ class Contexts:
     emission: Floats  # contexts x symbols in groups
     follow: Int64s  # contexts x symbols in groups
     final: Floats
+
+    @property
+    def n_weights(self) -> int:
+        return len(self.alphabet)
 
     @property
     def initial(self) -> Floats:

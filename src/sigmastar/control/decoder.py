@@ -19,8 +19,9 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Corpus, Strings
 from sigmastar.automata.model.dfa import DFA
-from sigmastar.control.constraints import Bounds, Constraint, as_constraint
+from sigmastar.control.constraints import as_constraint
 from sigmastar.control.kinds import chain_of
+from sigmastar.control.languages import Bounds, Constraint
 from sigmastar.control.lookahead import Level, Lookahead
 from sigmastar.control.reading import Prefixes, PrefixReader
 from sigmastar.control.sampling import draw_strings

@@ -94,7 +94,7 @@ def _factored(model: Any, groups: Groups, backend: Backend) -> Factored:
             )
     emission = parts["emission"]
     if not np.array_equal(groups.order, np.arange(len(groups.order))):
-        emission = emission[:, groups.order]
+        emission = np.take(emission, groups.order, axis=1)  # rows stay contiguous
     if stop.any():
         emission = emission * (1.0 - stop)[:, None]
     arrays = (parts["initial"], parts["transition"], emission, stop)

@@ -19,7 +19,7 @@ import numpy as np
 
 from sigmastar.automata.model.dfa import DFA
 from sigmastar.control.chains import Chain
-from sigmastar.control.constraints import Bounds
+from sigmastar.control.languages import Bounds
 from sigmastar.core.arrays import Flags, Int64s
 from sigmastar.core.errors import InputError
 
@@ -106,13 +106,11 @@ class _Recursion:
         return found
 
     def _require_room(self, n_levels: int) -> None:
-        n_bytes = n_levels * len(self.accepting) * len(self.chain.final) * 16
-        if n_bytes > _MOST_BYTES * (16 if self.chain.backend.is_tensor else 1):
-            sizes = (
-                f"{len(self.accepting) - 1} states of the constraint and {len(self.chain.final)} of the model"
-            )
+        n, m = len(self.chain.final), len(self.accepting)
+        if 16 * n_levels * n * m > _MOST_BYTES * (16 if self.chain.backend.is_tensor else 1):
             raise InputError(
-                f"{sizes} take too much room beyond {n_levels} symbols; give a smaller max_length"
+                f"{n} states of the model and {m - 1} of the constraint need too much room beyond {n_levels} "
+                "symbols; lower max_length"
             )
 
     def _last(self) -> Level:

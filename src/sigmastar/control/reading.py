@@ -103,6 +103,24 @@ class PrefixReader:
                 found = self.advance(going, strings.codes[begins[:n_longer] + position].astype(np.intp))
         return _joined(done[::-1], np.argsort(order, kind="stable"), self._chain.backend)
 
+    def chosen(self, prefixes: Prefixes, rows: Indices) -> Prefixes:
+        """Some of the prefixes, in the order asked for.
+
+        Parameters
+        ----------
+        prefixes : Prefixes
+            What was read.
+        rows : array of int
+            Their numbers.
+
+        Returns
+        -------
+        Prefixes
+            A prefix may stand there several times.
+        """
+        beliefs = prefixes.beliefs[self._chain.backend.indices(rows)]
+        return Prefixes(beliefs, prefixes.states[rows], prefixes.lengths[rows])
+
 
 def _part(prefixes: Prefixes, rows: slice) -> Prefixes:
     return Prefixes(prefixes.beliefs[rows], prefixes.states[rows], prefixes.lengths[rows])

@@ -23,7 +23,7 @@ def draw_strings(ahead: Lookahead, start: int, n_strings: int, rng: np.random.Ge
     if n_strings < 0:
         raise ValueError(f"n_strings={n_strings} must not be negative")
     alphabet = ahead.chain.alphabet
-    size = max(1, min(_BATCH, _CELLS // (len(alphabet) + 1)))
+    size = max(1, min(_BATCH, _CELLS // (ahead.chain.n_weights + 1)))
     batches = [_batch(ahead, start, min(size, n_strings - at), rng) for at in range(0, n_strings, size)]
     lengths = np.concatenate([np.zeros(1, np.int64), *(lengths for lengths, _ in batches)])
     codes = np.concatenate([np.empty(0, np.int32), *(codes for _, codes in batches)])

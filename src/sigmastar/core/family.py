@@ -84,6 +84,8 @@ class Family:
         The place of its part of the demo.
     laws : str or None
         The place of what the laws are tried on: a known model, its exact statistics, its learner.
+    constrained : str or None
+        The place of what puts a model of strings under constraints of the command line.
     """
 
     name: str
@@ -98,6 +100,7 @@ class Family:
     metrics: Mapping[str, str] = field(default_factory=dict)
     demo: str | None = None
     laws: str | None = None
+    constrained: str | None = None
 
     @property
     def public(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options
+from sigmastar.automata.data.formats import splitter
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -21,6 +22,7 @@ from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.atomic import atomic_write
+from sigmastar.core.cli.constraints import NAMES, constrained, constraint_options
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -75,6 +77,7 @@ def score(
     show_default=True,
     help="Number of symbols per string at which strings are cut.",
 )
+@constraint_options
 @seed_option
 @string_options
 @output_option
@@ -86,14 +89,20 @@ def sample(
     seed: int,
     output: str,
     quiet: bool,
-    **layout_options: Any,
+    **options: Any,
 ) -> None:
-    """Draw strings from MODEL and write them in the format of its data, or in the one asked for."""
+    """Draw strings from MODEL and write them in the format of its data, or in the one asked for.
+
+    With constraints, strings of MODEL that meet all of them, each as likely as MODEL has it.
+    """
     loaded = load(model)
     loaded.say_if_no_distribution()
-    layout = layout_of(**layout_options, learned=loaded.learned)
+    wanted = {**{name: options.pop(name) for name in NAMES}, "quiet": quiet}
+    layout = layout_of(**options, learned=loaded.learned)
     with watching("sampling", quiet):
-        strings = loaded.model.sample(n_strings, np.random.default_rng(seed), max_length)
+        split = splitter(layout.separator, layout.characters)
+        drawn_from = constrained(loaded.model, wanted, split, max_length)
+        strings = drawn_from.sample(n_strings, np.random.default_rng(seed), max_length)
     with atomic_write(output) as stream:
         layout.write(strings, stream)
 
