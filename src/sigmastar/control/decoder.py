@@ -195,6 +195,21 @@ class ConstrainedDecoder(PrefixReader):
         weights = np.exp(joint - np.where(np.isneginf(tops), 0.0, tops))
         return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1.0))
 
+    def gap_distributions(self, strings: Strings) -> Floats:
+        """`next_distributions` after every prefix of each string.
+
+        Parameters
+        ----------
+        strings : Strings
+            The strings.
+
+        Returns
+        -------
+        array of shape (n_gaps, n_symbols + 1)
+            As models of strings give them, so that the decoder can be drawn as one.
+        """
+        return self.next_distributions([string[:at] for string in strings for at in range(len(string) + 1)])
+
     def sample(self, n_samples: int = 1, random_state: RandomState = 0) -> list[tuple[Symbol, ...]]:
         """Draw strings of the model that meet the constraint, each as likely as the model has it.
 
