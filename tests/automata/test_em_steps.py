@@ -24,7 +24,7 @@ from sigmastar.automata.learn.em import (
     random_start,
     split_states,
 )
-from sigmastar.automata.learn.em_starts import RELAXED, _problem, begin_climb, final_iterations
+from sigmastar.automata.learn.em_starts import RELAXED, begin_climb, em_problem, final_iterations
 from sigmastar.automata.learn.held_out import Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
@@ -33,7 +33,7 @@ from sigmastar.core.em import NEVER, Climb, Deadline, Step, plain
 
 def way_of(advance: Step, corpus: EMCorpus, start: WeightedAutomaton, n: int, step=maximize) -> list[Climb]:
     """The climb after 1, 2, .. n iterations."""
-    way = [Climb.begin(_problem(corpus, step), start, advance)]
+    way = [Climb.begin(em_problem(corpus, step), start, advance)]
     for _ in range(n):
         way.append(way[-1].run(1, NEVER))
     return way[1:]

@@ -47,6 +47,8 @@ class Engine(Protocol):
         progress: Progress = silent,
     ) -> Part: ...
 
+    def close(self) -> None: ...
+
 
 def engine_of(workers: int | None = None, client: Any = None) -> Engine:
     """The engine that was asked for.
@@ -130,10 +132,12 @@ class Here:
             tree.add(number, task(item))
         return tree.root
 
+    def close(self) -> None:
+        """Nothing to let go."""
 
-@dataclass(frozen=True)
+
 class Processes:
-    """Processes on this machine, begun anew where one was killed.
+    """Processes on this machine, begun anew where one was killed, and kept from job to job.
 
     Parameters
     ----------
@@ -141,7 +145,9 @@ class Processes:
         Their number.
     """
 
-    n_workers: int
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+        self._pool: ProcessPoolExecutor | None = None
 
     def run(
         self,
@@ -153,37 +159,48 @@ class Processes:
         """What the tasks give, merged; as `Here.run`."""
         tree, tries = _Tree(len(items), merge), [0] * len(items)
         open_items = list(range(len(items)))
-        while open_items:
-            n_done = len(items) - len(open_items)
-            for number, part in self._round(task, items, open_items, tries):
-                tree.add(number, part)
-                n_done += 1
-                progress(f"shard {n_done} of {len(items)}", n_done / len(items))
+        try:
+            while open_items:
+                n_done = len(items) - len(open_items)
+                for number, part in self._round(task, items, open_items, tries):
+                    tree.add(number, part)
+                    n_done += 1
+                    progress(f"shard {n_done} of {len(items)}", n_done / len(items))
+        except BaseException:
+            self.close()
+            raise
         return tree.root
+
+    def close(self) -> None:
+        """Let the processes go, without waiting for what they do."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
 
     def _round(
         self, task: Callable[[Any], Part], items: Sequence[Any], open_items: list[int], tries: list[int]
     ) -> Iterator[tuple[int, Part]]:
         """Parts as they come, until all are there or the pool breaks; what is done leaves `open_items`."""
         waiting, running = list(reversed(open_items)), dict[Future[Part], int]()
-        with ProcessPoolExecutor(self.n_workers, get_context("spawn")) as pool:
-            while waiting or running:
-                try:
-                    while waiting and len(running) < self.n_workers + 1:  # one is at hand for who is free
-                        number = waiting.pop()
-                        running[pool.submit(_alone, task, items[number])] = number
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        part = future.result()
-                        number = running.pop(future)
-                        open_items.remove(number)
-                        yield number, part
-                except BrokenExecutor as problem:
-                    for number in running.values():
-                        tries[number] += 1
-                    if max(tries) > RETRIES:
-                        problem.add_note("a worker was killed in the same shard again and again")
-                        raise
-                    return
+        self._pool = self._pool or ProcessPoolExecutor(self.n_workers, get_context("spawn"))
+        while waiting or running:
+            try:
+                while waiting and len(running) < self.n_workers + 1:  # one is at hand for who is free
+                    number = waiting.pop()
+                    running[self._pool.submit(_alone, task, items[number])] = number
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    part = future.result()
+                    number = running.pop(future)
+                    open_items.remove(number)
+                    yield number, part
+            except BrokenExecutor as problem:
+                self.close()
+                for number in running.values():
+                    tries[number] += 1
+                if max(tries) > RETRIES:
+                    problem.add_note("a worker was killed in the same shard again and again")
+                    raise
+                return
 
 
 def _alone(task: Callable[[Any], Part], item: Any) -> Part:
@@ -223,6 +240,9 @@ class Cluster:
             progress(f"shard {n_done} of {len(items)}", n_done / len(items))
         del leaves, tree  # so that the cluster may forget each part once it is merged
         return root.result()  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """The cluster is the user's."""
 
 
 def _connected(address: str) -> Any:

@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -40,7 +41,16 @@ from sigmastar.corpus.manifest import (
     token_type,
 )
 from sigmastar.corpus.reading import StringCorpus
-from sigmastar.corpus.sources import UNIT_BYTES, Unit, as_header, blocks_of, lines_before, source_of, units_of
+from sigmastar.corpus.sources import (
+    UNIT_BYTES,
+    Source,
+    Unit,
+    as_header,
+    blocks_of,
+    lines_before,
+    source_of,
+    units_of,
+)
 from sigmastar.corpus.vocabulary import Chosen, choose_words
 from sigmastar.corpus.words import Words, WordTable
 
@@ -143,17 +153,25 @@ def build_corpus(
     site = _Site(Path(folder), settings, {"encoding": policy.encoding, "on_error": policy.on_error})
     _prepare(site, {"sources": [list(s) for s in sources], "settings": asdict(settings), **site.policy})
     engine: Engine = Here() if "-" in paths else engine_of(workers, client)
+    with closing(engine):
+        return _built(site, sources, units, engine, progress)
+
+
+def _built(
+    site: _Site, sources: Sequence[Source], units: Sequence[Unit], engine: Engine, progress: Progress
+) -> StringCorpus:
     work = list(enumerate(units))
     done = engine.run(partial(_first_shards, site), work, _joined, stage(progress, 0.0, 0.7))
-    policy.left_out += done.left_out
+    reading_policy().left_out += done.left_out
     shards = [shard for shard in done.shards if shard.n_strings]
     if not shards:
-        raise InputError("nothing to build from: no strings were found", file=", ".join(paths))
+        names = ", ".join(source.name for source in sources)
+        raise InputError("nothing to build from: no strings were found", file=names)
     progress("vocabulary", 0.7)
-    chosen = choose_words((_read_words(site, shard.name) for shard in shards), settings)
+    chosen = choose_words((_read_words(site, shard.name) for shard in shards), site.settings)
     entries = _recoded(site, shards, chosen, engine, stage(progress, 0.75, 1.0))
     _finish(site, sources, entries, chosen)
-    return StringCorpus.open(folder)
+    return StringCorpus.open(site.folder)
 
 
 def _prepare(site: _Site, job: dict[str, Any]) -> None:

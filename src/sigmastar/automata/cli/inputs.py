@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import numpy as np
 
 from sigmastar.automata.data.formats import FORMATS, Layout
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, is_corpus
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
@@ -20,6 +20,9 @@ from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
 from sigmastar.core.provenance import hash_strings
 from sigmastar.core.text_files import described_file
+
+if TYPE_CHECKING:  # most calls read files
+    from sigmastar.corpus.reading import StringCorpus
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -133,11 +136,20 @@ def read_all(paths: Sequence[str], layout: Layout) -> Strings:
     return Strings(alphabet, np.concatenate([c.recoded(alphabet).codes for c in corpora]), offsets)
 
 
-def describe(paths: Sequence[str], strings: Strings) -> dict[str, Any]:
+def read_or_open(paths: Sequence[str], layout: Layout) -> Strings | StringCorpus:
+    """The strings of files, or a single corpus on disk, of which nothing is read yet."""
+    if len(paths) == 1 and is_corpus(paths[0]):
+        from sigmastar.corpus.reading import StringCorpus
+
+        return StringCorpus.open(paths[0])
+    return read_all(paths, layout)
+
+
+def describe(paths: Sequence[str], strings: Strings | StringCorpus) -> dict[str, Any]:
     """What a model file holds of the data it was learned from."""
     return {
         "files": [described_file(path) for path in paths],
         "n_strings": len(strings),
         "n_symbols": strings.n_symbols,
-        "sha256": hash_strings(strings),
+        "sha256": hash_strings(strings) if isinstance(strings, Strings) else strings.manifest.digest,
     }

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from sigmastar.automata.cli.inputs import describe, layout_of, read_all, string_options
+from sigmastar.automata.cli.inputs import describe, layout_of, read_or_open, string_options
+from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.em_and_ngram import DEVICES, PRECISIONS, EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import METHODS as SPECTRAL_METHODS
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
@@ -17,23 +18,28 @@ from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.cli.progress_bar import Say
+from sigmastar.core.memory import parsed_size
 from sigmastar.core.rank import RankEvidence
 
 _OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")
+_PARAMETERS = {"spectral": _OF_SPECTRAL, "fast": ("workers", "client", "memory")}
 METHODS = {
     name: Method(
         SpectralAutomaton,
-        ("n_states", *(_OF_SPECTRAL if name == "spectral" else ())),
+        ("n_states", *_PARAMETERS.get(name, ())),
         {} if name == SpectralAutomaton().method else {"method": name},
     )
     for name in SPECTRAL_METHODS
 } | {
     "em": Method(
-        EMAutomaton, ("n_states", "n_seeds", "max_iter", "start", "structure", "precision", "device")
+        EMAutomaton,
+        ("n_states", "n_seeds", "max_iter", "start", "structure", "precision", "device", "workers", "client"),
     ),
     "ngram": Method(NgramAutomaton, ("order", "smoothing")),
 }
 SPECTRAL, EM, NGRAM = METHODS["spectral"], METHODS["em"], METHODS["ngram"]
+
+_MANY_SHARDS = 8  # counting them is worth a ledger
 
 
 @click.command()
@@ -137,6 +143,24 @@ SPECTRAL, EM, NGRAM = METHODS["spectral"], METHODS["em"], METHODS["ngram"]
     type=click.Choice(list(SMOOTHINGS)),
     help="Smoothing of --method ngram.",
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of processes that count a corpus folder, by --method fast or em  [default: 1]",
+)
+@click.option(
+    "--scheduler",
+    "client",
+    metavar="ADDRESS",
+    help="Scheduler of a Dask cluster that counts a corpus folder, by --method fast or em.",
+)
+@click.option(
+    "--memory",
+    type=parsed_size,
+    metavar="SIZE",
+    help="Room for the counts of a corpus folder, by --method fast; rare ones go beyond it  [default: 1G]",
+)
 @string_options
 @learn_options
 def command(
@@ -155,7 +179,9 @@ def command(
     layout = layout_of(file_format, characters, separator)
 
     def work(estimator: Any, say: Say) -> Learned:
-        strings = read_all(files, layout)
+        strings = read_or_open(files, layout)
+        if not isinstance(strings, Strings) and method == "fast" and strings.n_shards >= _MANY_SHARDS:
+            estimator.set_params(ledger=f"{shared['output']}.ledger")
         say("learning")
         estimator.fit(strings)
         return Learned(
@@ -168,7 +194,7 @@ def command(
 
 def _findings(estimator: Any) -> dict[str, Any]:
     fitted = vars(estimator)
-    names = ("n_states", "held_out_score", "n_iterations")
+    names = ("n_states", "held_out_score", "n_iterations", "pruned")
     findings = {name: fitted[f"{name}_"] for name in names if f"{name}_" in fitted}
     evidence = fitted.get("rank_evidence_")
     return findings if evidence is None else {**findings, "rank": _evidence_header(evidence)}
@@ -190,4 +216,6 @@ def _summary(estimator: Any, strings: Any) -> str:
     states = f"{fitted['n_states_']} states, " if "n_states_" in fitted else ""
     score = fitted.get("held_out_score_")
     held = "" if score is None else f" (held-out log-likelihood {score:.4f} per string)"
-    return f"{states}from {len(strings)} strings over {len(estimator.alphabet_)} symbols{held}"
+    n_pruned = fitted.get("pruned_", (0, 0))[1]
+    lost = f", {n_pruned} of {strings.n_symbols} symbols pruned from the counts" if n_pruned else ""
+    return f"{states}from {len(strings)} strings over {len(estimator.alphabet_)} symbols{held}{lost}"

@@ -29,6 +29,11 @@ class ShardedStrings:
     def alphabet(self) -> Alphabet:
         return self.corpus.alphabet
 
+    @property
+    def alphabet_like(self) -> Strings:
+        """No strings over the alphabet."""
+        return Strings(self.alphabet, np.zeros(0, np.int32), np.zeros(1, np.int64))
+
     def __len__(self) -> int:
         return len(self.corpus)
 
@@ -45,7 +50,7 @@ class ShardedStrings:
         return self.corpus.n_shards
 
     @cached_property
-    def _firsts(self) -> Int64s:
+    def firsts(self) -> Int64s:
         """The number of the first string of each shard, with the end added."""
         return np.cumsum([0, *(shard.n_strings for shard in self.corpus.manifest.shards)])
 
@@ -56,10 +61,10 @@ class ShardedStrings:
     def select(self, indices: Indices | Sequence[int]) -> Strings:
         """Some strings, in rising order of their numbers."""
         chosen, parts = np.asarray(indices, np.int64), list[Strings]()
-        edges = np.searchsorted(chosen, self._firsts)
+        edges = np.searchsorted(chosen, self.firsts)
         for number in np.flatnonzero(np.diff(edges)):
             codes, offsets = self.corpus.shard(int(number))
-            inside = chosen[edges[number] : edges[number + 1]] - self._firsts[number]
+            inside = chosen[edges[number] : edges[number + 1]] - self.firsts[number]
             parts.append(_taken(self.alphabet, Shard(codes, offsets), inside))
         return _one(self.alphabet, parts)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from sigmastar.automata.learn.em_starts import (
 )
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (
     chosen,
     positive,
@@ -32,6 +34,7 @@ DEVICES: Mapping[str, str] = {name: name for name in ("cpu", "cuda", "auto")}
 PRECISIONS: Mapping[str, type] = {"float32": np.float32, "float64": np.float64}
 EM_SIZES = (5, 10, 20, 40)
 """Numbers of states that `EMAutomaton(n_states="auto")` tries."""
+_LARGE = 1 << 22  # gaps of a corpus on disk that is not laid out in memory for EM
 
 
 @dataclass(eq=False, repr=False)
@@ -62,6 +65,10 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
         "cpu": compiled kernels; "cuda": a GPU, by PyTorch; "auto": a GPU where there is one.
     warm_start : bool
         Whether `fit` goes on from the automaton of the last one, where there is one of the same alphabet.
+    workers : int or None
+        For corpora on disk: number of processes that count expected moves.
+    client : str, distributed.Client or None
+        For corpora on disk: a Dask cluster that counts them, or the address of its scheduler.
     alphabet, unknown, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 
@@ -100,6 +107,19 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
     warm_start: bool = False
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    workers: int | None = field(default=None, kw_only=True)
+    client: Any = field(default=None, kw_only=True)
+
+    def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
+        from sigmastar.automata.learn.on_shards import can_be_sharded, learn_em_on_shards
+
+        n_states = positive_or_auto(self.n_states, "n_states")
+        is_large = strings.n_gaps > _LARGE or self.workers is not None or self.client is not None
+        if n_states is None or self.device != "cpu" or not is_large or not can_be_sharded(strings):
+            return None
+        with closing(engine_of(self.workers, self.client)) as engine:
+            fit = learn_em_on_shards(strings, n_states, rng, self._settings(strings.alphabet), engine, self._progress)
+        return _found_em(fit)
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
         n_states = positive_or_auto(self.n_states, "n_states")
@@ -112,10 +132,13 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
         return {**_found_em(sizes[best]), "held_out_scores_": scores if sizes[best].is_held_out else None}
 
     def _climb(self, strings: Strings, n_states: int, rng: np.random.Generator) -> EMFit:
-        settings = EMSettings(
+        return learn_em(strings, n_states, rng, self._settings(strings.alphabet), self._progress)
+
+    def _settings(self, alphabet: Alphabet) -> EMSettings:
+        return EMSettings(
             n_seeds=positive(self.n_seeds, "n_seeds"),
             max_iter=positive(self.max_iter, "max_iter"),
-            start=self._last(strings.alphabet) or chosen(STARTS, self.start, "start"),
+            start=self._last(alphabet) or chosen(STARTS, self.start, "start"),
             step=chosen(STRUCTURES, self.structure, "structure"),
             held_out=self.held_out,
             dtype=chosen(PRECISIONS, self.precision, "precision"),
@@ -123,7 +146,6 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
             time_limit=self.time_limit,
             device=chosen(DEVICES, self.device, "device"),
         )
-        return learn_em(strings, n_states, rng, settings, self._progress)
 
     def _last(self, alphabet: Alphabet) -> Callable[..., Any] | None:
         """The automaton to go on from, as a start."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from sigmastar.automata.data.strings import (
     Strings,
     as_alphabet,
     as_strings,
+    is_corpus,
     require_strings,
 )
 from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -87,6 +89,18 @@ class SequenceEstimator(_FittedSequence, Estimator):
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
         """The attributes that `fit` sets, with `model_` among them."""
 
+    def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
+        """The same from a corpus on disk; None where it has to be in memory."""
+        return None
+
+    def _learned_on_shards(self, corpus: str | os.PathLike[str]) -> Found | None:
+        from sigmastar.automata.data.corpora import ShardedStrings  # most data are in memory
+        from sigmastar.corpus.reading import StringCorpus
+
+        strings = ShardedStrings(StringCorpus.open(corpus))
+        with self._working():
+            return self._learn_on_shards(strings, as_generator(self.random_state))
+
     @property
     def _symbols(self) -> Alphabet | None:
         return as_alphabet(getattr(self, "alphabet", None))
@@ -102,7 +116,7 @@ class SequenceEstimator(_FittedSequence, Estimator):
 
         Parameters
         ----------
-        X : list of sequences, Strings, or one flat sequence
+        X : list of sequences, Strings, StringCorpus or its folder, or one flat sequence
             The strings.
         y : object
             Not used.
@@ -117,6 +131,11 @@ class SequenceEstimator(_FittedSequence, Estimator):
             The estimator itself.
         """
         lengths = lengths_of(X, y, lengths)
+        if lengths is None and sample_weight is None and self._symbols is None and is_corpus(X):
+            found = self._learned_on_shards(X)
+            if found is not None:
+                self._keep(found)
+                return self
         strings = require_strings(as_strings(X, lengths, self._symbols, remedy=_LARGER))
         if sample_weight is not None:
             strings = require_strings(strings.repeated(sample_weight))

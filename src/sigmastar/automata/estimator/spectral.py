@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +22,7 @@ from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS, BasisBatch
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (
     as_generator,
     chosen,
@@ -61,6 +64,14 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
         The symbols; None: those that `fit` meets.
     unknown : str
         What a symbol outside the alphabet is after `fit`: an "error", or of probability "zero".
+    workers : int or None
+        For "fast" on corpora on disk: number of processes that count; it changes no result.
+    client : str, distributed.Client or None
+        For "fast" on corpora on disk: a Dask cluster that counts, or the address of its scheduler.
+    memory : int or None
+        For "fast" on corpora on disk: bytes that tables of counts may take; rare counts are pruned beyond it.
+    ledger : str or None
+        For "fast" on corpora on disk: folder where counted shards are noted, so that a stopped fit goes on.
     random_state, n_jobs, progress
         As of all estimators.
 
@@ -80,6 +91,8 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
         Why it is this number.
     held_out_score_ : float
         Log-likelihood per held-out string; absent where nothing was held out.
+    pruned_ : tuple of int
+        Of corpora on disk: how many entries of tables, and how many symbols counted in them, were pruned.
 
     Examples
     --------
@@ -98,6 +111,10 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
     n_classes: int | Sequence[int] = CLASSES
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    workers: int | None = field(default=None, kw_only=True)
+    client: Any = field(default=None, kw_only=True)
+    memory: int | None = field(default=None, kw_only=True)
+    ledger: str | None = field(default=None, kw_only=True)
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
         n_states = positive_or_auto(self.n_states, "n_states")
@@ -110,6 +127,18 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
             found = _found(fit.automaton, fit.automaton, fit.evidence, fit.held_out_score)
             return {**found, "n_iterations_": fit.n_iterations}
         return self._fit_batches(self._first_batch(strings, rng), strings, rng)
+
+    def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
+        from sigmastar.automata.learn.on_shards import Plan, can_be_sharded, learn_fast_on_shards
+
+        if self.method != "fast" or not can_be_sharded(strings):
+            return None
+        n_states = positive_or_auto(self.n_states, "n_states")
+        with closing(engine_of(self.workers, self.client)) as engine:
+            ledger = None if self.ledger is None else Path(self.ledger)
+            plan = Plan(engine, ledger=ledger) if self.memory is None else Plan(engine, self.memory, ledger)
+            fit, lost = learn_fast_on_shards(strings, rng, n_states, self._n_classes, plan, self._progress)
+        return {**_filtered(fit), "pruned_": (int(lost[0]), int(lost[1]))}
 
     def partial_fit(self, X: Corpus, y: object = None, lengths: Lengths = None) -> Self:
         """Add a batch of strings to the counts and learn from all of them, by "fast" or "spectral".

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import RankEvidence, count_above, noise_level
 from sigmastar.core.recover import affordable_states, recover
 from sigmastar.core.views import constant_first
+
+if TYPE_CHECKING:  # most corpora are in memory
+    from sigmastar.automata.data.corpora import ShardedStrings
 
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
@@ -80,15 +84,15 @@ class ContextModel:
 
 
 def choose_classes(
-    strings: Strings, max_classes: int, min_count: int | None = None
+    strings: Strings | ShardedStrings, max_classes: int, min_count: int | None = None
 ) -> tuple[ContextTrie, ContextTrie]:
     """The most frequent pasts and futures; small corpora use rarer ones.
 
     Of large corpora every second, third .. string will do: which contexts are frequent shows early.
     """
-    require_strings(strings)
     if (every := -(-strings.n_gaps // _GAPS_ENOUGH)) > 1:
         strings = strings.select(np.arange(0, len(strings), every))
+    strings = require_strings(strings if isinstance(strings, Strings) else strings.whole())
     if min_count is None:
         min_count = int(np.clip(strings.n_gaps // 500, 2, 10))
     directions: tuple[Direction, Direction] = ("past", "future")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -72,6 +73,17 @@ class Shard:
             ]
         parts = (found.starts, found.moves, found.stops)
         return MoveCounts(float(sum(logs)), *(part.astype(np.float64) for part in parts))
+
+
+class ExpectsMoves(Protocol):
+    """A corpus, wherever it lies, that counts the expected moves of an automaton."""
+
+    @property
+    def alphabet(self) -> Alphabet: ...
+    @property
+    def n_strings(self) -> int: ...
+
+    def expect(self, automaton: WeightedAutomaton) -> MoveCounts: ...
 
 
 class EMCorpus:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +18,9 @@ from sigmastar.automata.data.strings import Strings, require_known, require_stri
 from sigmastar.automata.learn.anchors import anchor_states, to_probabilistic
 from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
 from sigmastar.automata.learn.em import (
-    EMCorpus,
+    ExpectsMoves,
     Maximize,
     MoveCounts,
-    TorchCorpus,
     laid_out,
     maximize_hmm_smoothed,
     maximize_smoothed,
@@ -44,13 +44,16 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.memory import free_memory, require_memory
 from sigmastar.core.progress import Progress, silent
 
+if TYPE_CHECKING:  # most corpora are in memory
+    from sigmastar.automata.data.corpora import ShardedStrings
+
 Start = Callable[[Strings, int, np.random.Generator], WeightedAutomaton]
 AutomatonClimb = Climb[WeightedAutomaton, MoveCounts]
 
 N_CLASSES = 1500
 _TABLES = 12  # of all weights: models, counts and steps hold so many at a time
 _PRODUCTS_PER_HOUR = 3.6e13  # on one core
-_LAST = 3  # iterations that see all strings
+LAST = 3  # iterations that see all strings
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +94,19 @@ RELAXED = relaxed(
 
 
 def begin_climb(
-    corpus: EMCorpus | TorchCorpus,
+    corpus: ExpectsMoves,
     held_out: HeldOut | None,
     start: WeightedAutomaton,
     step: Maximize = maximize_smoothed,
 ) -> AutomatonClimb:
     """An ascent from an automaton, judged by held-out strings where there are any."""
     judge = held_out.mean_log_probability if held_out is not None else None
-    problem = _problem(corpus, step, judge, f"EM with {start.n_states} states")
+    problem = em_problem(corpus, step, judge, f"EM with {start.n_states} states")
     return Climb.begin(problem, start, RELAXED)
 
 
-def _problem(
-    corpus: EMCorpus | TorchCorpus,
+def em_problem(
+    corpus: ExpectsMoves,
     step: Maximize,
     judge: Callable[[WeightedAutomaton], float] | None = None,
     name: str = "EM",
@@ -124,7 +127,7 @@ def final_iterations(
 ) -> WeightedAutomaton:
     """A few plain iterations on all strings, after some were held out to choose by."""
     corpus = laid_out(strings, automaton.n_states, dtype, device)
-    return iterate(_problem(corpus, step), automaton, _LAST)
+    return iterate(em_problem(corpus, step), automaton, LAST)
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ def learn_em(
     """
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: an automaton has at least one state")
-    _refuse_beyond_limits(strings, n_states, np.dtype(settings.dtype).itemsize)
+    refuse_beyond_limits(strings, n_states, np.dtype(settings.dtype).itemsize)
     kept, held = hold_out(require_known(require_strings(strings)), rng, settings.held_out)
     corpus = laid_out(kept, n_states, settings.dtype, settings.device)
     judge = HeldOut.of(held) if held.is_held else None
@@ -211,7 +214,7 @@ def learn_em(
     return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
 
 
-def _refuse_beyond_limits(strings: Strings, n_states: int, n_bytes: int) -> None:
+def refuse_beyond_limits(strings: Strings | ShardedStrings, n_states: int, n_bytes: int) -> None:
     """Tables that would fill the memory, and iterations that would take hours."""
     n_symbols = max(len(strings.alphabet), 1)
     per_square = float(_TABLES * n_symbols * n_bytes)

@@ -104,7 +104,7 @@ class ContextBatches:
     ) -> ContextBatches:
         kept, held = hold_out(require_strings(strings), rng)
         counts = ContextCounts.of(strings, *choose_classes(strings, max(n_classes)))
-        coarser = [_coarser_classes(counts, size) for size in sorted(set(n_classes))[:-1]]
+        coarser = [coarser_classes(counts, size) for size in sorted(set(n_classes))[:-1]]
         return cls._apart(counts, kept, held, (*coarser, (counts.pasts, counts.futures)))
 
     @classmethod
@@ -150,7 +150,7 @@ def _counts_like(counts: ContextCounts, strings: Strings) -> ContextCounts:
     return ContextCounts.of(strings, counts.pasts, counts.futures)
 
 
-def _coarser_classes(counts: ContextCounts, n_classes: int) -> Classes:
+def coarser_classes(counts: ContextCounts, n_classes: int) -> Classes:
     """What `choose_classes` would give for fewer classes."""
     pasts = most_frequent(counts.pasts, counts.past_counts, n_classes)
     return pasts, most_frequent(counts.futures, counts.future_counts, n_classes)

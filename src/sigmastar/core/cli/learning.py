@@ -215,7 +215,7 @@ def _compilation_told(quiet: bool) -> Iterator[None]:
         forget()
 
 
-_OF_ALL = ("random_state", "n_jobs", "progress", "verbose")
+_OF_ALL = ("random_state", "n_jobs", "progress", "verbose", "workers", "client", "ledger")
 
 
 def _written(value: Any) -> Any:

@@ -1,0 +1,210 @@
+"""Counts on context classes of a corpus on disk: one table per shard, merged in a tree, within a budget.
+
+A step reads symbol a in past r, and c is the class of the future after it. Steps are all that is counted:
+
+    H_a[r, c]                                     counted, shard by shard
+    H[r, c'] = sum of H_a[r, c] over follow(c, a) = c',  and stop[r] more where c' is the class of the end
+
+since the future of a gap follows from the symbol after it and the future after that. Where the budget is
+spent, rare steps are pruned, and their number is told.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial, reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.contexts import ContextTrie
+from sigmastar.automata.data.corpora import ShardedStrings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.kernels.class_buckets import ClassTables
+from sigmastar.core.arrays import Array, Int32s, Int64s
+from sigmastar.core.engines import Engine, Here, Ledger
+from sigmastar.core.errors import InputError
+from sigmastar.core.integer_counts import (
+    MOST_MAJORS,
+    ONCE,
+    Keys,
+    add,
+    minor_type,
+    tally_buckets,
+    tally_pairs,
+)
+from sigmastar.core.jit import kernel
+from sigmastar.core.progress import Progress, silent
+from sigmastar.corpus.reading import StringCorpus
+
+BUDGET = 1 << 30
+_ENTRY = 64  # bytes of an entry while parts are merged
+_TABLE_LIMIT = 1 << 24  # cells of a table of classes and symbols
+_GAPS_AT_ONCE = 1 << 20
+
+Classes = tuple[ContextTrie, ContextTrie]
+
+
+class StepCounts(NamedTuple):
+    """Steps of some shards: sorted positions (symbol, past, future) with counts, and what was pruned."""
+
+    n_strings: Array
+    keys: Keys
+    counts: Keys
+    ends: Int64s  # how many strings end in each past class
+    starts: Int64s  # how many begin in each future class
+    lost: Int64s  # how many entries, and how many steps in them, were pruned
+
+
+def count_shards(
+    strings: ShardedStrings,
+    classes: Classes,
+    engine: Engine | None = None,
+    budget: int = BUDGET,
+    ledger: Ledger | None = None,
+    progress: Progress = silent,
+) -> StepCounts:
+    """The steps of a corpus on disk."""
+    task = partial(_count_shard, str(strings.corpus.folder), strings.corpus.manifest.digest, classes, budget)
+    kept = task if ledger is None else ledger.keeping(task, StepCounts)
+    merge = partial(merged, budget=budget)
+    return (engine or Here()).run(kept, range(strings.n_shards), merge, progress)
+
+
+def _count_shard(folder: str, digest: str, classes: Classes, budget: int, number: int) -> StepCounts:
+    return count_steps(ShardedStrings(opened(folder, digest)).shard(number), classes, budget)
+
+
+@lru_cache(maxsize=2)
+def opened(folder: str, digest: str) -> StringCorpus:
+    """A worker reads the vocabulary once, not with every shard; a corpus that has changed is refused."""
+    corpus = StringCorpus.open(folder)
+    if corpus.manifest.digest != digest:
+        raise InputError("has changed while it was read; start again", file=folder)
+    return corpus
+
+
+def count_steps(strings: Strings, classes: Classes, budget: int = BUDGET) -> StepCounts:
+    """The steps of strings: by a table where it fits the budget, else piece by piece."""
+    pasts, futures = classes
+    n_rows, n_symbols = max(pasts.n_classes, futures.n_classes), len(strings.alphabet)
+    small = n_rows * n_symbols <= _TABLE_LIMIT and n_symbols * pasts.n_classes <= MOST_MAJORS
+    if small and pasts.table is not None and futures.table is not None:
+        tables = ClassTables(pasts.table, futures.table, pasts.start, futures.start)
+        return pruned(_count_by_tables(strings, tables), budget)
+    parts = (_of_piece(piece, classes) for piece in strings.pieces(_GAPS_AT_ONCE))
+    return reduce(partial(merged, budget=budget), parts)
+
+
+def _count_by_tables(strings: Strings, tables: ClassTables) -> StepCounts:
+    """Steps are put into buckets of (symbol, past), and each bucket is counted for itself."""
+    n_pasts, n_futures, n_symbols = len(tables.pasts), len(tables.futures), len(strings.alphabet)
+    codes, offsets = np.array(strings.codes, np.int32), np.array(strings.offsets)  # not mapped: one kernel
+    edges = np.zeros(n_pasts, np.int64), np.zeros(n_futures, np.int64)
+    room = np.empty(int(strings.lengths.max(initial=0)) + 1, minor_type(n_futures))
+    buckets, minors = np.zeros(n_symbols * n_pasts + 2, np.int64), np.empty(len(codes), room.dtype)
+    _bucket_steps(codes, offsets, tables, buckets, minors, *edges, room)
+    found = tally_buckets(buckets[:-1], minors, ONCE, n_futures)
+    return StepCounts(np.array(len(strings)), *found, *edges, np.zeros(2, np.int64))
+
+
+def _of_piece(strings: Strings, classes: Classes) -> StepCounts:
+    counts = ContextCounts.of(strings, *classes)
+    return StepCounts(
+        np.array(len(strings)),
+        counts.slice_keys,
+        counts.slice_counts,
+        counts.ends,
+        counts.starts,
+        np.zeros(2, np.int64),
+    )
+
+
+def merged(first: StepCounts, second: StepCounts, budget: int = BUDGET) -> StepCounts:
+    """Of two parts, without what the budget has no room for."""
+    keys, counts = add((first.keys, first.counts), (second.keys, second.counts))
+    rest = (a + b for a, b in zip(first[3:], second[3:], strict=True))
+    return pruned(StepCounts(first.n_strings + second.n_strings, keys, counts, *rest), budget)
+
+
+def pruned(part: StepCounts, budget: int) -> StepCounts:
+    """Without the rarest entries, where there are more than the budget has room for.
+
+    All entries of one count stay or go: which of them are met first says nothing.
+    """
+    most = budget // _ENTRY
+    if len(part.keys) <= most:
+        return part
+    least = int(np.partition(part.counts, len(part.keys) - most)[len(part.keys) - most])
+    stays = part.counts > least
+    lost = np.array([(~stays).sum(), part.counts[~stays].sum(dtype=np.int64)])
+    return part._replace(keys=part.keys[stays], counts=part.counts[stays], lost=part.lost + lost)
+
+
+def without(part: StepCounts, other: StepCounts) -> StepCounts:
+    """The steps without those of some of their strings; entries that come to zero stay."""
+    at = np.minimum(np.searchsorted(part.keys, other.keys), len(part.keys) - 1)
+    known = part.keys[at] == other.keys  # all of them, where nothing was pruned
+    counts = part.counts.copy()
+    counts[at[known]] -= other.counts[known].astype(counts.dtype)
+    rest = (part.n_strings - other.n_strings, part.keys, np.maximum(counts, 0))
+    return StepCounts(*rest, part.ends - other.ends, part.starts - other.starts, part.lost)
+
+
+def with_gaps(found: StepCounts, like: Strings, classes: Classes) -> ContextCounts:
+    """Gaps follow from steps, and from where strings end."""
+    pasts, futures = classes
+    n_pasts, n_futures = pasts.n_classes, futures.n_classes
+    steps, future = np.divmod(found.keys, n_futures)
+    symbol, past = np.divmod(steps, n_pasts)
+    del steps
+    before = futures.follow(future.astype(np.int32), symbol.astype(np.int32))
+    enders = np.flatnonzero(found.ends)
+    gaps = tally_pairs(
+        np.concatenate([past, enders.astype(past.dtype)]),
+        np.concatenate([before, np.full(len(enders), futures.start, np.int32)]),
+        n_pasts,
+        n_futures,
+        np.concatenate([found.counts, found.ends[enders].astype(found.counts.dtype)]),
+    )
+    steps_found = found.keys, found.counts
+    return ContextCounts(
+        like, pasts, futures, int(found.n_strings), *gaps, *steps_found, found.ends, found.starts
+    )
+
+
+@kernel
+def _bucket_steps(
+    codes: Int32s,
+    offsets: Int64s,
+    tables: ClassTables,
+    buckets: Int64s,
+    minors: Array,
+    ends: Int64s,
+    starts: Int64s,
+    futures: Array,
+) -> None:
+    """The futures of steps into `minors`, bucket by bucket, and into `buckets` where each begins."""
+    n_pasts = len(tables.pasts)
+    for string in range(len(offsets) - 1):
+        past = tables.past_edge
+        for at in range(offsets[string], offsets[string + 1]):
+            buckets[codes[at] * n_pasts + past + 2] += 1
+            past = tables.pasts[past, codes[at]]
+        ends[past] += 1
+    for bucket in range(2, len(buckets)):
+        buckets[bucket] += buckets[bucket - 1]
+    for string in range(len(offsets) - 1):
+        first, length = offsets[string], offsets[string + 1] - offsets[string]
+        future, past = tables.future_edge, tables.past_edge
+        futures[length] = future
+        for at in range(length - 1, -1, -1):
+            future = tables.futures[future, codes[first + at]]
+            futures[at] = future
+        starts[future] += 1
+        for at in range(length):
+            code = codes[first + at]
+            place = buckets[code * n_pasts + past + 1]
+            minors[place] = futures[at + 1]
+            buckets[code * n_pasts + past + 1] = place + 1
+            past = tables.pasts[past, code]

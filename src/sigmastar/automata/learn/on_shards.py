@@ -1,0 +1,231 @@
+"""`fast` and `em` on corpora that are larger than memory. Ideas as of `learn.fast` and `learn.em_starts`.
+
+Both need no more of a corpus than sums over its strings: counts of steps, or expected moves of an automaton.
+These are taken shard by shard, on whatever engine. Strings to choose by and strings that show which contexts
+are frequent are read where they lie. What is learned is what the same strings in memory give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from sigmastar.automata.counts.on_shards import (
+    BUDGET,
+    Classes,
+    StepCounts,
+    count_shards,
+    count_steps,
+    opened,
+    with_gaps,
+    without,
+)
+from sigmastar.automata.data.corpora import ShardedStrings
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.em import EMCorpus, MoveCounts
+from sigmastar.automata.learn.em_starts import (
+    LAST,
+    USUAL,
+    AutomatonClimb,
+    EMFit,
+    EMSettings,
+    begin_climb,
+    em_problem,
+    refuse_beyond_limits,
+)
+from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, coarser_classes
+from sigmastar.automata.learn.held_out import FEW, Held, HeldOut
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Int64s
+from sigmastar.core.em import Deadline, Stopping, best_of, by_absolute, iterate
+from sigmastar.core.engines import Engine, Here, Ledger
+from sigmastar.core.held_out import SHARE, n_held, split
+from sigmastar.core.progress import Progress, silent, stage
+
+_MANY = 1 << 24  # strings, of which no order is drawn any more
+_SAMPLE_GAPS = 1 << 20  # of strings that a start of EM is made from
+_EM_GAPS = 1 << 19  # of the strings that EM has in memory at a time
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where and within what memory shards are counted.
+
+    Parameters
+    ----------
+    engine : Engine
+        Where tasks run.
+    budget : int
+        Bytes that tables may take.
+    ledger : Path or None
+        Folder where finished shards are noted.
+    """
+
+    engine: Engine = field(default_factory=Here)
+    budget: int = BUDGET
+    ledger: Path | None = None
+
+
+def can_be_sharded(strings: ShardedStrings) -> bool:
+    """Whether strings are held out by their numbers: a few long strings are cut instead, in memory."""
+    return len(strings) >= FEW
+
+
+def learn_fast_on_shards(
+    strings: ShardedStrings,
+    rng: np.random.Generator,
+    n_states: int | None = None,
+    n_classes: Sequence[int] = CLASSES,
+    plan: Plan = Plan(),  # noqa: B008 - it is frozen
+    progress: Progress = silent,
+) -> tuple[FilteredFit, Int64s]:
+    """Learn a filtered automaton from a corpus on disk.
+
+    Parameters
+    ----------
+    strings : ShardedStrings
+        The corpus.
+    rng, n_states, n_classes
+        As of `learn_fast`.
+    plan : Plan
+        Where and within what memory shards are counted.
+    progress : callable
+        Told what is being done.
+
+    Returns
+    -------
+    tuple of FilteredFit and array
+        The fit, and how many entries of tables and steps in them were pruned.
+    """
+    held = Held.whole(strings.select(held_numbers(len(strings), rng)))
+    classes = choose_classes(strings, max(n_classes))
+    job = f"{strings.corpus.manifest.digest} {classes[0].n_classes} {classes[1].n_classes} {plan.budget}"
+    ledger = None if plan.ledger is None else Ledger(plan.ledger, job)
+    found = count_shards(strings, classes, plan.engine, plan.budget, ledger, stage(progress, 0.0, 0.7))
+    batches = _batches(found, held, strings.alphabet_like, classes, n_classes)
+    lost = found.lost
+    del found
+    choice = batches.choose(n_states, stage(progress, 0.7, 0.95))
+    fit = choice.learnt_from(batches.all_counts())
+    if ledger is not None:
+        ledger.close()
+    return fit, lost
+
+
+def held_numbers(n_strings: int, rng: np.random.Generator, share: float = SHARE) -> Int64s:
+    """The numbers of strings to choose by; of very many they are drawn without an order of all."""
+    if n_strings <= _MANY:
+        found = split(n_strings, rng, share)
+        return np.zeros(0, np.int64) if found is None else found.held
+    return np.sort(rng.choice(n_strings, n_held(n_strings, share), replace=False, shuffle=False))
+
+
+def _batches(
+    found: StepCounts, held: Held, like: Strings, classes: Classes, n_classes: Sequence[int]
+) -> ContextBatches:
+    whole = with_gaps(found, like, classes)
+    coarser = [coarser_classes(whole, size) for size in sorted(set(n_classes))[:-1]]
+    del whole
+    kept = with_gaps(without(found, count_steps(held.strings, classes)), like, classes)
+    return ContextBatches(kept, None, held, (*coarser, classes))
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedEMCorpus:
+    """A corpus on disk for EM: expected moves are counted shard by shard, some strings at a time."""
+
+    strings: ShardedStrings
+    held: Int64s  # numbers of strings that are not learnt from
+    engine: Engine
+    dtype: type = np.float64
+
+    @property
+    def alphabet(self) -> Alphabet:
+        return self.strings.alphabet
+
+    @property
+    def n_strings(self) -> int:
+        return len(self.strings) - len(self.held)
+
+    def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
+        """Expected moves of an automaton on all strings but those held out."""
+        corpus = self.strings.corpus
+        task = partial(_expect, str(corpus.folder), corpus.manifest.digest, automaton, self.held, self.dtype)
+        return self.engine.run(task, range(self.strings.n_shards), _plus)
+
+
+def learn_em_on_shards(
+    strings: ShardedStrings,
+    n_states: int,
+    rng: np.random.Generator,
+    settings: EMSettings = USUAL,
+    engine: Engine = Here(),  # noqa: B008 - it holds nothing
+    progress: Progress = silent,
+) -> EMFit:
+    """The best of several ascents on a corpus on disk; starts are made from some of its strings.
+
+    Parameters
+    ----------
+    strings : ShardedStrings
+        The corpus.
+    n_states, rng, settings
+        As of `learn_em`.
+    engine : Engine
+        Where expected moves are counted.
+    progress : callable
+        Told of every iteration.
+
+    Returns
+    -------
+    EMFit
+        The automaton and the way to it.
+    """
+    refuse_beyond_limits(strings, n_states, np.dtype(settings.dtype).itemsize)
+    held = held_numbers(len(strings), rng, settings.held_out)
+    judge = HeldOut.of(Held.whole(strings.select(held))) if len(held) else None
+    corpus = ShardedEMCorpus(strings, held, engine, settings.dtype)
+    deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
+    stopping = Stopping(by_absolute(settings.tolerance))
+    sample = _sample(strings, held)
+
+    def climbs() -> Iterator[AutomatonClimb]:
+        for _ in range(settings.n_seeds):
+            climb = begin_climb(corpus, judge, settings.start(sample, n_states, rng), settings.step)
+            yield climb.run(settings.max_iter, stopping, deadline, progress)
+
+    seeds = best_of(climbs(), deadline)
+    automaton, logs = seeds.best.best, list(seeds.best.log_likelihoods)
+    if judge is not None:
+        whole = ShardedEMCorpus(strings, held[:0], engine, settings.dtype)
+        automaton = iterate(em_problem(whole, settings.step), automaton, LAST)
+    return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
+
+
+def _sample(strings: ShardedStrings, held: Int64s) -> Strings:
+    """Some strings from everywhere, none of them held out."""
+    every = max(1, strings.n_gaps // _SAMPLE_GAPS)
+    return strings.select(np.setdiff1d(np.arange(0, len(strings), every), held))
+
+
+def _plus(first: MoveCounts, second: MoveCounts) -> MoveCounts:
+    return first + second
+
+
+def _expect(
+    folder: str, digest: str, automaton: WeightedAutomaton, held: Int64s, dtype: type, number: int
+) -> MoveCounts:
+    strings = ShardedStrings(opened(folder, digest))
+    shard, first = strings.shard(number), int(strings.firsts[number])
+    inside = held[(held >= first) & (held < first + len(shard))] - first
+    kept = shard if not len(inside) else shard.select(np.delete(np.arange(len(shard)), inside))
+    n = automaton.n_states
+    total = MoveCounts(0.0, np.zeros(n), np.zeros((len(automaton.alphabet), n, n)), np.zeros(n))
+    for piece in kept.pieces(_EM_GAPS):
+        total += EMCorpus(piece, n, dtype).expect(automaton)
+    return total
