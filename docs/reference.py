@@ -16,7 +16,16 @@ CORE = {
         *("held_out", "mixture", "log_linear"),
     ),
     "What a family is": ("family", "laws", "estimator"),
-    "What kernels and files stand on": ("arrays", "jit", "scaling", "parallel", "atomic", "progress"),
+    "What kernels and files stand on": (
+        "arrays",
+        "jit",
+        "scaling",
+        "parallel",
+        "engines",
+        "ledger",
+        "atomic",
+        "progress",
+    ),
 }
 
 

@@ -22,7 +22,7 @@ from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.kernels.class_buckets import ClassTables
 from sigmastar.core.arrays import Array, Int32s, Int64s
-from sigmastar.core.engines import Engine, Here, Ledger
+from sigmastar.core.engines import Engine, Here
 from sigmastar.core.errors import InputError
 from sigmastar.core.integer_counts import (
     MOST_MAJORS,
@@ -34,6 +34,7 @@ from sigmastar.core.integer_counts import (
     tally_pairs,
 )
 from sigmastar.core.jit import kernel
+from sigmastar.core.ledger import Ledger
 from sigmastar.core.progress import Progress, silent
 from sigmastar.corpus.reading import StringCorpus
 
@@ -67,8 +68,8 @@ def count_shards(
     """The steps of a corpus on disk."""
     task = partial(_count_shard, str(strings.corpus.folder), strings.corpus.manifest.digest, classes, budget)
     kept = task if ledger is None else ledger.keeping(task, StepCounts)
-    merge = partial(merged, budget=budget)
-    return (engine or Here()).run(kept, range(strings.n_shards), merge, progress)
+    where: Engine = Here() if engine is None else engine
+    return where.run(kept, range(strings.n_shards), partial(merged, budget=budget), progress)
 
 
 def _count_shard(folder: str, digest: str, classes: Classes, budget: int, number: int) -> StepCounts:

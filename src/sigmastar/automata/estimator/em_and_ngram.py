@@ -118,7 +118,8 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
         if n_states is None or self.device != "cpu" or not is_large or not can_be_sharded(strings):
             return None
         with closing(engine_of(self.workers, self.client)) as engine:
-            fit = learn_em_on_shards(strings, n_states, rng, self._settings(strings.alphabet), engine, self._progress)
+            settings = self._settings(strings.alphabet)
+            fit = learn_em_on_shards(strings, n_states, rng, settings, engine, self._progress)
         return _found_em(fit)
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
