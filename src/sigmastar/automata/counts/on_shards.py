@@ -69,7 +69,8 @@ def count_shards(
     task = partial(_count_shard, str(strings.corpus.folder), strings.corpus.manifest.digest, classes, budget)
     kept = task if ledger is None else ledger.keeping(task, StepCounts)
     where: Engine = Here() if engine is None else engine
-    return where.run(kept, range(strings.n_shards), partial(merged, budget=budget), progress)
+    found: StepCounts = where.run(kept, range(strings.n_shards), partial(merged, budget=budget), progress)
+    return found
 
 
 def _count_shard(folder: str, digest: str, classes: Classes, budget: int, number: int) -> StepCounts:
