@@ -82,6 +82,12 @@ def test_words_are_divided_by_blanks_and_quoted_where_they_are_special() -> None
     assert accepted.tolist() == [True, False]  # "7" is no symbol: 7 is
 
 
+def test_blanks_are_symbols_only_where_the_alphabet_has_them() -> None:
+    assert language(matches("a (b | c)* a")) == language(matches("a(b|c)*a"))
+    dfa = matches("a b").dfa("ab ")
+    assert dfa.accepts(Strings.of(["a b", "ab"], alphabet=dfa.alphabet)).tolist() == [True, False]
+
+
 def test_symbols_that_are_not_named_take_no_column_of_their_own() -> None:
     dfa = (contains([3, 4]) & avoids([5])).dfa(range(50_000))
     assert len(np.unique(dfa.next_state, axis=1).T) == 4

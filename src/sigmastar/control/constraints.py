@@ -20,7 +20,8 @@ def matches(pattern: str, characters: bool | None = None) -> Constraint:
         describes whole strings: write `.*` where anything may come. A backslash, or quotes, make special
         characters plain.
     characters : bool, optional
-        Whether every character is a symbol, blanks too; if left out, where the alphabet has no longer ones.
+        Whether every character is a symbol, blanks too if the alphabet has them; if left out, where the
+        alphabet has no longer symbols.
 
     Returns
     -------

@@ -6,7 +6,7 @@
     ( .. )     a group                        \\.   "U.S."         a symbol with special characters
 
 An expression describes whole strings: `.* a .*` is "contains a". Symbols are divided by blanks; where every
-symbol is one character none are needed, blanks are symbols and `[a-z]` is a range.
+symbol is one character none are needed, `[a-z]` is a range, and a blank is a symbol if the alphabet has it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Token:
     at: int
 
 
-def tokens(pattern: str, characters: bool) -> Iterator[Token]:
+def tokens(pattern: str, characters: bool, alphabet: Alphabet) -> Iterator[Token]:
     """The symbols and signs of an expression."""
     at = 0
     while at < len(pattern):
@@ -49,7 +49,7 @@ def tokens(pattern: str, characters: bool) -> Iterator[Token]:
                 raise InputError(f'{pattern!r}: the " at character {at + 1} is not closed')
             at = close + 1
             yield Token(pattern[begin + 1 : close], True, begin)
-        elif sign.isspace() and not characters:
+        elif sign.isspace() and not (characters and sign in alphabet):
             at += 1
         else:
             text, at = _symbol(pattern, at, characters)
@@ -127,7 +127,7 @@ class Reader:
     def __init__(self, pattern: str, alphabet: Alphabet, characters: bool) -> None:
         self.pattern, self.alphabet, self.characters = pattern, alphabet, characters
         self.codes = written_codes(alphabet)
-        self.tokens = list(tokens(pattern, characters))
+        self.tokens = list(tokens(pattern, characters, alphabet))
         self.at = 0
         self.positions = Positions()
 
