@@ -133,5 +133,6 @@ FAMILY = Family(
         "kl": "Kullback-Leibler divergence from the true model, nats per string",
     },
     demo=f"{HERE}.demo:AutomataFamily",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:AutomataLaws",
 )

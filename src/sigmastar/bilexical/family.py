@@ -65,5 +65,6 @@ FAMILY = Family(
         "p_value_against_linear": "McNemar's test of the pool against the linear judge.",
     },
     demo=f"{HERE}.demo:BilexicalFamily",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:BilexicalLaws",
 )

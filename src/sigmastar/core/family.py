@@ -82,6 +82,8 @@ class Family:
         Figures of `evaluate` by name, and what each of them is.
     demo : str or None
         The place of its part of the demo.
+    explore : str or None
+        The place of its `Exhibits`: what the explorer shows of its models.
     laws : str or None
         The place of what the laws are tried on: a known model, its exact statistics, its learner.
     constrained : str or None
@@ -99,6 +101,7 @@ class Family:
     formats: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     demo: str | None = None
+    explore: str | None = None
     laws: str | None = None
     constrained: str | None = None
 

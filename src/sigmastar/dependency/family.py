@@ -44,5 +44,6 @@ FAMILY = Family(
         "n_fallback": "Number of sentences that the deterministic automata parsed.",
     },
     demo="sigmastar.dependency.demo:DependencyFamily",
+    explore="sigmastar.dependency.explore:EXHIBITS",
     laws="sigmastar.dependency.laws:DependencyLaws",
 )

@@ -47,5 +47,6 @@ FAMILY = Family(
         "bracket_f1": "Unlabelled F1 of spans, without single symbols and whole strings.",
     },
     demo=f"{HERE}.demo:GrammarDemo",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:GrammarLaws",
 )

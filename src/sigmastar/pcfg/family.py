@@ -55,5 +55,6 @@ FAMILY = Family(
         "next_symbol_error": "Of a hidden Markov model: share of next symbols that are predicted wrongly.",
     },
     demo=f"{HERE}.demo:GrammarFamily",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:GrammarLaws",
 )

@@ -36,5 +36,6 @@ FAMILY = Family(
         "accuracy": "Share of strings with the right label.",
     },
     demo=f"{HERE}.demo:RegressionFamily",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:RegressionLaws",
 )

@@ -41,5 +41,6 @@ FAMILY = Family(
         "n_nonpositive": "Number of sentences without a positive normalizer, for signed operators.",
     },
     demo=f"{HERE}.demo:TaggerFamily",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:TaggerLaws",
 )

@@ -48,5 +48,6 @@ FAMILY = Family(
         "symbol_error_rate": "Edit distance to the nearest right output per symbol of it.",
     },
     demo=f"{HERE}.demo:TransducerFamily",
+    explore=f"{HERE}.explore:EXHIBITS",
     laws=f"{HERE}.laws:TransducerLaws",
 )

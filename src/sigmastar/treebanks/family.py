@@ -43,5 +43,6 @@ FAMILY = Family(
         "tagging": "Share of tags that are right",
     },
     demo=f"{HERE}demo:TreebankFamily",
+    explore=f"{HERE}explore:EXHIBITS",
     laws=f"{HERE}laws:TreebankLaws",
 )

@@ -47,4 +47,5 @@ FAMILY = Family(
     formats={"brackets": f"{HERE}data.brackets:read_brackets"},
     metrics={"log_probability": "Mean log-probability of trees"},
     laws=f"{HERE}laws:TreeLaws",
+    explore=f"{HERE}explore:EXHIBITS",
 )

@@ -1,0 +1,271 @@
+"""Models of strings in the explorer: what comes next, the way through the states, the automaton itself."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.data.formats import Layout, splitter
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.draw.graph import select
+from sigmastar.automata.draw.layout import ellipse
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.diagnosis import diagnose
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces
+from sigmastar.core.arrays import Floats
+from sigmastar.core.exhibit import (
+    Example,
+    Exhibits,
+    Field,
+    Inputs,
+    Judged,
+    Row,
+    View,
+    bars,
+    learned_facts,
+    limited,
+    plain,
+    spectrum,
+    table,
+)
+from sigmastar.core.toy_english import sentences
+
+END = "end of string"
+_TOP, _DRAWN, _STATES, _WIDEST = 24, 300, 16, 60
+_MOST_ROWS = 5000
+
+
+class StringsExhibit:
+    """A distribution on strings."""
+
+    def __init__(self, model: SequenceModel, learned: Mapping[str, Any]) -> None:
+        self.model, self.learned = model, learned
+        inner = getattr(model, "automaton", model)
+        self.automaton = inner if isinstance(inner, WeightedAutomaton) else None
+        self.layout = Layout.of_header(learned.get("layout"))
+        self.names = [str(symbol) for symbol in model.alphabet]
+        self.written = {name: symbol for name, symbol in zip(self.names, model.alphabet, strict=True)}
+
+    @property
+    def between(self) -> str:
+        return "" if self.layout.characters else self.layout.separator or " "
+
+    @cached_property
+    def drawn(self) -> Strings:
+        """Strings of the model itself, the same each time."""
+        return self.model.sample(_DRAWN, np.random.default_rng(0), _WIDEST)
+
+    @cached_property
+    def fields(self) -> Sequence[Field]:
+        example = min(self.drawn, key=lambda string: abs(len(string) - 6), default=())
+        text = self.between.join(map(str, example[: max(1, len(example) - 1)])) + self.between
+        hint = "symbols without blanks" if self.layout.characters else "symbols with blanks between them"
+        return (Field("text", "A string", text, append=self.between, hint=hint),)
+
+    def facts(self) -> dict[str, Any]:
+        size = {} if self.automaton is None else {"states": self.automaton.n_states}
+        return {"kind": "model of strings", **size, "symbols": len(self.names), **learned_facts(self.learned)}
+
+    def symbols(self, text: str) -> tuple[list[str], str]:
+        """The symbols of a text, and the beginning of one that is still being typed."""
+        parts = limited(splitter(self.layout.separator, self.layout.characters)(text))
+        if parts and not text[-1].isspace() and parts[-1] not in self.written:
+            return parts[:-1], parts[-1]
+        return parts, ""
+
+    def coded(self, symbols: Sequence[str]) -> Strings:
+        known = [self.written.get(symbol, symbol) for symbol in symbols]
+        return Strings.of([known], alphabet=self.model.alphabet)
+
+    def overview(self) -> list[View]:
+        graph = [] if self.automaton is None else [graph_view(self.automaton)]
+        return [*graph, *spectrum(self.learned), *self._states(), *self._mass()]
+
+    def answer(self, inputs: Inputs) -> list[View]:
+        symbols, begun = self.symbols(inputs.get("text", ""))
+        string = self.coded(symbols)
+        gaps = self.model.gap_distributions(string)
+        return [self._next(gaps[-1], begun), self._surprise(symbols, gaps, string), *self._path(symbols, string),
+                *self._positions(symbols, gaps)]  # fmt: skip
+
+    def predict(self, inputs: Inputs) -> Any:
+        symbols, _ = self.symbols(inputs.get("text", ""))
+        string = self.coded(symbols)
+        row = next_distribution(self.model, string)[0]
+        order = np.argsort(-row, kind="stable")[:_TOP]
+        names = [*self.names, None]
+        return {
+            "log_probability": plain(float(self.model.log_probability(string)[0])),
+            "next": [{"symbol": names[k], "probability": float(row[k])} for k in order],
+        }
+
+    def judge(self, path: str) -> Judged:
+        strings = self.layout.read(path, self.model.alphabet, allow_unknown=True)
+        strings = strings.select(np.arange(min(len(strings), _MOST_ROWS)))
+        losses = -self.model.log_probability(strings)
+        outcomes = strings.outcomes()
+        best = np.concatenate([np.argmax(self.model.gap_distributions(p), axis=1) for p in pieces(strings)])
+        wrong = np.add.reduceat(best != outcomes, strings.offsets[:-1] + np.arange(len(strings)))
+        names = [*self.names, END, "unknown"]
+        confusion = Counter(
+            (names[gold], names[found]) for gold, found in zip(outcomes.tolist(), best.tolist(), strict=True)
+        )
+        rows = []
+        for number, string in enumerate(strings):
+            text = self.between.join("?" if symbol is None else str(symbol) for symbol in string)
+            loss, error = float(losses[number]), float(wrong[number])
+            rows.append(Row(text, {"text": text}, len(string), loss, error))
+        return Judged(rows, "loss, nats", "next symbols missed", confusion)
+
+    def _next(self, row: Floats, begun: str) -> View:
+        names = [*self.names, END]
+        order = [int(k) for k in np.argsort(-row, kind="stable") if names[k].startswith(begun)][:_TOP]
+        note = "Probability of each symbol after what is typed; click one to add it."
+        shown = [{"name": names[k], "value": row[k], "fixed": k == len(self.names)} for k in order]
+        return View("bars", "What comes next", {"bars": shown, "click": "text", "begun": begun, "top": 1}, note)
+
+    def _surprise(self, symbols: Sequence[str], gaps: Floats, string: Strings) -> View:
+        codes = [*string.codes.tolist(), len(self.names)]
+        bits = [-np.log2(max(float(gaps[t, code]), 1e-300)) for t, code in enumerate(codes)]
+        tokens = [
+            {"text": name, "value": value, "title": f"{value:.2f} bits"}
+            for name, value in zip([*symbols, "end"], bits, strict=True)
+        ]
+        total = float(self.model.log_probability(string)[0])
+        said = f"log-probability {total:.4g}" if np.isfinite(total) else "no probability"
+        return View("strip", "Surprise", {"tokens": tokens, "unit": "bits"}, f"As a whole string: {said}.")
+
+    def _positions(self, symbols: Sequence[str], gaps: Floats) -> list[View]:
+        if not 0 < len(symbols) <= _WIDEST:
+            return []
+        shown = np.argsort(-gaps.max(axis=0), kind="stable")[:_TOP]
+        names = [*self.names, END]
+        data = {
+            "rows": [names[k] for k in shown],
+            "columns": ["start", *symbols],
+            "values": gaps[:, shown].T,
+        }
+        return [View("heat", "What comes next, at every place", data, "Columns: after the symbol named.")]
+
+    @cached_property
+    def _plane(self) -> tuple[Floats, Floats, list[str], Floats]:
+        """A centre and two directions in which states differ most, with named points: contexts of drawn strings."""
+        rows, names = [], []
+        for string in self.drawn.select(np.arange(min(120, len(self.drawn)))):
+            coded = Strings.of([string], alphabet=self.model.alphabet)
+            rows.append(self._points(coded))
+            names += [self.between.join(map(str, string[max(0, t - 3) : t])) or "start" for t in range(len(string) + 1)]
+        points = np.concatenate(rows)
+        centre = points.mean(axis=0)
+        axes = np.linalg.svd(points - centre, full_matrices=False)[2][:2].T
+        if axes.shape[1] < 2:
+            axes = np.hstack([axes, np.zeros((len(axes), 2 - axes.shape[1]))])
+        return centre, axes, names, (points - centre) @ axes
+
+    def _points(self, string: Strings) -> Floats:
+        """The state after every prefix of a string, of mass one; predictions where there is no automaton."""
+        if self.automaton is None:
+            return np.sqrt(self.model.gap_distributions(string))
+        states = self.automaton.forward(string.codes).mantissas
+        mass = states @ self.automaton.continuation_mass
+        good = np.abs(mass) > 1e-9 * np.abs(states).sum(axis=1)
+        scaled = np.where(good[:, None], states / np.where(good, mass, 1.0)[:, None], 0.0)
+        return np.clip(scaled, -1e6, 1e6)
+
+    def _path(self, symbols: Sequence[str], string: Strings) -> list[View]:
+        centre, axes, names, points = self._plane
+        low, high = np.quantile(points, [0.005, 0.995], axis=0) if len(points) else (0.0, 0.0)
+        path = (self._points(string) - centre) @ axes
+        inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))[:600]
+        data = {
+            "points": [{"name": names[k], "x": points[k, 0], "y": points[k, 1]} for k in inside],
+            "path": [
+                {"name": name, "x": x, "y": y}
+                for name, (x, y) in zip(["start", *symbols], path.tolist(), strict=True)
+            ],
+        }
+        what = "states" if self.automaton is not None else "predictions"
+        note = f"Dots are contexts of drawn strings, placed by their {what}; the line is what is typed."
+        return [View("map", "The way through the states", data, note)]
+
+    def _states(self) -> list[View]:
+        """Each state by the contexts that lead to it most, and by what it is followed by."""
+        if self.automaton is None:
+            return []
+        states, names = [], []
+        for string in self.drawn:
+            coded = Strings.of([string], alphabet=self.model.alphabet)
+            states.append(self._points(coded))
+            names += [self.between.join(map(str, string[max(0, t - 2) : t])) or "start" for t in range(len(string) + 1)]
+        rows, contexts = np.concatenate(states), np.array(names)
+        distinct, inverse = np.unique(contexts, return_inverse=True)
+        sums = np.zeros((len(distinct), rows.shape[1]))
+        np.add.at(sums, inverse, rows)
+        means = sums / np.bincount(inverse)[:, None]
+        weights, seen = self.automaton.next_weights, [*self.names, END]
+        found = []
+        for state in np.argsort(-np.abs(rows).mean(axis=0), kind="stable")[:_STATES]:
+            typical = [str(distinct[k]) for k in np.argsort(-means[:, state], kind="stable")[:4]]
+            following = [seen[k] for k in np.argsort(-weights[state], kind="stable")[:4]]
+            found.append((int(state), float(np.abs(rows[:, state]).mean()), " · ".join(typical), " · ".join(following)))
+        note = "Contexts of drawn strings in which a state weighs most, and the symbols that it favours."
+        return [table("States by typical contexts", ("state", "mean size", "typical contexts", "favours"), found, note)]
+
+    def _mass(self) -> list[View]:
+        if self.automaton is None:
+            return []
+        rows = [(name.replace("_", " "), value) for name, value in asdict(diagnose(self.automaton, self.drawn)).items()]
+        note = "On strings that the model draws: a distribution has no negative mass and sums of one."
+        return [table("How far from a distribution", ("figure", "value"), rows, note)]
+
+
+def graph_view(automaton: WeightedAutomaton, title: str = "The automaton") -> View:
+    """The heaviest arrows between the states that matter most, as a graph that can be moved."""
+    drawing = select(automaton, None, _STATES)
+    places, _ = ellipse(len(drawing.states))
+    nodes = [
+        {
+            "id": k,
+            "label": str(state),
+            "x": places[k][0],
+            "y": places[k][1],
+            "initial": drawing.initial[k],
+            "ring": drawing.final[k],
+            "title": f"state {state}: initial {drawing.initial[k]:.3g}, final {drawing.final[k]:.3g}",
+        }
+        for k, state in enumerate(drawing.states)
+    ]
+    edges = [
+        {
+            "source": edge.source,
+            "target": edge.target,
+            "weight": edge.weight,
+            "negative": edge.total < 0,
+            "label": " ".join(name for name, _ in edge.symbols[:3]),
+            "title": ", ".join(f"{name} {weight:.3g}" for name, weight in edge.symbols[:12]),
+        }
+        for edge in drawing.edges
+    ]
+    note = f"Arrows carry symbols; the wider, the heavier; dashed is negative. {drawing.note}"
+    return View("graph", title, {"nodes": nodes, "edges": edges}, note)
+
+
+def open_exhibit(model: SequenceModel, learned: Mapping[str, Any]) -> StringsExhibit:
+    return StringsExhibit(model, learned)
+
+
+def example() -> Example:
+    """The words of a little English."""
+    estimator = SpectralAutomaton(random_state=0).fit([sentence.words for sentence in sentences(1500)])
+    evidence = estimator.rank_evidence_
+    rank = {} if evidence is None else {"rank": plain(asdict(evidence))}
+    return Example(estimator.model_, {"method": "auto", "layout": Layout().to_header(), **rank})
+
+
+EXHIBITS = Exhibits(open_exhibit, {"words of a little English": example})

@@ -1,0 +1,1 @@
+"""Models in the browser, and as a small local server: sees families through their records alone."""

@@ -1,0 +1,153 @@
+"""The models that are shown: opened when they are first asked for, one answer at a time for each.
+
+    Gallery  ->  Shown (a name, a way to open it)  ->  Exhibit of the family  ->  views
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sigmastar.core.errors import InputError
+from sigmastar.core.exhibit import Exhibit, Exhibits, Inputs, Judged, View, plain
+from sigmastar.core.family import families, load
+from sigmastar.core.model_files import kind_of, load_model, read_header
+from sigmastar.explorer.data_views import summary
+
+Opener = Callable[[], Exhibit]
+
+
+@dataclass(eq=False)
+class Shown:
+    """A model of the gallery. What it is asked is answered one after the other: models keep caches."""
+
+    number: int
+    name: str
+    family: str
+    opener: Opener
+    data: str | None = None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    _exhibit: Exhibit | None = None
+    _judged: Judged | None = None
+    _about: dict[str, Any] | None = None
+
+    def exhibit(self) -> Exhibit:
+        if self._exhibit is None:
+            self._exhibit = self.opener()
+        return self._exhibit
+
+    def entry(self) -> dict[str, Any]:
+        """Its line in the list of models."""
+        return {"id": self.number, "name": self.name, "family": self.family, "has_data": self.data is not None}
+
+    def about(self) -> dict[str, Any]:
+        """All that does not depend on what is typed."""
+        with self.lock:
+            if self._about is None:
+                exhibit = self.exhibit()
+                self._about = {
+                    **self.entry(),
+                    "facts": plain(exhibit.facts()),
+                    "fields": [each.to_json() for each in exhibit.fields],
+                    "views": in_json(exhibit.overview()),
+                }
+            return self._about
+
+    def answer(self, inputs: Inputs) -> list[dict[str, Any]]:
+        with self.lock:
+            return in_json(self.exhibit().answer(inputs))
+
+    def predict(self, batch: Sequence[Inputs]) -> list[Any]:
+        """One value per input; those that cannot be answered hold what is wrong."""
+        with self.lock:
+            return [self._predicted(inputs) for inputs in batch]
+
+    def _predicted(self, inputs: Inputs) -> Any:
+        try:
+            return plain(self.exhibit().predict(inputs))
+        except ValueError as problem:
+            return {"error": str(problem)}
+
+    def judged(self) -> Judged:
+        with self.lock:
+            if self._judged is None:
+                if self.data is None:
+                    raise InputError("no data were given; start with a data file behind the model")
+                self._judged = self.exhibit().judge(self.data)
+            return self._judged
+
+    def data_summary(self) -> list[dict[str, Any]]:
+        return in_json(summary(self.judged()))
+
+
+def in_json(views: Sequence[View]) -> list[dict[str, Any]]:
+    return [view.to_json() for view in views]
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """Models by number."""
+
+    shown: tuple[Shown, ...]
+
+    def __iter__(self) -> Iterator[Shown]:
+        return iter(self.shown)
+
+    def find(self, number: str) -> Shown | None:
+        if number.isdecimal() and len(number) < 9 and int(number) < len(self.shown):
+            return self.shown[int(number)]
+        return None
+
+    @classmethod
+    def of_files(cls, models: Sequence[str], data: str | None = None) -> Gallery:
+        """Model files; each of them is refused now if it cannot be shown."""
+        known = _exhibits_by_kind()
+        shown = []
+        for number, path in enumerate(models):
+            kind = kind_of(path)
+            if kind not in known:
+                raise InputError(f"there is no page for models of kind {kind!r}", file=path)
+            family, place = known[kind]
+            shown.append(Shown(number, os.path.basename(path), family, _of_file(path, place), data))
+        return cls(tuple(shown))
+
+    @classmethod
+    def of_examples(cls) -> Gallery:
+        """A first model of every family, learned when it is asked for."""
+        shown: list[Shown] = []
+        for name, family in families().items():
+            if family.explore is None:
+                continue
+            exhibits: Exhibits = load(family.explore)
+            for title, example in exhibits.examples.items():
+                shown.append(Shown(len(shown), title, name, _of_example(exhibits, example)))
+        return cls(tuple(shown))
+
+
+def _exhibits_by_kind() -> Mapping[str, tuple[str, str]]:
+    return {
+        kind: (family.name, family.explore)
+        for family in families().values()
+        if family.explore is not None
+        for kind in family.kinds
+    }
+
+
+def _of_file(path: str, place: str) -> Opener:
+    def opened() -> Exhibit:
+        exhibits: Exhibits = load(place)
+        learned = read_header(path)["learned"]
+        return exhibits.open(load_model(path), learned if isinstance(learned, dict) else {})
+
+    return opened
+
+
+def _of_example(exhibits: Exhibits, example: Callable[[], Any]) -> Opener:
+    def opened() -> Exhibit:
+        found = example()
+        return exhibits.open(found.model, found.learned)
+
+    return opened

@@ -1,0 +1,262 @@
+// The page: which model, what is typed, which views; all of it stands in the address.
+import { el, figure, startTips } from "./dom.js";
+import { bars, barsDrawing, strip, table } from "./plain_views.js";
+import { arcs, chart, heat, lattice, lines, tree } from "./drawings.js";
+import { graph, map } from "./canvas.js";
+import { saveAs, standalone, toCsv, toPng } from "./save.js";
+
+const VIEWS = { bars, strip, table, heat, lines, tree, arcs, chart, lattice, graph, map };
+const WIDE = new Set(["arcs", "tree", "chart"]);
+const byId = (id) => document.getElementById(id);
+const [modelPicker, againstPicker, board, message, fieldsForm, tabs] = ["model", "against", "board", "message", "fields", "tabs"].map(byId);
+const abouts = new Map();
+let models = [], state = {}, about = null, asked = 0, typing = 0;
+
+async function ask(path, body) {
+  const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  const answer = await fetch(`api/${path}`, options);
+  const found = await answer.json().catch(() => ({ error: "the server gave no answer that can be read" }));
+  if (!answer.ok) throw new Error(found.error || answer.statusText);
+  return found;
+}
+
+function say(words, bad = false) {
+  message.className = bad ? "message bad" : "message";
+  message.textContent = words;
+}
+
+function busy(words) {
+  message.className = "message";
+  message.replaceChildren(el("span", { class: "spin" }), words);
+}
+
+function readAddress() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  state = { model: Number(given.get("m") || 0), against: given.has("c") ? Number(given.get("c")) : -1, tab: given.get("v") || "ask", row: given.has("r") ? Number(given.get("r")) : -1, sort: given.get("sort") || "loss", filter: given.get("filter") || "", inputs: {} };
+  for (const [name, value] of given) if (name.startsWith("i.")) state.inputs[name.slice(2)] = value;
+  if (!(state.model >= 0 && state.model < models.length)) state.model = 0;
+  if (!(state.against >= 0 && state.against < models.length)) state.against = -1;
+}
+
+function writeAddress() {
+  const given = new URLSearchParams({ m: state.model, v: state.tab });
+  if (state.against >= 0) given.set("c", state.against);
+  if (state.row >= 0) given.set("r", state.row);
+  if (state.tab === "data") { given.set("sort", state.sort); if (state.filter) given.set("filter", state.filter); }
+  for (const [name, value] of Object.entries(state.inputs)) given.set(`i.${name}`, value);
+  history.replaceState(null, "", `#${given}`);
+}
+
+async function aboutOf(number) {
+  if (!abouts.has(number)) abouts.set(number, ask(`models/${number}`));
+  try { return await abouts.get(number); } catch (problem) { abouts.delete(number); throw problem; }
+}
+
+const fileName = (title) => title.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-|-$/g, "") || "view";
+
+function saveButtons(view, place) {
+  const svgOf = () => (view.kind === "bars" ? mounted(barsDrawing(view.data)) : place.querySelector("svg[viewBox]"));
+  const mounted = (svg) => { svg.classList.add("offstage"); place.append(svg); queueMicrotask(() => svg.remove()); return svg; };
+  const button = (label, work) => el("button", { type: "button", class: "quiet", "aria-label": `Save ${view.title} as ${label}`, onclick: work }, label);
+  const name = fileName(view.title), found = [];
+  if (view.kind !== "table" && view.kind !== "strip") {
+    found.push(button("SVG", () => saveAs(standalone(svgOf()), "image/svg+xml", `${name}.svg`)));
+    found.push(button("PNG", async () => saveAs(await toPng(svgOf()), "image/png", `${name}.png`)));
+  }
+  if (view.kind === "table") found.push(button("CSV", () => saveAs(toCsv(view.data.columns, view.data.rows), "text/csv", `${name}.csv`)));
+  found.push(button("JSON", () => saveAs(JSON.stringify(view, null, 1), "application/json", `${name}.json`)));
+  return el("div", { class: "save" }, found);
+}
+
+let cards = 0;
+function card(view) {
+  cards += 1;
+  const place = el("div", { class: "view" });
+  const element = el("section", { class: `card${WIDE.has(view.kind) ? " wide" : ""}`, "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
+    el("header", {}, el("h3", { id: `card-${cards}` }, view.title), saveButtons(view, place)), place,
+    view.note ? el("p", { class: "note" }, view.note) : null);
+  element.redraw = () => {
+    const width = element.clientWidth - 36;
+    if (width <= 0 || Math.abs(width - (element.drawn || 0)) < 2) return;
+    element.drawn = width;
+    const renderer = VIEWS[view.kind];
+    place.replaceChildren(renderer ? renderer(view.data, { width, pick }) : el("p", {}, `no view of kind ${view.kind}`));
+  };
+  return element;
+}
+
+function show(columns) {
+  board.className = columns.length > 1 ? "board two" : "board";
+  board.replaceChildren(...columns.map(({ name, views }) => el("div", { class: "column" },
+    columns.length > 1 ? el("h2", {}, name) : null, el("div", { class: "cards" }, views.map((view) => (view instanceof Node ? view : card(view)))))));
+  redraw();
+}
+
+const redraw = () => board.querySelectorAll(".card").forEach((element) => element.redraw && element.redraw());
+new ResizeObserver(redraw).observe(board);
+
+function pick(fieldName, name, begun = "") {
+  const field = about.fields.find((each) => each.name === fieldName);
+  const input = fieldsForm.elements[fieldName];
+  if (!field || !input) return;
+  if (field.append === null) input.value = name;
+  else {
+    let kept = begun && input.value.endsWith(begun) ? input.value.slice(0, -begun.length) : input.value;
+    if (field.append && kept && !kept.endsWith(field.append)) kept += field.append;
+    input.value = kept + name + field.append;
+  }
+  input.focus();
+  typed();
+}
+
+function fillFields() {
+  fieldsForm.hidden = state.tab === "model";
+  fieldsForm.replaceChildren(...about.fields.map((field) => {
+    const value = state.inputs[field.name] ?? field.example;
+    state.inputs[field.name] = value;
+    if (field.choices.length) {
+      const select = el("select", { name: field.name, onchange: typed }, field.choices.map((choice) => el("option", { value: choice }, choice)));
+      select.value = value || field.choices[0];
+      return el("label", {}, field.label, select);
+    }
+    const input = el("input", { type: "text", name: field.name, spellcheck: "false", autocapitalize: "off", "aria-describedby": "message", placeholder: field.hint, oninput: typed });
+    input.value = value;
+    return el("label", { class: "wide" }, field.hint ? `${field.label} (${field.hint})` : field.label, input);
+  }));
+}
+
+function typed() {
+  for (const field of about.fields) state.inputs[field.name] = fieldsForm.elements[field.name].value;
+  state.row = -1;
+  clearTimeout(typing);
+  typing = setTimeout(() => { writeAddress(); answer(); }, 35);
+}
+
+async function answer(gold = []) {
+  const turn = (asked += 1), began = performance.now();
+  const numbers = state.against >= 0 ? [state.model, state.against] : [state.model];
+  try {
+    const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs })));
+    if (turn !== asked || state.tab === "model") return;
+    show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: k === 0 ? [...gold, ...views] : views })));
+    say(`answered in ${Math.max(1, Math.round(performance.now() - began))} ms`);
+  } catch (problem) {
+    if (turn === asked) say(problem.message, true);
+  }
+}
+
+async function showModel() {
+  const numbers = state.against >= 0 ? [state.model, state.against] : [state.model];
+  const found = await Promise.all(numbers.map(aboutOf));
+  show(found.map((each) => ({ name: each.name, views: each.views })));
+  say("");
+}
+
+function dataTable(found) {
+  const rows = found.rows.map((row) => el("tr", { class: "link", "aria-selected": String(row.number === state.row), onclick: () => openRow(row.number) },
+    el("td", { class: "number" }, String(row.number + 1)),
+    el("td", {}, el("button", { type: "button", class: "pick" }, row.text || "(empty)")),
+    el("td", { class: "number" }, row.is_impossible ? "∞" : figure(row.loss)), el("td", { class: "number" }, figure(row.error)), el("td", { class: "number" }, figure(row.length))));
+  const sorted = (name, label) => el("th", { scope: "col", "aria-sort": state.sort === name ? "descending" : null },
+    el("button", { type: "button", onclick: () => { state.sort = name; writeAddress(); showData(); } }, label));
+  const filter = el("input", { type: "search", placeholder: "only items with this text", "aria-label": "Filter by text", size: 26 });
+  filter.value = state.filter;
+  filter.addEventListener("change", () => { state.filter = filter.value; writeAddress(); showData(); });
+  return el("section", { class: "card wide", "aria-labelledby": "data-title" }, el("header", {}, el("h3", { id: "data-title" }, `Data: ${found.n_found} of ${found.n_rows} items`)),
+    el("div", { class: "tools" }, filter),
+    el("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), sorted("loss", found.loss_name), sorted("error", found.error_name), sorted("length", "length"))), el("tbody", {}, rows))));
+}
+
+async function showData() {
+  busy("measuring");
+  const query = new URLSearchParams({ sort: state.sort, filter: state.filter });
+  const [found, all] = await Promise.all([ask(`models/${state.model}/data?${query}`), ask(`models/${state.model}/summary`)]);
+  show([{ name: about.name, views: [dataTable(found), ...all.views] }]);
+  say("Choose an item to see it; headings sort.");
+}
+
+async function openRow(number) {
+  const found = await ask(`models/${state.model}/data/${number}`);
+  Object.assign(state, { tab: "ask", row: number, inputs: { ...state.inputs, ...found.inputs } });
+  writeAddress();
+  fillTabs();
+  fillFields();
+  await answer(found.gold);
+  byId("main").focus();
+}
+
+function fillTabs() {
+  const known = { ask: "Ask", model: "The model", ...(about.has_data ? { data: "Data" } : {}) };
+  if (!known[state.tab]) state.tab = "ask";
+  tabs.replaceChildren(...Object.entries(known).map(([name, label]) => el("button", { type: "button", "aria-current": name === state.tab ? "page" : null, onclick: () => { state.tab = name; writeAddress(); render(); } }, label)));
+}
+
+function fillFacts() {
+  byId("facts").replaceChildren(el("h2", {}, about.name), ...Object.entries(about.facts).map(([name, value]) => el("span", {}, `${name} `, el("b", {}, figure(value)))));
+  document.title = `${about.name} · Sigmastar`;
+}
+
+function fillAgainst() {
+  const same = models.filter((each) => each.family === models[state.model].family && each.id !== state.model);
+  byId("against-label").hidden = !same.length;
+  againstPicker.replaceChildren(el("option", { value: -1 }, "none"), ...same.map((each) => el("option", { value: each.id }, each.name)));
+  if (!same.some((each) => each.id === state.against)) state.against = -1;
+  againstPicker.value = state.against;
+}
+
+async function render() {
+  const number = state.model;
+  modelPicker.value = number;
+  fillAgainst();
+  try {
+    if (!abouts.has(number)) { busy(`opening ${models[number].name}`); board.replaceChildren(); }
+    about = await aboutOf(number);
+    if (number !== state.model) return;
+    fillFacts();
+    fillTabs();
+    fillFields();
+    if (state.tab === "model") await showModel();
+    else if (state.tab === "data") await showData();
+    else if (state.row >= 0 && about.has_data) await openRow(state.row);
+    else await answer();
+    writeAddress();
+  } catch (problem) {
+    say(problem.message, true);
+  }
+}
+
+function startTheme() {
+  const button = byId("theme"), dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = localStorage.getItem("sigmastar-theme") || "auto";
+  const apply = () => {
+    document.documentElement.dataset.theme = chosen === "auto" ? (dark.matches ? "dark" : "light") : chosen;
+    button.textContent = `Theme: ${chosen}`;
+  };
+  button.addEventListener("click", () => {
+    chosen = { auto: "dark", dark: "light", light: "auto" }[chosen] || "auto";
+    localStorage.setItem("sigmastar-theme", chosen);
+    apply();
+  });
+  dark.addEventListener("change", apply);
+  apply();
+}
+
+async function start() {
+  startTheme();
+  startTips(byId("tip"));
+  fieldsForm.addEventListener("submit", (event) => event.preventDefault());
+  ({ models } = await ask("models"));
+  readAddress();
+  const groups = new Map();
+  for (const each of models) {
+    if (!groups.has(each.family)) groups.set(each.family, el("optgroup", { label: each.family }));
+    groups.get(each.family).append(el("option", { value: each.id }, each.name));
+  }
+  modelPicker.append(...groups.values());
+  modelPicker.addEventListener("change", () => { Object.assign(state, { model: Number(modelPicker.value), inputs: {}, row: -1, against: -1 }); render(); });
+  againstPicker.addEventListener("change", () => { state.against = Number(againstPicker.value); writeAddress(); render(); });
+  addEventListener("hashchange", () => { readAddress(); render(); });
+  await render();
+}
+
+start().catch((problem) => say(problem.message, true));

@@ -1,0 +1,158 @@
+"""Treebank parsers in the explorer: the tree of a sentence, and the chart of marginals that it comes from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sigmastar.core.errors import InputError
+from sigmastar.core.exhibit import (
+    Example,
+    Exhibits,
+    Field,
+    Inputs,
+    Judged,
+    Row,
+    View,
+    learned_facts,
+    limited,
+    table,
+)
+from sigmastar.core.toy_english import sentences
+from sigmastar.treebanks.data.sentences import Input
+from sigmastar.treebanks.estimator import SpectralTreebankGrammar
+from sigmastar.treebanks.metrics import score_brackets, spans_of
+from sigmastar.treebanks.model.parser import DECODINGS, TreebankParser
+from sigmastar.trees.data.brackets import parse_brackets, read_brackets
+from sigmastar.trees.data.tree import Tree
+from sigmastar.trees.explore import tree_json, tree_view
+
+_LONGEST, _LEAST, _MOST_ROWS = 60, 0.01, 500
+Span = tuple[str, int, int]
+
+
+class TreebankExhibit:
+    """A phrase structure parser."""
+
+    def __init__(self, model: TreebankParser, learned: Mapping[str, Any]) -> None:
+        self.model, self.learned = model, learned
+
+    @property
+    def fields(self) -> Sequence[Field]:
+        example = str(self.learned.get("example") or self._drawn())
+        return (Field("text", "A sentence", example, hint="words"),)
+
+    def _drawn(self) -> str:
+        drawn = [list(tree.words()) for tree in self.model.sample(20, np.random.default_rng(0))]
+        return " ".join(min(drawn, key=lambda words: abs(len(words) - 9)))
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "kind": "phrase structure parser",
+            "grammars": len(self.model.members),
+            "words": len(self.model.forest.words),
+            "span scorer": "none" if self.model.span_scorer is None else "yes",
+            **learned_facts(self.learned),
+        }
+
+    def overview(self) -> list[View]:
+        rows = [
+            (
+                member.binarization.direction,
+                len(member.grammar.rules),
+                len(member.symbols),
+                int(member.grammar.n_states.max()),
+            )
+            for member in self.model.members
+        ]
+        columns = ("binarization", "rules", "symbols", "most states of a symbol")
+        return [table("Grammars", columns, rows, "Their marginals are averaged.")]
+
+    def words(self, text: str) -> list[str]:
+        found = limited(list(Input.of_line(text, False, self.model.forest.words).words), _LONGEST)
+        if not found:
+            raise InputError("type a sentence")
+        return found
+
+    def marginals(self, words: Sequence[str]) -> dict[Span, float]:
+        return {span: value for span, value in self.model.marginals(words).items() if value >= _LEAST}
+
+    def answer(self, inputs: Inputs) -> list[View]:
+        words = self.words(inputs.get("text", ""))
+        shares = self.marginals(words)
+        parse = self.model.parse_one(words)
+        titles = {span: f"{span[0]}: {value:.3f}" for span, value in shares.items()}
+        others = [
+            (f"by {name}", replace(self.model, decoding=name).parse_one(words).tree)
+            for name in DECODINGS
+            if name != self.model.decoding
+        ]
+        chosen = f"chosen, log-probability of the sentence {parse.log_probability:.4g}"
+        trees = [(chosen, parse.tree), *((name, tree) for name, tree in others if tree != parse.tree)]
+        drawn = [(name, tree_json(tree, titles=titles)) for name, tree in trees]
+        note = "" if parse.how == "full" else f"Found by a fallback: {parse.how}."
+        return [tree_view("The tree", drawn, note), self.chart(words, shares, parse.tree)]
+
+    def chart(self, words: Sequence[str], shares: Mapping[Span, float], tree: Tree) -> View:
+        """Spans with the likeliest phrase of each, and all others when pointed at."""
+        cells: dict[tuple[int, int], list[tuple[float, str]]] = {}
+        for (label, begin, end), value in shares.items():
+            if end - begin > 1 or label not in self.model.forest.tag_codes:
+                cells.setdefault((begin, end), []).append((value, label))
+        chosen = {(begin, end) for _, begin, end in spans_of(tree).phrases}
+        drawn = [
+            {
+                "begin": begin,
+                "end": end,
+                "label": max(found)[1],
+                "value": min(1.0, max(found)[0]),
+                "best": (begin, end) in chosen,
+                "title": ", ".join(f"{label} {value:.3f}" for value, label in sorted(found, reverse=True)[:6]),
+            }
+            for (begin, end), found in cells.items()
+        ]
+        note = "How probable a phrase over each span is; frames are phrases of the tree."
+        return View("chart", "Chart of marginals", {"words": list(words), "cells": drawn}, note)
+
+    def predict(self, inputs: Inputs) -> Any:
+        parse = self.model.parse_one(self.words(inputs.get("text", "")))
+        return {"tree": str(parse.tree), "log_probability": parse.log_probability, "found_by": parse.how}
+
+    def judge(self, path: str) -> Judged:
+        trees = [tree for tree in read_brackets(path) if 0 < len(Input.of_tree(tree, False).words) <= _LONGEST]
+        trees = trees[:_MOST_ROWS]
+        given = [Input.of_tree(tree, False).words for tree in trees]
+        parses = self.model.parse([(words, None) for words in given])
+        rows, confusion = [], Counter[tuple[str, str]]()
+        for gold, words, parse in zip(trees, given, parses, strict=True):
+            one = score_brackets([gold], [parse.tree], np.random.default_rng(0), n_resamples=2)
+            right, found = (spans_of(each) for each in (gold, parse.tree))
+            confusion.update(zip(right.tags, found.tags, strict=False))
+            missed = {tuple(span) for span in right.phrases} ^ {tuple(span) for span in found.phrases}
+            beside = tree_view(
+                "In the data, and found",
+                [("in the data", tree_json(gold, missed)), ("found", tree_json(parse.tree, missed))],
+                f"F1 {one.f1.value:.3f}; phrases that the other tree lacks are framed.",
+            )
+            text = " ".join(words)
+            error = 1.0 - one.f1.value if np.isfinite(one.f1.value) else 0.0
+            rows.append(Row(text, {"text": text}, len(words), -parse.log_probability, error, (beside,)))
+        return Judged(rows, "-log p of the sentence", "1 - F1", confusion)
+
+
+def open_exhibit(model: TreebankParser, learned: Mapping[str, Any]) -> TreebankExhibit:
+    return TreebankExhibit(model, learned)
+
+
+def example() -> Example:
+    """Trees of a little English."""
+    trees = parse_brackets(" ".join(node.bracketed() for node in sentences(800)))
+    model = SpectralTreebankGrammar("spectral+em", 4, random_state=0).fit(trees).model_
+    return Example(model, {"method": "spectral+em", "example": "the girl sees a dog with a telescope"})
+
+
+EXHIBITS = Exhibits(open_exhibit, {"parser of a little English": example})
