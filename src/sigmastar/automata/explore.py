@@ -37,7 +37,7 @@ from sigmastar.core.exhibit import (
 from sigmastar.core.toy_english import sentences
 
 END = "end of string"
-_TOP, _DRAWN, _STATES, _WIDEST = 24, 300, 16, 60
+_TOP, _DRAWN, _STATES, _WIDEST = 16, 300, 14, 60
 _MOST_ROWS = 5000
 
 
@@ -48,6 +48,7 @@ class StringsExhibit:
         self.model, self.learned = model, learned
         inner = getattr(model, "automaton", model)
         self.automaton = inner if isinstance(inner, WeightedAutomaton) else None
+        self.is_bare = self.automaton is model  # otherwise a filter stands around it
         self.layout = Layout.of_header(learned.get("layout"))
         self.names = [str(symbol) for symbol in model.alphabet]
         self.written = {name: symbol for name, symbol in zip(self.names, model.alphabet, strict=True)}
@@ -63,7 +64,9 @@ class StringsExhibit:
 
     @cached_property
     def fields(self) -> Sequence[Field]:
-        example = min(self.drawn, key=lambda string: abs(len(string) - 6), default=())
+        some = [k for k, length in enumerate(self.drawn.lengths) if 4 <= length <= 9] or [0]
+        likely = self.model.log_probability(self.drawn)[some] / self.drawn.lengths[some].clip(1)
+        example = self.drawn[some[int(np.argmax(likely))]] if len(self.drawn) else ()
         text = self.between.join(map(str, example[: max(1, len(example) - 1)])) + self.between
         hint = "symbols without blanks" if self.layout.characters else "symbols with blanks between them"
         return (Field("text", "A string", text, append=self.between, hint=hint),)
@@ -170,13 +173,10 @@ class StringsExhibit:
 
     def _points(self, string: Strings) -> Floats:
         """The state after every prefix of a string, of mass one; predictions where there is no automaton."""
-        if self.automaton is None:
+        if not self.is_bare:
             return np.sqrt(self.model.gap_distributions(string))
-        states = self.automaton.forward(string.codes).mantissas
-        mass = states @ self.automaton.continuation_mass
-        good = np.abs(mass) > 1e-9 * np.abs(states).sum(axis=1)
-        scaled = np.where(good[:, None], states / np.where(good, mass, 1.0)[:, None], 0.0)
-        return np.clip(scaled, -1e6, 1e6)
+        assert self.automaton is not None
+        return _of_mass_one(self.automaton, string)
 
     def _path(self, symbols: Sequence[str], string: Strings) -> list[View]:
         centre, axes, names, points = self._plane
@@ -190,9 +190,9 @@ class StringsExhibit:
                 for name, (x, y) in zip(["start", *symbols], path.tolist(), strict=True)
             ],
         }
-        what = "states" if self.automaton is not None else "predictions"
+        what = "states" if self.is_bare else "predictions"
         note = f"Dots are contexts of drawn strings, placed by their {what}; the line is what is typed."
-        return [View("map", "The way through the states", data, note)]
+        return [View("map", f"The way through {what}", data, note)]
 
     def _states(self) -> list[View]:
         """Each state by the contexts that lead to it most, and by what it is followed by."""
@@ -201,7 +201,7 @@ class StringsExhibit:
         states, names = [], []
         for string in self.drawn:
             coded = Strings.of([string], alphabet=self.model.alphabet)
-            states.append(self._points(coded))
+            states.append(_of_mass_one(self.automaton, coded))
             names += [self.between.join(map(str, string[max(0, t - 2) : t])) or "start" for t in range(len(string) + 1)]
         rows, contexts = np.concatenate(states), np.array(names)
         distinct, inverse = np.unique(contexts, return_inverse=True)
@@ -223,6 +223,15 @@ class StringsExhibit:
         rows = [(name.replace("_", " "), value) for name, value in asdict(diagnose(self.automaton, self.drawn)).items()]
         note = "On strings that the model draws: a distribution has no negative mass and sums of one."
         return [table("How far from a distribution", ("figure", "value"), rows, note)]
+
+
+def _of_mass_one(automaton: WeightedAutomaton, string: Strings) -> Floats:
+    """The state after every prefix, divided by what all its continuations weigh."""
+    states = automaton.forward(string.codes).mantissas
+    mass = states @ automaton.continuation_mass
+    good = np.abs(mass) > 1e-9 * np.abs(states).sum(axis=1)
+    scaled = np.where(good[:, None], states / np.where(good, mass, 1.0)[:, None], 0.0)
+    return np.clip(scaled, -1e6, 1e6)
 
 
 def graph_view(automaton: WeightedAutomaton, title: str = "The automaton") -> View:

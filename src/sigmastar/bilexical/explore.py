@@ -263,7 +263,7 @@ def example_operator() -> Example:
     """Objects of verbs, asked from the nouns: which verbs do something with a thing."""
     swapped = [(noun, verb) for verb, noun in _objects()]
     model = BilexicalOperator(_vectors(), rank=6, random_state=0).fit(swapped).model_
-    return Example(model, {"method": "nuclear", "example": "book"})
+    return Example(model, {"method": "nuclear", "example": "bread"})
 
 
 def example_attachment() -> Example:

@@ -17,6 +17,7 @@ from sigmastar.core.model_files import is_model_file
 from sigmastar.explorer.server import need_packages, serve
 
 TOKEN = "SIGMASTAR_TOKEN"
+_PATIENCE = 600.0  # seconds: a first model is learned, and kernels are compiled, while the page waits
 
 _port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=0, show_default="any free one", help="Port of this machine."
@@ -38,10 +39,11 @@ def explore(files: tuple[str, ...], port: int, no_browser: bool, quiet: bool) ->
     need_packages()
     from sigmastar.explorer.app import Explorer, application
     from sigmastar.explorer.gallery import Gallery
+    from sigmastar.explorer.guard import Limits
 
     models, data = split_files(files)
     gallery = Gallery.of_files(models, data) if models else Gallery.of_examples()
-    explorer = Explorer(gallery)
+    explorer = Explorer(gallery, Limits(seconds=_PATIENCE))
     served = serve(lambda token, number: application(explorer, token, number), port)
     click.echo(served.address)
     tell("Ctrl-C ends it", quiet)

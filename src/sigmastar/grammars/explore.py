@@ -24,12 +24,13 @@ from sigmastar.core.exhibit import (
     words_of,
 )
 from sigmastar.core.toy_english import sentences
-from sigmastar.grammars.data.bracketings import read_sentences
-from sigmastar.grammars.estimator.learners import EMGrammar
+from sigmastar.grammars.data.bracketings import Bracketings, its_tag, read_sentences
+from sigmastar.grammars.estimator.learners import SpectralGrammar
 from sigmastar.grammars.metrics import bracket_counts
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import length_masses
 from sigmastar.grammars.model.rules import to_rules
+from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.explore import tree_json, tree_view
 
 _LONGEST, _RULES, _LENGTHS, _MOST_ROWS, _LEAST = 40, 300, 20, 500, 0.005
@@ -153,9 +154,10 @@ def open_exhibit(model: WeightedGrammar, learned: Mapping[str, Any]) -> GrammarE
 
 
 def example() -> Example:
-    """Tags of a little English, from bare strings."""
-    model = EMGrammar(n_states=8, random_state=0).fit([node.tags for node in sentences(600)]).model_
-    return Example(model, {"method": "em", "example": "D A N V D N P D N", "leaves": "tags"})
+    """Tags of a little English, with the brackets of its trees but not their labels."""
+    trees = parse_brackets(" ".join(node.bracketed() for node in sentences(800)))
+    model = SpectralGrammar(n_states=5).fit(Bracketings.of_trees(trees, its_tag)).model_
+    return Example(model, {"method": "spectral", "example": "D A N V D N P D N", "leaves": "tags"})
 
 
-EXHIBITS = Exhibits(open_exhibit, {"brackets from tags alone": example})
+EXHIBITS = Exhibits(open_exhibit, {"brackets of a little English": example})

@@ -149,13 +149,13 @@ def open_exhibit(model: StringFunction | StringClassifier, learned: Mapping[str,
 
 def _drawn() -> list[str]:
     rng = np.random.default_rng(0)
-    return ["".join(rng.choice(list("ab"), rng.integers(1, 9))) for _ in range(400)]
+    return ["".join(rng.choice(list("ab"), rng.integers(1, 8))) for _ in range(150)]
 
 
 def example_numbers() -> Example:
     """How often b follows a."""
     strings = _drawn()
-    model = HankelRegressor(n_starts=4, random_state=0).fit(strings, [text.count("ab") for text in strings]).model_
+    model = HankelRegressor(n_states=3, n_starts=2, random_state=0).fit(strings, [text.count("ab") for text in strings]).model_
     return Example(model, {"method": "regression", "layout": {"characters": True}})
 
 
@@ -163,7 +163,7 @@ def example_labels() -> Example:
     """Whether the number of a is even."""
     strings = _drawn()
     labels = ["even" if text.count("a") % 2 == 0 else "odd" for text in strings]
-    model = HankelClassifier(random_state=0).fit(strings, labels).model_
+    model = HankelClassifier(n_states=2, n_starts=2, random_state=0).fit(strings, labels).model_
     return Example(model, {"method": "classification", "layout": {"characters": True}})
 
 

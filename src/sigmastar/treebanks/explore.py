@@ -44,7 +44,17 @@ class TreebankExhibit:
     @property
     def fields(self) -> Sequence[Field]:
         example = str(self.learned.get("example") or self._drawn())
-        return (Field("text", "A sentence", example, hint="words"),)
+        decodings = (self.model.decoding, *(name for name in DECODINGS if name != self.model.decoding))
+        return (
+            Field("text", "A sentence", example, hint="words"),
+            Field("decoding", "Trees are chosen by", decodings[0], decodings),
+        )
+
+    def parser(self, inputs: Inputs) -> TreebankParser:
+        """The parser with the way of choosing that was asked for."""
+        name = inputs.get("decoding") or self.model.decoding
+        known = name in DECODINGS and name != self.model.decoding
+        return replace(self.model, decoding=name) if known else self.model
 
     def _drawn(self) -> str:
         drawn = [list(tree.words()) for tree in self.model.sample(20, np.random.default_rng(0))]
@@ -84,17 +94,12 @@ class TreebankExhibit:
     def answer(self, inputs: Inputs) -> list[View]:
         words = self.words(inputs.get("text", ""))
         shares = self.marginals(words)
-        parse = self.model.parse_one(words)
+        parse = self.parser(inputs).parse_one(words)
         titles = {span: f"{span[0]}: {value:.3f}" for span, value in shares.items()}
-        others = [
-            (f"by {name}", replace(self.model, decoding=name).parse_one(words).tree)
-            for name in DECODINGS
-            if name != self.model.decoding
-        ]
-        chosen = f"chosen, log-probability of the sentence {parse.log_probability:.4g}"
-        trees = [(chosen, parse.tree), *((name, tree) for name, tree in others if tree != parse.tree)]
-        drawn = [(name, tree_json(tree, titles=titles)) for name, tree in trees]
-        note = "" if parse.how == "full" else f"Found by a fallback: {parse.how}."
+        chosen = f"log-probability of the sentence {parse.log_probability:.4g}"
+        drawn = [(chosen, tree_json(parse.tree, titles=titles))]
+        note = "" if parse.how == "full" else f" Found by a fallback: {parse.how}."
+        note = f"L{chosen[1:]}.{note}"
         return [tree_view("The tree", drawn, note), self.chart(words, shares, parse.tree)]
 
     def chart(self, words: Sequence[str], shares: Mapping[Span, float], tree: Tree) -> View:
@@ -119,7 +124,7 @@ class TreebankExhibit:
         return View("chart", "Chart of marginals", {"words": list(words), "cells": drawn}, note)
 
     def predict(self, inputs: Inputs) -> Any:
-        parse = self.model.parse_one(self.words(inputs.get("text", "")))
+        parse = self.parser(inputs).parse_one(self.words(inputs.get("text", "")))
         return {"tree": str(parse.tree), "log_probability": parse.log_probability, "found_by": parse.how}
 
     def judge(self, path: str) -> Judged:

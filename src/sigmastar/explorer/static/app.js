@@ -6,7 +6,7 @@ import { graph, map } from "./canvas.js";
 import { saveAs, standalone, toCsv, toPng } from "./save.js";
 
 const VIEWS = { bars, strip, table, heat, lines, tree, arcs, chart, lattice, graph, map };
-const WIDE = new Set(["arcs", "tree", "chart"]);
+const WIDE = new Set(["arcs", "tree", "chart", "graph"]);
 const byId = (id) => document.getElementById(id);
 const [modelPicker, againstPicker, board, message, fieldsForm, tabs] = ["model", "against", "board", "message", "fields", "tabs"].map(byId);
 const abouts = new Map();

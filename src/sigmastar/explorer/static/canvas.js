@@ -64,7 +64,7 @@ const canvas = (width, height, label, ...children) => {
 };
 
 export function graph(data, context) {
-  const width = Math.max(300, Math.min(context.width, 820)), height = Math.round(width * 0.66), radius = 17;
+  const width = Math.max(300, Math.min(context.width, 1100)), height = Math.round(Math.max(300, width * 0.5)), radius = 17;
   const spread = (axis, low, high) => {
     const values = data.nodes.map((node) => node[axis]), [least, most] = [Math.min(...values), Math.max(...values)];
     return (value) => (most > least ? low + ((value - least) / (most - least)) * (high - low) : (low + high) / 2);
@@ -75,11 +75,11 @@ export function graph(data, context) {
   const heaviest = Math.max(...data.edges.map((edge) => edge.weight), 1e-12);
   const layer = draw("g"), below = draw("g"), above = draw("g"), labels = draw("g");
   layer.append(below, above, labels);
-  const lines = data.edges.map((edge) => {
+  const lines = data.edges.map((edge, rank) => {
     const tone = edge.negative ? 2 : 1, weight = edge.weight / heaviest;
     const path = draw("path", { class: `s${tone}${edge.negative ? " dash" : ""}`, "stroke-width": round(1 + 4 * weight), "stroke-opacity": round(0.35 + 0.6 * weight), "data-tip": `${edge.title}` });
     const tip = draw("path", { class: `f${tone}`, "fill-opacity": round(0.45 + 0.55 * weight) });
-    const label = text(0, 0, short(edge.label, 16), "small halo", "middle");
+    const label = text(0, 0, rank < width / 28 ? short(edge.label, 16) : "", "small halo", "middle");
     label.setAttribute("data-tip", edge.title);
     below.append(path, tip);
     labels.append(label);

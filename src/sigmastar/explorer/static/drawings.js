@@ -33,7 +33,8 @@ function ticksOf(low, high, log) {
     const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
     const step = Math.max(1, Math.ceil((to - from) / 6));
     const powers = [];
-    for (let power = from; power <= to; power += step) powers.push(10 ** power);
+    const between = to - from <= 2 ? [1, 2, 5] : [1];
+    for (let power = from; power <= to; power += step) powers.push(...between.map((by) => by * 10 ** power));
     return powers;
   }
   const rough = (high - low || 1) / 5, power = 10 ** Math.floor(Math.log10(rough));
