@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "sigmastar"
 
 GROUND = ("core", "optimise", "corpus")
-SHELL = ("runtime", "report", "reproduce", "cli")
+SHELL = ("runtime", "report", "reproduce", "explorer", "cli")
 FAMILIES = {
     "automata": (),
     "regression": ("automata",),
@@ -43,6 +43,7 @@ ROOMS = (
     "theory",
     "estimator",
     "draw",
+    "explore",
     "demo",
     "laws",
     "cli",

@@ -21,13 +21,11 @@ from sigmastar.automata.model.sequence import SequenceModel, next_distribution, 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
     Row,
     View,
-    bars,
     learned_facts,
     limited,
     plain,
@@ -51,7 +49,7 @@ class StringsExhibit:
         self.is_bare = self.automaton is model  # otherwise a filter stands around it
         self.layout = Layout.of_header(learned.get("layout"))
         self.names = [str(symbol) for symbol in model.alphabet]
-        self.written = {name: symbol for name, symbol in zip(self.names, model.alphabet, strict=True)}
+        self.written = dict(zip(self.names, model.alphabet, strict=True))
 
     @property
     def between(self) -> str:
@@ -77,7 +75,7 @@ class StringsExhibit:
 
     def symbols(self, text: str) -> tuple[list[str], str]:
         """The symbols of a text, and the beginning of one that is still being typed."""
-        parts = limited(splitter(self.layout.separator, self.layout.characters)(text))
+        parts = limited(list(splitter(self.layout.separator, self.layout.characters)(text)))
         if parts and not text[-1].isspace() and parts[-1] not in self.written:
             return parts[:-1], parts[-1]
         return parts, ""
@@ -94,8 +92,8 @@ class StringsExhibit:
         symbols, begun = self.symbols(inputs.get("text", ""))
         string = self.coded(symbols)
         gaps = self.model.gap_distributions(string)
-        return [self._next(gaps[-1], begun), self._surprise(symbols, gaps, string), *self._path(symbols, string),
-                *self._positions(symbols, gaps)]  # fmt: skip
+        views = [self._next(gaps[-1], begun), self._surprise(symbols, gaps, string)]
+        return [*views, *self._path(symbols, string), *self._positions(symbols, gaps)]
 
     def predict(self, inputs: Inputs) -> Any:
         symbols, _ = self.symbols(inputs.get("text", ""))
@@ -112,7 +110,7 @@ class StringsExhibit:
         strings = self.layout.read(path, self.model.alphabet, allow_unknown=True)
         strings = strings.select(np.arange(min(len(strings), _MOST_ROWS)))
         losses = -self.model.log_probability(strings)
-        outcomes = strings.outcomes()
+        outcomes = strings.outcomes
         best = np.concatenate([np.argmax(self.model.gap_distributions(p), axis=1) for p in pieces(strings)])
         wrong = np.add.reduceat(best != outcomes, strings.offsets[:-1] + np.arange(len(strings)))
         names = [*self.names, END, "unknown"]
@@ -131,7 +129,9 @@ class StringsExhibit:
         order = [int(k) for k in np.argsort(-row, kind="stable") if names[k].startswith(begun)][:_TOP]
         note = "Probability of each symbol after what is typed; click one to add it."
         shown = [{"name": names[k], "value": row[k], "fixed": k == len(self.names)} for k in order]
-        return View("bars", "What comes next", {"bars": shown, "click": "text", "begun": begun, "top": 1}, note)
+        return View(
+            "bars", "What comes next", {"bars": shown, "click": "text", "begun": begun, "top": 1}, note
+        )
 
     def _surprise(self, symbols: Sequence[str], gaps: Floats, string: Strings) -> View:
         codes = [*string.codes.tolist(), len(self.names)]
@@ -158,12 +158,15 @@ class StringsExhibit:
 
     @cached_property
     def _plane(self) -> tuple[Floats, Floats, list[str], Floats]:
-        """A centre and two directions in which states differ most, with named points: contexts of drawn strings."""
+        """A centre, the two directions in which states differ most, and named points: contexts drawn."""
         rows, names = [], []
         for string in self.drawn.select(np.arange(min(120, len(self.drawn)))):
             coded = Strings.of([string], alphabet=self.model.alphabet)
             rows.append(self._points(coded))
-            names += [self.between.join(map(str, string[max(0, t - 3) : t])) or "start" for t in range(len(string) + 1)]
+            names += [
+                self.between.join(map(str, string[max(0, t - 3) : t])) or "start"
+                for t in range(len(string) + 1)
+            ]
         points = np.concatenate(rows)
         centre = points.mean(axis=0)
         axes = np.linalg.svd(points - centre, full_matrices=False)[2][:2].T
@@ -202,7 +205,10 @@ class StringsExhibit:
         for string in self.drawn:
             coded = Strings.of([string], alphabet=self.model.alphabet)
             states.append(_of_mass_one(self.automaton, coded))
-            names += [self.between.join(map(str, string[max(0, t - 2) : t])) or "start" for t in range(len(string) + 1)]
+            names += [
+                self.between.join(map(str, string[max(0, t - 2) : t])) or "start"
+                for t in range(len(string) + 1)
+            ]
         rows, contexts = np.concatenate(states), np.array(names)
         distinct, inverse = np.unique(contexts, return_inverse=True)
         sums = np.zeros((len(distinct), rows.shape[1]))
@@ -213,14 +219,26 @@ class StringsExhibit:
         for state in np.argsort(-np.abs(rows).mean(axis=0), kind="stable")[:_STATES]:
             typical = [str(distinct[k]) for k in np.argsort(-means[:, state], kind="stable")[:4]]
             following = [seen[k] for k in np.argsort(-weights[state], kind="stable")[:4]]
-            found.append((int(state), float(np.abs(rows[:, state]).mean()), " · ".join(typical), " · ".join(following)))
+            found.append(
+                (int(state), float(np.abs(rows[:, state]).mean()), " · ".join(typical), " · ".join(following))
+            )
         note = "Contexts of drawn strings in which a state weighs most, and the symbols that it favours."
-        return [table("States by typical contexts", ("state", "mean size", "typical contexts", "favours"), found, note)]
+        return [
+            table(
+                "States by typical contexts",
+                ("state", "mean size", "typical contexts", "favours"),
+                found,
+                note,
+            )
+        ]
 
     def _mass(self) -> list[View]:
         if self.automaton is None:
             return []
-        rows = [(name.replace("_", " "), value) for name, value in asdict(diagnose(self.automaton, self.drawn)).items()]
+        rows = [
+            (name.replace("_", " "), value)
+            for name, value in asdict(diagnose(self.automaton, self.drawn)).items()
+        ]
         note = "On strings that the model draws: a distribution has no negative mass and sums of one."
         return [table("How far from a distribution", ("figure", "value"), rows, note)]
 
@@ -275,6 +293,3 @@ def example() -> Example:
     evidence = estimator.rank_evidence_
     rank = {} if evidence is None else {"rank": plain(asdict(evidence))}
     return Example(estimator.model_, {"method": "auto", "layout": Layout().to_header(), **rank})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"words of a little English": example})

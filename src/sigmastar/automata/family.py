@@ -133,6 +133,9 @@ FAMILY = Family(
         "kl": "Kullback-Leibler divergence from the true model, nats per string",
     },
     demo=f"{HERE}.demo:AutomataFamily",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={
+        "words of a little English": f"{HERE}.explore:example",
+    },
     laws=f"{HERE}.laws:AutomataLaws",
 )

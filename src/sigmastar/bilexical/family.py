@@ -65,6 +65,11 @@ FAMILY = Family(
         "p_value_against_linear": "McNemar's test of the pool against the linear judge.",
     },
     demo=f"{HERE}.demo:BilexicalFamily",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore.exhibits:open_exhibit",
+    examples={
+        "words of a little English": f"{HERE}.explore.exhibits:example_vectors",
+        "verbs that fit a thing": f"{HERE}.explore.exhibits:example_operator",
+        "where a phrase attaches": f"{HERE}.explore.exhibits:example_attachment",
+    },
     laws=f"{HERE}.laws:BilexicalLaws",
 )

@@ -20,7 +20,11 @@ TOKEN = "SIGMASTAR_TOKEN"
 _PATIENCE = 600.0  # seconds: a first model is learned, and kernels are compiled, while the page waits
 
 _port_option = click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, show_default="any free one", help="Port of this machine."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    show_default="any free one",
+    help="Port of this machine.",
 )
 
 
@@ -55,9 +59,15 @@ def explore(files: tuple[str, ...], port: int, no_browser: bool, quiet: bool) ->
 @click.command("serve")
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @_port_option
-@click.option("--max-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request.")
-@click.option("--max-batch", type=click.IntRange(1), default=1000, show_default=True, help="Inputs of a batch.")
-@click.option("--max-waiting", type=click.IntRange(1), default=64, show_default=True, help="Questions at once.")
+@click.option(
+    "--max-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request."
+)
+@click.option(
+    "--max-batch", type=click.IntRange(1), default=1000, show_default=True, help="Inputs of a batch."
+)
+@click.option(
+    "--max-waiting", type=click.IntRange(1), default=64, show_default=True, help="Questions at once."
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(0.001),
@@ -68,13 +78,19 @@ def explore(files: tuple[str, ...], port: int, no_browser: bool, quiet: bool) ->
 @verify_key_option
 @quiet_option
 def serve_models(
-    models: tuple[str, ...], port: int, max_body: int, max_batch: int, max_waiting: int, timeout: float, quiet: bool
+    models: tuple[str, ...],
+    port: int,
+    max_body: int,
+    max_batch: int,
+    max_waiting: int,
+    timeout: float,
+    quiet: bool,
 ) -> None:
     """Answers of models in JSON, for programs on this machine.
 
     The address holds a token; SIGMASTAR_TOKEN in the environment sets it. ADDRESS/openapi.json describes what
-    can be asked, /health and ADDRESS/metrics how the server does. SIGTERM and Ctrl-C end it, answers under way
-    are finished.
+    can be asked, /health and ADDRESS/metrics how the server does. SIGTERM and Ctrl-C end it; answers under
+    way are finished.
     """
     need_packages()
     from sigmastar.explorer.app import Explorer, application

@@ -68,7 +68,9 @@ _OF_CORPORA = {
     "check": Command("sigmastar.cli.corpus:check", "Whether the files of a corpus are sound."),
 }
 _LAST = {
-    "explore": Command("sigmastar.cli.explore:explore", "Models in the browser: type, and see their answers."),
+    "explore": Command(
+        "sigmastar.cli.explore:explore", "Models in the browser: type, and see their answers."
+    ),
     "serve": Command("sigmastar.cli.explore:serve_models", "Answers of models in JSON, for local programs."),
     "check": Command("sigmastar.cli.check_and_sign:check", "Whether a model file is sound."),
     "sign": Command("sigmastar.cli.check_and_sign:sign", "Sign a model file with a private key."),

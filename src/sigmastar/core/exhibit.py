@@ -9,7 +9,7 @@ A view is data and no markup: a kind that the page draws, a title, a line that s
     map      points in the plane, with a path       chart    spans above words
     lattice  ways through a grid of two strings
 
-The record of a family names its `Exhibits`; the server and the page know nothing else of it.
+The record of a family names what opens its models; the server and the page know nothing else of it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Field:
 class Row:
     """One item of data: what stands in the table, what is typed for it, and what is right.
 
-    `loss` is a negative log-probability, `error` a number of mistakes or a size of one; None where there is none.
+    `loss` is a negative log-probability, `error` a number of mistakes or the size of one; None for neither.
     """
 
     text: str
@@ -121,12 +121,8 @@ class Example:
     learned: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Exhibits:
-    """How a family opens its models for the page, and models to begin with, by what they are learned from."""
-
-    open: Callable[[Any, Mapping[str, Any]], Exhibit]
-    examples: Mapping[str, Callable[[], Example]] = field(default_factory=dict)
+OpenExhibit = Callable[[Any, Mapping[str, Any]], Exhibit]
+"""From a model, and how it was learned."""
 
 
 def plain(value: Any) -> Any:
@@ -149,7 +145,12 @@ def plain(value: Any) -> Any:
 
 
 def bars(
-    title: str, pairs: Iterable[tuple[Any, float]], note: str = "", *, click: str | None = None, top: float = 1.0
+    title: str,
+    pairs: Iterable[tuple[Any, float]],
+    note: str = "",
+    *,
+    click: str | None = None,
+    top: float = 1.0,
 ) -> View:
     """Names with values; `click` names the field that a name goes to when it is clicked."""
     rows = [{"name": str(name), "value": float(value)} for name, value in pairs]
@@ -203,7 +204,9 @@ def spectrum(learned: Mapping[str, Any]) -> list[View]:
             "x_name": "states",
             "y_name": "held-out log-likelihood",
         }
-        views.append(View("lines", "Held-out score by number of states", data, "The highest point was chosen."))
+        views.append(
+            View("lines", "Held-out score by number of states", data, "The highest point was chosen.")
+        )
     return views
 
 
@@ -211,6 +214,10 @@ def learned_facts(learned: Mapping[str, Any]) -> dict[str, Any]:
     """How a model was learned, in the few words that every page begins with."""
     data = learned.get("data")
     files = data.get("files") if isinstance(data, Mapping) else None
-    names = [str(file.get("name")) for file in files if isinstance(file, Mapping)] if isinstance(files, list) else []
+    names = (
+        [str(file.get("name")) for file in files if isinstance(file, Mapping)]
+        if isinstance(files, list)
+        else []
+    )
     known = {"method": learned.get("method"), "data": ", ".join(names), "seed": learned.get("seed")}
     return {name: value for name, value in known.items() if value not in (None, "")}

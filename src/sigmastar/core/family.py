@@ -83,7 +83,10 @@ class Family:
     demo : str or None
         The place of its part of the demo.
     explore : str or None
-        The place of its `Exhibits`: what the explorer shows of its models.
+        The place of the function that opens its models for the explorer: from a model, and how it was
+        learned, to an `Exhibit`.
+    examples : mapping
+        Models to begin with, by what they are learned from, with the places of functions that learn them.
     laws : str or None
         The place of what the laws are tried on: a known model, its exact statistics, its learner.
     constrained : str or None
@@ -102,6 +105,7 @@ class Family:
     metrics: Mapping[str, str] = field(default_factory=dict)
     demo: str | None = None
     explore: str | None = None
+    examples: Mapping[str, str] = field(default_factory=dict)
     laws: str | None = None
     constrained: str | None = None
 

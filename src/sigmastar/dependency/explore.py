@@ -13,7 +13,6 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -58,7 +57,9 @@ class DependencyExhibit:
     def overview(self) -> list[View]:
         """The automata of the heads with the most states."""
         sorts = np.argsort(-self.model.automata.n_states, kind="stable")[:_AUTOMATA]
-        names = [f"{symbol}, {side}" for symbol in map(str, self.model.alphabet) for side in ("left", "right")]
+        names = [
+            f"{symbol}, {side}" for symbol in map(str, self.model.alphabet) for side in ("left", "right")
+        ]
         names.append("root, right")
         rows = [(name, int(size)) for name, size in zip(names, self.model.automata.n_states, strict=False)]
         drawn = [
@@ -100,7 +101,9 @@ class DependencyExhibit:
         size = given.n_words + 1
         return flat.reshape(size, size) if flat.size == size * size else None
 
-    def arcs(self, found: DependencyTreebank, shares: Floats | None, gold: Sequence[int] | None = None) -> View:
+    def arcs(
+        self, found: DependencyTreebank, shares: Floats | None, gold: Sequence[int] | None = None
+    ) -> View:
         heads = found.head.tolist()
         data: dict[str, Any] = {"words": found.form, "tags": found.upos, "heads": heads}
         if self.model.labeller is not None:
@@ -110,7 +113,9 @@ class DependencyExhibit:
             data["posteriors"] = [float(table_of[k, head]) for k, head in enumerate(heads)]
         if gold is not None:
             data["gold"] = list(gold)
-        note = "The fainter an arc, the less sure it is." if gold is None else "Green arcs below are right ones."
+        note = (
+            "The fainter an arc, the less sure it is." if gold is None else "Green arcs below are right ones."
+        )
         return View("arcs", "Arcs" if gold is None else "Found, beside the data", data, note)
 
     def _heads(self, given: DependencyTreebank, found: DependencyTreebank, shares: Floats) -> View:
@@ -121,7 +126,9 @@ class DependencyExhibit:
             "values": np.clip(by_word.T, 0, 1),
             "marks": [(head, word) for word, head in enumerate(found.head.tolist())],
         }
-        return View("heat", "Every head of every word", data, "Columns: a word; rows: the head it might have.")
+        return View(
+            "heat", "Every head of every word", data, "Columns: a word; rows: the head it might have."
+        )
 
     def predict(self, inputs: Inputs) -> Any:
         found = self.model.predict(self.treebank(inputs.get("text", "")))
@@ -143,7 +150,14 @@ class DependencyExhibit:
             typed = ["/".join(parts) for parts in zip(right.form, right.upos, right.xpos, strict=True)]
             view = self.arcs(mine, None, right.head.tolist())
             rows.append(
-                Row(" ".join(right.form), {"text": " ".join(typed)}, right.n_words, None, float(wrong), (view,))
+                Row(
+                    " ".join(right.form),
+                    {"text": " ".join(typed)},
+                    right.n_words,
+                    None,
+                    float(wrong),
+                    (view,),
+                )
             )
         return Judged(rows, "loss", "wrong heads", confusion)
 
@@ -166,6 +180,3 @@ def example() -> Example:
     model = SpectralDependencyGrammar(random_state=0).fit(bank).model_
     typed = "the/D girl/N sees/V a/D dog/N with/P a/D telescope/N"
     return Example(model, {"method": "best", "example": typed})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"arcs of a little English": example})

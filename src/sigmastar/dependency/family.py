@@ -44,6 +44,9 @@ FAMILY = Family(
         "n_fallback": "Number of sentences that the deterministic automata parsed.",
     },
     demo="sigmastar.dependency.demo:DependencyFamily",
-    explore="sigmastar.dependency.explore:EXHIBITS",
+    explore="sigmastar.dependency.explore:open_exhibit",
+    examples={
+        "arcs of a little English": "sigmastar.dependency.explore:example",
+    },
     laws="sigmastar.dependency.laws:DependencyLaws",
 )

@@ -1,10 +1,10 @@
 """The application: pages and answers in JSON, the same for the page itself and for programs.
 
-    GET  /                          the page              GET  /api/models              all models
-    GET  /api/models/N              a model itself        POST /api/models/N/answer     views of what is typed
-    POST /api/models/N/batch        values for many       GET  /api/models/N/data       items of data, sorted
-    GET  /api/models/N/data/K       one item              GET  /api/models/N/summary    pictures of all items
-    GET  /openapi.json, /health, /metrics
+GET  /                          the page              GET  /api/models              all models
+GET  /api/models/N              a model itself        POST /api/models/N/answer     views of what is typed
+POST /api/models/N/batch        values for many       GET  /api/models/N/data       items of data, sorted
+GET  /api/models/N/data/K       one item              GET  /api/models/N/summary    pictures of all items
+GET  /openapi.json, /health, /metrics
 """
 
 from __future__ import annotations
@@ -161,9 +161,13 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
 
 def application(explorer: Explorer, token: str, port: int) -> Guard:
     """The application behind its guard."""
-    routes = [Route(path, _endpoint(explorer, handler, path), methods=[method]) for method, path, handler in ROUTES]
+    routes = [
+        Route(path, _endpoint(explorer, handler, path), methods=[method]) for method, path, handler in ROUTES
+    ]
     known: dict[Any, Any] = {Refused: _refused, HTTPException: _http, ClientDisconnect: _gone}
-    return Guard(Starlette(routes=routes, exception_handlers=known), token, port, explorer.meter, explorer.limits)
+    return Guard(
+        Starlette(routes=routes, exception_handlers=known), token, port, explorer.meter, explorer.limits
+    )
 
 
 def _endpoint(explorer: Explorer, handler: Handler, path: str) -> Callable[[Request], Awaitable[Response]]:

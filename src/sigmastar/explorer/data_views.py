@@ -83,7 +83,9 @@ def _confusion(judged: Judged) -> list[View]:
         totals[gold] += count
         totals[found] += count
     names = [name for name, _ in totals.most_common(_NAMES)]
-    counts = np.array([[judged.confusion.get((gold, found), 0) for found in names] for gold in names], dtype=float)
+    counts = np.array(
+        [[judged.confusion.get((gold, found), 0) for found in names] for gold in names], dtype=float
+    )
     sums = counts.sum(axis=1, keepdims=True)
     data = {
         "rows": names,

@@ -1,6 +1,6 @@
 """The models that are shown: opened when they are first asked for, one answer at a time for each.
 
-    Gallery  ->  Shown (a name, a way to open it)  ->  Exhibit of the family  ->  views
+Gallery  ->  Shown (a name, a way to open it)  ->  Exhibit of the family  ->  views
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.exhibit import Exhibit, Exhibits, Inputs, Judged, View, plain
+from sigmastar.core.exhibit import Example, Exhibit, Inputs, Judged, OpenExhibit, View, plain
 from sigmastar.core.family import families, load
 from sigmastar.core.model_files import kind_of, load_model, read_header
 from sigmastar.explorer.data_views import summary
@@ -41,7 +41,12 @@ class Shown:
 
     def entry(self) -> dict[str, Any]:
         """Its line in the list of models."""
-        return {"id": self.number, "name": self.name, "family": self.family, "has_data": self.data is not None}
+        return {
+            "id": self.number,
+            "name": self.name,
+            "family": self.family,
+            "has_data": self.data is not None,
+        }
 
     def about(self) -> dict[str, Any]:
         """All that does not depend on what is typed."""
@@ -121,9 +126,8 @@ class Gallery:
         for name, family in families().items():
             if family.explore is None:
                 continue
-            exhibits: Exhibits = load(family.explore)
-            for title, example in exhibits.examples.items():
-                shown.append(Shown(len(shown), title, name, _of_example(exhibits, example)))
+            for title, place in family.examples.items():
+                shown.append(Shown(len(shown), title, name, _of_example(family.explore, place)))
         return cls(tuple(shown))
 
 
@@ -138,16 +142,17 @@ def _exhibits_by_kind() -> Mapping[str, tuple[str, str]]:
 
 def _of_file(path: str, place: str) -> Opener:
     def opened() -> Exhibit:
-        exhibits: Exhibits = load(place)
+        open_exhibit: OpenExhibit = load(place)
         learned = read_header(path)["learned"]
-        return exhibits.open(load_model(path), learned if isinstance(learned, dict) else {})
+        return open_exhibit(load_model(path), learned if isinstance(learned, dict) else {})
 
     return opened
 
 
-def _of_example(exhibits: Exhibits, example: Callable[[], Any]) -> Opener:
+def _of_example(place: str, example: str) -> Opener:
     def opened() -> Exhibit:
-        found = example()
-        return exhibits.open(found.model, found.learned)
+        open_exhibit: OpenExhibit = load(place)
+        found: Example = load(example)()
+        return open_exhibit(found.model, found.learned)
 
     return opened

@@ -1,6 +1,6 @@
 """What stands before the server's answers: who may ask, how much, and what browsers may do with the page.
 
-1. `Host` must be this machine's own name with the port: a foreign page that has its name point here is refused.
+1. `Host` must be this machine's own name with the port: foreign pages whose names point here are refused.
 2. `Origin`, where a browser sends one, must be the server itself.
 3. The path begins with a random token, or a header carries it; without it nothing but `/health` is answered.
 4. Bodies, answers at once and seconds per answer are limited; the page may load nothing from elsewhere.
@@ -23,8 +23,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "content-security-policy": POLICY,

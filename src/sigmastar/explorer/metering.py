@@ -11,7 +11,7 @@ BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Meter:
-    """Counts of requests by path and status, and a histogram of their times, in the text that Prometheus reads."""
+    """Counts of requests by path and status, and their times, in the text that Prometheus reads."""
 
     def __init__(self) -> None:
         self._lock, self._began = threading.Lock(), time.monotonic()

@@ -14,7 +14,19 @@ VIEW: Schema = {
     "required": ["kind", "title", "note", "data"],
     "properties": {
         "kind": {
-            "enum": ["bars", "heat", "table", "strip", "map", "lattice", "lines", "graph", "tree", "arcs", "chart"]
+            "enum": [
+                "bars",
+                "heat",
+                "table",
+                "strip",
+                "map",
+                "lattice",
+                "lines",
+                "graph",
+                "tree",
+                "arcs",
+                "chart",
+            ]
         },
         "title": {"type": "string"},
         "note": {"type": "string"},
@@ -35,7 +47,10 @@ ENTRY: Schema = {
 def document(limits: Limits) -> Schema:
     """All paths, what they take and what they give."""
     views = _object(views={"type": "array", "items": VIEW})
-    number, row = _in_path("number", "Number of the model, from 0."), _in_path("row", "Number of the item, from 0.")
+    number, row = (
+        _in_path("number", "Number of the model, from 0."),
+        _in_path("row", "Number of the item, from 0."),
+    )
     many = {"type": "array", "maxItems": limits.batch, "items": TEXTS}
     model = "/api/models/{number}"
     paths = {
@@ -63,8 +78,9 @@ def document(limits: Limits) -> Schema:
         "/metrics": _get("Counts and times, as Prometheus reads them.", None),
     }
     about = (
-        f"Bodies have at most {limits.body} bytes; {limits.at_once} questions are answered at once, each within "
-        f"{limits.seconds:g} seconds. The token stands first in the path, or in an Authorization header."
+        f"Bodies have at most {limits.body} bytes; {limits.at_once} questions are answered at once, each "
+        f"within {limits.seconds:g} seconds. The token stands first in the path, or in an "
+        "Authorization header."
     )
     return {
         "openapi": "3.1.0",

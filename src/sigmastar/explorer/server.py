@@ -5,13 +5,17 @@ from __future__ import annotations
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sigmastar.core.errors import InputError
 
 HOST = "127.0.0.1"
-_KEPT_OPEN, _LAST_WORDS = 15, 5  # seconds that idle connections stay open, and that answers under way get at the end
+_KEPT_OPEN, _LAST_WORDS = (
+    15,
+    5,
+)  # seconds that idle connections stay open, and that answers under way get at the end
 
 
 def need_packages() -> None:
@@ -33,12 +37,8 @@ class Served:
 
     def run(self) -> None:
         """Answer until SIGINT or SIGTERM; what is under way is finished."""
-        try:
+        with suppress(KeyboardInterrupt, SystemExit), self.socket:  # signals are how it ends
             self.server.run(sockets=[self.socket])
-        except KeyboardInterrupt:
-            pass  # Ctrl-C is how it ends
-        finally:
-            self.socket.close()
 
     def stop(self) -> None:
         self.server.should_exit = True
@@ -50,6 +50,7 @@ def bound(port: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((HOST, port))
+        found.listen(128)  # who comes before the server runs waits
     except OSError as problem:
         found.close()
         why = problem.strerror or str(problem)

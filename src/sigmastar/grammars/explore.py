@@ -12,7 +12,6 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -71,7 +70,12 @@ class GrammarExhibit:
             "y_name": "mass",
         }
         return [
-            View("lines", "Mass of all strings of a length", data, "A distribution has a sum of one over all lengths."),
+            View(
+                "lines",
+                "Mass of all strings of a length",
+                data,
+                "A distribution has a sum of one over all lengths.",
+            ),
             table("Rules", ("rule", "weight"), rows, "The heaviest; states are numbered."),
         ]
 
@@ -97,9 +101,15 @@ class GrammarExhibit:
     def _forest(self, shares: Floats) -> View:
         """The spans of all trees together, the likeliest first."""
         begins, ends = np.nonzero(np.abs(shares) >= _LEAST)
-        rows = [(f"{i + 1} to {j}", float(shares[i, j])) for i, j in zip(begins.tolist(), ends.tolist(), strict=True) if j - i > 1]
+        rows = [
+            (f"{i + 1} to {j}", float(shares[i, j]))
+            for i, j in zip(begins.tolist(), ends.tolist(), strict=True)
+            if j - i > 1
+        ]
         rows.sort(key=lambda row: -row[1])
-        return bars("Spans of the forest", rows[:24], "Share of the weight of all trees with such a constituent.")
+        return bars(
+            "Spans of the forest", rows[:24], "Share of the weight of all trees with such a constituent."
+        )
 
     def predict(self, inputs: Inputs) -> Any:
         string = self.coded(inputs.get("text", ""))
@@ -137,12 +147,20 @@ def _beside(found: Any, gold: Any) -> View:
 
 def _chart(words: Sequence[str], shares: Floats, spans: set[tuple[int, int]]) -> View:
     cells = [
-        {"begin": i, "end": j, "label": f"{shares[i, j]:.2f}", "value": float(shares[i, j]), "best": (i, j) in spans}
+        {
+            "begin": i,
+            "end": j,
+            "label": f"{shares[i, j]:.2f}",
+            "value": float(shares[i, j]),
+            "best": (i, j) in spans,
+        }
         for i in range(len(words))
         for j in range(i + 2, len(words) + 1)
         if abs(shares[i, j]) >= _LEAST
     ]
-    return View("chart", "Spans", {"words": list(words), "cells": cells}, "Share of trees with a constituent there.")
+    return View(
+        "chart", "Spans", {"words": list(words), "cells": cells}, "Share of trees with a constituent there."
+    )
 
 
 def _written(rule: Any) -> str:
@@ -158,6 +176,3 @@ def example() -> Example:
     trees = parse_brackets(" ".join(node.bracketed() for node in sentences(800)))
     model = SpectralGrammar(n_states=5).fit(Bracketings.of_trees(trees, its_tag)).model_
     return Example(model, {"method": "spectral", "example": "D A N V D N P D N", "leaves": "tags"})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"brackets of a little English": example})

@@ -47,6 +47,9 @@ FAMILY = Family(
         "bracket_f1": "Unlabelled F1 of spans, without single symbols and whole strings.",
     },
     demo=f"{HERE}.demo:GrammarDemo",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={
+        "brackets of a little English": f"{HERE}.explore:example",
+    },
     laws=f"{HERE}.laws:GrammarLaws",
 )

@@ -13,7 +13,6 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,
     Exhibit,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -67,7 +66,14 @@ class PCFGExhibit:
 
     def overview(self) -> list[View]:
         order = np.argsort(-self.model.parameters, kind="stable")[:_RULES]
-        rows = [(str(self.model.grammar.rules[k].left), _right(self.model.grammar.rules[k]), float(self.model.parameters[k])) for k in order]
+        rows = [
+            (
+                str(self.model.grammar.rules[k].left),
+                _right(self.model.grammar.rules[k]),
+                float(self.model.parameters[k]),
+            )
+            for k in order
+        ]
         return [*bound_views(self.model), table("Rules", ("left", "right", "probability"), rows)]
 
     def coded(self, text: str) -> Strings:
@@ -79,13 +85,21 @@ class PCFGExhibit:
     def answer(self, inputs: Inputs) -> list[View]:
         string = self.coded(inputs.get("text", ""))
         (tree,), log = self.model.best_trees(string), float(self.model.log_probability(string)[0])
-        said = f"Log-probability of the sentence {log:.4g}." if np.isfinite(log) else "The grammar has no such sentence."
+        said = (
+            f"Log-probability of the sentence {log:.4g}."
+            if np.isfinite(log)
+            else "The grammar has no such sentence."
+        )
         views = [tree_view("The best tree", [] if tree is None else [("best", tree_json(tree))], said)]
         if tree is None:
             return views
         _, counts = self.model.expected_counts(string)
         used = np.argsort(-counts, kind="stable")[:24]
-        pairs = [(f"{self.model.grammar.rules[k].left} → {_right(self.model.grammar.rules[k])}", float(counts[k])) for k in used if counts[k] > 1e-3]
+        pairs = [
+            (f"{self.model.grammar.rules[k].left} → {_right(self.model.grammar.rules[k])}", float(counts[k]))
+            for k in used
+            if counts[k] > 1e-3
+        ]
         top = float(counts.max())
         return [*views, bars("Rules used", pairs, "Expected number over all trees of the sentence.", top=top)]
 
@@ -103,10 +117,15 @@ class PCFGExhibit:
         losses, found = -self.model.log_probability(strings), self.model.best_trees(strings)
         rows = []
         for each, loss, tree in zip(data, losses.tolist(), found, strict=True):
-            text, beside, error = " ".join(words_of_tree(each)), (), None
+            text = " ".join(words_of_tree(each))
+            beside: tuple[View, ...] = ()
+            error: float | None = None
             if isinstance(each, Tree):
                 error = float(tree != each)
-                trees = [("in the data", tree_json(each)), ("found", None if tree is None else tree_json(tree))]
+                trees = [
+                    ("in the data", tree_json(each)),
+                    ("found", None if tree is None else tree_json(tree)),
+                ]
                 beside = (tree_view("In the data, and found", trees),)
             rows.append(Row(text, {"text": text}, len(text.split()), loss, error, beside))
         return Judged(rows, "loss, nats", "wrong trees")
@@ -117,11 +136,16 @@ def bound_views(model: ProbabilisticGrammar) -> list[View]:
     try:
         drawn = sample_derivations(model, _DRAWN, np.random.default_rng(0))
         losses, entropy = -log_probability_of(model, drawn), derivation_entropy(model)
-        shape = Complexity(BinaryForm(model.events).binary.n_events, 1.5, estimate_assumptions(model, drawn), True)
+        shape = Complexity(
+            BinaryForm(model.events).binary.n_events, 1.5, estimate_assumptions(model, drawn), True
+        )
     except (ValueError, ArithmeticError):  # derivations that need not end have no bound
         return []
     sizes = [2**k for k in range(4, 11)]
-    measured = [float(np.mean([abs(losses[k : k + n].mean() - entropy) for k in range(0, _DRAWN - n + 1, n)])) for n in sizes]
+    measured = [
+        float(np.mean([abs(losses[k : k + n].mean() - entropy) for k in range(0, _DRAWN - n + 1, n)]))
+        for n in sizes
+    ]
     certified = [shape.guarantee(n, 0.1) for n in sizes]
     data = {
         "x": [float(np.log2(n)) for n in sizes],
@@ -130,10 +154,20 @@ def bound_views(model: ProbabilisticGrammar) -> list[View]:
         "x_name": "log2 of the number of samples",
         "y_name": "deviation, nats",
     }
-    rows = [(epsilon, shape.bound(epsilon, 0.1).log_samples / float(np.log(10))) for epsilon in (1.0, 0.3, 0.1, 0.03)]
+    rows = [
+        (epsilon, shape.bound(epsilon, 0.1).log_samples / float(np.log(10)))
+        for epsilon in (1.0, 0.3, 0.1, 0.03)
+    ]
     return [
-        View("lines", "Bound against samples", data, "Deviation of the empirical risk; what is certified is far above."),
-        table("Samples that the theory asks for", ("epsilon", "log10 of samples"), rows, "With probability 0.9."),
+        View(
+            "lines",
+            "Bound against samples",
+            data,
+            "Deviation of the empirical risk; what is certified is far above.",
+        ),
+        table(
+            "Samples that the theory asks for", ("epsilon", "log10 of samples"), rows, "With probability 0.9."
+        ),
     ]
 
 
@@ -143,7 +177,11 @@ def _right(rule: Any) -> str:
 
 def open_exhibit(model: ProbabilisticCFG | HiddenMarkovModel, learned: Mapping[str, Any]) -> Exhibit:
     """Hidden Markov models are models of strings, and shown as these."""
-    return PCFGExhibit(model, learned) if isinstance(model, ProbabilisticCFG) else _HiddenMarkovExhibit(model, learned)
+    return (
+        PCFGExhibit(model, learned)
+        if isinstance(model, ProbabilisticCFG)
+        else _HiddenMarkovExhibit(model, learned)
+    )
 
 
 class _HiddenMarkovExhibit(StringsExhibit):
@@ -158,6 +196,3 @@ def example() -> Example:
     trees = parse_brackets(" ".join(node.bracketed() for node in sentences(500)))
     model = ERMGrammar(random_state=0).fit(trees).model_
     return Example(model, {"method": "erm", "example": "the dog sees a cat with a telescope"})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"rules of a little English": example})

@@ -55,6 +55,9 @@ FAMILY = Family(
         "next_symbol_error": "Of a hidden Markov model: share of next symbols that are predicted wrongly.",
     },
     demo=f"{HERE}.demo:GrammarFamily",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={
+        "rules of a little English": f"{HERE}.explore:example",
+    },
     laws=f"{HERE}.laws:GrammarLaws",
 )

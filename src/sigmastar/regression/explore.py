@@ -1,4 +1,4 @@
-"""Functions on strings in the explorer: the value of what is typed, of each beginning, and of each next symbol."""
+"""Functions on strings in the explorer: values of what is typed, of its beginnings, of one symbol more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sigmastar.automata.explore import graph_view
 from sigmastar.core.arrays import Floats
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -69,7 +68,9 @@ class FunctionExhibit:
             return [graph_view(automata[0])]
         assert isinstance(self.model, StringClassifier)
         named = zip(self.model.classes, automata, strict=True)
-        return [graph_view(automaton, f"The automaton of {label}") for label, automaton in list(named)[:_LABELS]]
+        return [
+            graph_view(automaton, f"The automaton of {label}") for label, automaton in list(named)[:_LABELS]
+        ]
 
     def coded(self, strings: Sequence[Sequence[str]]) -> Strings:
         known = [[self.written.get(symbol, symbol) for symbol in string] for string in strings]
@@ -83,28 +84,39 @@ class FunctionExhibit:
         if self.model.has_probabilities:
             return names, self.model.probabilities(strings)
         found = self.model.values(strings)
-        return (names, found) if found.ndim == 2 else ([f"{names[-1]} rather than {names[0]}"], found[:, None])
+        return (
+            (names, found) if found.ndim == 2 else ([f"{names[-1]} rather than {names[0]}"], found[:, None])
+        )
 
     def answer(self, inputs: Inputs) -> list[View]:
-        symbols = limited(splitter(None, self.characters)(inputs.get("text", "")))
+        symbols = limited(list(splitter(None, self.characters)(inputs.get("text", ""))))
         beginnings = [symbols[:end] for end in range(len(symbols) + 1)]
         longer = [[*symbols, symbol] for symbol in list(self.written)[:_NEXT]]
         names, rows = self.values(self.coded([*beginnings, *longer]))
         own, after = rows[: len(beginnings)], rows[len(beginnings) :]
         size = float(np.abs(own[-1]).max()) or 1.0
         top = 1.0 if len(names) > 1 else size
-        views = [bars("What it is given", zip(names, own[-1].tolist(), strict=True), self._said(symbols), top=top)]
+        views = [
+            bars("What it is given", zip(names, own[-1].tolist(), strict=True), self._said(symbols), top=top)
+        ]
         data = {
             "x": list(range(len(beginnings))),
             "series": [{"name": name, "y": own[:, k]} for k, name in enumerate(names[:_LABELS])],
             "x_name": "symbols read",
             "y_name": "value",
         }
-        views.append(View("lines", "The value of each beginning", data, "How the value changes as symbols come."))
+        views.append(
+            View("lines", "The value of each beginning", data, "How the value changes as symbols come.")
+        )
         following = zip(list(self.written)[:_NEXT], after[:, -1].tolist(), strict=True)
         told = f"{names[-1]} with one symbol more" if len(names) > 1 else "The value with one symbol more"
         most = float(np.abs(after[:, -1]).max()) if len(after) else 1.0
-        return [*views, bars("One symbol more", following, f"{told}; click one to add it.", click="text", top=most or 1.0)]
+        return [
+            *views,
+            bars(
+                "One symbol more", following, f"{told}; click one to add it.", click="text", top=most or 1.0
+            ),
+        ]
 
     def _said(self, symbols: Sequence[str]) -> str:
         if isinstance(self.model, StringFunction):
@@ -112,29 +124,36 @@ class FunctionExhibit:
         return f"Label: {self.model.predict(self.coded([symbols]))[0]}."
 
     def predict(self, inputs: Inputs) -> Any:
-        symbols = limited(splitter(None, self.characters)(inputs.get("text", "")))
+        symbols = limited(list(splitter(None, self.characters)(inputs.get("text", ""))))
         strings = self.coded([symbols])
         names, rows = self.values(strings)
-        label = {} if isinstance(self.model, StringFunction) else {"label": plain(self.model.predict(strings)[0])}
+        label = (
+            {} if isinstance(self.model, StringFunction) else {"label": plain(self.model.predict(strings)[0])}
+        )
         return {**label, "values": dict(zip(names, rows[0].tolist(), strict=True))}
 
     def judge(self, path: str) -> Judged:
-        found = read_table(path, self.characters)
+        found = read_table(path, self.characters, numeric=isinstance(self.model, StringFunction))
         strings = Strings.of(found.strings[:_MOST_ROWS], alphabet=self.model.alphabet, allow_unknown=True)
         texts = [self.between.join(map(str, string)) for string in found.strings[:_MOST_ROWS]]
         if isinstance(self.model, StringFunction):
-            right = np.array(found.numbers(path)[:_MOST_ROWS])
+            right = np.array(found.numbers[:_MOST_ROWS])
             guesses = self.model.value(strings)
             errors, shown = np.abs(right - guesses), [f"{value:.4g}" for value in guesses]
             confusion: Counter[tuple[str, str]] = Counter()
         else:
             labels = [str(value) for value in (found.values or [])[:_MOST_ROWS]]
             shown = [str(value) for value in self.model.predict(strings)]
-            right, errors = np.array(labels), np.array([a != b for a, b in zip(labels, shown, strict=True)], float)
+            right, errors = (
+                np.array(labels),
+                np.array([a != b for a, b in zip(labels, shown, strict=True)], float),
+            )
             confusion = Counter(zip(labels, shown, strict=True))
         rows = [
             Row(text, {"text": text}, int(length), None, float(error), (_beside(gold, guess),))
-            for text, length, error, gold, guess in zip(texts, strings.lengths, errors, right.tolist(), shown, strict=True)
+            for text, length, error, gold, guess in zip(
+                texts, strings.lengths, errors, right.tolist(), shown, strict=True
+            )
         ]
         return Judged(rows, "loss", "error", confusion)
 
@@ -155,7 +174,11 @@ def _drawn() -> list[str]:
 def example_numbers() -> Example:
     """How often b follows a."""
     strings = _drawn()
-    model = HankelRegressor(n_states=3, n_starts=2, random_state=0).fit(strings, [text.count("ab") for text in strings]).model_
+    model = (
+        HankelRegressor(n_states=3, n_starts=2, random_state=0)
+        .fit(strings, [text.count("ab") for text in strings])
+        .model_
+    )
     return Example(model, {"method": "regression", "layout": {"characters": True}})
 
 
@@ -165,8 +188,3 @@ def example_labels() -> Example:
     labels = ["even" if text.count("a") % 2 == 0 else "odd" for text in strings]
     model = HankelClassifier(n_states=2, n_starts=2, random_state=0).fit(strings, labels).model_
     return Example(model, {"method": "classification", "layout": {"characters": True}})
-
-
-EXHIBITS = Exhibits(
-    open_exhibit, {"how often b follows a": example_numbers, "even or odd numbers of a": example_labels}
-)

@@ -36,6 +36,10 @@ FAMILY = Family(
         "accuracy": "Share of strings with the right label.",
     },
     demo=f"{HERE}.demo:RegressionFamily",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={
+        "how often b follows a": f"{HERE}.explore:example_numbers",
+        "even or odd numbers of a": f"{HERE}.explore:example_labels",
+    },
     laws=f"{HERE}.laws:RegressionLaws",
 )

@@ -12,7 +12,6 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -43,7 +42,7 @@ class TaggerExhibit:
     @property
     def fields(self) -> Sequence[Field]:
         hint = "words" if not self.observed else f"word/{'/'.join(self.observed)}"
-        example = " ".join(map(str, self.learned.get("example") or list(self.model.lexicon.words)[:5]))
+        example = str(self.learned.get("example") or " ".join(list(self.model.lexicon.words)[:5]))
         return (Field("text", "A sentence", example, hint=hint),)
 
     def facts(self) -> dict[str, Any]:
@@ -62,7 +61,10 @@ class TaggerExhibit:
         ]
         names = [(number, tag) for number, tag in enumerate(self.model.tags)]
         note = "Their distributions are multiplied, each raised to its weight."
-        return [table("Members", ("model of tags", "weight"), rows, note), table("Tags", ("number", "tag"), names)]
+        return [
+            table("Members", ("model of tags", "weight"), rows, note),
+            table("Tags", ("number", "tag"), names),
+        ]
 
     def sentence(self, text: str) -> TaggedSentences:
         """A typed sentence; what is observed beside words stands behind them, with slashes between."""
@@ -71,7 +73,9 @@ class TaggerExhibit:
             return TaggedSentences.of([words])
         cut = [word.rsplit("/", len(self.observed)) for word in words]
         if any(len(parts) != 1 + len(self.observed) for parts in cut):
-            raise InputError(f"write each word as word/{'/'.join(self.observed)}: the model reads these columns")
+            raise InputError(
+                f"write each word as word/{'/'.join(self.observed)}: the model reads these columns"
+            )
         return TaggedSentences.of([[tuple(parts) for parts in cut]])
 
     def answer(self, inputs: Inputs) -> list[View]:
@@ -110,7 +114,9 @@ class TaggerExhibit:
                 }
             )
         title = "Tags" if gold is None else "Tags found, beside the data"
-        note = "The line below a word shows how unsure its tag is." if gold is None else "Wrong tags are framed."
+        note = (
+            "The line below a word shows how unsure its tag is." if gold is None else "Wrong tags are framed."
+        )
         return View("strip", title, {"tokens": tokens}, note)
 
     def heat(self, words: Sequence[str], found: Sequence[str], shares: Floats) -> View:
@@ -140,10 +146,21 @@ class TaggerExhibit:
         for k in range(len(gold)):
             confusion.update(zip(tags[k], found[k], strict=True))
             n_wrong = sum(a != b for a, b in zip(tags[k], found[k], strict=True))
-            typed = ["/".join(parts) for parts in zip(words[k], *(column[k] for column in columns), strict=True)]
+            typed = [
+                "/".join(parts) for parts in zip(words[k], *(column[k] for column in columns), strict=True)
+            ]
             beside = self.tagged(words[k], found[k], shares[k], tags[k])
             text = " ".join(words[k])
-            rows.append(Row(text, {"text": " ".join(typed)}, len(words[k]), float(losses[k]), float(n_wrong), (beside,)))
+            rows.append(
+                Row(
+                    text,
+                    {"text": " ".join(typed)},
+                    len(words[k]),
+                    float(losses[k]),
+                    float(n_wrong),
+                    (beside,),
+                )
+            )
         return Judged(rows, "loss, nats", "wrong tags", confusion)
 
 
@@ -155,7 +172,6 @@ def example() -> Example:
     """Tags of a little English."""
     drawn = sentences(400)
     fitted = SpectralTagger(random_state=0).fit([node.words for node in drawn], [node.tags for node in drawn])
-    return Example(fitted.model_, {"method": "refined", "example": "the small dog sees a bird with a telescope".split()})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"tags of a little English": example})
+    return Example(
+        fitted.model_, {"method": "refined", "example": "the small dog sees a bird with a telescope"}
+    )

@@ -41,6 +41,9 @@ FAMILY = Family(
         "n_nonpositive": "Number of sentences without a positive normalizer, for signed operators.",
     },
     demo=f"{HERE}.demo:TaggerFamily",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={
+        "tags of a little English": f"{HERE}.explore:example",
+    },
     laws=f"{HERE}.laws:TaggerLaws",
 )

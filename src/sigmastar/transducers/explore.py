@@ -11,7 +11,6 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -63,10 +62,14 @@ class TransducerExhibit:
 
     def overview(self) -> list[View]:
         model = self.models[FORWARD]
-        rows = [(_unit(unit), len(unit[0]), len(unit[1])) for unit in list(model.units.alphabet)[:500]]
+        rows = [(_unit(unit), *_sizes(unit)) for unit in list(model.units.alphabet)[:500]]
         views = [table("Units: what is read at once, and what is written", ("unit", "read", "written"), rows)]
         if isinstance(model, Transducer):
-            weights = zip([*model.names, *(f"outputs {k}" for k in range(len(model.outputs)))], model.weights, strict=False)
+            weights = zip(
+                [*model.names, *(f"outputs {k}" for k in range(len(model.outputs)))],
+                model.weights,
+                strict=False,
+            )
             top = float(np.abs(model.weights).max()) or 1.0
             views.insert(0, bars("Weights of the models inside", weights, top=top))
         return views
@@ -102,7 +105,8 @@ class TransducerExhibit:
                 ranked.append((" ".join(map(_unit, units)), posterior))
                 at = (0, 0)
                 for unit in units:
-                    to = (at[0] + len(unit[0]), at[1] + len(unit[1]))
+                    read, wrote = _sizes(unit)
+                    to = (at[0] + read, at[1] + wrote)
                     edges[*at, *to] += posterior
                     labels[*at, *to] = _unit(unit)
                     at = to
@@ -114,7 +118,9 @@ class TransducerExhibit:
             if abs(value) >= _LEAST
         ]
         data = {"inputs": list(symbols), "outputs": list(target), "edges": drawn}
-        note = "Inputs run to the right, outputs down; the wider a line, the more of the posterior goes there."
+        note = (
+            "Inputs run to the right, outputs down; the wider a line, the more of the posterior goes there."
+        )
         views = [View("lattice", "Ways from input to output", data, note)]
         return [*views, table("Best alignments", ("units", "share"), ranked)] if ranked else views
 
@@ -132,7 +138,9 @@ class TransducerExhibit:
         for (source, target), ranking, loss in zip(gold, rankings, losses.tolist(), strict=True):
             best = tuple(ranking[0][0]) if ranking else ()
             text, right = joined(source, self.sides[0]), joined(target, self.sides[1])
-            beside = table("In the data", ("", "output"), [("right", right), ("found", joined(best, self.sides[1]))])
+            beside = table(
+                "In the data", ("", "output"), [("right", right), ("found", joined(best, self.sides[1]))]
+            )
             error = float(edit_distance(tuple(target), best))
             inputs = {"text": text, "direction": FORWARD, "output": right}
             rows.append(Row(f"{text} → {right}", inputs, len(source), loss, error, (beside,)))
@@ -155,6 +163,10 @@ def _symbols(text: str, side: str) -> list[str]:
     return limited(list(text.strip()) if side == "chars" else text.split(), _LONGEST)
 
 
+def _sizes(unit: Any) -> tuple[int, int]:
+    return len(unit[0]), len(unit[1])
+
+
 def _unit(unit: Any) -> str:
     source, target = ("".join(map(str, side)) or "ε" for side in unit)
     return f"{source}:{target}"
@@ -167,14 +179,20 @@ def open_exhibit(model: Model, learned: Mapping[str, Any]) -> TransducerExhibit:
 def example() -> Example:
     """Letters and sounds: sh, ch and th are one sound, c is s before e and i, a final e is silent."""
     rng = np.random.default_rng(0)
-    onsets, vowels, codas = ["sh", "ch", "th", "s", "t", "c", "r", "n"], list("aeio"), ["t", "n", "sh", "ce", "te", "th"]
+    onsets, vowels, codas = (
+        ["sh", "ch", "th", "s", "t", "c", "r", "n"],
+        list("aeio"),
+        ["t", "n", "sh", "ce", "te", "th"],
+    )
     words = {
         "".join((rng.choice(onsets), rng.choice(vowels)) * int(rng.integers(1, 3)) + (rng.choice(codas),))
         for _ in range(900)
     }
     pairs = [(list(word), _sounds(word)) for word in sorted(words)]
     model = SpectralTransducer(random_state=0).fit(pairs).model_
-    return Example(model, {"method": "combined", "example": "chishote", "layout": {"input": "chars", "output": "tokens"}})
+    return Example(
+        model, {"method": "combined", "example": "chishote", "layout": {"input": "chars", "output": "tokens"}}
+    )
 
 
 def _sounds(word: str) -> list[str]:
@@ -190,6 +208,3 @@ def _sounds(word: str) -> list[str]:
             sounds.append("S" if soft else {"c": "K"}.get(word[at], word[at].upper()))
         at += 1
     return sounds
-
-
-EXHIBITS = Exhibits(open_exhibit, {"letters and sounds": example})

@@ -48,6 +48,9 @@ FAMILY = Family(
         "symbol_error_rate": "Edit distance to the nearest right output per symbol of it.",
     },
     demo=f"{HERE}.demo:TransducerFamily",
-    explore=f"{HERE}.explore:EXHIBITS",
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={
+        "letters and sounds": f"{HERE}.explore:example",
+    },
     laws=f"{HERE}.laws:TransducerLaws",
 )

@@ -12,7 +12,6 @@ import numpy as np
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,
-    Exhibits,
     Field,
     Inputs,
     Judged,
@@ -58,13 +57,14 @@ class TreebankExhibit:
 
     def _drawn(self) -> str:
         drawn = [list(tree.words()) for tree in self.model.sample(20, np.random.default_rng(0))]
-        return " ".join(min(drawn, key=lambda words: abs(len(words) - 9)))
+        chosen: list[str] = min(drawn, key=lambda words: abs(len(words) - 9))
+        return " ".join(chosen)
 
     def facts(self) -> dict[str, Any]:
         return {
             "kind": "phrase structure parser",
             "grammars": len(self.model.members),
-            "words": len(self.model.forest.words),
+            "words": sum(1 for _ in self.model.forest.words),
             "span scorer": "none" if self.model.span_scorer is None else "yes",
             **learned_facts(self.learned),
         }
@@ -116,7 +116,9 @@ class TreebankExhibit:
                 "label": max(found)[1],
                 "value": min(1.0, max(found)[0]),
                 "best": (begin, end) in chosen,
-                "title": ", ".join(f"{label} {value:.3f}" for value, label in sorted(found, reverse=True)[:6]),
+                "title": ", ".join(
+                    f"{label} {value:.3f}" for value, label in sorted(found, reverse=True)[:6]
+                ),
             }
             for (begin, end), found in cells.items()
         ]
@@ -128,7 +130,9 @@ class TreebankExhibit:
         return {"tree": str(parse.tree), "log_probability": parse.log_probability, "found_by": parse.how}
 
     def judge(self, path: str) -> Judged:
-        trees = [tree for tree in read_brackets(path) if 0 < len(Input.of_tree(tree, False).words) <= _LONGEST]
+        trees = [
+            tree for tree in read_brackets(path) if 0 < len(Input.of_tree(tree, False).words) <= _LONGEST
+        ]
         trees = trees[:_MOST_ROWS]
         given = [Input.of_tree(tree, False).words for tree in trees]
         parses = self.model.parse([(words, None) for words in given])
@@ -137,7 +141,7 @@ class TreebankExhibit:
             one = score_brackets([gold], [parse.tree], np.random.default_rng(0), n_resamples=2)
             right, found = (spans_of(each) for each in (gold, parse.tree))
             confusion.update(zip(right.tags, found.tags, strict=False))
-            missed = {tuple(span) for span in right.phrases} ^ {tuple(span) for span in found.phrases}
+            missed = set(right.phrases) ^ set(found.phrases)
             beside = tree_view(
                 "In the data, and found",
                 [("in the data", tree_json(gold, missed)), ("found", tree_json(parse.tree, missed))],
@@ -158,6 +162,3 @@ def example() -> Example:
     trees = parse_brackets(" ".join(node.bracketed() for node in sentences(800)))
     model = SpectralTreebankGrammar("spectral+em", 4, random_state=0).fit(trees).model_
     return Example(model, {"method": "spectral+em", "example": "the girl sees a dog with a telescope"})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"parser of a little English": example})

@@ -43,6 +43,9 @@ FAMILY = Family(
         "tagging": "Share of tags that are right",
     },
     demo=f"{HERE}demo:TreebankFamily",
-    explore=f"{HERE}explore:EXHIBITS",
+    explore=f"{HERE}explore:open_exhibit",
+    examples={
+        "parser of a little English": f"{HERE}explore:example",
+    },
     laws=f"{HERE}laws:TreebankLaws",
 )

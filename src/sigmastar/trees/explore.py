@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.exhibit import Example, Exhibits, Field, Inputs, Judged, Row, View, learned_facts, table
+from sigmastar.core.exhibit import Example, Field, Inputs, Judged, Row, View, learned_facts, table
 from sigmastar.core.toy_english import sentences
 from sigmastar.trees.data.brackets import parse_brackets, read_brackets
 from sigmastar.trees.data.tree import Tree
@@ -20,8 +20,10 @@ Span = tuple[str, int, int]
 _MOST_NODES, _MOST_ROWS, _DEEPEST = 400, 2000, 120
 
 
-def tree_json(tree: Tree | str, wrong: Collection[Span] = (), titles: Mapping[Span, str] | None = None) -> Any:
-    """A tree as the page draws it; phrases in `wrong` (label, first word, word behind the last) are marked."""
+def tree_json(
+    tree: Tree | str, wrong: Collection[Span] = (), titles: Mapping[Span, str] | None = None
+) -> Any:
+    """A tree as the page draws it; phrases in `wrong` (label, begin, end) are marked."""
 
     def build(node: Tree | str, begin: int, depth: int) -> tuple[dict[str, Any], int]:
         if isinstance(node, str):
@@ -92,11 +94,15 @@ class TreesExhibit:
         else:
             rules = [
                 (f"{symbol} / {rank}", float(np.abs(weights[k]).max()))
-                for rank, (symbols, weights) in enumerate(zip(self.model.alphabet.ranks, self.model.by_rank, strict=True))
+                for rank, (symbols, weights) in enumerate(
+                    zip(self.model.alphabet.ranks, self.model.by_rank, strict=True)
+                )
                 for k, symbol in enumerate(symbols)
             ]
         rules.sort(key=lambda row: -row[1])
-        return [table("What trees are made of", ("operation", "largest weight"), rules[:500])] if rules else []
+        return (
+            [table("What trees are made of", ("operation", "largest weight"), rules[:500])] if rules else []
+        )
 
     def tree(self, text: str) -> Tree:
         found = parse_brackets(text)
@@ -110,7 +116,11 @@ class TreesExhibit:
         tree = self.tree(inputs.get("text", ""))
         value = float(self.model.value([tree])[0])
         log = float(self.model.log_probability([tree])[0])
-        below = [node for node in tree.nodes() if node is not tree and any(isinstance(c, Tree) for c in node.children)]
+        below = [
+            node
+            for node in tree.nodes()
+            if node is not tree and any(isinstance(c, Tree) for c in node.children)
+        ]
         views = [
             tree_view("The tree", [("the tree", tree_json(tree))]),
             table("Its value", ("figure", "value"), [("value", value), ("log-probability", log)]),
@@ -150,6 +160,3 @@ def example_automaton() -> Example:
     trees = parse_brackets(" ".join(node.bracketed() for node in sentences(500)))
     model = SpectralTreeAutomaton(n_states=6, random_state=0).fit(trees).model_
     return Example(model, {"method": "spectral", "example": _TYPED})
-
-
-EXHIBITS = Exhibits(open_exhibit, {"trees of a little English": example_automaton})

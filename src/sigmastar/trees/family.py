@@ -47,5 +47,8 @@ FAMILY = Family(
     formats={"brackets": f"{HERE}data.brackets:read_brackets"},
     metrics={"log_probability": "Mean log-probability of trees"},
     laws=f"{HERE}laws:TreeLaws",
-    explore=f"{HERE}explore:EXHIBITS",
+    explore=f"{HERE}explore:open_exhibit",
+    examples={
+        "trees of a little English": f"{HERE}explore:example_automaton",
+    },
 )

@@ -1,0 +1,1 @@
+"""What the explorer shows of word vectors, bilexical operators and attachment."""

@@ -1,0 +1,117 @@
+"""What families show: numbers that agree with the models, found through their records alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.explore import StringsExhibit
+from sigmastar.automata.model.generators import make_hmm
+from sigmastar.bilexical.explore.words import VectorsExhibit
+from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.errors import InputError
+from sigmastar.core.family import families, load
+from sigmastar.core.model_files import save_model
+from sigmastar.core.toy_english import sentences
+from sigmastar.explorer.gallery import Gallery
+from sigmastar.pcfg.data.rules import parse_rules
+from sigmastar.pcfg.explore import PCFGExhibit
+from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
+from sigmastar.regression.explore import FunctionExhibit
+from sigmastar.regression.model import StringFunction
+from sigmastar.trees.data.brackets import parse_brackets
+
+RULES = ["S -> NP V 1", "NP -> the N 1", "N -> dog 0.75", "N -> cat 0.25", "V -> runs 1"]
+
+
+@pytest.fixture(scope="module")
+def machine() -> Any:
+    return replace(make_hmm(3, 3, np.random.default_rng(0)), alphabet=Alphabet(("a", "b", "<script>")))
+
+
+def views(exhibit: Any, **inputs: str) -> dict[str, Any]:
+    found = [view.to_json() for view in [*exhibit.overview(), *exhibit.answer(inputs)]]
+    json.dumps(found, allow_nan=False)
+    return {view["title"]: view["data"] for view in found}
+
+
+def test_every_family_of_models_has_a_page() -> None:
+    for family in families().values():
+        if family.kinds:
+            assert family.explore is not None, family.name
+            assert all(callable(load(place)) for place in (family.explore, *family.examples.values()))
+            assert family.examples, family.name
+
+
+def test_what_comes_next_is_what_the_model_gives(machine: Any) -> None:
+    seen = views(StringsExhibit(machine, {}), text="a b ")
+    row = machine.gap_distributions(Strings.of([["a", "b"]], alphabet=machine.alphabet))[-1]
+    told = {bar["name"]: bar["value"] for bar in seen["What comes next"]["bars"]}
+    assert told["<script>"] == pytest.approx(row[2])
+    assert told["end of string"] == pytest.approx(row[-1])
+    assert len(seen["The way through states"]["path"]) == 3
+
+
+def test_a_symbol_that_is_being_typed_is_completed(machine: Any) -> None:
+    data = views(StringsExhibit(machine, {}), text="a <scr")["What comes next"]
+    assert [bar["name"] for bar in data["bars"]] == ["<script>"]
+    assert data["begun"] == "<scr"
+    with pytest.raises(ValueError, match="zz"):
+        StringsExhibit(machine, {}).answer({"text": "zz a"})
+
+
+def test_strings_that_are_too_long_are_refused(machine: Any) -> None:
+    with pytest.raises(InputError, match="at most"):
+        StringsExhibit(machine, {}).answer({"text": "a " * 5000})
+
+
+def test_strings_beside_a_model(machine: Any, tmp_path: Path) -> None:
+    data = tmp_path / "strings.txt"
+    data.write_text("a b\nb\n")
+    save_model(machine, tmp_path / "m.sigma")
+    gallery = Gallery.of_files([str(tmp_path / "m.sigma")], str(data))
+    judged = gallery.shown[0].judged()
+    strings = Strings.of([["a", "b"], ["b"]], alphabet=machine.alphabet)
+    assert [row.loss for row in judged.rows] == pytest.approx(list(-machine.log_probability(strings)))
+    best = machine.gap_distributions(strings).argmax(axis=1)
+    assert sum(row.error or 0 for row in judged.rows) == (best != strings.outcomes).sum()
+    assert sum(judged.confusion.values()) == 5
+
+
+def test_the_best_tree_of_a_grammar() -> None:
+    read = parse_rules(RULES)
+    exhibit = PCFGExhibit(ProbabilisticCFG(read.grammar, np.asarray(read.weights)), {})
+    seen = views(exhibit, text="the dog runs")
+    assert seen["The best tree"]["trees"][0]["tree"]["children"][1]["label"] == "V"
+    assert exhibit.predict({"text": "the cat runs"})["log_probability"] == pytest.approx(np.log(0.25))
+
+
+def test_values_of_a_function(machine: Any) -> None:
+    exhibit = FunctionExhibit(StringFunction(machine), {})
+    value = machine.value(Strings.of([["a", "b"]], alphabet=machine.alphabet))[0]
+    assert exhibit.predict({"text": "a b"})["values"]["value"] == pytest.approx(value)
+    assert views(exhibit, text="a b")["The value of each beginning"]["series"][0]["y"][-1] == pytest.approx(
+        value
+    )
+
+
+def test_neighbours_of_a_word() -> None:
+    points = np.array([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]])
+    seen = views(VectorsExhibit(Vectors(("dog", "cat", "tea"), points), {}), text="dog")
+    assert [bar["name"] for bar in seen["Nearest words"]["bars"]] == ["cat", "tea"]
+
+
+def test_a_little_english_is_consistent() -> None:
+    for node in sentences(50):
+        (tree,) = parse_brackets(node.bracketed())
+        assert list(tree.words()) == node.words
+        heads = node.heads()
+        assert heads.count(0) == 1
+        assert node.tags[heads.index(0)] == "V"
