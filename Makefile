@@ -17,11 +17,12 @@ export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-torch test-bounds fuzz faults wheel lint format docs examples bench clean
+.PHONY: help demo test test-browser test-torch test-bounds fuzz faults wheel lint format docs examples bench clean
 
 help:
 	@echo "make demo      every family on data it generates, with a report in demo-output/"
 	@echo "make test      the whole suite, doctests included"
+	@echo "make test-browser  the explorer in Chromium, with every family's page"
 	@echo "make test-torch  what runs on a GPU, on whatever PyTorch finds, in an environment of its own"
 	@echo "make test-bounds  tests of kernels with every index checked, and with compilation off"
 	@echo "make fuzz      readers, arguments and forged model files, FUZZ_SECONDS=60 per target"
@@ -48,6 +49,10 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+# Chromium is no Python package: where none is installed these tests are skipped, with a word.
+test-browser: $(READY)
+	SIGMASTAR_BROWSER=1 $(BIN)/python -m pytest -q -rs tests/browser
 
 # PyTorch takes gigabytes: it gets an environment of its own, so that no other target needs it.
 $(TORCH): requirements-torch.txt
