@@ -87,7 +87,7 @@ async def about(explorer: Explorer, request: Request) -> Response:
 
 async def answer(explorer: Explorer, request: Request) -> Response:
     shown, inputs = explorer.shown(request), _inputs((await _body(request)).get("inputs"))
-    return _json({"views": await explorer.work(lambda: shown.answer(inputs))})
+    return _json(await explorer.work(lambda: shown.answer(inputs)))
 
 
 async def batch(explorer: Explorer, request: Request) -> Response:

@@ -61,9 +61,14 @@ class Shown:
                 }
             return self._about
 
-    def answer(self, inputs: Inputs) -> list[dict[str, Any]]:
+    def answer(self, inputs: Inputs) -> dict[str, Any]:
+        """Views of what is typed, or why there are none: an unknown word is no wrong request."""
         with self.lock:
-            return in_json(self.exhibit().answer(inputs))
+            exhibit = self.exhibit()
+            try:
+                return {"views": in_json(exhibit.answer(inputs)), "problem": None}
+            except ValueError as problem:
+                return {"views": [], "problem": " ".join(str(problem).split())}
 
     def predict(self, batch: Sequence[Inputs]) -> list[Any]:
         """One value per input; those that cannot be answered hold what is wrong."""

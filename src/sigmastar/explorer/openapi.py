@@ -47,6 +47,7 @@ ENTRY: Schema = {
 def document(limits: Limits) -> Schema:
     """All paths, what they take and what they give."""
     views = _object(views={"type": "array", "items": VIEW})
+    answered = _object(views={"type": "array", "items": VIEW}, problem={"type": ["string", "null"]})
     number, row = (
         _in_path("number", "Number of the model, from 0."),
         _in_path("row", "Number of the item, from 0."),
@@ -56,7 +57,7 @@ def document(limits: Limits) -> Schema:
     paths = {
         "/api/models": _get("All models.", _object(version={"type": "string"}, models=_list(ENTRY))),
         model: _get("A model itself: facts, fields to fill, views.", {"type": "object"}, number),
-        f"{model}/answer": _post("Views of one input.", _object(inputs=TEXTS), views, number),
+        f"{model}/answer": _post("Views of one input.", _object(inputs=TEXTS), answered, number),
         f"{model}/batch": _post(
             "One value per input; {error} where there is none.",
             _object(inputs=many),

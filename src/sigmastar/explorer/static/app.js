@@ -72,7 +72,7 @@ let cards = 0;
 function card(view) {
   cards += 1;
   const place = el("div", { class: "view" });
-  const element = el("section", { class: `card${WIDE.has(view.kind) ? " wide" : ""}`, "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
+  const element = el("article", { class: `card${WIDE.has(view.kind) ? " wide" : ""}`, "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
     el("header", {}, el("h3", { id: `card-${cards}` }, view.title), saveButtons(view, place)), place,
     view.note ? el("p", { class: "note" }, view.note) : null);
   element.redraw = () => {
@@ -138,6 +138,7 @@ async function answer(gold = []) {
   try {
     const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs })));
     if (turn !== asked || state.tab === "model") return;
+    if (found[0].problem) return void say(found[0].problem, true);
     show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: k === 0 ? [...gold, ...views] : views })));
     say(`answered in ${Math.max(1, Math.round(performance.now() - began))} ms`);
   } catch (problem) {
@@ -162,9 +163,9 @@ function dataTable(found) {
   const filter = el("input", { type: "search", placeholder: "only items with this text", "aria-label": "Filter by text", size: 26 });
   filter.value = state.filter;
   filter.addEventListener("change", () => { state.filter = filter.value; writeAddress(); showData(); });
-  return el("section", { class: "card wide", "aria-labelledby": "data-title" }, el("header", {}, el("h3", { id: "data-title" }, `Data: ${found.n_found} of ${found.n_rows} items`)),
+  return el("article", { class: "card wide", "aria-labelledby": "data-title" }, el("header", {}, el("h3", { id: "data-title" }, `Data: ${found.n_found} of ${found.n_rows} items`)),
     el("div", { class: "tools" }, filter),
-    el("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), sorted("loss", found.loss_name), sorted("error", found.error_name), sorted("length", "length"))), el("tbody", {}, rows))));
+    el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), sorted("loss", found.loss_name), sorted("error", found.error_name), sorted("length", "length"))), el("tbody", {}, rows))));
 }
 
 async function showData() {

@@ -1,7 +1,7 @@
 // Views that are drawn: heat maps, lines, trees, arcs, charts and lattices.
 import { draw, drawing, el, figure, round, share, short, text, widthOf } from "./dom.js";
 
-const scroll = (svg, label) => el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, svg);
+const scroll = (svg, label) => el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, svg);
 
 export function heat(data, context) {
   const left = Math.min(150, 16 + Math.max(...data.rows.map((name) => widthOf(short(name, 18), 12))));

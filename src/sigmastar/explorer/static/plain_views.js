@@ -64,6 +64,6 @@ export function table(data) {
     } }, name || "name"));
     return cell;
   });
-  return el("div", { class: "table", tabindex: 0, role: "region", "aria-label": "Table" },
+  return el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Table" },
     el("table", {}, el("thead", {}, el("tr", {}, head)), body));
 }

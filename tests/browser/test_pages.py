@@ -1,0 +1,217 @@
+"""Every family's page in Chromium: typed, clicked, dragged, resized, dark and light, read and heard."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from explorer.serving import Client, serving
+from sigmastar.core.exhibit import View, bars, table
+from sigmastar.core.family import families
+from sigmastar.explorer.gallery import Gallery, Shown
+
+PATIENCE = 600_000  # milliseconds: the first page learns a model, and compiles kernels
+SIZES = {"phone": (360, 740), "desk": (1280, 800), "wall": (3840, 2160)}
+EXAMPLES = [
+    (number, f"{name}: {title}")
+    for number, (name, title) in enumerate(
+        (family.name, title) for family in families().values() for title in family.examples
+    )
+]
+
+
+class Page:
+    """A page, with what went wrong on it."""
+
+    def __init__(self, browser: Any, address: str, **context: Any) -> None:
+        self.context = browser.new_context(**context)
+        self.page = self.context.new_page()
+        self.problems: list[str] = []
+        self.page.on(
+            "console", lambda told: self.problems.append(told.text) if told.type == "error" else None
+        )
+        self.page.on("pageerror", lambda problem: self.problems.append(str(problem)))
+        self.page.on("request", self._watch)
+        self.address = address
+
+    def _watch(self, request: Any) -> None:
+        if not request.url.startswith((self.address.split("#")[0], "data:", "blob:")):
+            self.problems.append(f"asked for {request.url}")
+
+    def __enter__(self) -> Any:
+        self.page.goto(self.address)
+        self.page.wait_for_selector(".card", timeout=PATIENCE)
+        return self.page
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+        assert not self.problems, self.problems
+
+
+def until(page: Any, expression: str, seconds: float = 60.0) -> None:
+    """Wait for an expression; the page's own policy forbids playwright's way of waiting."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(expression):
+        assert time.monotonic() < end, expression
+        page.wait_for_timeout(50)
+
+
+def violations(page: Any) -> list[str]:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    found = axe.Axe().run(page).response["violations"]
+    return [f"{each['id']}: {[node['html'][:120] for node in each['nodes'][:3]]}" for each in found]
+
+
+def overflows(page: Any) -> bool:
+    return bool(page.evaluate("document.documentElement.scrollWidth > innerWidth + 1"))
+
+
+@pytest.mark.parametrize(("number", "name"), EXAMPLES, ids=[name for _, name in EXAMPLES])
+def test_a_family_on_its_page(chromium: Any, examples: Client, number: int, name: str) -> None:
+    with Page(chromium, f"{examples.address}#m={number}", viewport=_size("desk")) as page:
+        assert page.locator(".card").count() >= 1
+        assert "bad" not in (page.get_attribute("#message", "class") or "")
+        field = page.locator("#fields input").first
+        typed = field.input_value()
+        field.fill("?? no such thing ??")
+        until(page, "document.querySelector('#message.bad, #board .card') !== null")
+        field.fill(typed)
+        until(page, "document.querySelector('#message').textContent.startsWith('answered')")
+        assert not violations(page)
+        page.get_by_role("button", name="The model").click()
+        until(page, "location.hash.includes('v=model')")
+        page.wait_for_timeout(100)
+        assert not violations(page)
+        for name_of_size in ("phone", "wall", "desk"):
+            page.set_viewport_size(_size(name_of_size))
+            page.wait_for_timeout(150)
+            assert not overflows(page), name_of_size
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_dark_and_light(chromium: Any, examples: Client, scheme: str) -> None:
+    with Page(chromium, f"{examples.address}#m=0", viewport=_size("phone"), color_scheme=scheme) as page:
+        paper = page.evaluate("getComputedStyle(document.body).color.match(/\\d+/g).map(Number)[0]")
+        assert (paper > 128) == (scheme == "dark")
+        page.locator("#theme").click()
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        assert not violations(page)
+
+
+def test_typing_and_clicking_next_symbols(chromium: Any, examples: Client) -> None:
+    with Page(chromium, f"{examples.address}#m=0&i.text=the ", viewport=_size("desk")) as page:
+        until(page, "document.querySelector('#message').textContent.startsWith('answered')")
+        first = page.locator(".bars button .name").first.inner_text()
+        page.locator(".bars button").first.click()
+        field = page.locator("#fields input").first
+        assert field.input_value() == f"the {first} "
+        until(page, "location.hash.includes('i.text')")
+        assert field.evaluate("element => element === document.activeElement")
+        page.keyboard.type("with a t")
+        until(page, "[...document.querySelectorAll('.bars .name')].every(e => e.textContent.startsWith('t'))")
+        page.reload()
+        page.wait_for_selector(".card")
+        assert page.locator("#fields input").first.input_value() == f"the {first} with a t"
+
+
+def test_a_graph_is_moved_and_saved(chromium: Any, examples: Client, tmp_path: Path) -> None:
+    with Page(chromium, f"{examples.address}#m=0&v=model", viewport=_size("desk")) as page:
+        node = page.locator(".node").first
+        before = node.get_attribute("transform")
+        box = node.bounding_box()
+        page.mouse.move(box["x"] + 15, box["y"] + 15)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 95, box["y"] + 55, steps=4)
+        page.mouse.up()
+        assert node.get_attribute("transform") != before
+        node.focus()
+        moved = node.get_attribute("transform")
+        page.keyboard.press("ArrowRight")
+        assert node.get_attribute("transform") != moved
+        layer = page.locator("svg.canvas > g").first
+        page.get_by_role("button", name="Zoom in").first.click()
+        assert "scale(1.4)" in (layer.get_attribute("transform") or "")
+        for kind, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG"), ("JSON", b"{")):
+            with page.expect_download() as saved:
+                page.get_by_role("button", name=f"Save The automaton as {kind}").click()
+            saved.value.save_as(tmp_path / kind)
+            assert (tmp_path / kind).read_bytes().startswith(start)
+        assert json.loads((tmp_path / "JSON").read_text())["kind"] == "graph"
+        assert "var(" not in (tmp_path / "SVG").read_text()
+
+
+class Hostile:
+    """An exhibit all of whose names are markup."""
+
+    name = "<script>window.harmed = 1</script><img src=x onerror='window.harmed = 1'>"
+
+    @property
+    def fields(self) -> Any:
+        from sigmastar.core.exhibit import Field
+
+        return (Field("text", self.name, self.name, append=" ", hint=self.name),)
+
+    def facts(self) -> Any:
+        return {self.name: self.name}
+
+    def overview(self) -> list[View]:
+        tree = {"label": self.name, "children": [{"label": self.name}]}
+        nodes = [{"id": 0, "label": self.name, "x": 0, "y": 0, "ring": 0.5, "initial": 1, "title": self.name}]
+        edges = [{"source": 0, "target": 0, "weight": 1, "label": self.name, "title": self.name}]
+        points = [{"name": self.name, "x": 0, "y": 0, "group": self.name}, {"name": "b", "x": 1, "y": 1}]
+        grid = {"rows": [self.name], "columns": [self.name], "values": [[0.5]]}
+        return [
+            View("tree", self.name, {"trees": [{"name": self.name, "tree": tree}] * 2}, self.name),
+            View("graph", self.name, {"nodes": nodes, "edges": edges}),
+            View("map", self.name, {"points": points}),
+            View("heat", self.name, grid),
+            View(
+                "arcs",
+                self.name,
+                {"words": [self.name], "tags": [self.name], "heads": [0], "labels": [self.name]},
+            ),
+            View("chart", self.name, {"words": [self.name, "b"], "cells": [_cell(self.name)]}),
+            View("lattice", self.name, {"inputs": [self.name], "outputs": [self.name], "edges": []}),
+            View(
+                "lines",
+                self.name,
+                {"x": [1, 2], "series": [{"name": self.name, "y": [1, 2]}], "x_name": self.name},
+            ),
+            View("strip", self.name, {"tokens": [{"text": self.name, "value": 1, "title": self.name}]}),
+            table(self.name, (self.name,), [(self.name,)]),
+            bars(self.name, [(self.name, 1.0)], click="text"),
+        ]
+
+    def answer(self, inputs: Any) -> list[View]:
+        return self.overview()
+
+
+def _cell(name: str) -> dict[str, Any]:
+    return {"begin": 0, "end": 2, "label": name, "value": 0.5, "title": name}
+
+
+@pytest.fixture(scope="module")
+def hostile(chromium: Any) -> Iterator[Client]:
+    exhibit: Any = Hostile()
+    with serving(Gallery((Shown(0, Hostile.name, Hostile.name, lambda: exhibit),))) as client:
+        yield client
+
+
+def test_markup_in_names_stays_text_in_every_view(chromium: Any, hostile: Client) -> None:
+    with Page(chromium, hostile.address, viewport=_size("desk")) as page:
+        until(page, "document.querySelectorAll('.card').length === 11")
+        assert page.evaluate("window.harmed") is None
+        assert page.locator("main script, main img").count() == 0
+        assert page.locator(".card h3").first.inner_text() == Hostile.name
+        kinds = page.eval_on_selector_all(".card", "cards => cards.map(card => card.dataset.kind)")
+        assert len(set(kinds)) == 11
+
+
+def _size(name: str) -> dict[str, int]:
+    width, height = SIZES[name]
+    return {"width": width, "height": height}
