@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pickle
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from cli.calls import fail, invoke, succeed
+from sigmastar.automata.cli import stream
 from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic
 from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.counts.on_classes import ContextCounts
@@ -16,8 +20,10 @@ from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn import held_out as module
 from sigmastar.automata.learn.fast import ContextBatches
 from sigmastar.automata.learn.spectral import BasisBatches
+from sigmastar.automata.learn.streaming import faded
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.errors import UnknownSymbolError
+from sigmastar.core.model_files import read_header
 
 
 @pytest.fixture(scope="module")
@@ -113,11 +119,65 @@ def test_enough_is_held_out_at_some_time(strings: Strings, monkeypatch: pytest.M
     assert batches.more(second, rng).held is batches.held
 
 
-def test_a_new_symbol_in_a_later_batch_is_named() -> None:
-    estimator = SpectralAutomaton().partial_fit(["ab", "ba"] * 5)
+def test_a_new_symbol_in_a_later_batch_opens_the_alphabet() -> None:
+    early, late = ["ab", "ba", "abab"] * 30, ["abc", "cab", "ccb"] * 30
+    found = SpectralAutomaton(n_states=2, n_classes=20).update(early).update(late)
+    assert found.alphabet_.symbols == ("a", "b", "c")
+    assert np.isfinite(found.score_samples(late)).all()
+    counts = found.batches_.all_counts()
+    strings = Strings.of([*early, *late], alphabet=found.alphabet_)
+    assert_same_contexts(counts, ContextCounts.of(strings, counts.pasts, counts.futures))
     with pytest.raises(UnknownSymbolError, match=r"symbol 'c' .*the first batch fixes the alphabet"):
-        estimator.partial_fit(["abc"])
-    SpectralAutomaton(alphabet="abc").partial_fit(["ab", "ba"] * 5).partial_fit(["abc"])
+        SpectralAutomaton(alphabet="ab").partial_fit(early).partial_fit(late)
+    with pytest.raises(UnknownSymbolError, match=r"symbol 'c' .*the first batch fixes the alphabet"):
+        SpectralAutomaton("spectral").partial_fit(early).partial_fit(late)
+
+
+def test_batches_are_decomposed_when_a_model_is_asked_for(strings: Strings) -> None:
+    first, second = parts(strings, (300, 300))
+    told = list[str]()
+    found = SpectralAutomaton(n_classes=60, progress=lambda message, done=None: told.append(message))
+    found.update(first).partial_fit(second)
+    assert not told
+    assert "model_" not in vars(found)
+    score = found.score(strings)
+    assert told
+    assert score == SpectralAutomaton(n_classes=60).update(first).update(second).decompose().score(strings)
+
+
+def test_forgetting_follows_a_stream_that_changes() -> None:
+    rng = np.random.default_rng(5)
+    old, new = (make_automaton(3, 3, np.random.default_rng(seed), stop=0.2) for seed in (1, 2))
+    batches = [model.sample(400, rng) for model in (old, old, old, new, new)]
+    test = new.sample(400, rng)
+    remembers, forgets = (SpectralAutomaton(n_states=3, n_classes=30, half_life=h) for h in (None, 200.0))
+    for estimator in (remembers, forgets):
+        for batch in batches:
+            estimator.update(batch)
+    assert forgets.score(test) > remembers.score(test) + 0.02
+    worth = forgets.batches_.all_counts().n_strings
+    assert worth == pytest.approx(400 * sum(0.25**k for k in range(5)), rel=0.15)
+
+
+def test_rounding_by_chance_is_right_on_average(strings: Strings) -> None:
+    rng = np.random.default_rng(0)
+    batches = ContextBatches.first(strings, rng, (20,))
+    total = batches.kept.slice_counts.sum()
+    found = [faded(batches, 0.3, rng).kept.slice_counts.sum() for _ in range(20)]
+    assert np.mean(found) == pytest.approx(0.3 * total, rel=0.02)
+
+
+def test_drift_is_told(strings: Strings) -> None:
+    rng = np.random.default_rng(0)
+    first, second = parts(strings, (300, 300))
+    found = SpectralAutomaton(n_states=4, n_classes=60).update(first)
+    assert "drift_" not in vars(found)
+    found.decompose().update(second)
+    steady = found.drift_
+    assert steady.n_new_symbols == 0
+    found.decompose().update(make_automaton(4, 3, rng, stop=0.15).sample(300, rng))
+    assert found.drift_.change < -5 * found.drift_.error
+    assert abs(steady.score - found.drift_.score) > 5 * steady.error
 
 
 def test_what_has_no_counts_cannot_go_on() -> None:
@@ -125,3 +185,24 @@ def test_what_has_no_counts_cannot_go_on() -> None:
         SpectralAutomaton("auto").partial_fit(["ab"])
     with pytest.raises(ValueError, match="fit keeps no counts to add to"):
         SpectralAutomaton().fit(["ab", "b"]).partial_fit(["ab"])
+
+
+def test_a_pipe_is_followed_and_every_model_is_whole(strings: Strings, tmp_path: Path) -> None:
+    text = "".join(" ".join(map(str, string)) + "\n" for string in strings)
+    model, saved = tmp_path / "m.sigma", list[int]()
+    real = stream.save_model
+
+    def save(found: object, path: str, learned: dict[str, Any]) -> None:
+        real(found, path, learned)
+        saved.append(read_header(path)["learned"]["data"]["n_strings"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stream, "save_model", save)
+        words = ["learn", "automaton", "-", "--every", "250", "-o", model, "--states", "3"]
+        told = invoke(*words, "--half-life", "500", stdin=text).stderr
+    assert saved == [250, 500, 600]
+    assert "500 strings, 3 states, 3 symbols, batch -" in told
+    assert "since the batch before" in told
+    assert succeed("score", model, "-", stdin="1 0\n")
+    assert "--every is for --method fast or spectral" in fail(*words, "--method", "auto", status=2)
+    assert "no strings to learn from" in fail(*words, stdin="")

@@ -22,7 +22,7 @@ from sigmastar.core.memory import parsed_size
 from sigmastar.core.rank import RankEvidence
 
 _OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")
-_PARAMETERS = {"spectral": _OF_SPECTRAL, "fast": ("workers", "client", "memory")}
+_PARAMETERS = {"spectral": _OF_SPECTRAL, "fast": ("workers", "client", "memory", "half_life")}
 METHODS = {
     name: Method(
         SpectralAutomaton,
@@ -161,6 +161,19 @@ _MANY_SHARDS = 8  # counting them is worth a ledger
     metavar="SIZE",
     help="Room for the counts of a corpus folder, by --method fast; rare ones go beyond it  [default: 1G]",
 )
+@click.option(
+    "--every",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of strings after which the model is learned and written anew, of an endless pipe.",
+)
+@click.option(
+    "--half-life",
+    "half_life",
+    type=click.FloatRange(0, min_open=True),
+    metavar="N",
+    help="Number of strings after which a string counts half, with --every  [default: all count alike]",
+)
 @string_options
 @learn_options
 def command(
@@ -169,6 +182,7 @@ def command(
     file_format: str | None,
     characters: bool | None,
     separator: str | None,
+    every: int | None,
     **options: Any,
 ) -> None:
     """Learn a distribution on strings from FILE... (- is standard input).
@@ -189,6 +203,14 @@ def command(
         )
 
     shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
+    if every is not None:
+        from sigmastar.automata.cli.stream import Stream  # most data have an end
+
+        stream = Stream(files, layout, every, shared["output"], method, shared["quiet"])
+        stream.check()
+        work = stream.learn
+    elif options["half_life"] is not None:
+        raise click.UsageError("--half-life goes with --every")
     learn(built(METHODS, method, options), method, work, **shared)
 
 

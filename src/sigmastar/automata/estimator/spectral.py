@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
 from sigmastar.automata.counts.bases import Statistic
-from sigmastar.automata.data.strings import Corpus, Strings, Unknown, as_strings, require_strings
-from sigmastar.automata.estimator.sequence import Found, Lengths, SequenceEstimator
+from sigmastar.automata.data.strings import Strings, Unknown
+from sigmastar.automata.estimator.growing import Batches, Growing
+from sigmastar.automata.estimator.sequence import Found
 from sigmastar.automata.estimator.states import HiddenStates
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
@@ -24,19 +25,17 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (
-    as_generator,
     chosen,
     positive,
     positive_or_auto,
 )
 from sigmastar.core.rank import RankEvidence
 
-Batches = ContextBatches | BasisBatches
 METHODS = ("fast", "convex", "auto", "spectral")
 
 
 @dataclass(eq=False, repr=False)
-class SpectralAutomaton(HiddenStates, SequenceEstimator):
+class SpectralAutomaton(HiddenStates, Growing):
     """A weighted automaton by the spectral method.
 
     Parameters
@@ -64,6 +63,8 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
         The symbols; None: those that `fit` meets.
     unknown : str
         What a symbol outside the alphabet is after `fit`: an "error", or of probability "zero".
+    half_life : float or None
+        For `update` by "fast": number of strings after which a string counts half; None: all count alike.
     workers : int or None
         For "fast" on corpora on disk: number of processes that count; it changes no result.
     client : str, distributed.Client or None
@@ -91,6 +92,8 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
         Why it is this number.
     held_out_score_ : float
         Log-likelihood per held-out string; absent where nothing was held out.
+    drift_ : Drift
+        After `update`: how the batch differs from what the model before it expects.
     pruned_ : tuple of int
         Of corpora on disk: how many entries of tables, and how many symbols counted in them, were pruned.
 
@@ -111,6 +114,7 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
     n_classes: int | Sequence[int] = CLASSES
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    half_life: float | None = field(default=None, kw_only=True)
     workers: int | None = field(default=None, kw_only=True)
     client: Any = field(default=None, kw_only=True)
     memory: int | None = field(default=None, kw_only=True)
@@ -139,41 +143,6 @@ class SpectralAutomaton(HiddenStates, SequenceEstimator):
             plan = Plan(engine, ledger=ledger) if self.memory is None else Plan(engine, self.memory, ledger)
             fit, lost = learn_fast_on_shards(strings, rng, n_states, self._n_classes, plan, self._progress)
         return {**_filtered(fit), "pruned_": (int(lost[0]), int(lost[1]))}
-
-    def partial_fit(self, X: Corpus, y: object = None, lengths: Lengths = None) -> Self:
-        """Add a batch of strings to the counts and learn from all of them, by "fast" or "spectral".
-
-        The first batch fixes the alphabet (if none was given) and the context classes or the basis, so it
-        should be like the rest. Every call decomposes anew: few large batches are better than many.
-
-        Parameters
-        ----------
-        X, y, lengths
-            A batch, as of `fit`.
-
-        Returns
-        -------
-        Self
-            The estimator itself; `batches_` holds the counts.
-        """
-        if self.method in ("convex", "auto"):
-            raise ValueError(
-                f"partial_fit needs a method whose counts add up, 'fast' or 'spectral', not {self.method!r}"
-            )
-        known = vars(self).get("batches_")
-        if known is None and self.__sklearn_is_fitted__():
-            raise ValueError(
-                "fit keeps no counts to add to; start with partial_fit on a new or cloned estimator"
-            )
-        alphabet = self._symbols if known is None else self.alphabet_
-        remedy = "the first batch fixes the alphabet; give one that holds every symbol to the constructor"
-        strings = require_strings(as_strings(X, lengths, alphabet, remedy=remedy))
-        rng = as_generator(self.random_state) if known is None else self.generator_
-        with self._working():
-            batches = self._first_batch(strings, rng) if known is None else known.more(strings, rng)
-            found = self._fit_batches(batches, batches.held.strings, rng)
-        self._keep({**found, "batches_": batches, "generator_": rng})
-        return self
 
     @property
     def _n_classes(self) -> list[int]:
