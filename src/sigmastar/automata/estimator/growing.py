@@ -112,7 +112,9 @@ class Growing(SequenceEstimator):
         self.check_fitted()
         if "batches_" not in vars(self):
             return self  # learned by fit, which keeps no counts
-        kept = {name: vars(self)[name] for name in ("batches_", "generator_", "drift_") if name in vars(self)}
+        kept: Found = {
+            name: vars(self)[name] for name in ("batches_", "generator_", "drift_") if name in vars(self)
+        }
         batches, rng = kept["batches_"], kept["generator_"]
         with self._working():
             found = self._fit_batches(batches, batches.held.strings, rng)
