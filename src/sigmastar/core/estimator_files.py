@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     learned = read_header(path).get("learned")
     learned = learned if isinstance(learned, Mapping) else {}
-    places = {name: place for family in families().values() for name, place in family.estimators.items()}
+    places = {name: place for family in families().values() for name, place in family.public.items()}
     place = places.get(str(learned.get("estimator")))
     if place is None:
         raise ModelFileError(

@@ -5,6 +5,7 @@ from sigmastar.distil.black_box import (
     as_black_box as as_black_box,
     from_function as from_function,
 )
+from sigmastar.distil.estimator import DistilledAutomaton as DistilledAutomaton
 from sigmastar.distil.questions import QueryReport as QueryReport, Questions as Questions
 from sigmastar.distil.records import RecordedBox as RecordedBox
 from sigmastar.distil.sources import open_source as open_source

@@ -26,10 +26,11 @@ from sigmastar.distil.black_box import (
     checked_scores,
     rows_of,
 )
-from sigmastar.distil.records import AnswerFile, keys_of
+from sigmastar.distil.records import AnswerFile, RecordedBox, keys_of
 
 BATCH = 4096
 _CELLS = 1 << 22  # probabilities of one answer at a time
+_MOST_CELLS = 1 << 25  # that are remembered
 
 
 class BudgetError(InputError):
@@ -112,7 +113,12 @@ class Questions:
     @property
     def is_incremental(self) -> bool:
         """Whether prefixes can be read on from where they are."""
-        return hasattr(self.box, "start") and hasattr(self.box, "step")
+        return self._file is None and hasattr(self.box, "start") and hasattr(self.box, "step")
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether only some strings can be asked."""
+        return isinstance(self.box, RecordedBox)
 
     def coded(self, strings: Corpus) -> Strings:
         """Strings over the alphabet of the black box."""
@@ -126,15 +132,16 @@ class Questions:
 
     def next_distributions(self, prefixes: Corpus) -> Floats:
         """What comes after each prefix, a row each: the symbols, then the end."""
-        self._require_next()
+        self.require_next()
         return self._remembered(self.coded(prefixes))
 
     def along(self, trie: PrefixTrie) -> Floats:
         """What comes after every node of a trie of coded strings."""
-        self._require_next()
-        if self._file is not None or not (self.is_incremental or hasattr(self.box, "distributions_along")):
+        self.require_next()
+        reads_whole = hasattr(self.box, "distributions_along") and self._file is None
+        if not self.is_incremental and not reads_whole:
             return self._remembered(prefixes_of(trie, self))
-        self._spend(trie.n_nodes)
+        self.spend(trie.n_nodes)
         if self.is_incremental:
             return np.concatenate([rows for _, rows in self.levels(trie, free=True)])
         return self._along_strings(trie)
@@ -143,7 +150,7 @@ class Questions:
         """States and rows of the nodes of each level, of a black box that reads on."""
         box: Any = self.box
         if not free:
-            self._spend(trie.n_nodes)
+            self.spend(trie.n_nodes)
         states, rows = box.start(1)
         yield states, checked_rows(rows, 1, len(self.alphabet) + 1)
         for depth in range(1, len(trie.level_starts) - 1):
@@ -173,7 +180,9 @@ class Questions:
         keys = list(keys_of(strings))
         new = {key: row for row, key in reversed(list(enumerate(keys))) if key not in self._known}
         self.n_remembered += len(keys) - len(new)
-        self._spend(len(new))
+        self.spend(len(new))
+        if self._file is None and len(self._known) * (len(self.alphabet) + 1) > _MOST_CELLS:
+            self._known = {key: self._known[key] for key in keys if key in self._known}
         asked, size = np.array(sorted(new.values()), dtype=np.int64), self._batch
         for first in range(0, len(asked), size):
             self.progress("asking", first / len(asked))
@@ -196,7 +205,8 @@ class Questions:
             self._file.append(strings, answers)
         self._known.update(zip(keys_of(strings), answers, strict=True))
 
-    def _spend(self, n_queries: int) -> None:
+    def spend(self, n_queries: int) -> None:
+        """Count answers against the budget."""
         if n_queries > self.left:
             raise BudgetError(
                 f"{n_queries} questions more exceed max_queries={self.max_queries}, "
@@ -204,7 +214,8 @@ class Questions:
             )
         self.n_queries += n_queries
 
-    def _require_next(self) -> None:
+    def require_next(self) -> None:
+        """Refuse a black box that gives scores alone."""
         if not self.tells_next:
             raise InputError("this black box gives scores and does not tell what comes next")
 

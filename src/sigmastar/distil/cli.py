@@ -1,0 +1,118 @@
+"""`sigmastar distil`: from a black box to a model file, through the estimator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sigmastar.automata.data.formats import FORMATS, Layout
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import auto_or_number
+from sigmastar.core.cli.progress_bar import Say
+from sigmastar.core.provenance import hash_strings
+from sigmastar.core.text_files import described_file
+from sigmastar.distil.black_box import alphabet_of
+from sigmastar.distil.estimator import DistilledAutomaton
+from sigmastar.distil.learn import METHODS as NAMES
+from sigmastar.distil.sources import open_source
+
+_PARAMETERS = ("n_states", "max_queries", "max_length", "cache")
+METHODS = {
+    name: Method(DistilledAutomaton, _PARAMETERS, {} if name == "auto" else {"method": name})
+    for name in NAMES
+}
+AUTO = METHODS["auto"]
+
+
+@click.command()
+@click.argument("source", metavar="SOURCE")
+@click.option(
+    "--strings",
+    "file",
+    metavar="FILE",
+    help="Strings on which the stand-in should be good  [default: its own]",
+)
+@click.option(
+    "--method", type=click.Choice(list(METHODS)), default="auto", show_default=True, help="Way to learn."
+)
+@parameter(
+    "n_states",
+    "--states",
+    AUTO,
+    type=auto_or_number,
+    metavar="auto|N",
+    help="Number of states of the stand-in.",
+)
+@parameter(
+    "max_queries", "--max-queries", AUTO, type=click.IntRange(1), help="Number of answers asked for at most."
+)
+@parameter(
+    "max_length", "--max-length", AUTO, type=click.IntRange(1), help="Length at which drawn strings are cut."
+)
+@parameter("cache", "--cache", AUTO, metavar="FILE", help="File that keeps the answers for another run.")
+@click.option("--separator", metavar="TEXT", help="Text between symbols of --strings  [default: blanks]")
+@click.option("--characters", is_flag=True, help="One symbol per character in --strings.")
+@click.option(
+    "--format", "file_format", type=click.Choice(list(FORMATS)), default="lines", help="Format of --strings."
+)
+@learn_options
+def command(
+    source: str,
+    file: str | None,
+    method: str,
+    separator: str | None,
+    characters: bool,
+    file_format: str,
+    **options: Any,
+) -> None:
+    """Learn an automaton that stands in for SOURCE, from its exact answers.
+
+    SOURCE is a model file, path/to/file.py:name (an object with next_distributions, or a function that
+    makes one; the file is run), or a file of questions and answers.
+    """
+    layout = Layout(file_format, characters, separator)
+
+    def work(estimator: Any, say: Say) -> Learned:
+        box = open_source(source)
+        strings = None if file is None else read_for(box, file, layout)
+        say("asking")
+        estimator.fit(box, strings)
+        return Learned(
+            _described(source, file, strings), _summary(estimator), layout.to_header(), _found(estimator)
+        )
+
+    shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
+    learn(built(METHODS, method, options), method, work, **shared)
+
+
+def read_for(box: Any, file: str, layout: Layout) -> Strings:
+    """Strings of a file over the symbols of a black box; 7 is "7" in files."""
+    alphabet = alphabet_of(box)
+    return layout.read(file, alphabet, False)
+
+
+def _described(source: str, file: str | None, strings: Strings | None) -> dict[str, Any]:
+    if file is None or strings is None:
+        return {"source": source}
+    described = {"files": [described_file(file)], "n_strings": len(strings), "n_symbols": strings.n_symbols}
+    return {"source": source, **described, "sha256": hash_strings(strings)}
+
+
+def _found(estimator: DistilledAutomaton) -> dict[str, Any]:
+    return {
+        "chosen": estimator.method_,
+        "n_queries": estimator.n_queries_,
+        "divergence": -estimator.held_out_score_,
+        "divergences": estimator.divergences_,
+        **({"n_states": estimator.n_states_} if "n_states_" in vars(estimator) else {}),
+    }
+
+
+def _summary(estimator: DistilledAutomaton) -> str:
+    states = f", {estimator.n_states_} states" if "n_states_" in vars(estimator) else ""
+    return (
+        f"{estimator.method_}{states}, {estimator.queries_}, "
+        f"{-estimator.held_out_score_:.3g} nats per symbol from held-out answers"
+    )

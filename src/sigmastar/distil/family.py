@@ -1,0 +1,29 @@
+"""What the rest of the program knows of distillation."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import Command, Family
+
+HERE = "sigmastar.distil"
+
+FAMILY = Family(
+    name="distil",
+    summary="Stand-ins for black boxes that read sequences: automata from questions and answers.",
+    exports={
+        "DistilledAutomaton": f"{HERE}.estimator:DistilledAutomaton",
+    },
+    names={
+        "BlackBox": f"{HERE}.black_box:BlackBox",
+        "ModelBox": f"{HERE}.black_box:ModelBox",
+        "RecordedBox": f"{HERE}.records:RecordedBox",
+        "Questions": f"{HERE}.questions:Questions",
+        "QueryReport": f"{HERE}.questions:QueryReport",
+        "as_black_box": f"{HERE}.black_box:as_black_box",
+        "from_function": f"{HERE}.black_box:from_function",
+        "open_source": f"{HERE}.sources:open_source",
+    },
+    commands={
+        "distil": Command(f"{HERE}.cli:command", "A stand-in for a network or another black box."),
+    },
+    laws=f"{HERE}.laws:DistilLaws",
+)

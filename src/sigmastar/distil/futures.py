@@ -1,0 +1,88 @@
+"""Exact probabilities of the futures of one, two and three symbols, at every prefix of some strings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.arrays import Floats, Indices
+from sigmastar.distil.black_box import checked_rows
+from sigmastar.distil.questions import Questions, strings_of
+
+MOST_FEATURES = 800
+
+
+def _n_firsts(n_symbols: int) -> int:
+    return min(n_symbols, max(2, MOST_FEATURES // (n_symbols + 1)))
+
+
+def _is_deep(n_symbols: int) -> bool:
+    return n_symbols**2 * (n_symbols + 1) <= MOST_FEATURES
+
+
+def width_of(n_symbols: int) -> int:
+    """How many answers the futures of a prefix take."""
+    firsts = _n_firsts(n_symbols)
+    return firsts + (firsts * n_symbols if _is_deep(n_symbols) else 0) + 1
+
+
+def future_features(questions: Questions, trie: PrefixTrie, rows: Floats) -> Floats:
+    """A row per node: d(u), then d(u)_a d(ua)_b, and where the alphabet is small d(u)_a d(ua)_b d(uab)_c.
+
+    Of a large alphabet the symbols a are the most likely ones; of a record there is d(u) alone.
+    """
+    n = rows.shape[1] - 1
+    if questions.is_recorded:
+        return np.array(rows)
+    firsts = np.sort(np.argsort(-rows[:, :n].mean(axis=0), kind="stable")[: _n_firsts(n)])
+    deep = _is_deep(n)
+    features = np.empty((trie.n_nodes, (n + 1) * width_of(n)))
+    features[:, : n + 1] = rows
+    for nodes, states in _pieces(questions, trie):
+        at = n + 1
+        for code in firsts:
+            told, after = _step(questions, trie, nodes, states, [int(code)])
+            joint = rows[nodes, code, None] * told
+            features[nodes, at : at + n + 1] = joint
+            at += n + 1
+            for second in range(n if deep else 0):
+                further, _ = _step(questions, trie, nodes, after, [int(code), second])
+                features[nodes, at : at + n + 1] = joint[:, second, None] * further
+                at += n + 1
+    return features
+
+
+def _pieces(questions: Questions, trie: PrefixTrie) -> Iterator[tuple[Indices, Any]]:
+    """Nodes with their states, of a black box that reads on; nodes alone otherwise."""
+    if questions.is_incremental:
+        for depth, (states, _) in enumerate(questions.levels(trie)):
+            yield np.arange(trie.level_starts[depth], trie.level_starts[depth + 1]), states
+        return
+    for first in range(0, trie.n_nodes, 8192):
+        yield np.arange(first, min(first + 8192, trie.n_nodes)), None
+
+
+def _step(
+    questions: Questions, trie: PrefixTrie, nodes: Indices, states: Any, codes: list[int]
+) -> tuple[Floats, Any]:
+    """What follows nodes when some symbols are read after them, and their states then."""
+    if states is not None:
+        box: Any = questions.box
+        questions.spend(len(nodes))
+        after, told = box.step(states, np.full(len(nodes), codes[-1]))
+        return checked_rows(told, len(nodes), len(questions.alphabet) + 1), after
+    prefixes = strings_of(trie, nodes, questions)
+    return questions.next_distributions(_extended(prefixes, codes)), None
+
+
+def _extended(strings: Strings, codes: list[int]) -> Strings:
+    """Every string with the same symbols behind it."""
+    lengths = strings.lengths + len(codes)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    long = np.tile(np.array(codes, np.int32), (len(strings), 1))
+    places = np.repeat(strings.offsets[1:], len(codes))
+    return Strings(strings.alphabet, np.insert(strings.codes, places, long.ravel()), offsets)

@@ -1,0 +1,122 @@
+"""What a learner asks: strings that were given, edited ones, and what the black box draws itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress
+from sigmastar.distil.asked import Asked, ask, together
+from sigmastar.distil.pools import draw_gaps, edited
+from sigmastar.distil.questions import Questions
+from sigmastar.distil.records import keys_of
+
+POWERS = (4.0, 8.0)
+"""Of the probabilities, for strings that stay near those that the black box was trained on."""
+_DRAWN = {1.0: 0.22, 4.0: 0.07, 8.0: 0.07}  # shares of the budget, by power
+_GIVEN, _EDITED = 0.15, 0.05
+_HELD_OUT = 0.1
+_MOST_HELD = 400  # strings of a pool
+_MOST_CELLS = 25_000_000  # probabilities that are kept
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Strings of one origin, with answers; `held` are apart, to choose by."""
+
+    name: str
+    train: Asked
+    held: Asked
+    judges: bool  # whether its held-out strings count for the choice
+
+
+def gather(
+    questions: Questions,
+    strings: Strings | None,
+    rng: np.random.Generator,
+    max_length: int,
+    progress: Progress,
+) -> list[Pool]:
+    """Ask; about half of the budget is left for the futures of prefixes."""
+    if questions.is_recorded:
+        strings = _whole(questions.box.recorded)  # type: ignore[union-attr]
+        return [_pool("recorded", ask(questions, strings), rng, True)]
+    n_cells = min(questions.left * (len(questions.alphabet) + 1), 2 * _MOST_CELLS)
+    budget = int(n_cells / (len(questions.alphabet) + 1))
+    if budget < 100:
+        raise InputError(
+            f"max_queries={questions.max_queries} is too small to learn from; 1000 is a beginning"
+        )
+    pools = []
+    if strings is not None and len(strings):
+        some = _some(strings, int(_GIVEN * budget), rng)
+        progress("asking at the strings given", 0.02)
+        pools.append(_pool("given", ask(questions, some), rng, True))
+        changed = edited(_some(some, int(_EDITED * budget), rng), rng)
+        pools.append(_pool("edited", ask(questions, changed), rng, False))
+    longest = max_length
+    for number, (power, share) in enumerate(_DRAWN.items()):
+        progress("asking at strings it draws", 0.05 + 0.03 * number)
+        drawn = draw_gaps(questions, max(int(share * budget), 20), rng, longest, power)
+        if power == 1.0:  # sharpened strings may never end: most are no longer than the others
+            longest = min(max_length, 2 + int(np.quantile(drawn.strings.lengths, 0.95)))
+        pools.append(_pool(f"drawn, power {power:g}", drawn, rng, power == 1.0 or strings is None))
+    return pools
+
+
+def training(pools: list[Pool]) -> Asked:
+    """All that is learned from; strings that were given count several times, since they are few."""
+    given = [pool.train for pool in pools if pool.name == "given"]
+    others = [pool.train for pool in pools if pool.name != "given"]
+    n_others = sum(part.strings.n_gaps for part in others)
+    n_given = sum(part.strings.n_gaps for part in given)
+    times = int(np.clip(round(n_others / (2.0 * max(n_given, 1))), 1, 8)) if given else 0
+    return together(given * times + others)
+
+
+def sampled(pools: list[Pool], n_gaps: int, rng: np.random.Generator) -> Asked:
+    """Some strings of every pool, those that judge first."""
+    shares = np.array([2.0 if pool.judges else 1.0 for pool in pools])
+    parts = [
+        pool.train.select(_few(pool.train.strings, int(n_gaps * share), rng))
+        for pool, share in zip(pools, shares / shares.sum(), strict=True)
+    ]
+    return together(parts)
+
+
+def _pool(name: str, asked: Asked, rng: np.random.Generator, judges: bool) -> Pool:
+    order = rng.permutation(len(asked))
+    n_held = min(max(1, round(_HELD_OUT * len(asked))), _MOST_HELD, len(asked) - 1)
+    if n_held < 1:
+        return Pool(name, asked, asked, judges)
+    return Pool(name, asked.select(np.sort(order[n_held:])), asked.select(np.sort(order[:n_held])), judges)
+
+
+def _few(strings: Strings, n_gaps: int, rng: np.random.Generator) -> np.ndarray:
+    """Indices of random strings of so many gaps in all, at least one."""
+    order = rng.permutation(len(strings))
+    sums = np.cumsum(strings.lengths[order] + 1)
+    return np.sort(order[: max(1, int(np.searchsorted(sums, n_gaps, side="right")))])
+
+
+def _some(strings: Strings, n_gaps: int, rng: np.random.Generator) -> Strings:
+    return strings if strings.n_gaps <= n_gaps else strings.select(_few(strings, n_gaps, rng))
+
+
+def _whole(recorded: Strings) -> Strings:
+    """Recorded strings of which every prefix is recorded, and that are no prefix of another."""
+    known, codes = set(keys_of(recorded)), recorded.codes
+    inner, kept = set(), []
+    for number, (begin, end) in enumerate(pairwise(recorded.offsets.tolist())):
+        prefixes = [codes[begin:stop].tobytes() for stop in range(begin, end)]
+        if all(prefix in known for prefix in prefixes):
+            inner.update(prefixes)
+            kept.append(number)
+    kept = [n for n, key in enumerate(keys_of(recorded)) if n in set(kept) and key not in inner]
+    if not kept:
+        raise InputError("no recorded string has answers at all of its prefixes: nothing can be learned")
+    return recorded.select(kept)

@@ -1,0 +1,181 @@
+"""The soft-label divergence of an automaton and its gradient, through the filter, on a trie of prefixes.
+
+    y = s A_a,    q(a) = y . mass,    s' = y / q(a)           forward, down the trie
+    Q = s R,      R_a = A_a mass,  R_end = final              what comes next in each state
+    L = sum_u w(u) KL(d(u) || Q(u))
+
+    dy = (ds' - mass (ds' . s')) / q(a),   ds += dy A_a^T,   dA_a += s^T dy       backward, up the trie
+
+Below a floor the logarithm goes on as its tangent, so that a prediction that went astray is drawn back.
+Nodes of a level that read the same symbol are neighbours: one matrix product serves them all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sigmastar.core.arrays import Array, Int32s, Int64s
+from sigmastar.core.jit import fast_kernel
+
+
+class SoftTrie(NamedTuple):
+    """Prefixes with what the black box answered, and how much each of them counts."""
+
+    parent: Int32s
+    symbol: Int32s
+    level_starts: Int64s
+    targets: Array  # nodes x outcomes
+    weights: Array  # nodes
+
+
+class FilterArrays(NamedTuple):
+    """An automaton for the filter; `readout` has a column `A_a mass` per symbol and `final` last."""
+
+    initial: Array
+    transitions: Array
+    readout: Array
+    mass: Array
+    limits: Array  # a state's coordinates are clipped there: a signed automaton may stray
+    least: Any  # probability that a state is divided by
+
+
+class Gradients(NamedTuple):
+    """Of the loss, by the arrays of the automaton; the readout is a parameter of its own here."""
+
+    initial: Array
+    transitions: Array
+    readout: Array
+
+
+def filter_states(trie: SoftTrie, automaton: FilterArrays) -> Array:
+    """The state of every node."""
+    states = np.empty((len(trie.parent), len(automaton.initial)), automaton.transitions.dtype)
+    room = np.empty_like(states)
+    _forward(trie, automaton, states, np.ones(len(states), states.dtype), room)
+    return states
+
+
+def soft_gradient(trie: SoftTrie, automaton: FilterArrays, floor: float) -> tuple[float, Gradients]:
+    """The loss, summed over the nodes by their weights, and its gradients.
+
+    The part of the loss that does not depend on the automaton, the entropy of the answers, is left out.
+    """
+    shape, dtype = (len(trie.parent), len(automaton.initial)), automaton.transitions.dtype
+    states, room = np.empty(shape, dtype), np.empty(shape, dtype)
+    divisors = np.ones(len(states), dtype)
+    found = Gradients(*(np.zeros_like(part) for part in automaton[:3]))
+    _forward(trie, automaton, states, divisors, room)
+    predictions = states @ automaton.readout
+    loss = _slopes(trie.targets, trie.weights, predictions, floor)
+    found.readout[:] = states.T @ predictions
+    slopes = predictions @ automaton.readout.T
+    _backward(trie, automaton, (states, divisors, slopes), found, (room, np.empty(shape, dtype)))
+    return loss, found
+
+
+@fast_kernel
+def _slopes(targets: Array, weights: Array, predictions: Array, floor: float) -> float:
+    """The loss; predictions are replaced by the slopes of the loss in them."""
+    total = 0.0
+    for node in range(len(targets)):
+        for outcome in range(targets.shape[1]):
+            target = weights[node] * targets[node, outcome]
+            told = predictions[node, outcome]
+            if target == 0.0:
+                predictions[node, outcome] = 0.0
+            elif told > floor:
+                total -= target * np.log(told)
+                predictions[node, outcome] = -target / told
+            else:
+                total -= target * (np.log(floor) + (told - floor) / floor)
+                predictions[node, outcome] = -target / floor
+    return total
+
+
+@fast_kernel
+def _forward(trie: SoftTrie, automaton: FilterArrays, states: Array, divisors: Array, room: Array) -> None:
+    n = states.shape[1]
+    mass = automaton.mass
+    for k in range(n):
+        states[0, k] = automaton.initial[k]
+    run, end = 1, len(states)
+    while run < end:
+        stop = _run_end(trie.symbol, trie.level_starts, run)
+        for node in range(run, stop):
+            above = trie.parent[node]
+            for k in range(n):
+                room[node - run, k] = states[above, k]
+        np.dot(room[: stop - run], automaton.transitions[trie.symbol[run]], states[run:stop])
+        for node in range(run, stop):
+            divisor = mass[0] * states[node, 0]
+            for k in range(1, n):
+                divisor += mass[k] * states[node, k]
+            divisor = max(divisor, automaton.least)
+            divisors[node] = divisor
+            for k in range(n):
+                limit = automaton.limits[k]
+                states[node, k] = min(max(states[node, k] / divisor, -limit), limit)
+        run = stop
+
+
+@fast_kernel
+def _run_end(symbol: Int32s, level_starts: Int64s, run: int) -> int:
+    """Where the nodes of a level that read the same symbol end."""
+    level_end = level_starts[np.searchsorted(level_starts, run, side="right")]
+    stop = run
+    while stop < level_end and symbol[stop] == symbol[run]:
+        stop += 1
+    return stop
+
+
+@fast_kernel
+def _run_start(symbol: Int32s, level_starts: Int64s, stop: int) -> int:
+    """Where the nodes of a level that read the same symbol as the one before `stop` begin."""
+    level_start = level_starts[np.searchsorted(level_starts, stop - 1, side="right") - 1]
+    run = stop - 1
+    while run > level_start and symbol[run - 1] == symbol[stop - 1]:
+        run -= 1
+    return run
+
+
+@fast_kernel
+def _backward(
+    trie: SoftTrie,
+    automaton: FilterArrays,
+    along: tuple[Array, Array, Array],
+    found: Gradients,
+    rooms: tuple[Array, Array],
+) -> None:
+    states, divisors, slopes = along
+    room, other = rooms
+    n, mass, stop = states.shape[1], automaton.mass, len(states)
+    product = np.empty((n, n), states.dtype)
+    while stop > 1:
+        run = _run_start(trie.symbol, trie.level_starts, stop)
+        for node in range(run, stop):
+            along_state = mass[0] * 0
+            for k in range(n):
+                if abs(states[node, k]) >= automaton.limits[k]:
+                    slopes[node, k] = 0
+                along_state += slopes[node, k] * states[node, k]
+            if divisors[node] <= automaton.least:
+                along_state = mass[0] * 0
+            above = trie.parent[node]
+            for k in range(n):
+                slopes[node, k] = (slopes[node, k] - mass[k] * along_state) / divisors[node]
+                room[node - run, k] = states[above, k]
+        code = trie.symbol[run]
+        np.dot(room[: stop - run].T, slopes[run:stop], product)
+        for i in range(n):
+            for k in range(n):
+                found.transitions[code, i, k] += product[i, k]
+        np.dot(slopes[run:stop], automaton.transitions[code].T, other[: stop - run])
+        for node in range(run, stop):
+            above = trie.parent[node]
+            for k in range(n):
+                slopes[above, k] += other[node - run, k]
+        stop = run
+    for k in range(n):
+        found.initial[k] = slopes[0, k]

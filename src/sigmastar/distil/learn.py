@@ -1,0 +1,226 @@
+"""From a black box to an automaton: candidates of several kinds, of which held-out answers choose.
+
+    exact       the operators of a machine of low rank, where the answers show one
+    spectral    operators from exact futures, refined, behind a filter that falls back on an n-gram
+    clusters    a proper automaton from clusters of futures, refined
+    ngram       averaged answers in contexts of at most three symbols
+
+Candidates are compared by the divergence from held-out answers, the mean over the pools that judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.arrays import Floats
+from sigmastar.core.clusters import k_means
+from sigmastar.core.progress import Progress, stage
+from sigmastar.distil.asked import Asked
+from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.clusters import cluster_automaton, future_points
+from sigmastar.distil.forms import Proper, Signed
+from sigmastar.distil.futures import future_features, width_of
+from sigmastar.distil.gathering import Pool, sampled
+from sigmastar.distil.kernels import SoftTrie
+from sigmastar.distil.questions import Questions
+from sigmastar.distil.refine import refine
+from sigmastar.distil.spectral import Directions, Regression, exact_automaton, principal
+
+METHODS = ("auto", "spectral", "clusters", "ngram")
+MOST_STATES = 200
+USUAL_STATES = 150
+_LADDER = (5, 10, 20, 40, 80, 120, 160, 200)
+_EXACT = 1e-13  # nats: below, the divergence is rounding
+_WORK = 0.8e12  # multiplications of a refinement: about a minute
+_WORTH = 1.3  # a start this far behind another candidate is not refined
+_WEIGHTS = 20_000_000  # of an automaton, at most
+_NODES = 25_000  # prefixes whose futures are asked
+_CELLS = 40_000_000  # probabilities of futures that are kept
+_RATES = (1e-5, 1e-3, 1e-2, 3e-2, 0.1, 0.3)
+
+
+Futures = tuple[PrefixTrie, SoftTrie, Floats]
+"""Prefixes, what was told there, and the probabilities of their futures."""
+
+
+@dataclass(frozen=True, eq=False)
+class Distilled:
+    """A stand-in, how it was chosen, and what was asked."""
+
+    model: SequenceModel
+    method: str
+    scores: Mapping[str, float]  # nats per symbol on held-out answers, by candidate
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """All that the candidates are made from."""
+
+    questions: Questions
+    pools: list[Pool]
+    train: Asked
+    rng: np.random.Generator
+    progress: Progress
+
+    def score(self, model: SequenceModel) -> float:
+        """The divergence from held-out answers, the mean over the pools that judge."""
+        judges = [pool for pool in self.pools if pool.judges]
+        return float(np.mean([mean_divergence(model, pool.held) for pool in judges]))
+
+    @property
+    def floor(self) -> float:
+        """What is too small to be told by this black box."""
+        told = self.train.rows[: 200_000 // self.train.rows.shape[1] + 1]
+        return float(np.clip(0.1 * np.quantile(told, 0.001), 1e-7, 1e-3))
+
+
+def mean_divergence(model: SequenceModel, asked: Asked) -> float:
+    """KL from the answers to a model, nats per gap."""
+    total, at = 0.0, 0
+    for piece in asked.strings.pieces(max(1, 4_000_000 // asked.rows.shape[1])):
+        rows = asked.rows[at : at + piece.n_gaps]
+        total += float(divergences(rows, model.gap_distributions(piece)).sum())
+        at += piece.n_gaps
+    return total / max(at, 1)
+
+
+def divergences(rows: Floats, told: Floats) -> Floats:
+    """KL of each row from what a model told; what it holds impossible counts as 1e-12."""
+    parts = rows * np.log(np.maximum(rows, 1e-300) / np.maximum(told, 1e-12))
+    return np.asarray(parts.sum(axis=1))
+
+
+def distil(evidence: Evidence, method: str, n_states: int | None) -> Distilled:
+    """The best candidate of a method, or of all."""
+    ngram = averaged_ngram(evidence.train)
+    found: dict[str, SequenceModel] = {"ngram": ngram}
+    if method != "ngram":
+        found |= _from_futures(evidence, method, n_states, ngram)
+    scores = {name: evidence.score(model) for name, model in found.items()}
+    allowed = scores if method == "auto" else {n: s for n, s in scores.items() if n in (method, "exact")}
+    best = "exact" if scores.get("exact", 1.0) < _EXACT else min(allowed, key=lambda name: allowed[name])
+    return Distilled(found[best], best, scores)
+
+
+def _from_futures(
+    evidence: Evidence, method: str, n_states: int | None, ngram: NgramModel
+) -> dict[str, SequenceModel]:
+    questions = evidence.questions
+    trie, soft, features = _futures(evidence)
+    exact = exact_automaton(questions.alphabet, trie, features, soft)
+    if exact is not None and evidence.score(exact) < _EXACT:
+        return {"exact": exact}
+    found: dict[str, SequenceModel] = {}
+    if method in ("auto", "clusters"):
+        found["clusters"] = _clusters(evidence, n_states, (trie, soft, features))
+    if method in ("auto", "spectral"):
+        to_beat = evidence.score(found["clusters"]) if found else np.inf
+        found["spectral"] = _spectral(evidence, n_states, ngram, (trie, soft, features), to_beat)
+    return found
+
+
+def _futures(evidence: Evidence) -> Futures:
+    """Of as many prefixes as the budget allows; of no more than what is told there, where it is spent."""
+    questions, width = evidence.questions, width_of(len(evidence.questions.alphabet))
+    n_outcomes = len(questions.alphabet) + 1
+    target = int(min(_NODES, questions.left / width, _CELLS / (width * n_outcomes)))
+    evidence.progress("asking at the futures of prefixes", 0.15)
+    for _ in range(5):
+        trie, soft = sampled(evidence.pools, max(target, 20), evidence.rng).on_trie()
+        if trie.n_nodes * width <= questions.left:
+            return trie, soft, future_features(questions, trie, soft.targets)
+        target //= 2
+    return trie, soft, np.array(soft.targets)
+
+
+def affordable(evidence: Evidence, n_states: int | None, usual: int) -> int:
+    """A number of states whose weights fit into memory, and that prefixes are enough for."""
+    if n_states is not None:
+        return n_states
+    n_symbols = len(evidence.questions.alphabet)
+    by_weights = int(np.sqrt(_WEIGHTS / n_symbols))
+    return int(np.clip(evidence.train.strings.n_gaps // 50, 2, min(usual, by_weights)))
+
+
+def n_epochs(evidence: Evidence, n_states: int) -> int:
+    """As many as the work allows."""
+    per_gap = 3.0 * n_states * (n_states + evidence.train.rows.shape[1])
+    return int(np.clip(_WORK / (per_gap * evidence.train.strings.n_gaps), 4, 60))
+
+
+def _spectral(
+    evidence: Evidence, n_states: int | None, ngram: NgramModel, futures: Futures, to_beat: float
+) -> FilteredAutomaton:
+    """The rank that held-out answers prefer; refined, where that may be of use."""
+    trie, soft, features = futures
+    most = affordable(evidence, n_states, MOST_STATES)
+    directions = principal(features, soft.weights, most)
+    regression = Regression.of(evidence.questions.alphabet, trie, directions.states, soft)
+    ranks = sorted({min(rank, directions.states.shape[1]) for rank in (*_LADDER, most) if rank <= most})
+    ranks = ranks if n_states is None else ranks[-1:]
+    evidence.progress("spectral operators", 0.8)
+    restarts = _class_states(ngram, trie, directions)
+    models = [_behind_filter(regression.solved(rank), ngram, restarts) for rank in ranks]
+    best = min(models, key=evidence.score)
+    automaton = best.automaton
+    if evidence.score(best) < _WORTH * to_beat:
+        automaton = _refined(evidence, best, _signed_form(directions, soft, automaton.n_states))
+    rates = (_behind_filter(automaton, ngram, restarts, rate) for rate in _RATES)
+    return min(rates, key=evidence.score)
+
+
+def _signed_form(directions: Directions, soft: SoftTrie, rank: int) -> Signed:
+    limits = 1.2 * np.quantile(np.abs(directions.states[:, :rank]), 0.9995, axis=0)
+    limits[0] = 2.0
+    return Signed(limits, 0.5 * max(float(np.quantile(soft.targets[:2000], 0.001)), 1e-6))
+
+
+def _refined(evidence: Evidence, best: FilteredAutomaton, form: Signed) -> WeightedAutomaton:
+    def score(automaton: WeightedAutomaton) -> float:
+        return evidence.score(_behind_filter(automaton, best.backoff, best.restarts, float(best.mixing[0])))
+
+    rounds = max(4, n_epochs(evidence, best.automaton.n_states) // 4)
+    progress = stage(evidence.progress, 0.8, 1.0)
+    return refine(
+        form, best.automaton, evidence.train, score, evidence.rng, rounds, evidence.floor, progress
+    )[0]
+
+
+def _behind_filter(
+    automaton: WeightedAutomaton, ngram: NgramModel, restarts: Floats, rate: float = 1e-2
+) -> FilteredAutomaton:
+    mass = np.eye(1, automaton.n_states)[0]
+    states = np.ascontiguousarray(restarts[:, : automaton.n_states])
+    return FilteredAutomaton(automaton, mass, ngram, states, np.full(len(restarts), rate))
+
+
+def _class_states(ngram: NgramModel, trie: PrefixTrie, directions: Directions) -> Floats:
+    """The mean state in each context of the n-gram, the overall mean where there is none."""
+    classes = ngram.contexts.classify_prefixes(trie)
+    sums = np.zeros((ngram.contexts.n_classes, directions.states.shape[1]))
+    np.add.at(sums, classes, directions.states)
+    counts = np.bincount(classes, minlength=len(sums)).astype(np.float64)
+    mean = directions.states.mean(axis=0)
+    return np.asarray((sums + mean) / (counts + 1.0)[:, None])
+
+
+def _clusters(evidence: Evidence, n_states: int | None, futures: Futures) -> WeightedAutomaton:
+    """States from clusters of futures, then all moves refined."""
+    trie, soft, features = futures
+    size = min(affordable(evidence, n_states, USUAL_STATES), trie.n_nodes)
+    evidence.progress("clusters of futures", 0.25)
+    points = future_points(features, soft.weights)
+    found = k_means(points, size, evidence.rng, weights=soft.weights, n_steps=15)
+    start = cluster_automaton(evidence.questions.alphabet, trie, found.labels, soft, found.n_clusters)
+    rounds, progress = n_epochs(evidence, size), stage(evidence.progress, 0.3, 0.8)
+    return refine(
+        Proper(), start, evidence.train, evidence.score, evidence.rng, rounds, evidence.floor, progress
+    )[0]

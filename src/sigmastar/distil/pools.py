@@ -1,0 +1,127 @@
+"""Where to ask: strings that the black box draws itself, sharpened or not, and strings with an edit.
+
+A network that was trained on strings gives every string some probability, and what is drawn from it soon
+leaves the strings that it was trained on. Drawn with a power on the probabilities it stays near them.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.core.arrays import Floats, Indices
+from sigmastar.distil.asked import Asked, together
+from sigmastar.distil.black_box import checked_rows, rows_of
+from sigmastar.distil.questions import Questions
+
+
+class _Reader:
+    """Prefixes that are read together: by states where the black box has them, else whole."""
+
+    def __init__(self, questions: Questions, n: int) -> None:
+        self.questions, self.states = questions, None
+        self.prefixes: list[tuple[Any, ...]] = [()] * n
+        if questions.is_incremental:
+            box: Any = questions.box
+            self.states, rows = box.start(n)
+            self.rows = self._checked(rows)
+        else:
+            self.rows = questions.next_distributions(self.prefixes)
+
+    def step(self, rows: Indices, symbols: Indices) -> None:
+        """Go on with some of the prefixes."""
+        questions, alphabet = self.questions, self.questions.alphabet.symbols
+        if self.states is not None:
+            box: Any = questions.box
+            self.states, told = box.step(rows_of(self.states, rows), symbols)
+            self.rows = self._checked(told)
+            return
+        self.prefixes = [
+            (*self.prefixes[row], alphabet[code])
+            for row, code in zip(rows.tolist(), symbols.tolist(), strict=True)
+        ]
+        self.rows = questions.next_distributions(self.prefixes)
+
+    def _checked(self, rows: Any) -> Floats:
+        self.questions.spend(len(rows))
+        return checked_rows(rows, len(rows), len(self.questions.alphabet) + 1)
+
+
+def draw(
+    questions: Questions, n: int, rng: np.random.Generator, max_length: int, power: float = 1.0
+) -> Asked:
+    """Strings drawn from the black box symbol by symbol, with what it told on the way.
+
+    Parameters
+    ----------
+    questions : Questions
+        The black box.
+    n : int
+        Number of strings.
+    rng : Generator
+        Source of chance.
+    max_length : int
+        Longer strings are cut.
+    power : float
+        Of the probabilities, before a symbol is drawn: above one, likely symbols are preferred.
+
+    Returns
+    -------
+    Asked
+        The strings and the answers.
+    """
+    end, alive, reader = len(questions.alphabet), np.arange(n), _Reader(questions, n)
+    owners, symbols, rows = [], [], []
+    for depth in range(max_length + 1):
+        owners.append(alive)
+        rows.append(reader.rows)
+        drawn = _drawn(reader.rows, rng, power) if depth < max_length else np.full(len(alive), end)
+        symbols.append(drawn)
+        going = np.flatnonzero(drawn < end)
+        if len(going) > questions.left:  # the budget is spent: strings end where they are
+            symbols[-1], going = np.full(len(drawn), end), going[:0]
+        if not len(going):
+            break
+        alive = alive[going]
+        reader.step(going, drawn[going])
+    owner, symbol = np.concatenate(owners), np.concatenate(symbols)
+    order = np.argsort(owner, kind="stable")
+    codes = symbol[order]
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=n) - 1)])
+    strings = Strings(questions.alphabet, codes[codes < end].astype(np.int32), offsets)
+    return Asked(strings, np.concatenate(rows)[order])
+
+
+def draw_gaps(
+    questions: Questions, n_gaps: int, rng: np.random.Generator, max_length: int, power: float = 1.0
+) -> Asked:
+    """Strings of about so many gaps in all."""
+    parts = [draw(questions, int(np.clip(n_gaps // (max_length + 1), 2, 256)), rng, max_length, power)]
+    have, n = parts[0].strings.n_gaps, len(parts[0])
+    while have < 0.9 * n_gaps and questions.left > n:
+        n_more = int(np.clip((n_gaps - have) * n / have, 1, 8192))
+        parts.append(draw(questions, n_more, rng, max_length, power))
+        have, n = have + parts[-1].strings.n_gaps, n + n_more
+    return together(parts)
+
+
+def _drawn(rows: Floats, rng: np.random.Generator, power: float) -> Indices:
+    raised = (rows / rows.max(axis=1, keepdims=True)) ** power
+    cumulative = np.cumsum(raised, axis=1)
+    aims = rng.random(len(rows)) * cumulative[:, -1]
+    return np.asarray(np.minimum((cumulative <= aims[:, None]).sum(axis=1), rows.shape[1] - 1))
+
+
+def edited(strings: Strings, rng: np.random.Generator) -> Strings:
+    """Every string with one symbol replaced, removed or put in."""
+    texts = []
+    for begin, end in pairwise(strings.offsets.tolist()):
+        codes = strings.codes[begin:end].tolist()
+        at, kind = int(rng.integers(len(codes) + 1)), int(rng.integers(3))
+        new = int(rng.integers(len(strings.alphabet)))
+        texts.append(codes[:at] + [new] * (kind > 0) + codes[at + (kind < 2) :])
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts], dtype=np.int64)])
+    return Strings(strings.alphabet, np.array([c for text in texts for c in text], np.int32), offsets)
