@@ -137,5 +137,10 @@ FAMILY = Family(
     examples={
         "words of a little English": f"{HERE}.explore:example",
     },
+    pictures={
+        f"{HERE}.model.automaton:WeightedAutomaton": f"{HERE}.draw.notebook:draw_inner",
+        f"{HERE}.model.filtered:FilteredAutomaton": f"{HERE}.draw.notebook:draw_inner",
+        "sigmastar.core.rank:RankEvidence": f"{HERE}.draw.notebook:draw_evidence",
+    },
     laws=f"{HERE}.laws:AutomataLaws",
 )

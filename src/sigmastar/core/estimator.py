@@ -33,6 +33,7 @@ import numpy as np
 
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, NotFittedError
+from sigmastar.core.notebook import picture_of
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress, told
 
@@ -97,14 +98,15 @@ class Estimator:
         return self
 
     def _repr_html_(self) -> str:
-        """A table of the parameters, and whether `fit` was called."""
+        """A table of the parameters, whether `fit` was called, and a picture of what it found."""
         rows = "".join(
             f"<tr><td>{escape(name)}</td><td><code>{escape(repr(value))}</code></td></tr>"
             for name, value in self.get_params().items()
         )
         state = "fitted" if self.__sklearn_is_fitted__() else "not fitted"
         summary = f"<summary><b>{type(self).__name__}</b>, {state}</summary>"
-        return f"<details>{summary}<table>{rows}</table></details>"
+        drawn = picture_of(self.model_) if self.__sklearn_is_fitted__() and hasattr(self, "model_") else None
+        return f"<details>{summary}<table>{rows}</table></details>{drawn or ''}"
 
     def __repr__(self) -> str:
         defaults = self.parameter_defaults()

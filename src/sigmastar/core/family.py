@@ -87,6 +87,8 @@ class Family:
         learned, to an `Exhibit`.
     examples : mapping
         Models to begin with, by what they are learned from, with the places of functions that learn them.
+    pictures : mapping
+        Places of classes, with the places of functions that draw their objects as SVG, for notebooks.
     laws : str or None
         The place of what the laws are tried on: a known model, its exact statistics, its learner.
     constrained : str or None
@@ -106,6 +108,7 @@ class Family:
     demo: str | None = None
     explore: str | None = None
     examples: Mapping[str, str] = field(default_factory=dict)
+    pictures: Mapping[str, str] = field(default_factory=dict)
     laws: str | None = None
     constrained: str | None = None
 

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.core.factors import Factors, Matrix, iterative_svd
+from sigmastar.core.notebook import picture_of
 from sigmastar.core.parallel import Mapper
 
 Array = NDArray[np.float64]
@@ -38,6 +39,9 @@ class RankEvidence:
     scores: tuple[float, ...]  # mean held-out score of each candidate
     chosen: int
     reason: str
+
+    def _repr_svg_(self) -> str | None:
+        return picture_of(self)
 
     @property
     def above_noise(self) -> int | None:

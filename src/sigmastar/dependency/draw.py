@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from sigmastar.core.figures import FONT, INK, MUTED, PAPER, SERIES, css_colour
+from sigmastar.dependency.data.treebank import DependencyTreebank
 
+_MOST_DRAWN = 5
 _SPACE, _CHARACTER, _STEP, _LINE = 22.0, 7.2, 24.0, 17.0
 
 
@@ -54,6 +56,33 @@ def draw_arcs(
         f'height="{height:.0f}" role="img" aria-label="Dependency tree of: {name}">'
         f'<rect width="100%" height="100%" fill="{css_colour(PAPER)}"/>{"".join(arcs)}{"".join(texts)}</svg>'
     )
+
+
+def draw_sentences(treebank: DependencyTreebank) -> str:
+    """The first sentences of a treebank, one below the other.
+
+    Parameters
+    ----------
+    treebank : DependencyTreebank
+        With heads.
+
+    Returns
+    -------
+    str
+        SVG text.
+    """
+    if not treebank.has_heads:
+        raise ValueError("words without heads have no arcs")
+    parts, top, widest = [], 0.0, 0.0
+    for number in range(min(_MOST_DRAWN, len(treebank))):
+        one = treebank.select([number])
+        svg = draw_arcs(one.form, one.head.tolist(), one.deprel, one.upos)
+        width, height = (float(svg.split(f' {name}="')[1].split('"')[0]) for name in ("width", "height"))
+        parts.append(svg.replace("<svg", f'<svg y="{top:.0f}"', 1))
+        top, widest = top + height, max(widest, width)
+    size = f'viewBox="0 0 {widest:.0f} {top:.0f}" width="{widest:.0f}" height="{top:.0f}"'
+    name = f'role="img" aria-label="Arcs of {len(parts)} of {len(treebank)} sentences"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {name}>{"".join(parts)}</svg>'
 
 
 def _places(words: Sequence[str], tags: Sequence[str] | None) -> tuple[list[float], float]:

@@ -48,5 +48,6 @@ FAMILY = Family(
     examples={
         "arcs of a little English": "sigmastar.dependency.explore:example",
     },
+    pictures={"sigmastar.dependency.data.treebank:DependencyTreebank": f"{HERE}draw:draw_sentences"},
     laws="sigmastar.dependency.laws:DependencyLaws",
 )

@@ -17,6 +17,8 @@ def selected(
     judged: Judged, sort: str = "loss", text: str = "", first: int = 0, count: int = _PAGE
 ) -> dict[str, Any]:
     """Items that hold some text, the worst first, as the page lists them."""
+    if sort == "loss" and all(row.loss is None for row in judged.rows):
+        sort = "error"
     wanted = text.casefold()
     numbers = [k for k, row in enumerate(judged.rows) if wanted in row.text.casefold()]
     numbers.sort(key=lambda number: _order(judged.rows[number], sort, number))

@@ -15,6 +15,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.model_files import Arrays, Header, above, below
+from sigmastar.core.notebook import picture_of
 from sigmastar.core.parts import Parts, lists, tables
 
 
@@ -29,6 +30,9 @@ class StringFunction:
     """
 
     automaton: WeightedAutomaton
+
+    def _repr_svg_(self) -> str | None:
+        return picture_of(self)
 
     @property
     def alphabet(self) -> Alphabet:

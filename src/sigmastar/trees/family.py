@@ -46,6 +46,7 @@ FAMILY = Family(
     },
     formats={"brackets": f"{HERE}data.brackets:read_brackets"},
     metrics={"log_probability": "Mean log-probability of trees"},
+    pictures={f"{HERE}data.tree:Tree": f"{HERE}draw:draw_tree"},
     laws=f"{HERE}laws:TreeLaws",
     explore=f"{HERE}explore:open_exhibit",
     examples={

@@ -21,6 +21,7 @@ from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_s
 from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.notebook import picture_of
 from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.parts import Parts, floats
 from sigmastar.core.signature import string_signature
@@ -69,6 +70,9 @@ class WeightedAutomaton:
     @property
     def arrays(self) -> tuple[Floats, Floats, Floats]:
         return self.initial, self.transitions, self.final
+
+    def _repr_svg_(self) -> str | None:
+        return picture_of(self)
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> WeightedAutomaton:

@@ -18,6 +18,7 @@ from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import picture_of
 from sigmastar.core.parts import Parts, floats
 
 FilterStates = tuple[Floats, Int32s]
@@ -55,6 +56,9 @@ class FilteredAutomaton:
     def start(self) -> Floats:
         mass = self.automaton.initial @ self.mass
         return self.automaton.initial / mass if mass > 0 else self.restarts[self.backoff.contexts.start]
+
+    def _repr_svg_(self) -> str | None:
+        return picture_of(self)
 
     def with_mixing(self, mixing: Floats) -> FilteredAutomaton:
         return replace(self, mixing=mixing)

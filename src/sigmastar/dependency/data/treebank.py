@@ -16,6 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.notebook import picture_of
 
 Word = str | tuple[str, ...]
 NO_HEAD = -1
@@ -140,6 +141,9 @@ class DependencyTreebank:
     @property
     def has_heads(self) -> bool:
         return bool((self.head >= 0).all())
+
+    def _repr_svg_(self) -> str | None:
+        return picture_of(self)
 
     def with_heads(self, head: Int32s, deprel: list[str] | None = None) -> DependencyTreebank:
         """The same words under other heads, and other relations where they are given."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple, TypeVar
 
+from sigmastar.core.notebook import picture_of
+
 Result = TypeVar("Result")
 
 
@@ -36,6 +38,9 @@ class Tree(NamedTuple):
             if not isinstance(node, str):
                 yield node
                 waiting.extend(reversed(node.children))
+
+    def _repr_svg_(self) -> str | None:
+        return picture_of(self)
 
     def __str__(self) -> str:
         return bracketed(self)
