@@ -15,6 +15,7 @@ from benchmarks.run import ask
 
 QUESTIONS = (
     "startup",
+    "serving",
     "readers",
     "brackets",
     "scoring",

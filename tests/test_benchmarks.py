@@ -166,6 +166,7 @@ WITHOUT_DATA = {
     "languages": "a^n b^n",
     "hankel_completion": "proximal",
     "one_string": "0",
+    "serving": "malformed",
 }
 """Questions that can be asked without real data, and one thing that they measure then."""
 

@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explorer.serving import Client, serving
+from sigmastar.automata.data.formats import write_lines
+from sigmastar.automata.model.generators import make_hmm
 from sigmastar.core.exhibit import View, bars, table
 from sigmastar.core.family import families
+from sigmastar.core.model_files import save_model
 from sigmastar.explorer.gallery import Gallery, Shown
 
 PATIENCE = 600_000  # milliseconds: the first page learns a model, and compiles kernels
@@ -83,14 +87,24 @@ def test_a_family_on_its_page(chromium: Any, examples: Client, number: int, name
         field.fill(typed)
         until(page, "document.querySelector('#message').textContent.startsWith('answered')")
         assert not violations(page)
+        _resized(page)
         page.get_by_role("button", name="The model").click()
         until(page, "location.hash.includes('v=model')")
         page.wait_for_timeout(100)
         assert not violations(page)
-        for name_of_size in ("phone", "wall", "desk"):
-            page.set_viewport_size(_size(name_of_size))
-            page.wait_for_timeout(150)
-            assert not overflows(page), name_of_size
+        _resized(page)
+
+
+def _resized(page: Any) -> None:
+    """No size makes the page scroll sideways, and no card is wider than the page."""
+    for name in ("phone", "wall", "desk"):
+        page.set_viewport_size(_size(name))
+        page.wait_for_timeout(150)
+        widest = page.eval_on_selector_all(
+            ".card", "c => Math.max(...c.map(e => e.getBoundingClientRect().right))"
+        )
+        assert widest <= SIZES[name][0], name
+        assert not overflows(page), name
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -215,3 +229,51 @@ def test_markup_in_names_stays_text_in_every_view(chromium: Any, hostile: Client
 def _size(name: str) -> dict[str, int]:
     width, height = SIZES[name]
     return {"width": width, "height": height}
+
+
+@pytest.fixture(scope="module")
+def measured(chromium: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A model with data beside it, and a second one to compare it with."""
+    folder = tmp_path_factory.mktemp("measured")
+    rng = np.random.default_rng(0)
+    machines = [make_hmm(3, 3, rng) for _ in range(2)]
+    for number, machine in enumerate(machines):
+        save_model(machine, folder / f"{number}.sigma")
+    with (folder / "strings.txt").open("w") as stream:
+        write_lines(machines[0].sample(40, rng), stream)
+    files = [str(folder / f"{number}.sigma") for number in range(2)]
+    with serving(Gallery.of_files(files, str(folder / "strings.txt"))) as client:
+        yield client
+
+
+def test_data_beside_a_model(chromium: Any, measured: Client) -> None:
+    with Page(chromium, f"{measured.address}#m=0&v=data", viewport=_size("desk")) as page:
+        until(page, "document.querySelectorAll('tbody tr.link').length > 5")
+        assert not violations(page)
+        losses = page.eval_on_selector_all(
+            "tr.link td:nth-child(3)", "cells => cells.map(c => Number(c.textContent))"
+        )
+        assert losses == sorted(losses, reverse=True)
+        page.get_by_role("button", name="length", exact=True).click()
+        until(page, "location.hash.includes('sort=length')")
+        page.get_by_label("Filter by text").fill("0 1")
+        page.keyboard.press("Enter")
+        until(page, "location.hash.includes('filter=0+1')")
+        until(page, "[...document.querySelectorAll('button.pick')].every(b => b.textContent.includes('0 1'))")
+        wanted = page.locator("button.pick").first.inner_text()
+        page.locator("button.pick").first.click()
+        until(page, "document.querySelector('#fields input').value !== ''")
+        assert page.locator("#fields input").first.input_value() == wanted
+
+
+def test_two_models_side_by_side(chromium: Any, measured: Client) -> None:
+    with Page(chromium, f"{measured.address}#m=0&i.text=0 1 ", viewport=_size("desk")) as page:
+        page.locator("#against").select_option("1")
+        until(page, "document.querySelectorAll('.column').length === 2")
+        names = page.locator(".column > h2").all_inner_texts()
+        assert names == ["0.sigma", "1.sigma"]
+        first, second = (
+            page.locator(f".column:nth-child({k}) .bars .value").all_inner_texts() for k in (1, 2)
+        )
+        assert first != second
+        assert not violations(page)

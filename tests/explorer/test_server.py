@@ -41,6 +41,7 @@ def test_answers_need_the_token_and_our_own_name(toys: tuple[Client, Echo]) -> N
 def test_only_this_machine_is_listened_to() -> None:
     with bound(0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"
+        assert listening.proto == socket.IPPROTO_TCP  # or Nagle's algorithm delays every answer
 
 
 def test_the_page_may_load_nothing_from_elsewhere(toys: tuple[Client, Echo]) -> None:
