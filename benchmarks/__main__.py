@@ -22,6 +22,7 @@ QUESTIONS = (
     "em_iteration",
     "grammar_em",
     "memory",
+    "scale",
     "one_string",
     "hankel_completion",
     "regression",

@@ -1,0 +1,158 @@
+"""How far do corpora on disk carry: rates of counting, memory against size, workers against one process?
+
+Text comes from a generator while it is read (`benchmarks.scale_probe`), so that any size can be tried. Each
+stage runs in a process of its own, whose resident peak is what counts. The size 1e9 is asked for by name:
+
+    python -m benchmarks scale --problems 1e9
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Finding, Question, Row, Settings, Target
+from benchmarks.record import HERE
+
+SIZES = {"1e6": 1_000_000, "1e7": 10_000_000, "1e8": 100_000_000, "1e9": 1_000_000_000}
+STATES, EM_STATES, CLASSES = 20, 64, 300
+
+
+def units(settings: Settings) -> list[str]:
+    if settings.quick:
+        return ["rates", "1e6"]
+    return ["rates", "1e7", "1e8", *(["1e9"] if settings.problems else []), "workers", "em"]
+
+
+def measure(unit: str, settings: Settings) -> Iterator[Row]:
+    folder = Path(tempfile.mkdtemp(prefix="scale-"))
+    try:
+        if unit in SIZES:
+            yield from _sizes(unit, folder, settings)
+        else:
+            n_tokens = 1_000_000 if settings.quick else 20_000_000 if unit != "em" else 10_000_000
+            _piped(n_tokens, settings.seed, folder / "corpus")
+            yield from {"rates": _rates, "workers": _workers, "em": _em}[unit](folder, n_tokens, settings)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _probe(*words: object) -> dict[str, Any]:
+    done = subprocess.run(_call(*words), capture_output=True, text=True, cwd=HERE.parent)
+    if done.returncode:
+        raise RuntimeError(f"{words[0]} failed: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _call(*words: object) -> list[str]:
+    return [sys.executable, "-m", "benchmarks.scale_probe", *map(str, words)]
+
+
+def _piped(n_tokens: int, seed: int, folder: Path) -> dict[str, Any]:
+    """A corpus built from a generator, which no disk holds."""
+    with subprocess.Popen(_call("text", n_tokens, seed), stdout=subprocess.PIPE, cwd=HERE.parent) as source:
+        done = subprocess.run(
+            _call("build", "-", folder), stdin=source.stdout, capture_output=True, text=True, cwd=HERE.parent
+        )
+    if done.returncode:
+        raise RuntimeError(f"build failed: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _rates(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
+    """On one core, in processor seconds: neighbours move them less than the clock."""
+    text = folder / "text"
+    with open(text, "wb") as stream:
+        subprocess.run(_call("text", n_tokens, settings.seed), stdout=stream, cwd=HERE.parent, check=True)
+    found = _probe("build", text, folder / "other")
+    start = _probe("build", _small(folder), folder / "small")["cpu"]  # imports and kernels
+    yield {"what": "from text", "M tokens per s": found["tokens"] / (found["cpu"] - start) / 1e6}
+    for n_classes in (CLASSES, 5 * CLASSES):
+        counted = _probe("count", folder / "corpus", n_classes, 1)
+        rate = counted["tokens"] / counted["count cpu"] / 1e6
+        yield {"what": f"from shards, {n_classes} classes", "M tokens per s": rate}
+
+
+def _small(folder: Path) -> Path:
+    (folder / "few").write_text("a b\nb a\n")
+    return folder / "few"
+
+
+def _sizes(unit: str, folder: Path, settings: Settings) -> Iterator[Row]:
+    built = _piped(SIZES[unit], settings.seed, folder / "corpus")
+    learned = _probe("learn", folder / "corpus", STATES, 1)
+    for what, found in (("build", built), ("learn", learned)):
+        yield {
+            "what": f"{what} {unit}",
+            "seconds": found["seconds"],
+            "cpu": found["cpu"],
+            "MB": found["peak MB"],
+        }
+
+
+def _workers(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
+    from distributed import Client, LocalCluster
+
+    corpus, n_classes = folder / "corpus", 5 * CLASSES
+    one, two = (_probe("count", corpus, n_classes, n) for n in (1, 2))
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        dask = _probe("count", corpus, n_classes, 1, cluster.scheduler_address)
+    killed = _probe("killed", corpus, n_classes)
+    for what, found in (("one process", one), ("two processes", two), ("Dask, two workers", dask)):
+        efficiency = one["count seconds"] / found["count seconds"] / (1 if found is one else 2)
+        same = float(found["sha256"] == one["sha256"])
+        yield {"what": what, "seconds": found["count seconds"], "efficiency": efficiency, "same": same}
+    yield {"what": "one of two killed", "same": float(killed["killed"] and killed["sha256"] == one["sha256"])}
+
+
+def _em(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
+    shards, whole = (_probe("em", folder / "corpus", EM_STATES, n) for n in (2, 0))
+    apart = abs(shards["log-likelihood"] / whole["log-likelihood"] - 1.0)
+    peak = shards["peak MB"] + 2 * shards["worker MB"]
+    yield {"what": "EM iteration, shards", "seconds": shards["seconds"], "MB": peak, "apart": apart}
+    yield {"what": "EM iteration, one piece", "seconds": whole["seconds"], "MB": whole["peak MB"]}
+
+
+def conclude(rows: list[Row]) -> list[Finding]:
+    by_name = {row["what"]: row for row in rows}
+    findings = [
+        Finding(f"M tokens per s, {name}", by_name[name]["M tokens per s"], Target(">=", least))
+        for name, least in (("from text", 3.0), (f"from shards, {CLASSES} classes", 20.0))
+        if name in by_name
+    ]
+    peaks = [row["MB"] for row in rows if row["what"].startswith(("build ", "learn "))]
+    if peaks:
+        findings.append(Finding("largest peak, MB", max(peaks), Target("<=", 2048.0)))
+    for stage in ("build", "learn"):
+        found = [row["MB"] for row in rows if row["what"].startswith(f"{stage} ")]
+        if len(found) > 1:
+            findings.append(
+                Finding(f"{stage}: largest peak / smallest", max(found) / min(found), Target("<=", 1.1))
+            )
+    for row in rows:
+        if "efficiency" in row and row["what"] != "one process":
+            findings.append(Finding(f"efficiency, {row['what']}", row["efficiency"], Target(">=", 0.85)))
+        if "same" in row:
+            findings.append(Finding(f"same result, {row['what']}", row["same"], Target(">=", 1.0)))
+        if "apart" in row:
+            findings.append(Finding("EM over shards, likelihood apart", row["apart"], Target("<=", 1e-9)))
+            findings.append(Finding("EM over shards, peak MB", row["MB"], Target("<=", 1536.0)))
+    return findings
+
+
+QUESTION = Question(
+    name="scale",
+    title="Corpora larger than memory",
+    units=units,
+    measure=measure,
+    conclude=conclude,
+    columns=("what", "M tokens per s", "seconds", "cpu", "MB", "efficiency", "same", "apart"),
+)

@@ -1,0 +1,145 @@
+"""What `benchmarks.scale` runs in processes of its own: `python -m benchmarks.scale_probe STAGE ..`.
+
+    text N SEED             text of N words on standard output, made while it is read
+    build TEXT|- DIR        a corpus, from a file or from standard input
+    count DIR CLASSES WORKERS [ADDRESS]
+    learn DIR STATES WORKERS
+    em DIR STATES WORKERS
+    killed DIR CLASSES      two workers, one of which is killed at its first shard
+
+Each but the first prints one JSON object: seconds on the clock and on the processors, and the resident peak.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sigmastar.automata.counts.on_shards import BUDGET, StepCounts, count_shards, count_steps, merged, opened
+from sigmastar.automata.data.corpora import ShardedStrings
+from sigmastar.automata.estimator.spectral import SpectralAutomaton
+from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.em import EMCorpus, random_start
+from sigmastar.automata.learn.on_shards import ShardedEMCorpus
+from sigmastar.core.engines import engine_of
+from sigmastar.core.provenance import hash_arrays
+from sigmastar.corpus.build import build_corpus
+from sigmastar.corpus.reading import StringCorpus
+
+N_WORDS, N_STATES, LENGTH = 200, 20, 20
+_LANES = 5000
+
+
+def write_text(n_tokens: int, seed: int) -> None:
+    """Lines of twenty words from a hidden Markov model with 20 states and 200 words, five letters each."""
+    rng = np.random.default_rng(seed)
+    moves = rng.dirichlet(np.full(N_STATES, 0.3), N_STATES).cumsum(axis=1)
+    words = rng.dirichlet(np.full(N_WORDS, 0.05), N_STATES).cumsum(axis=1)
+    moves[:, -1] = words[:, -1] = 1.0
+    rows = np.arange(N_STATES)[:, None]
+    flat_moves, flat_words = (moves + rows).ravel(), (words + rows).ravel()
+    spelled = np.array([list(f"w{k:04d} ".encode()) for k in range(N_WORDS)], np.uint8)
+    state = rng.integers(0, N_STATES, _LANES)
+    for _ in range(-(-n_tokens // (_LANES * LENGTH))):
+        lines = np.empty((_LANES, LENGTH, 6), np.uint8)
+        for at in range(LENGTH):
+            drawn = np.searchsorted(flat_words, state + rng.random(_LANES)) - state * N_WORDS
+            lines[:, at] = spelled[np.clip(drawn, 0, N_WORDS - 1)]
+            state = np.searchsorted(flat_moves, state + rng.random(_LANES)) - state * N_STATES
+            state = np.clip(state, 0, N_STATES - 1)
+        lines[:, -1, -1] = 10
+        sys.stdout.buffer.write(lines.tobytes())
+
+
+def build(source: str, folder: str) -> dict[str, Any]:
+    corpus = build_corpus([source], folder)
+    return {"tokens": corpus.n_symbols, "shards": corpus.n_shards}
+
+
+def counted(folder: str, n_classes: str, workers: str, address: str | None = None) -> dict[str, Any]:
+    strings = ShardedStrings(StringCorpus.open(folder))
+    classes = choose_classes(strings, int(n_classes))
+    count_steps(strings.select(range(10)), classes)  # kernels are compiled before the clock runs
+    with closing(engine_of(int(workers), address)) as engine:
+        if int(workers) > 1 or address is not None:
+            count_shards(strings, classes, engine)  # processes are begun before it, too
+        began = time.perf_counter(), time.process_time()
+        found = count_shards(strings, classes, engine)
+        seconds, cpu = time.perf_counter() - began[0], time.process_time() - began[1]
+    return {**_described(found), "tokens": strings.n_symbols, "count seconds": seconds, "count cpu": cpu}
+
+
+def _described(found: StepCounts) -> dict[str, Any]:
+    return {"entries": len(found.keys), "sha256": hash_arrays(*found), "pruned": int(found.lost[1])}
+
+
+def killed(folder: str, n_classes: str) -> dict[str, Any]:
+    strings = ShardedStrings(StringCorpus.open(folder))
+    classes = choose_classes(strings, int(n_classes))
+    mark = f"{folder}.killed"
+    task = partial(_dies, folder, strings.corpus.manifest.digest, classes, mark)
+    with closing(engine_of(2)) as engine:
+        found = engine.run(task, range(strings.n_shards), partial(merged, budget=BUDGET))
+    return {**_described(found), "killed": Path(mark).exists()}
+
+
+def _dies(folder: str, digest: str, classes: Any, mark: str, number: int) -> StepCounts:
+    if number == 0 and not os.path.exists(mark):
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return count_steps(ShardedStrings(opened(folder, digest)).shard(number), classes)
+
+
+def learned(folder: str, n_states: str, workers: str) -> dict[str, Any]:
+    model = SpectralAutomaton(n_states=int(n_states), workers=int(workers)).fit(StringCorpus.open(folder))
+    return {"score": model.held_out_score_, "pruned": model.pruned_[1]}
+
+
+def em(folder: str, n_states: str, workers: str) -> dict[str, Any]:
+    """One iteration over shards; over all strings in one piece where `workers` is 0."""
+    strings = ShardedStrings(StringCorpus.open(folder))
+    sample = strings.select(range(0, len(strings), max(len(strings) // 1000, 1)))
+    start = random_start(strings.alphabet, int(n_states), sample, np.random.default_rng(0))
+    if int(workers):
+        with closing(engine_of(int(workers))) as engine:
+            counts = ShardedEMCorpus(strings, np.zeros(0, np.int64), engine).expect(start)
+    else:
+        counts = EMCorpus(strings.whole(), int(n_states)).expect(start)
+    return {"log-likelihood": counts.log_likelihood, "tokens": strings.n_symbols}
+
+
+STAGES: dict[str, Callable[..., dict[str, Any]]] = {
+    "build": build,
+    "count": counted,
+    "killed": killed,
+    "learn": learned,
+    "em": em,
+}
+
+
+def main(stage: str, *words: str) -> None:
+    if stage == "text":
+        write_text(int(words[0]), int(words[1]))
+        return
+    began = time.perf_counter()
+    found = STAGES[stage](*words)
+    uses = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    found["seconds"] = time.perf_counter() - began
+    found["cpu"] = sum(use.ru_utime + use.ru_stime for use in uses)
+    found["peak MB"], found["worker MB"] = (use.ru_maxrss / 1024 for use in uses)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
