@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from sigmastar.automata.data.corpora import ShardedStrings, read_corpus
 from sigmastar.automata.data.formats import read_lines
 from sigmastar.core.errors import InputError
 from sigmastar.corpus import build as building
-from sigmastar.corpus import sources
+from sigmastar.corpus import ngrams, sources
 from sigmastar.corpus.build import BuildSettings, build_corpus
 from sigmastar.corpus.manifest import BUILD
+from sigmastar.corpus.ngrams import count_ngrams
 from sigmastar.corpus.words import Words, WordTable
 
 TEXT = "the cat sat\n\nthe dog  sat\tthere\u00a0now\r\nein kleiner B\u00e4r\u3000hier\nthe the end"
@@ -179,3 +181,20 @@ def test_commands_and_estimators_take_a_folder(tmp_path: Path) -> None:
     succeed("learn", "automaton", folder, "-o", tmp_path / "m.sigma", "--states", "2", "-q")
     printed = succeed("score", tmp_path / "m.sigma", folder)
     assert printed == succeed("score", tmp_path / "m.sigma", tmp_path / "t")
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("order", [1, 2, 3])
+def test_ngrams_are_counted(text: Path, tmp_path: Path, order: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngrams, "_AT_ONCE", 3)
+    corpus = build_corpus([str(text)], tmp_path / "c")
+    strings = strings_of(tmp_path / "c")
+    expected = Counter(s[k : k + order] for s in strings for k in range(len(s) - order + 1))
+    printed = succeed("corpus", "count", tmp_path / "c", "--order", str(order))
+    pairs = [line.split("\t") for line in printed.splitlines()]
+    assert {tuple(words.split()): int(count) for count, words in pairs} == dict(expected)
+    assert [int(count) for count, _ in pairs] == sorted(expected.values(), reverse=True)
+    few = count_ngrams(corpus, order, budget=64 * 2)
+    assert len(few.keys) <= 2
+    assert few.counts.sum() + few.lost[1] == sum(expected.values())
+    assert "order 40 over 11 words has no room" in fail("corpus", "count", tmp_path / "c", "--order", "40")

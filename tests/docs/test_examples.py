@@ -23,6 +23,7 @@ PRINTED = {
     "parse_with_hidden_states": ["1500 trees", "spectral + EM: F1 0.8", "The tree of"],
     "induce_a_grammar": ["right-branching: F1 0.", "spectral, brackets seen: F1 0.9", "EM from cca"],
     "pronounce_words": ["pairs; the first", "combined: word error 0.", "an input for", "log-probability of"],
+    "stragglers_and_failures": ["all alike", "x ideal", "no ledger"],
     "tag_sentences": ["refined of 4: accuracy 0.8", "2000 sentences"],
     "negative_mass": ["% of the next-symbol weight is negative", "filter", "project"],
 }

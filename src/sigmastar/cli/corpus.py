@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 import click
+import numpy as np
 
-from sigmastar.core.cli.options import json_option, quiet_option
-from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.cli.options import json_option, output_option, quiet_option
+from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
-from sigmastar.core.memory import written_size
+from sigmastar.core.engines import engine_of
+from sigmastar.core.memory import parsed_size, written_size
 from sigmastar.corpus.build import BuildSettings, build_corpus
+from sigmastar.corpus.ngrams import count_ngrams, spelled
 from sigmastar.corpus.reading import StringCorpus
 from sigmastar.corpus.sources import FORMATS
 
@@ -136,3 +140,40 @@ def check(folder: str, quiet: bool) -> None:
     if problems:
         raise problems[0]
     tell(f"{folder}: sound, {_sizes(corpus)}", quiet)
+
+
+@click.command()
+@_folder
+@click.option(
+    "--order", type=click.IntRange(1), default=2, show_default=True, metavar="N", help="Length of n-grams."
+)
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Number of n-grams to list  [default: all]")
+@click.option(
+    "--memory",
+    type=parsed_size,
+    default="1G",
+    show_default=True,
+    metavar="SIZE",
+    help="Room for the table of counts; the rarest n-grams are pruned beyond it.",
+)
+@workers_option
+@scheduler_option
+@output_option
+@quiet_option
+def count(
+    folder: str, order: int, top: int | None, memory: int, output: str, quiet: bool, **engine: Any
+) -> None:
+    """The n-grams of the corpus DIR with their counts, the most frequent first."""
+    corpus = StringCorpus.open(folder)
+    with watching("counting", quiet) as say, closing(engine_of(**engine)) as where:
+        found = count_ngrams(corpus, order, where, memory, say)
+    ranked = np.argsort(-found.counts.astype(np.int64), kind="stable")[:top]
+    words, rows = corpus.alphabet.symbols, spelled(found.keys[ranked], order, max(corpus.manifest.n_words, 2))
+    pairs = zip(found.counts[ranked].tolist(), rows.tolist(), strict=True)
+    write_lines(output, (f"{n}\t{' '.join(str(words[code]) for code in row)}" for n, row in pairs))
+    if found.lost[0]:
+        share = found.lost[1] / max(found.lost[1] + found.counts.sum(dtype=np.int64), 1)
+        tell(
+            f"{found.lost[0]} n-grams were pruned, {share:.2%} of all that were met; --memory keeps more",
+            quiet,
+        )

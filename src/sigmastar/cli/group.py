@@ -66,6 +66,7 @@ _OF_CORPORA = {
     "build": Command("sigmastar.cli.corpus:build", "Make a corpus from text, JSONL or Parquet."),
     "info": Command("sigmastar.cli.corpus:info", "What a corpus holds."),
     "check": Command("sigmastar.cli.corpus:check", "Whether the files of a corpus are sound."),
+    "count": Command("sigmastar.cli.corpus:count", "The n-grams of a corpus with their counts."),
 }
 _LAST = {
     "explore": Command(

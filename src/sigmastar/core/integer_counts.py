@@ -77,6 +77,20 @@ def subtract(first: Tally, second: Tally) -> Tally:
     return keys, counts
 
 
+def pruned(found: Tally, most: int) -> tuple[Tally, Longs]:
+    """At most so many keys, and how many keys, and counts of theirs, were dropped: the rarest.
+
+    All keys of one count stay or go: which of them are met first says nothing.
+    """
+    keys, counts = found
+    if len(keys) <= most:
+        return found, np.zeros(2, np.int64)
+    least = int(np.partition(counts, len(keys) - most)[len(keys) - most])
+    stays = counts > least
+    lost = np.array([len(keys) - stays.sum(), counts[~stays].sum(dtype=np.int64)])
+    return (keys[stays], counts[stays]), lost
+
+
 def minor_type(n_minor: int) -> type[np.integer[Any]]:
     """The type that minors are held in."""
     return np.uint16 if n_minor < 1 << 16 else np.int32 if n_minor < _FITS else np.int64

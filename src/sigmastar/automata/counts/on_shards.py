@@ -30,6 +30,7 @@ from sigmastar.core.integer_counts import (
     Keys,
     add,
     minor_type,
+    pruned,
     tally_buckets,
     tally_pairs,
 )
@@ -93,7 +94,7 @@ def count_steps(strings: Strings, classes: Classes, budget: int = BUDGET) -> Ste
     small = n_rows * n_symbols <= _TABLE_LIMIT and n_symbols * pasts.n_classes <= MOST_MAJORS
     if small and pasts.table is not None and futures.table is not None:
         tables = ClassTables(pasts.table, futures.table, pasts.start, futures.start)
-        return pruned(_count_by_tables(strings, tables), budget)
+        return _within(_count_by_tables(strings, tables), budget)
     parts = (_of_piece(piece, classes) for piece in strings.pieces(_GAPS_AT_ONCE))
     return reduce(partial(merged, budget=budget), parts)
 
@@ -126,21 +127,12 @@ def merged(first: StepCounts, second: StepCounts, budget: int = BUDGET) -> StepC
     """Of two parts, without what the budget has no room for."""
     keys, counts = add((first.keys, first.counts), (second.keys, second.counts))
     rest = (a + b for a, b in zip(first[3:], second[3:], strict=True))
-    return pruned(StepCounts(first.n_strings + second.n_strings, keys, counts, *rest), budget)
+    return _within(StepCounts(first.n_strings + second.n_strings, keys, counts, *rest), budget)
 
 
-def pruned(part: StepCounts, budget: int) -> StepCounts:
-    """Without the rarest entries, where there are more than the budget has room for.
-
-    All entries of one count stay or go: which of them are met first says nothing.
-    """
-    most = budget // _ENTRY
-    if len(part.keys) <= most:
-        return part
-    least = int(np.partition(part.counts, len(part.keys) - most)[len(part.keys) - most])
-    stays = part.counts > least
-    lost = np.array([(~stays).sum(), part.counts[~stays].sum(dtype=np.int64)])
-    return part._replace(keys=part.keys[stays], counts=part.counts[stays], lost=part.lost + lost)
+def _within(part: StepCounts, budget: int) -> StepCounts:
+    (keys, counts), lost = pruned((part.keys, part.counts), budget // _ENTRY)
+    return part._replace(keys=keys, counts=counts, lost=part.lost + lost)
 
 
 def without(part: StepCounts, other: StepCounts) -> StepCounts:
