@@ -167,6 +167,7 @@ WITHOUT_DATA = {
     "hankel_completion": "proximal",
     "one_string": "0",
     "serving": "malformed",
+    "scale": "1e7",
 }
 """Questions that can be asked without real data, and one thing that they measure then."""
 
