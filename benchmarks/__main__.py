@@ -20,6 +20,7 @@ QUESTIONS = (
     "brackets",
     "scoring",
     "em_iteration",
+    "continuous",
     "grammar_em",
     "memory",
     "scale",

@@ -25,6 +25,7 @@ FAMILIES = {
     "pcfg": ("automata", "trees"),
     "grammars": ("automata", "pcfg", "trees"),
     "bilexical": ("dependency",),
+    "continuous": (),
 }
 """Each family, and the families that it stands on."""
 ACROSS = {

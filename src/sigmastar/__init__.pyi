@@ -9,6 +9,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton as WeightedAuto
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator as BilexicalOperator
 from sigmastar.bilexical.estimator.pp_attachment import PPAttachment as PPAttachment
 from sigmastar.bilexical.estimator.word_vectors import WordVectors as WordVectors
+from sigmastar.continuous.estimator import GaussianHMM as GaussianHMM
 from sigmastar.control.decoder import ConstrainedDecoder as ConstrainedDecoder
 from sigmastar.core.alphabet import Alphabet as Alphabet
 from sigmastar.core.errors import (

@@ -1,0 +1,1 @@
+"""Sequences of vectors, and files of them."""

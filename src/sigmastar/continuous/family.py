@@ -1,0 +1,28 @@
+"""The record of this family."""
+
+from __future__ import annotations
+
+from sigmastar.core.family import Command, Family, Kind
+
+HERE = "sigmastar.continuous"
+COMMANDS = {name: f"{HERE}.cli:{name}" for name in ("score", "predict", "evaluate", "sample", "show")}
+
+FAMILY = Family(
+    name="continuous",
+    summary="Hidden Markov models of real-valued sequences.",
+    kinds={"gaussian-hmm": Kind(f"{HERE}.model.gaussian_hmm:GaussianHmm", COMMANDS)},
+    estimators={"GaussianHMM": f"{HERE}.estimator:GaussianHMM"},
+    names={
+        "GaussianHmm": f"{HERE}.model.gaussian_hmm:GaussianHmm",
+        "Series": f"{HERE}.data.series:Series",
+        "read_series": f"{HERE}.data.series:read_series",
+    },
+    learn={"series": Command(f"{HERE}.cli:learn_series", "A hidden Markov model of vectors, from numbers.")},
+    formats={"series": f"{HERE}.data.series:read_series"},
+    metrics={
+        "log_density": "Mean natural log-density per row.",
+        "aic": "Akaike's criterion, smaller is better.",
+        "bic": "The Bayesian criterion, smaller is better.",
+    },
+    laws=f"{HERE}.laws:ContinuousLaws",
+)

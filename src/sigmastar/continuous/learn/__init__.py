@@ -1,0 +1,1 @@
+"""From sequences of vectors to models."""

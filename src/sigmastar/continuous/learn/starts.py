@@ -1,0 +1,110 @@
+"""Starts of EM: states from two views of every row.
+
+    cells       rows fall into many small cells (k-means), so that neighbours can be counted
+    views       the cell before a row and the cell after it, correlated with the cell of the row
+    points      the row itself, scaled, and where its neighbours' cells lie in the correlations
+    states      clusters of points; their moments are the first model
+
+What stands near a row tells states apart that overlap in space. How much it should weigh depends on the data:
+several weights, plain k-means among them, climb for a few iterations on a part of the data, and in each round
+the better ones go on.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sigmastar.continuous.data.series import Series
+from sigmastar.continuous.learn.em import begin, maximize, moments
+from sigmastar.continuous.model.gaussian_hmm import Expected, GaussianHmm
+from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.clusters import k_means
+from sigmastar.core.em import NEVER
+from sigmastar.core.views import correlate, damped
+
+WEIGHTS = 2 * (0.0, 0.0, 0.0, 0.25, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 2.0, 4.0)
+"""Of the neighbourhood against the row itself, one start each."""
+ENOUGH = 10_000  # rows that starts are compared on
+ROUNDS = ((24, 5), (8, 15), (3, 40))
+"""How many starts are in each round, and how many iterations they climb."""
+_DAMPING = 2.0
+
+
+def spectral_start(
+    series: Series, n_states: int, n_components: int, diagonal: bool, rng: np.random.Generator
+) -> GaussianHmm:
+    """The start that climbs highest on a part of the data."""
+    part = series.first(ENOUGH)
+    near = neighbourhoods(part, n_states, rng)
+    scaled = (part.values - part.values.mean(axis=0)) / np.maximum(part.values.std(axis=0), 1e-12)
+    starts = []
+    for weight in WEIGHTS:
+        points = np.column_stack([scaled, weight * near]) if weight else scaled
+        labels = k_means(points, n_states, rng).labels
+        starts.append(_model_of(part, labels, n_states, n_components, diagonal, rng))
+    climbs = [begin(part, model) for model in starts]
+    for n_left, n_iterations in ROUNDS:
+        climbs = [climb.run(n_iterations, NEVER) for climb in climbs[:n_left]]
+        climbs.sort(key=lambda climb: -climb.score)
+    return climbs[0].latest
+
+
+def random_start(
+    series: Series, n_states: int, n_components: int, diagonal: bool, rng: np.random.Generator
+) -> GaussianHmm:
+    """Clusters of rows alone, as other libraries begin."""
+    part = series.first(ENOUGH)
+    labels = k_means(part.values, n_states, rng).labels
+    return _model_of(part, labels, n_states, n_components, diagonal, rng)
+
+
+def neighbourhoods(series: Series, n_states: int, rng: np.random.Generator) -> Floats:
+    """Where the cells before and after each row lie in the correlations of neighbours: rows x dimensions."""
+    values = series.values
+    scaled = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-12)
+    cells = k_means(scaled, min(4 * n_states + 16, max(len(values) // 10, 2)), rng).labels
+    inside = np.ones(max(len(values) - 1, 0), dtype=bool)
+    inside[series.offsets[1:-1][(series.offsets[1:-1] > 0) & (series.offsets[1:-1] < len(values))] - 1] = (
+        False
+    )
+    size, at = int(cells.max(initial=0)) + 1, np.flatnonzero(inside)
+    counts = np.zeros((size, size))
+    np.add.at(counts, (cells[at], cells[at + 1]), 1.0)
+    if size < 3 or not len(at):
+        return np.zeros((len(values), 0))
+    found = correlate(counts, min(n_states, size - 1), damped(_DAMPING))
+    near = np.zeros((len(values), 2 * (len(found.values) - 1)))
+    half = near.shape[1] // 2
+    near[at + 1, :half] = found.left(1.0)[cells[at], 1:]  # what the row before says of this one
+    near[at, half:] = found.right(1.0)[cells[at + 1], 1:]
+    return near
+
+
+def _model_of(
+    series: Series, labels: Int64s, n_states: int, n_components: int, diagonal: bool, rng: np.random.Generator
+) -> GaussianHmm:
+    """The model that counts its states by labels, as if they were known."""
+    n, values = n_states, series.values
+    states = np.zeros((len(values), n))
+    states[np.arange(len(values)), labels] = 0.9
+    states += 0.1 / n  # a state without rows would never get any
+    firsts = series.offsets[:-1][series.lengths > 0]
+    followed = np.ones(len(values), dtype=bool)
+    followed[series.offsets[1:][series.lengths > 0] - 1] = False
+    at = np.flatnonzero(followed)
+    moves = states[at].T @ states[at + 1]
+    shares = np.repeat(states, n_components, axis=1)
+    if n_components > 1:
+        for q in range(n):
+            rows = np.flatnonzero(labels == q)
+            parts = k_means(values[rows], n_components, rng).labels if len(rows) else np.zeros(0, np.int64)
+            within = np.full((len(values), n_components), 1.0 / n_components)
+            within[rows] = 0.1 / n_components
+            within[rows, parts] += 0.9
+            shares[:, q * n_components : (q + 1) * n_components] *= within
+    found = Expected(states[firsts].sum(axis=0), moves, states, shares, np.zeros(0))
+    prior = values.var(axis=0) + 1e-12
+    return maximize(moments(found, values, n_components, diagonal), prior)
+
+
+STARTS = {"spectral": spectral_start, "random": random_start}
