@@ -163,11 +163,23 @@ class GaussianHMM(_Fitted, Estimator):
         return logs, np.split(states, series.offsets[1:-1]) if len(series) else []
 
     def predict(self, X: Vectors, lengths: Lengths = None) -> list[Int32s]:
-        """The most probable state of each row, one array per series, as `decode` has them."""
+        """The most probable state of each row, one array per series, as `decode` has them.
+
+        Parameters
+        ----------
+        X, lengths
+            As of `fit`.
+        """
         return self.decode(X, lengths)[1]
 
     def predict_proba(self, X: Vectors, lengths: Lengths = None) -> list[Floats]:
-        """How probable each state is at each row, given its series: one table per series."""
+        """How probable each state is at each row, given its series: one table per series.
+
+        Parameters
+        ----------
+        X, lengths
+            As of `fit`.
+        """
         model, series = self.model_, _series(X, None, lengths)
         with self._working():
             table = model.posteriors(series)
@@ -195,11 +207,23 @@ class GaussianHMM(_Fitted, Estimator):
         return list(model.sample(n_samples, rng, length))
 
     def aic(self, X: Vectors, y: object = None, lengths: Lengths = None) -> float:
-        """Akaike's criterion: -2 log-likelihood + 2 free parameters."""
+        """Akaike's criterion: -2 log-likelihood + 2 free parameters.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As of `fit`.
+        """
         return -2.0 * float(self.score_samples(X, y, lengths).sum()) + 2.0 * self.model_.n_parameters
 
     def bic(self, X: Vectors, y: object = None, lengths: Lengths = None) -> float:
-        """The Bayesian criterion: -2 log-likelihood + free parameters times the logarithm of the rows."""
+        """The Bayesian criterion: -2 log-likelihood + free parameters times the logarithm of the rows.
+
+        Parameters
+        ----------
+        X, y, lengths
+            As of `fit`.
+        """
         penalty = self.model_.n_parameters * np.log(max(len(_series(X, y, lengths).values), 1))
         return -2.0 * float(self.score_samples(X, y, lengths).sum()) + float(penalty)
 
