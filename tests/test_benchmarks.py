@@ -168,6 +168,7 @@ WITHOUT_DATA = {
     "one_string": "0",
     "serving": "malformed",
     "scale": "1e7",
+    "continuous": "4 in 2",
 }
 """Questions that can be asked without real data, and one thing that they measure then."""
 
