@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.numpy import load_file
 
 from automata.random_automata import SEEDS, proper, proper_automata, signed
+from cli.calls import succeed
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
+from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.hmm_conversion import (
     Hmm,
     from_hmm,
@@ -20,6 +25,7 @@ from sigmastar.automata.model.hmm_conversion import (
     to_pfa,
 )
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.model_files import save_model
 
 
 @given(proper_automata())
@@ -99,3 +105,16 @@ def test_what_is_not_stochastic_is_refused(rng):
         Hmm(Alphabet("ab"), np.ones(1), np.ones((1, 1)), np.ones((1, 1)), np.ones(1))
     with pytest.raises(ValueError, match="probabilities"):
         Hmm(Alphabet("a"), np.ones(1), np.ones((1, 1)), np.ones((1, 1)), np.full(1, 2.0))
+
+
+def test_arrays_of_toolkits_give_the_same_probabilities(tmp_path: Path) -> None:
+    machine = make_automaton(3, 2, np.random.default_rng(0))
+    save_model(machine, tmp_path / "machine.sigma")
+    succeed("convert", tmp_path / "machine.sigma", "--to", "hmm-arrays", "-o", tmp_path / "hmm.safetensors")
+    arrays = load_file(tmp_path / "hmm.safetensors")
+    strings = machine.sample(20, np.random.default_rng(1))
+    for string, expected in zip(strings, machine.log_probability(strings), strict=True):
+        state = np.exp(arrays["gamma"].astype(np.float64))
+        for symbol in (*string, 2, 2):  # the end goes on for ever
+            state = (state * np.exp(arrays["beta"][:, symbol])) @ arrays["alpha_exp"]
+        assert np.log(state.sum()) == pytest.approx(expected, abs=1e-4)

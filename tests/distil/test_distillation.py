@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import sigmastar
-from cli.calls import fail, succeed
+from cli.calls import fail, figures, succeed
 from sigmastar import DistilledAutomaton
 from sigmastar.automata import make_automaton
 from sigmastar.automata.data.strings import Strings
@@ -23,6 +23,7 @@ from sigmastar.core.model_files import load_model, model_bytes, save_model
 from sigmastar.distil.asked import Asked, possible
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.forms import Proper, Signed
+from sigmastar.distil.judging import judged
 from sigmastar.distil.kernels import FilterArrays, SoftTrie, soft_gradient
 from sigmastar.distil.learn import mean_divergence
 from sigmastar.distil.pools import draw, edited
@@ -199,3 +200,27 @@ def test_the_command(tmp_path: Path) -> None:
     strings = machine.sample(20, np.random.default_rng(0))
     assert np.allclose(load_model(tmp_path / "m").log_probability(strings), machine.log_probability(strings))
     assert "no such file" in fail("distil", tmp_path / "nothing", "-o", tmp_path / "m")
+
+
+def test_a_stand_in_is_judged_against_its_black_box(fitted: DistilledAutomaton, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "stand-in.sigma")
+    (tmp_path / "strings.txt").write_text("a b c\na a\n" * 5)
+    machine = make_automaton(3, 3, np.random.default_rng(0))
+    save_model(machine, tmp_path / "machine.sigma")
+    same = figures("evaluate", tmp_path / "machine.sigma", "--black-box", tmp_path / "machine.sigma")
+    assert same["drawn_divergence"] == pytest.approx(0.0, abs=1e-12)
+    assert same["drawn_agreement"] == 1.0
+    assert same["gain_low"] > 0
+    told = judged(fitted.model_, Network(), Strings.of(["abc", "aa"], alphabet=fitted.alphabet_), 200, 0)
+    assert told["drawn_divergence_low"] < told["drawn_divergence"] < told["drawn_divergence_high"]
+    assert told["drawn_divergence"] < told["ngram_divergence"]
+    by_hand = [
+        np.log(Network().next_distributions([text[:n]])[0] / fitted.predict_proba_next([text[:n]])[0])
+        @ Network().next_distributions([text[:n]])[0]
+        for text in ("abc", "aa")
+        for n in range(len(text) + 1)
+    ]
+    assert told["given_divergence"] == pytest.approx(np.mean(by_hand), rel=1e-6)
+    assert "other symbols" in fail(
+        "evaluate", tmp_path / "stand-in.sigma", "--black-box", tmp_path / "machine.sigma"
+    )

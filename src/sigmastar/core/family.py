@@ -80,6 +80,8 @@ class Family:
         Formats of data by name, with the places of their readers.
     metrics : mapping
         Figures of `evaluate` by name, and what each of them is.
+    judges : mapping
+        What else a model can be held against, by name, with the places of functions that give figures.
     demo : str or None
         The place of its part of the demo.
     explore : str or None
@@ -105,6 +107,7 @@ class Family:
     commands: Mapping[str, Command] = field(default_factory=dict)
     formats: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
+    judges: Mapping[str, str] = field(default_factory=dict)
     demo: str | None = None
     explore: str | None = None
     examples: Mapping[str, str] = field(default_factory=dict)
@@ -195,6 +198,24 @@ def commands_of(command: str) -> Iterator[tuple[str, str]]:
     for name, kind in kinds().items():
         if command in kind.commands:
             yield name, kind.commands[command]
+
+
+def judge(name: str) -> Callable[..., dict[str, Any]]:
+    """The function of a name among what models can be held against, of whatever family.
+
+    Parameters
+    ----------
+    name : str
+        A key of the `judges` of some family.
+
+    Returns
+    -------
+    callable
+        It gives figures by name.
+    """
+    places = {key: place for family in families().values() for key, place in family.judges.items()}
+    found: Callable[..., dict[str, Any]] = load(places[name])
+    return found
 
 
 def exporter(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

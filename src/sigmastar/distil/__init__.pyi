@@ -6,6 +6,8 @@ from sigmastar.distil.black_box import (
     from_function as from_function,
 )
 from sigmastar.distil.estimator import DistilledAutomaton as DistilledAutomaton
+from sigmastar.distil.judging import judged as judged
+from sigmastar.distil.networks import TorchBox as TorchBox, from_causal_model as from_causal_model
 from sigmastar.distil.questions import QueryReport as QueryReport, Questions as Questions
 from sigmastar.distil.records import RecordedBox as RecordedBox
 from sigmastar.distil.sources import open_source as open_source

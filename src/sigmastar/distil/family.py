@@ -17,13 +17,23 @@ FAMILY = Family(
         "ModelBox": f"{HERE}.black_box:ModelBox",
         "RecordedBox": f"{HERE}.records:RecordedBox",
         "Questions": f"{HERE}.questions:Questions",
+        "TorchBox": f"{HERE}.networks:TorchBox",
+        "from_causal_model": f"{HERE}.networks:from_causal_model",
         "QueryReport": f"{HERE}.questions:QueryReport",
         "as_black_box": f"{HERE}.black_box:as_black_box",
         "from_function": f"{HERE}.black_box:from_function",
+        "judged": f"{HERE}.judging:judged",
         "open_source": f"{HERE}.sources:open_source",
     },
     commands={
         "distil": Command(f"{HERE}.cli:command", "A stand-in for a network or another black box."),
     },
+    metrics={
+        "drawn_divergence": "divergence from a black box, nats per symbol, on strings it draws",
+        "drawn_agreement": "share of gaps where the black box nearly prefers the same symbol",
+        "drawn_mse": "mean squared difference of the probabilities of strings",
+        "gain": "how much more an n-gram of averaged answers diverges, nats per symbol",
+    },
+    judges={"black_box": f"{HERE}.judging:judged"},
     laws=f"{HERE}.laws:DistilLaws",
 )

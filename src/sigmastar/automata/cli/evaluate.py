@@ -4,6 +4,7 @@ plain                           log_likelihood (mean per string), symbol_perplex
 --format pautomac --targets     perplexity, target_perplexity, ratio: the score of the competition
 --format spice --targets        ndcg5: the score of the competition
 --reference                     kl: divergence from a known model on fresh strings, nats per string
+--black-box                     divergence per symbol, agreement and mse, on FILE and on strings it draws
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from sigmastar.core.cli.options import json_option, model_argument, quiet_option
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
+from sigmastar.core.family import judge
 
 Figures = dict[str, Any]
 Judge = Callable[[SequenceModel, Strings, str], Figures]
@@ -46,11 +48,12 @@ Judge = Callable[[SequenceModel, Strings, str], Figures]
 @click.option("--targets", metavar="FILE", help="Solution of PAutomaC, or targets of SPiCe.")
 @click.option("--reference", metavar="FILE", help="True model: PAutomaC's text, or a model file.")
 @click.option(
+    "--black-box", metavar="SOURCE", help="Black box the model stands in for: a model file or FILE.py:NAME."
+)
+@click.option(
     "--samples",
     type=click.IntRange(2),
-    default=20_000,
-    show_default=True,
-    help="Number of fresh strings for the divergence.",
+    help="Number of fresh strings for the divergence  [default: 20000, of a black box 1000]",
 )
 @seed_option
 @string_options
@@ -62,7 +65,8 @@ def evaluate(
     file: str | None,
     targets: str | None,
     reference: str | None,
-    samples: int,
+    black_box: str | None,
+    samples: int | None,
     seed: int,
     as_json: bool,
     quiet: bool,
@@ -72,10 +76,11 @@ def evaluate(
 
     Without more: log_likelihood (mean per string), symbol_perplexity and next_symbol_error. With --targets
     the score of the competition: perplexity, target_perplexity and ratio, or ndcg5. With --reference the
-    Kullback-Leibler divergence kl on fresh strings, in nats per string, with its 95% interval.
+    Kullback-Leibler divergence kl on fresh strings, in nats per string, with its 95% interval. With
+    --black-box the divergence from its answers, in nats per symbol, on FILE and on strings that it draws.
     """
-    if file is None and reference is None:
-        raise click.UsageError("give a FILE to measure on, or a --reference")
+    if file is None and reference is None and black_box is None:
+        raise click.UsageError("give a FILE to measure on, a --reference, or a --black-box")
     if file is None and targets is not None:
         raise click.UsageError("--targets need the FILE they belong to")
     loaded = load(model)
@@ -83,15 +88,18 @@ def evaluate(
     layout = layout_of(**reading, learned=loaded.learned)
     if targets is not None and layout.format not in JUDGES:
         raise click.UsageError(f"--targets are for --format {' or '.join(JUDGES)}, not {layout.format}")
-    figures: Figures = {}
+    figures, strings = Figures(), None
     with watching("evaluating", quiet) as say:
         if file is not None:
             strings = require_strings(loaded.read(file, layout, unknown), "evaluate on")
-            judge = plain if targets is None else JUDGES[layout.format]
-            figures |= {"n_strings": len(strings), **judge(loaded.model, strings, targets or "")}
+            judging = plain if targets is None else JUDGES[layout.format]
+            figures |= {"n_strings": len(strings), **judging(loaded.model, strings, targets or "")}
         if reference is not None:
             say("comparing with the reference")
-            figures |= divergence(loaded.model, reference, samples, seed)
+            figures |= divergence(loaded.model, reference, samples or 20_000, seed)
+        if black_box is not None:
+            say("asking the black box")
+            figures |= judge("black_box")(loaded.model, black_box, strings, samples or 1000, seed)
     print_figures(figures, as_json)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from io import StringIO
 from typing import Any, TextIO
 
@@ -17,11 +17,11 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.hmm_conversion import to_hmm
+from sigmastar.automata.model.hmm_conversion import hmm_arrays, to_hmm
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
-from sigmastar.core.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write, atomic_write_pieces
 from sigmastar.core.cli.constraints import NAMES, constrained, constraint_options
 from sigmastar.core.cli.options import (
     json_option,
@@ -33,6 +33,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import to_json, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
+from sigmastar.core.container import written
 from sigmastar.core.errors import InputError
 
 END = "<end>"
@@ -190,22 +191,39 @@ FORMATS: Mapping[str, Writer] = {
 """To add a format of machines, write a writer and name it here."""
 
 
+def hmm_file(automaton: WeightedAutomaton) -> Iterable[bytes | memoryview]:
+    """The arrays of a hidden Markov model as safetensors: alpha_exp, beta and gamma."""
+    symbols = {"symbols": to_json(_names(automaton.alphabet)), "end": "last column"}
+    return written(hmm_arrays(automaton), symbols)
+
+
+BINARY = {"hmm-arrays": hmm_file}
+"""Formats that are no text."""
+
+
 @click.command()
 @model_argument
 @click.option(
-    "--to", "target", type=click.Choice(list(FORMATS)), required=True, help="Format of the automaton."
+    "--to", "target", type=click.Choice([*FORMATS, *BINARY]), required=True, help="Format of the automaton."
 )
 @click.option("--symbols", metavar="FILE", help="File for the table of symbols, with att.")
 @output_option
 def convert(model: str, target: str, symbols: str | None, output: str) -> None:
-    """Write the automaton of MODEL: att is OpenFst's text, hmm a hidden Markov model in JSON."""
+    """Write the automaton of MODEL.
+
+    att is OpenFst's text, hmm a hidden Markov model in JSON; hmm-arrays is one in safetensors as toolkits
+    read it: alpha_exp, and the logarithms beta and gamma, with the end as the last symbol.
+    """
     if symbols is not None and target != "att":
         raise click.UsageError(f"--symbols is for --to att, not {target}")
     loaded = load(model)
     automaton = loaded.require_automaton()
     try:
-        with atomic_write(output) as stream:
-            FORMATS[target](automaton, stream)
+        if target in BINARY:
+            atomic_write_pieces(output, BINARY[target](automaton))
+        else:
+            with atomic_write(output) as stream:
+                FORMATS[target](automaton, stream)
         if symbols is not None:
             with atomic_write(symbols) as stream:
                 write_att(automaton, StringIO(), stream)

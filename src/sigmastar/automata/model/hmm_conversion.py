@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
@@ -95,6 +96,41 @@ def to_hmm(automaton: WeightedAutomaton) -> Hmm:
         emission=np.eye(len(automaton.alphabet))[symbol],
         stop=np.clip(automaton.final[state], 0.0, 1.0),
     )
+
+
+def hmm_arrays(automaton: WeightedAutomaton) -> dict[str, NDArray[np.float32]]:
+    """A proper automaton as toolkits hold hidden Markov models that emit at every step and never stop.
+
+    The end of a string is one more symbol, the last column, and a state that emits it for ever. State (q, a)
+    means: at q, and a comes next; the way is exact and takes up to n_states * symbols + 1 states.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        A proper probabilistic automaton.
+
+    Returns
+    -------
+    dict of arrays
+        `alpha_exp`: probabilities of moves, states x states; `beta`: logarithms of emissions, states x
+        (symbols + 1); `gamma`: logarithms of where strings begin; all float32.
+    """
+    require_stochastic(automaton)
+    entry = automaton.transitions.sum(axis=2).T  # state, symbol
+    state, symbol = np.nonzero(entry > 0)
+    n, n_symbols = len(state), len(automaton.alphabet)
+    moves = automaton.transitions[symbol, state] / entry[state, symbol][:, None]  # pairs x states
+    alpha, beta, gamma = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n_symbols + 1)), np.zeros(n + 1)
+    alpha[:n, :n], alpha[:n, n], alpha[n, n] = (
+        moves[:, state] * entry[state, symbol],
+        moves @ automaton.final,
+        1,
+    )
+    gamma[:n], gamma[n] = automaton.initial[state] * entry[state, symbol], automaton.initial @ automaton.final
+    beta[np.arange(n + 1), np.append(symbol, n_symbols)] = 1.0
+    with np.errstate(divide="ignore"):
+        arrays = {"alpha_exp": _rows(alpha), "beta": np.log(beta), "gamma": np.log(_rows(gamma))}
+    return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
 def from_pfa(alphabet: Alphabet, initial: Floats, transitions: Floats, stop: Floats) -> WeightedAutomaton:
