@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from sigmastar import PCFG, SpectralTreebankGrammar
-from sigmastar.core.errors import ModelFileError
+from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.treebanks import TreebankParser
+from sigmastar.treebanks.model import whole_trees
+from sigmastar.treebanks.model.whole_trees import TreeSampler
 from sigmastar.trees import make_treebank
 
 Arrays = dict[str, np.ndarray]
@@ -114,3 +116,20 @@ def test_the_message_names_the_file(parser: TreebankParser, tmp_path) -> None:  
     save_model(forged, tmp_path / "m")
     with pytest.raises(ModelFileError, match="'symbols' must hold numbers"):
         load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"), [("_rules", "no rule rewrites"), ("_words", "no word has the tag")]
+)
+def test_trees_that_cannot_be_drawn_are_told(parser: TreebankParser, table: str, said: str) -> None:
+    """A forged grammar may have symbols that nothing rewrites."""
+    sampler = TreeSampler(parser.members[0])
+    vars(sampler)[table] = {}
+    with pytest.raises(InputError, match=said):
+        sampler.sample(np.random.default_rng(0))
+
+
+def test_trees_that_never_end_are_told(parser: TreebankParser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole_trees, "_MOST_NODES", 0)
+    with pytest.raises(InputError, match="grow without end"):
+        parser.sample(1, np.random.default_rng(0))

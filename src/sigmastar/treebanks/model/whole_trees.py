@@ -15,6 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.errors import InputError
 from sigmastar.treebanks.counts.head_choice import choose_heads
 from sigmastar.treebanks.data.binarized import PHRASE, BinaryNodes, BinaryPhrases, Symbols, binarize
 from sigmastar.treebanks.data.phrases import Phrases
@@ -22,7 +23,7 @@ from sigmastar.treebanks.kernels.tree_states import RuleTensors, tree_insides
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar
 from sigmastar.trees.data.tree import Tree
 
-_MOST_NODES = 20_000
+_MOST_NODES, _MOST_DRAWS = 20_000, 100
 
 
 def tree_log_probabilities(binarized: BinarizedGrammar, bank: Phrases) -> Floats:
@@ -102,10 +103,11 @@ class TreeSampler:
 
     def sample(self, rng: np.random.Generator) -> Tree:
         """One tree; a draw that grows beyond all measure is given up and drawn anew."""
-        while True:
+        for _ in range(_MOST_DRAWS):
             tree = self._drawn(rng)
             if tree is not None:
                 return tree
+        raise InputError("trees of this grammar grow without end; learn it again")
 
     def _drawn(self, rng: np.random.Generator) -> Tree | None:
         grammar = self.binarized.grammar
@@ -146,7 +148,9 @@ class TreeSampler:
 
     def _children(self, a: int, x: int, rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
         grammar = self.binarized.grammar
-        rules = self._rules[a]
+        rules = self._rules.get(a)
+        if rules is None:
+            raise InputError(f"no rule rewrites {self._labelled(a, ()).label}; learn the grammar again")
         tables = [np.maximum(grammar.tensor(rule)[:, :, x], 0.0) for rule in rules]
         rule = _choice(np.array([table.sum() for table in tables]), rng)
         table = tables[rule]
@@ -162,7 +166,9 @@ class TreeSampler:
         return found
 
     def _word(self, a: int, z: int, rng: np.random.Generator) -> str:
-        words, weights = self._words[a]
+        words, weights = self._words.get(a, ([], None))
+        if weights is None:
+            raise InputError(f"no word has the tag {self._labelled(a, ()).label}; learn the grammar again")
         return words[_choice(weights[:, z], rng)]
 
     @cached_property
@@ -175,7 +181,8 @@ class TreeSampler:
         for a in range(len(forest.tags)):
             pairs = np.flatnonzero((forest.symbols == a) & (node < len(texts)))
             rows = [lexicon.values[lexicon.offsets[p] : lexicon.offsets[p + 1]] for p in pairs.tolist()]
-            found[a] = [texts[node[p]] for p in pairs.tolist()], np.stack(rows)
+            if rows:
+                found[a] = [texts[node[p]] for p in pairs.tolist()], np.stack(rows)
         return found
 
 
