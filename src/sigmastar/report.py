@@ -10,9 +10,8 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import signal
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +26,7 @@ from sigmastar.core.page import Section, Table, Text, render
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import Provenance, provenance
+from sigmastar.core.workers import WorkerPool
 
 TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorize, solve."
@@ -116,19 +116,11 @@ def run_side_by_side(
     families: Sequence[DemoFamily], seed: int, progress: Progress, n_processes: int
 ) -> list[DemoResult]:
     """Every family in one of `n_processes` processes, with one thread each; results in the order asked."""
-    board, context = _Board(progress, len(families)), multiprocessing.get_context("spawn")
-    reports, others = context.Queue(), multiprocessing.active_children()
-    pool = ProcessPoolExecutor(min(n_processes, len(families)), context, _begin, (reports,))
-    try:
+    board, reports = _Board(progress, len(families)), multiprocessing.get_context("spawn").Queue()
+    with WorkerPool(min(n_processes, len(families)), _begin, reports) as pool:
         futures = [pool.submit(_run, number, family, seed) for number, family in enumerate(families)]
         _watch(futures, reports, board)
         return [future.result() for future in futures]
-    except BaseException:  # an interrupt too: families under way are not waited for
-        for worker in set(multiprocessing.active_children()).difference(others):
-            worker.terminate()
-        raise
-    finally:  # the pool itself joins its workers: a second one to join them would race with it
-        pool.shutdown(cancel_futures=True)
 
 
 class _Board:
@@ -165,12 +157,10 @@ _reports: Any = None  # of a worker: the queue that it was born with
 
 
 def _begin(reports: Any) -> None:
-    """An interrupt ends a worker and prints nothing: the process that started it reports."""
     global _reports
     _reports = reports
     gc.freeze()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run(number: int, family: DemoFamily, seed: int) -> DemoResult:

@@ -1,47 +1,80 @@
 """Commands whose files and disks fail, or that are killed: whole outputs or none.
 
 Each run is a forked process, in which the nth call of some kind fails, or which gets a signal at some moment.
+It leads a group of processes, so that workers which outlive it are found.
 """
 
 from __future__ import annotations
 
 import builtins
 import errno
+import json
 import os
 import random
+import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sigmastar.cli import main
 
-KINDS = ("write", "fsync", "rename", "open", "read", "chmod")
+KINDS = ("write", "fsync", "rename", "open", "read", "chmod", "memory")
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGHUP)
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)
+BEFORE = b"what was there before"
+_SECONDS_TO_END = 20.0  # for workers whose parent is gone
+
+Files = Mapping[str, bytes]
 
 
 class Job(NamedTuple):
-    """A command, the file that it writes, and what that holds before and after."""
+    """A command that writes into a folder of its own, and what that holds afterwards.
+
+    `exact` is false where two runs differ, by dates and times: documents are then whole or not. Of a job that
+    `resumes`, parts may stay when it ends too early.
+    """
 
     words: list[str]
-    output: Path
-    old: bytes
-    new: bytes
+    folder: Path
+    old: Files
+    new: Files
+    seconds: float
+    exact: bool = True
+    resumes: bool = False
 
 
-def job(words: list[str], output: Path) -> Job:
-    """Run a command once as it should be, to know what it writes."""
+def job(
+    words: list[str], folder: Path, old: str | None = "out", exact: bool = True, resumes: bool = False
+) -> Job:
+    """Run a command once as it should be, to know what it writes; `old` names a file that is there before."""
+    made = Job(words, folder, {} if old is None else {old: BEFORE}, {}, 0.0, exact, resumes)
+    _lay_out(made)
+    begin = time.monotonic()
     assert _forked(words, lambda: None) == 0, words
-    new = output.read_bytes()
-    return Job(words, output, b"what was there before", new)
+    return made._replace(new=_content(folder), seconds=time.monotonic() - begin)
+
+
+def _lay_out(job: Job) -> None:
+    shutil.rmtree(job.folder, ignore_errors=True)
+    if job.old:
+        job.folder.mkdir(parents=True)
+    for name, content in job.old.items():
+        (job.folder / name).write_bytes(content)
+
+
+def _content(folder: Path) -> Files:
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 def fail_at(job: Job, kind: str, number: int, error: int) -> str:
     """Let the `number`th call of a kind fail; what is wrong afterwards, nothing where all is well."""
-    job.output.write_bytes(job.old)
+    _lay_out(job)
     status = _forked(job.words, lambda: _break(kind, number, error))
     place = f"{job.words[:2]} {kind} {number} {errno.errorcode[error]}"
     return _fault(job, place, status, (0, 1), leftovers=False) or _again(job, place)
@@ -49,38 +82,58 @@ def fail_at(job: Job, kind: str, number: int, error: int) -> str:
 
 def kill_after(job: Job, number: int, seconds: float) -> str:
     """End the process by a signal; what is wrong afterwards."""
-    job.output.write_bytes(job.old)
+    _lay_out(job)
     status = _forked(job.words, lambda: None, (number, seconds))
     allowed = (0, 128 + number, -number)
     place = f"{job.words[:2]} signal {number} after {seconds:.3f} s"
     found = _fault(job, place, status, allowed, leftovers=number == signal.SIGKILL)
-    for left in job.output.parent.glob(".*.part"):
+    for left in job.folder.rglob(".*.part"):
         left.unlink()
     return found or _again(job, place)
 
 
 def _again(job: Job, place: str) -> str:
     status = _forked(job.words, lambda: None)
-    return _fault(job, f"{place}, then again", status, (0,), leftovers=False, whole=(job.new,))
+    return _fault(job, f"{place}, then again", status, (0,), leftovers=False)
 
 
-def _fault(
-    job: Job,
-    place: str,
-    status: int,
-    allowed: tuple[int, ...],
-    leftovers: bool,
-    whole: tuple[bytes, ...] = (),
-) -> str:
-    content = job.output.read_bytes()
-    if content not in (whole or (job.old, job.new)):
-        return f"{place}: the output is neither old nor new ({len(content)} bytes)"
+def _fault(job: Job, place: str, status: int, allowed: tuple[int, ...], leftovers: bool) -> str:
+    if status == LEFT_BEHIND:
+        return f"{place}: processes are left"
     if status not in allowed:
         return f"{place}: exit status {status}"
-    if status == 0 and content != job.new:
-        return f"{place}: success, but the old output"
-    left = [path.name for path in job.output.parent.glob(".*.part")]
-    return f"{place}: left {left}" if left and not leftovers else ""
+    found = _content(job.folder)
+    left = sorted(name for name in found if name.endswith(".part"))
+    if left and not leftovers:
+        return f"{place}: left {left}"
+    for name, content in found.items():
+        if problem := _problem(job, name, content, status == 0):
+            return f"{place}: {name} {problem} ({len(content)} bytes)"
+    if status == 0 and not set(found) - set(left) >= set(job.new):
+        return f"{place}: success, but without {sorted(set(job.new) - set(found))}"
+    return ""
+
+
+def _problem(job: Job, name: str, content: bytes, is_done: bool) -> str:
+    if name not in job.new:
+        return "" if name.endswith(".part") or (job.resumes and not is_done) else "should not be there"
+    is_new = content == job.new[name] if job.exact else _is_whole(name, content)
+    if is_new or (content == job.old.get(name) and not is_done):
+        return ""
+    return "is old, though all is done" if content == job.old.get(name) else "is neither old nor new"
+
+
+def _is_whole(name: str, content: bytes) -> bool:
+    if name.endswith(".json"):
+        try:
+            json.loads(content)
+        except ValueError:
+            return False
+        return True
+    return content.rstrip().endswith((b"</html>", b"</svg>"))
+
+
+LEFT_BEHIND = 72
 
 
 def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, float] | None = None) -> int:
@@ -93,6 +146,7 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
     if not child:
         status = 70
         try:
+            os.setpgrp()
             null = os.open(os.devnull, os.O_RDWR)
             for stream in (1, 2):
                 os.dup2(null, stream)
@@ -115,7 +169,20 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
         time.sleep(killed[1])
         os.kill(child, killed[0])
     _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status)
+    return os.waitstatus_to_exitcode(status) if _ends(child) else LEFT_BEHIND
+
+
+def _ends(group: int) -> bool:
+    """Whether all processes of a group end; those that do not are ended."""
+    until = time.monotonic() + _SECONDS_TO_END
+    while time.monotonic() < until:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        time.sleep(0.01)
+    os.killpg(group, signal.SIGKILL)
+    return False
 
 
 def _break(kind: str, number: int, error: int) -> None:
@@ -126,7 +193,7 @@ def _break(kind: str, number: int, error: int) -> None:
         def call(*args: Any, **kwargs: Any) -> Any:
             calls[0] += 1
             if calls[0] == number:
-                raise OSError(error, os.strerror(error))
+                raise MemoryError if kind == "memory" else OSError(error, os.strerror(error))
             return function(*args, **kwargs)
 
         return call
@@ -141,6 +208,9 @@ def _break(kind: str, number: int, error: int) -> None:
         os.fdopen = fdopen
     elif kind == "read":
         builtins.open = failing(builtins.open)
+    elif kind == "memory":
+        for name in ("zeros", "empty", "full", "concatenate"):
+            setattr(np, name, failing(getattr(np, name)))
     else:
         name = {"fsync": "fsync", "rename": "replace", "open": "open", "chmod": "stat"}[kind]
         setattr(os, name, failing(getattr(os, name)))
@@ -160,15 +230,17 @@ class _Stream:
             self.write(line)
 
 
-def random_runs(jobs: list[Job], n_runs: int, seed: int, longest: float) -> list[str]:
-    """Runs with faults and signals, chosen by chance; findings."""
+def random_runs(jobs: list[Job], n_runs: int, seed: int) -> list[str]:
+    """Runs with faults and signals, chosen by chance; findings. What takes long comes rarely."""
     rng, findings = random.Random(seed), []
+    weights = [1.0 / max(job.seconds, 0.1) for job in jobs]
     for _ in range(n_runs):
-        chosen = rng.choice(jobs)
+        (chosen,) = rng.choices(jobs, weights)
         if rng.random() < 0.5:
             found = fail_at(chosen, rng.choice(KINDS), rng.randint(1, 8), rng.choice(ERRORS))
         else:
-            found = kill_after(chosen, rng.choice(SIGNALS), rng.uniform(0.0, longest))
+            found = kill_after(chosen, rng.choice(SIGNALS), rng.uniform(0.0, 1.2 * chosen.seconds))
         if found:
             findings.append(found)
+            print(f"    {found}", flush=True)
     return findings

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from faults.faults import KINDS, Job, fail_at, job, random_runs
+import sigmastar.report
+from faults.faults import KINDS, Job, fail_at, kill_after, random_runs
+from faults.jobs import Places, small_jobs
 
 SIGMASTAR = [sys.executable, "-m", "sigmastar"]
 
 
-def jobs_in(folder: Path, place: Path) -> list[Job]:
-    """Commands that write a model, figures and text."""
-    lines, model = str(folder / "lines.txt"), str(folder / "ngram.model")
-    return [
-        job(["learn", "automaton", lines, "--method", "ngram", "-q", "-o", str(place / "m")], place / "m"),
-        job(["score", model, lines, "-o", str(place / "s")], place / "s"),
-        job(["sample", model, "-n", "50", "-o", str(place / "d")], place / "d"),
-    ]
-
-
-@pytest.fixture
-def jobs(folder: Path, tmp_path: Path) -> list[Job]:
-    return jobs_in(folder, tmp_path)
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Job]]:
+    demos = sigmastar.report.demos
+    try:
+        yield small_jobs(Places(tmp_path_factory.mktemp("faults")))
+    finally:
+        sigmastar.report.demos = demos
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -37,12 +35,18 @@ def test_the_first_calls_fail(jobs: list[Job], kind: str) -> None:
 
 
 def test_faults_at_random(jobs: list[Job]) -> None:
-    assert random_runs(jobs, 24, seed=0, longest=0.15) == []
+    assert random_runs(jobs[:-1], 24, seed=0) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_the_process_that_started_them(jobs: list[Job], number: int) -> None:
+    assert not kill_after(jobs[-1], number, 0.5 * jobs[-1].seconds)
 
 
 def test_the_harness_can_fail(jobs: list[Job]) -> None:
-    wrong = jobs[0]._replace(new=b"other")
-    assert "neither old nor new" in fail_at(wrong, "fsync", 99, 28)
+    wrong = jobs[0]._replace(new={"out": b"other"})
+    assert "out is neither old nor new" in fail_at(wrong, "fsync", 99, 28)
+    assert "without ['more']" in fail_at(jobs[0]._replace(new={**jobs[0].new, "more": b""}), "fsync", 99, 28)
 
 
 def test_sigterm_while_a_file_is_written_leaves_nothing(folder: Path, tmp_path: Path) -> None:

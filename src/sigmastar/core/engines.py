@@ -13,15 +13,15 @@ writes what it found, and a job that was stopped reads it instead of working aga
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from importlib import import_module
-from multiprocessing import get_context
 from typing import Any, Generic, Protocol, TypeVar
 
 from sigmastar.core.errors import InputError
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.workers import WorkerPool
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
@@ -139,7 +139,7 @@ class Processes:
 
     def __init__(self, n_workers: int) -> None:
         self.n_workers = n_workers
-        self._pool: ProcessPoolExecutor | None = None
+        self._pool: WorkerPool | None = None
 
     def run(
         self,
@@ -159,7 +159,9 @@ class Processes:
                     n_done += 1
                     progress(f"shard {n_done} of {len(items)}", n_done / len(items))
         except BaseException:
-            self.close()
+            if self._pool is not None:
+                self._pool.end()
+                self._pool = None
             raise
         return tree.root
 
@@ -174,7 +176,7 @@ class Processes:
     ) -> Iterator[tuple[int, Part]]:
         """Parts as they come, until all are there or the pool breaks; what is done leaves `open_items`."""
         waiting, running = list(reversed(open_items)), dict[Future[Part], int]()
-        self._pool = self._pool or ProcessPoolExecutor(self.n_workers, get_context("spawn"))
+        self._pool = self._pool or WorkerPool(self.n_workers)
         while waiting or running:
             try:
                 while waiting and len(running) < self.n_workers + 1:  # one is at hand for who is free
