@@ -17,7 +17,7 @@ export MKL_NUM_THREADS ?= 1
 export NUMBA_NUM_THREADS ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-browser test-torch test-bounds fuzz faults wheel lint format docs examples bench clean
+.PHONY: help demo test test-browser test-torch test-bounds fuzz faults soak wheel lint format docs examples bench clean
 
 help:
 	@echo "make demo      every family on data it generates, with a report in demo-output/"
@@ -27,6 +27,7 @@ help:
 	@echo "make test-bounds  tests of kernels with every index checked, and with compilation off"
 	@echo "make fuzz      readers, arguments and forged model files, FUZZ_SECONDS=60 per target"
 	@echo "make faults    commands on failing disks and under signals, RUNS=2000"
+	@echo "make soak      one process under work; memory must not grow, SECONDS=1800"
 	@echo "make wheel     the wheel, built twice to the same bytes and tried in a clean environment"
 	@echo "make lint      ruff, mypy, licences, and known weaknesses where pip-audit is installed"
 	@echo "make format    ruff's formatter and its safe fixes"
@@ -84,12 +85,16 @@ test-bounds: $(READY)
 
 FUZZ_SECONDS ?= 60
 RUNS ?= 2000
+SECONDS ?= 1800
 
 fuzz: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS)
 
 faults: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m faults --runs $(RUNS)
+
+soak: $(READY)
+	PYTHONPATH=tests $(BIN)/python -m soak --seconds $(SECONDS)
 
 wheel: $(READY)
 	$(BIN)/python tests/try_wheel.py

@@ -1,0 +1,41 @@
+"""Some rounds of the soak; `make soak` takes its time."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from soak.rounds import Measure, growth, soak
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc")
+def test_files_and_threads_do_not_grow(tmp_path: Path) -> None:
+    problems = growth(soak(tmp_path, 0.0))
+    assert not [problem for problem in problems if "memory" not in problem]  # six rounds: caches still fill
+
+
+def test_what_grows_is_found(tmp_path: Path) -> None:
+    kept, end = list[object](), threading.Event()
+
+    def leaking(place: Path, number: int) -> None:
+        kept.append(bytearray(5 << 20))
+        kept.append(open(place / str(number), "w"))  # noqa: SIM115
+        thread = threading.Thread(target=end.wait)
+        thread.start()
+
+    try:
+        found = "; ".join(growth(soak(tmp_path, 0.0, leaking, 9)))
+    finally:
+        end.set()
+        for stream in kept[1::2]:
+            stream.close()  # type: ignore[attr-defined]
+    assert "memory grew" in found
+    assert "files grew" in found
+    assert "threads grew" in found
+
+
+def test_a_little_noise_is_no_growth() -> None:
+    measures = [Measure(100_000_000 + 500_000 * (k % 3), 10, 3) for k in range(12)]
+    assert growth(measures) == []
