@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -133,6 +134,25 @@ def test_a_build_that_was_stopped_goes_on(
     assert again.manifest.digest == whole.manifest.digest
     assert not (tmp_path / "d" / BUILD).exists()
     assert "holds a corpus already" in fail("corpus", "build", text, "-o", tmp_path / "d")
+
+
+def test_a_build_that_was_stopped_at_its_very_end_is_done(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(folder: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(building.shutil, "rmtree", dies)
+        with pytest.raises(KeyboardInterrupt):
+            build_corpus([str(text)], tmp_path / "c")
+    (tmp_path / "other").write_text("x y\n")
+    shutil.copytree(tmp_path / "c", tmp_path / "d")
+    with pytest.raises(InputError, match="holds a corpus already"):
+        build_corpus([str(tmp_path / "other")], tmp_path / "c")
+    assert not (tmp_path / "c" / BUILD).exists()
+    build_corpus([str(text)], tmp_path / "d")
+    assert not (tmp_path / "d" / BUILD).exists()
 
 
 def test_damage_is_found(text: Path, tmp_path: Path) -> None:

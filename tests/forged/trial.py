@@ -45,9 +45,9 @@ def try_model(
     """Every array of a model with some mutations: counts of what happened, and findings in words."""
     counts: Counter[str] = Counter()
     findings: list[str] = []
-    target, listed = folder / "forged", list(numbers)
-    for name in read_header(small.model)["arrays"]:
-        for number in listed:
+    target, names = folder / "forged", list(read_header(small.model)["arrays"])
+    for number in numbers:  # arrays inside: where time runs out, all of them were on trial
+        for name in names:
             if time.monotonic() > until:
                 return counts, findings
             _forge(small.model, target, name, number)

@@ -23,6 +23,7 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=TARGETS, action="append", help="Some of the targets; may be repeated."
     )
+    parser.add_argument("--models", action="append", help="Some of the models by name; may be repeated.")
     parser.add_argument("--inputs", type=int, default=10**9, help="Inputs per reader, at most.")
     parser.add_argument("--flips", type=int, default=10**5, help="Flipped bits, at most.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the mutations.")
@@ -35,7 +36,7 @@ def main() -> None:
 
 
 def _run(folder: Path, settings: argparse.Namespace) -> int:
-    models = small_models(folder)
+    models = small_models(folder, settings.models)
     warm_up(models, folder)
     total, n_findings, seed = Counter[str](), 0, settings.seed
 

@@ -151,7 +151,9 @@ def build_corpus(
     sources, units = [source_of(path) for path in paths], units_of(paths, settings.format, settings.field)
     policy = reading_policy()
     site = _Site(Path(folder), settings, {"encoding": policy.encoding, "on_error": policy.on_error})
-    _prepare(site, {"sources": [list(s) for s in sources], "settings": asdict(settings), **site.policy})
+    job = {"sources": [list(s) for s in sources], "settings": asdict(settings), **site.policy}
+    if _prepare(site, job):
+        return StringCorpus.open(folder)
     engine: Engine = Here() if "-" in paths else engine_of(workers, client)
     with closing(engine):
         return _built(site, sources, units, engine, progress)
@@ -174,10 +176,14 @@ def _built(
     return StringCorpus.open(site.folder)
 
 
-def _prepare(site: _Site, job: dict[str, Any]) -> None:
-    """Make the folder, or find in it what the same build left."""
+def _prepare(site: _Site, job: dict[str, Any]) -> bool:
+    """Make the folder, or find in it what the same build left; whether that is the whole corpus."""
     known, file = json.dumps(job, sort_keys=True), site.build / "job.json"
     if (site.folder / MANIFEST).exists():
+        same = file.exists() and file.read_text() == known and "standard input" not in known
+        shutil.rmtree(site.build, ignore_errors=True)  # ended between the last file and this
+        if same:
+            return True
         raise InputError("holds a corpus already; remove it, or choose another folder", file=str(site.folder))
     if site.folder.exists() and not file.exists() and any(site.folder.iterdir()):
         raise InputError("is not empty; choose another folder", file=str(site.folder))
@@ -188,6 +194,7 @@ def _prepare(site: _Site, job: dict[str, Any]) -> None:
     except OSError as problem:
         raise InputError(f"cannot be made: {problem.strerror}", file=str(site.folder)) from None
     atomic_write_bytes(file, known.encode())
+    return False
 
 
 def _joined(first: UnitDone, second: UnitDone) -> UnitDone:
