@@ -126,6 +126,19 @@ def test_an_interrupt_during_training_leaves_nothing(folder: Path, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_interrupt_before_the_work_is_told() -> None:
+    script = (
+        "import sys\n"
+        "from sigmastar.cli import group\n"
+        "def interrupted():\n    raise KeyboardInterrupt\n"
+        "group.hear_signals = interrupted\n"
+        "sys.argv = ['sigmastar', '--version']\n"
+        "group.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "sigmastar: interrupted; no unfinished file is left\n")
+
+
 INTERRUPTED_KERNEL = """
 import signal, time
 from typing import NamedTuple

@@ -136,6 +136,11 @@ def test_a_build_that_was_stopped_goes_on(
     assert "holds a corpus already" in fail("corpus", "build", text, "-o", tmp_path / "d")
 
 
+def test_a_build_that_was_stopped_at_its_very_beginning_begins_again(text: Path, tmp_path: Path) -> None:
+    (tmp_path / "c" / BUILD).mkdir(parents=True)
+    assert len(build_corpus([str(text)], tmp_path / "c").manifest.shards) > 0
+
+
 def test_a_build_that_was_stopped_at_its_very_end_is_done(
     text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

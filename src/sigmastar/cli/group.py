@@ -276,6 +276,9 @@ def _open_closed_streams() -> None:
 
 def main() -> None:
     """The entry point of the command `sigmastar`."""
-    _open_closed_streams()
-    hear_signals()
-    command(prog_name="sigmastar")
+    try:
+        _open_closed_streams()
+        hear_signals()
+        command(prog_name="sigmastar")
+    except KeyboardInterrupt as problem:  # before the work, or after it
+        sys.exit(_report(problem))

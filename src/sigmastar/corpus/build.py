@@ -32,7 +32,6 @@ from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.text_files import LeftOut, ReadingPolicy, reading_policy, use_policy
 from sigmastar.corpus.manifest import (
     BUILD,
-    MANIFEST,
     VOCABULARY,
     Manifest,
     ShardEntry,
@@ -41,6 +40,7 @@ from sigmastar.corpus.manifest import (
     token_type,
 )
 from sigmastar.corpus.reading import StringCorpus
+from sigmastar.corpus.resuming import begin_or_resume
 from sigmastar.corpus.sources import (
     UNIT_BYTES,
     Source,
@@ -152,7 +152,7 @@ def build_corpus(
     policy = reading_policy()
     site = _Site(Path(folder), settings, {"encoding": policy.encoding, "on_error": policy.on_error})
     job = {"sources": [list(s) for s in sources], "settings": asdict(settings), **site.policy}
-    if _prepare(site, job):
+    if begin_or_resume(site.folder, site.build, job):
         return StringCorpus.open(folder)
     engine: Engine = Here() if "-" in paths else engine_of(workers, client)
     with closing(engine):
@@ -174,27 +174,6 @@ def _built(
     entries = _recoded(site, shards, chosen, engine, stage(progress, 0.75, 1.0))
     _finish(site, sources, entries, chosen)
     return StringCorpus.open(site.folder)
-
-
-def _prepare(site: _Site, job: dict[str, Any]) -> bool:
-    """Make the folder, or find in it what the same build left; whether that is the whole corpus."""
-    known, file = json.dumps(job, sort_keys=True), site.build / "job.json"
-    if (site.folder / MANIFEST).exists():
-        same = file.exists() and file.read_text() == known and "standard input" not in known
-        shutil.rmtree(site.build, ignore_errors=True)  # ended between the last file and this
-        if same:
-            return True
-        raise InputError("holds a corpus already; remove it, or choose another folder", file=str(site.folder))
-    if site.folder.exists() and not file.exists() and any(site.folder.iterdir()):
-        raise InputError("is not empty; choose another folder", file=str(site.folder))
-    if file.exists() and (file.read_text() != known or "standard input" in known):
-        shutil.rmtree(site.build)  # other files or settings: nothing of it can be used
-    try:
-        site.build.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"cannot be made: {problem.strerror}", file=str(site.folder)) from None
-    atomic_write_bytes(file, known.encode())
-    return False
 
 
 def _joined(first: UnitDone, second: UnitDone) -> UnitDone:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 import click
 
-from sigmastar.core.progress import Progress
+from sigmastar.core.progress import Progress, silent
 
 Say = Progress
 LONG = 30.0  # seconds of work that are told beforehand
@@ -23,9 +23,12 @@ _LEAST_SECONDS, _LEAST_SHARE = 3.0, 0.02  # that an estimate rests on
 @contextmanager
 def watching(message: str, quiet: bool = False) -> Iterator[Say]:
     """A bar while the block runs, on a terminal, and gone afterwards; elsewhere a line if it takes long."""
+    if quiet:
+        yield silent
+        return
     outlook = Outlook()
-    if quiet or not sys.stderr.isatty():
-        yield _line_if_long(outlook, quiet)
+    if not sys.stderr.isatty():
+        yield _line_if_long(outlook)
         return
     from rich.console import Console  # most calls are short or go into files: they need not load it
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -75,8 +78,8 @@ def _seconds_of_work() -> float:
     return time.perf_counter() - (jit.compiled_seconds() if jit is not None else 0.0)
 
 
-def _line_if_long(outlook: Outlook, quiet: bool) -> Say:
-    told = quiet
+def _line_if_long(outlook: Outlook) -> Say:
+    told = False
 
     def say(message: str, done: float | None = None) -> None:
         nonlocal told
