@@ -111,7 +111,7 @@ format: $(READY)
 
 # Pages of modules that are gone would be warnings, so the generated ones are made anew.
 docs: $(READY)
-	rm -rf docs/_build docs/api/generated
+	rm -rf docs/_build docs/api/generated docs/pictures
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
@@ -128,5 +128,5 @@ bench: $(PEERS)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
-	rm -rf .venv .venv-torch build dist demo-output docs/_build docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-torch build dist demo-output docs/_build docs/api/generated docs/pictures .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -11,6 +11,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"
 sys.path.insert(0, str(Path(__file__).parent))
 
 import docstrings
+import figures
 import reference
 
 import sigmastar
@@ -27,7 +28,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Sigmastar"
 html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
 
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3
 nb_execution_mode = "off"
 
@@ -41,4 +42,5 @@ autodoc_default_options = {"members": True, "undoc-members": True}
 
 def setup(app):
     app.connect("builder-inited", reference.write)
+    app.connect("builder-inited", figures.write)
     app.connect("autodoc-process-docstring", docstrings.process, priority=400)  # before napoleon's 500
