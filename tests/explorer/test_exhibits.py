@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import toy_family
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.explore import StringsExhibit
 from sigmastar.automata.model.generators import make_hmm
 from sigmastar.bilexical.explore.words import VectorsExhibit
 from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.continuous.explore import SeriesExhibit
+from sigmastar.continuous.model.gaussian_hmm import GaussianHmm
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
-from sigmastar.core.family import families, load
+from sigmastar.core.family import families, load, register, unregister
 from sigmastar.core.model_files import save_model
 from sigmastar.core.toy_english import sentences
 from sigmastar.explorer.gallery import Gallery
@@ -42,12 +45,35 @@ def views(exhibit: Any, **inputs: str) -> dict[str, Any]:
     return {view["title"]: view["data"] for view in found}
 
 
-def test_every_family_of_models_has_a_page() -> None:
+def test_families_with_views_have_a_model_to_begin_with() -> None:
     for family in families().values():
-        if family.kinds:
-            assert family.explore is not None, family.name
+        if family.explore is not None:
             assert all(callable(load(place)) for place in (family.explore, *family.examples.values()))
             assert family.examples, family.name
+
+
+def test_a_family_without_views_has_a_plain_page(tmp_path: Path) -> None:
+    register(toy_family.FAMILY)
+    try:
+        save_model(toy_family.Coin(0.25), tmp_path / "coin.sigma", {"method": "throws"})
+        gallery = Gallery.of_files([str(tmp_path / "coin.sigma")])
+        arrays, settings = gallery.shown[0].about()["views"]
+    finally:
+        unregister("coins")
+    assert arrays["data"]["rows"][0][0] == "heads"
+    assert ["method", "throws"] in settings["data"]["rows"]
+
+
+def test_states_of_a_series() -> None:
+    means = np.array([[[0.0]], [[9.0]]])
+    model = GaussianHmm(
+        np.array([1.0, 0.0]), np.full((2, 2), 0.5), np.ones((2, 1)), means, np.ones((2, 1, 1, 1))
+    )
+    exhibit = SeriesExhibit(model, {})
+    assert exhibit.predict({"text": "0.1; 8.8; 9.3"})["states"] == [0, 1, 1]
+    assert [mark[0] for mark in views(exhibit, text="0.1; 8.8; 9.3")["States"]["marks"]] == [0, 1, 1]
+    with pytest.raises(InputError, match="1 numbers per row"):
+        exhibit.answer({"text": "0.1 2; x"})
 
 
 def test_what_comes_next_is_what_the_model_gives(machine: Any) -> None:

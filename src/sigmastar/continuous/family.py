@@ -24,5 +24,7 @@ FAMILY = Family(
         "aic": "Akaike's criterion, smaller is better.",
         "bic": "The Bayesian criterion, smaller is better.",
     },
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={"a walk that rests in three places": f"{HERE}.explore:example"},
     laws=f"{HERE}.laws:ContinuousLaws",
 )

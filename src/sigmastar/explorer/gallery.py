@@ -17,6 +17,8 @@ from sigmastar.core.family import families, load
 from sigmastar.core.model_files import kind_of, load_model, read_header
 from sigmastar.explorer.data_views import summary
 
+PLAIN = "sigmastar.explorer.plain_exhibit:PlainExhibit"
+"""What opens models whose family brings no views."""
 Opener = Callable[[], Exhibit]
 
 
@@ -113,13 +115,11 @@ class Gallery:
 
     @classmethod
     def of_files(cls, models: Sequence[str], data: str | None = None) -> Gallery:
-        """Model files; each of them is refused now if it cannot be shown."""
+        """Model files; one that is none is refused now."""
         known = _exhibits_by_kind()
         shown = []
         for number, path in enumerate(models):
             kind = kind_of(path)
-            if kind not in known:
-                raise InputError(f"there is no page for models of kind {kind!r}", file=path)
             family, place = known[kind]
             shown.append(Shown(number, os.path.basename(path), family, _of_file(path, place), data))
         return cls(tuple(shown))
@@ -138,9 +138,8 @@ class Gallery:
 
 def _exhibits_by_kind() -> Mapping[str, tuple[str, str]]:
     return {
-        kind: (family.name, family.explore)
+        kind: (family.name, family.explore or PLAIN)
         for family in families().values()
-        if family.explore is not None
         for kind in family.kinds
     }
 
