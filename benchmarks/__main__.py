@@ -37,6 +37,7 @@ QUESTIONS = (
     "dependency",
     "treebank",
     "bilexical",
+    "distillation",
     "splearn",
     "pautomac",
 )  # the quick ones first
