@@ -27,6 +27,7 @@ QUESTIONS = (
     "one_string",
     "hankel_completion",
     "regression",
+    "distilled_classifiers",
     "completion",
     "languages",
     "spice",

@@ -30,7 +30,7 @@ FAMILIES = {
 """Each family, and the families that it stands on."""
 ACROSS = {
     "control": ("automata",),
-    "distil": ("automata",),
+    "distil": ("automata", "regression"),
 }
 """What works across families: folders with a record and without rooms, and what each of them stands on."""
 ROOMS = (

@@ -29,6 +29,7 @@ from sigmastar.dependency.estimator.dependency_grammars import (
     EMDependencyGrammar as EMDependencyGrammar,
     SpectralDependencyGrammar as SpectralDependencyGrammar,
 )
+from sigmastar.distil.classifier import DistilledClassifier as DistilledClassifier
 from sigmastar.distil.estimator import DistilledAutomaton as DistilledAutomaton
 from sigmastar.grammars.estimator.completion import CompletionGrammar as CompletionGrammar
 from sigmastar.grammars.estimator.learners import EMGrammar as EMGrammar, SpectralGrammar as SpectralGrammar

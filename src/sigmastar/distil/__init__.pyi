@@ -5,6 +5,7 @@ from sigmastar.distil.black_box import (
     as_black_box as as_black_box,
     from_function as from_function,
 )
+from sigmastar.distil.classifier import DistilledClassifier as DistilledClassifier
 from sigmastar.distil.estimator import DistilledAutomaton as DistilledAutomaton
 from sigmastar.distil.judging import judged as judged
 from sigmastar.distil.networks import TorchBox as TorchBox, from_causal_model as from_causal_model

@@ -14,6 +14,7 @@ from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.provenance import hash_strings
 from sigmastar.core.text_files import described_file
 from sigmastar.distil.black_box import alphabet_of
+from sigmastar.distil.classifier import DistilledClassifier
 from sigmastar.distil.estimator import DistilledAutomaton
 from sigmastar.distil.learn import METHODS as NAMES
 from sigmastar.distil.sources import open_source
@@ -24,6 +25,8 @@ METHODS = {
     for name in NAMES
 }
 AUTO = METHODS["auto"]
+CLASSIFY = Method(DistilledClassifier, ("n_states", "max_queries", "cache"))
+TASKS = {"next": METHODS, "classify": {"auto": CLASSIFY}}
 
 
 @click.command()
@@ -33,6 +36,13 @@ AUTO = METHODS["auto"]
     "file",
     metavar="FILE",
     help="Strings on which the stand-in should be good  [default: its own]",
+)
+@click.option(
+    "--task",
+    type=click.Choice(list(TASKS)),
+    default="next",
+    show_default=True,
+    help="Question that is answered: the next symbol, or yes or no by scores above 0.5.",
 )
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="auto", show_default=True, help="Way to learn."
@@ -61,6 +71,7 @@ AUTO = METHODS["auto"]
 def command(
     source: str,
     file: str | None,
+    task: str,
     method: str,
     separator: str | None,
     characters: bool,
@@ -69,9 +80,11 @@ def command(
 ) -> None:
     """Learn an automaton that stands in for SOURCE, from its exact answers.
 
-    SOURCE is a model file, path/to/file.py:name (an object with next_distributions, or a function that
-    makes one; the file is run), or a file of questions and answers.
+    SOURCE is a model file, path/to/file.py:name (an object with next_distributions, or with scores for --task
+    classify, or a function that makes one; the file is run), or a file of questions and answers.
     """
+    if method not in TASKS[task]:
+        raise click.UsageError(f"--method {method} is for --task next, not {task}")
     layout = Layout(file_format, characters, separator)
 
     def work(estimator: Any, say: Say) -> Learned:
@@ -79,12 +92,13 @@ def command(
         strings = None if file is None else read_for(box, file, layout)
         say("asking")
         estimator.fit(box, strings)
+        told = (_summary, _found) if task == "next" else (_answers, _tried)
         return Learned(
-            _described(source, file, strings), _summary(estimator), layout.to_header(), _found(estimator)
+            _described(source, file, strings), told[0](estimator), layout.to_header(), told[1](estimator)
         )
 
     shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
-    learn(built(METHODS, method, options), method, work, **shared)
+    learn(built(TASKS[task], method, options), method, work, **shared)
 
 
 def read_for(box: Any, file: str, layout: Layout) -> Strings:
@@ -115,4 +129,22 @@ def _summary(estimator: DistilledAutomaton) -> str:
     return (
         f"{estimator.method_}{states}, {estimator.queries_}, "
         f"{-estimator.held_out_score_:.3g} nats per symbol from held-out answers"
+    )
+
+
+def _tried(estimator: DistilledClassifier) -> dict[str, Any]:
+    return {
+        "chosen": estimator.method_,
+        "n_queries": estimator.n_queries_,
+        "n_states": estimator.n_states_,
+        "n_tried": estimator.n_tried_,
+        "n_errors": estimator.n_errors_,
+    }
+
+
+def _answers(estimator: DistilledClassifier) -> str:
+    kind = "deterministic" if estimator.method_ == "dfa" else "signed"
+    return (
+        f"{kind} automaton, {estimator.n_states_} states, {estimator.queries_}, "
+        f"{estimator.n_errors_} errors on {estimator.n_tried_} strings"
     )

@@ -7,8 +7,8 @@ one for every new row. Where the automaton and the black box disagree on a strin
 
 changes somewhere between i = 0 and i = n, and what follows there is a new test (Rivest and Schapire 1993).
 Networks are not regular everywhere, so that a test may split states by an accident far from the strings that
-matter. So several tests are tried, the one with the fewest errors on a pool of strings is kept, and at the end
-single moves are changed, and states made one, where that lowers the errors of the pool, or costs none.
+matter. So several tests are tried, the one with the fewest errors on a pool of strings is kept, and at the
+end single moves are changed, and states made one, where that lowers the errors of the pool, or costs none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Hypothesis:
 def hypothesis(labels: Labels, tests: list[Word], max_states: int) -> Hypothesis | None:
     """The automaton of some tests, the empty one first; None where it has too many states."""
     rows = {_rows(labels, [()], tests)[0]: 0}
-    access, table, frontier = [()], list[list[int]](), list[Word]([()])
+    access, table, frontier = list[Word]([()]), list[list[int]](), list[Word]([()])
     while frontier:
         reached = [(*prefix, symbol) for prefix in frontier for symbol in range(labels.n_symbols)]
         targets, fresh = list[int](), list[Word]()
@@ -199,8 +199,8 @@ class Evidence:
 def deterministic(pool: Pool, max_states: int, n_rounds: int, per_round: int) -> tuple[Hypothesis, Evidence]:
     """The automaton with the fewest errors on a growing pool, then the fewest states.
 
-    In each round a new one is built on all strings so far and repaired, if none is without errors; the best of
-    all is then tried on fresh strings. It is done when these bring no error twice.
+    In each round a new one is built on all strings so far and repaired, if none is without errors; the best
+    of all is then tried on fresh strings. It is done when these bring no error twice.
     """
     kept, n_clean = list[Hypothesis](), 0
     for _ in range(n_rounds):

@@ -11,6 +11,7 @@ FAMILY = Family(
     summary="Stand-ins for black boxes that read sequences: automata from questions and answers.",
     exports={
         "DistilledAutomaton": f"{HERE}.estimator:DistilledAutomaton",
+        "DistilledClassifier": f"{HERE}.classifier:DistilledClassifier",
     },
     names={
         "BlackBox": f"{HERE}.black_box:BlackBox",

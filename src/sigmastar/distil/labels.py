@@ -1,8 +1,8 @@
 """Labels of strings: a black box that scores, asked for yes or no; and the strings that it is tried on.
 
 Networks that were trained on a language are regular there, if at all: on strings of another kind they do what
-they happen to do. So a stand-in is judged on strings like those that are given: these themselves, the same with a
-few symbols replaced, removed or put in, and random ones of their lengths.
+they happen to do. So a stand-in is judged on strings like those that are given: these themselves, the same
+with a few symbols replaced, removed or put in, and random ones of their lengths.
 """
 
 from __future__ import annotations

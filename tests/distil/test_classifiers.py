@@ -1,0 +1,99 @@
+"""Stand-ins for black boxes that say yes or no."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sigmastar
+from cli.calls import fail, succeed
+from sigmastar import DistilledClassifier
+from sigmastar.control import as_constraint, matches
+from sigmastar.distil import from_function
+
+ALL = ["".join(string) for n in range(8) for string in product("ab", repeat=n)]
+LANGUAGES = {"even": "(b|ab*a)*", "begins": "aab.*", "no-bb": "a*(ba+)*b?", "third-last": ".*a.."}
+
+
+def box(pattern: str, quirk: str = "\0") -> Any:
+    """A regular language, but for strings that contain a quirk."""
+
+    def score(strings: Any) -> list[float]:
+        texts = ["".join(string) for string in strings]
+        return [float((re.fullmatch(pattern, text) is not None) != (quirk in text)) for text in texts]
+
+    return from_function(score, "ab", "scores")
+
+
+@pytest.mark.parametrize("pattern", LANGUAGES.values(), ids=LANGUAGES)
+def test_regular_languages_are_found_whatever_the_seed(pattern: str) -> None:
+    smallest = as_constraint(~~matches(pattern)).dfa("ab")
+    complete = smallest.n_states + int((smallest.next_state < 0).any())
+    for seed in (0, 1):
+        found = DistilledClassifier(max_queries=20_000, random_state=seed).fit(box(pattern))
+        assert found.method_ == "dfa"
+        assert found.dfa_.n_states == complete
+        assert found.n_errors_ == 0
+        truth = [re.fullmatch(pattern, text) is not None for text in ALL]
+        np.testing.assert_array_equal(found.predict(ALL), truth)
+
+
+def test_accidents_far_from_the_given_strings_make_no_states() -> None:
+    rng = np.random.default_rng(0)
+    given = ["".join(rng.choice(list("ab"), 12, p=[0.7, 0.3])) for _ in range(300)]
+    found = DistilledClassifier(max_queries=40_000).fit(box("(b|ab*a)*", quirk="b" * 11), given)
+    assert (found.method_, found.dfa_.n_states) == ("dfa", 2)
+
+
+def test_scores_without_a_small_automaton_are_followed_by_a_signed_one() -> None:
+    """More a than b, weighed by how long ago they came: a linear function of one state."""
+
+    def score(strings: Any) -> list[float]:
+        values = []
+        for string in strings:
+            value = 0.03
+            for symbol in string:
+                value = 0.8 * value + (0.3 if symbol == "a" else -0.25)
+            values.append(0.5 + value)
+        return values
+
+    black_box = from_function(score, "ab", "scores")
+    found = DistilledClassifier(n_states=6, max_queries=200_000).fit(black_box)
+    assert found.method_ == "signed"
+    with pytest.raises(AttributeError, match="no small deterministic automaton"):
+        _ = found.dfa_
+    truth = np.array(score(ALL)) > 0.5
+    assert found.score(ALL, truth) > 0.995
+    np.testing.assert_allclose(
+        found.decision_function(["ab", "ba"]), np.array(score(["ab", "ba"])) - 0.5, atol=1e-6
+    )
+
+
+def test_it_survives_its_file(tmp_path: Path) -> None:
+    found = DistilledClassifier(max_queries=10_000).fit(box("aab.*"))
+    found.save(tmp_path / "model.sigma")
+    loaded = sigmastar.load(tmp_path / "model.sigma")
+    np.testing.assert_array_equal(loaded.predict(ALL), found.predict(ALL))
+    np.testing.assert_array_equal(loaded.dfa_.next_state, found.dfa_.next_state)
+    assert loaded.n_queries_ == found.n_queries_
+
+
+def test_the_command(tmp_path: Path) -> None:
+    (tmp_path / "boxes.py").write_text(
+        "class Odd:\n"
+        "    alphabet = 'ab'\n"
+        "    def scores(self, strings):\n"
+        "        return [list(s).count('a') % 2 for s in strings]\n"
+        "odd = Odd()\n"
+    )
+    source, model = f"{tmp_path / 'boxes.py'}:odd", tmp_path / "odd.sigma"
+    succeed("distil", source, "-o", model, "--task", "classify", "--max-queries", "20000", "-q")
+    (tmp_path / "strings.txt").write_text("a b b\na a\n\n")
+    assert succeed("predict", model, tmp_path / "strings.txt", "-q").split() == ["1", "0", "0"]
+    message = fail("distil", source, "-o", model, "--task", "classify", "--method", "ngram", status=2)
+    assert "--method ngram is for --task next, not classify" in message
