@@ -20,7 +20,7 @@ def laws(request: pytest.FixtureRequest) -> Any:
 
 
 def test_every_family_that_learns_has_laws() -> None:
-    assert [name for name, family in families().items() if family.estimators] == NAMES
+    assert {name for name, family in families().items() if family.estimators} <= set(NAMES)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
