@@ -24,6 +24,7 @@ N_SEEDS, N_JUDGED = 5, 1000
 
 
 def units(settings: Settings) -> list[str]:
+    require_folder(settings, "taysir")
     return [f"{name}/{seed}" for name in MOST_STATES for seed in range(1 if settings.quick else N_SEEDS)]
 
 
