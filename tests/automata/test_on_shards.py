@@ -123,7 +123,8 @@ def test_a_stopped_count_goes_on(corpora: list[StringCorpus], tmp_path: Path) ->
 
 
 def test_em_over_shards_is_em(corpora: list[StringCorpus], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "_EM_GAPS", 700)
+    monkeypatch.setattr(learning, "_EM_GAPS", 200)
+    monkeypatch.setattr(learning, "_TASK_GAPS", 300)
     strings, automaton = in_memory(corpora[1]), make_automaton(3, 5, np.random.default_rng(0))
     automaton = type(automaton)(strings.alphabet, *automaton.arrays)
     held = np.array([0, 5, 899])

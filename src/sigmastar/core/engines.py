@@ -159,16 +159,20 @@ class Processes:
                     n_done += 1
                     progress(f"shard {n_done} of {len(items)}", n_done / len(items))
         except BaseException:
-            if self._pool is not None:
-                self._pool.end()
-                self._pool = None
+            self._leave()
             raise
         return tree.root
 
     def close(self) -> None:
-        """Let the processes go, without waiting for what they do."""
+        """Let the processes go; between jobs they have nothing to do."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.shutdown()
+            self._pool = None
+
+    def _leave(self) -> None:
+        """End them in the midst of what they do."""
+        if self._pool is not None:
+            self._pool.end()
             self._pool = None
 
     def _round(
@@ -188,7 +192,7 @@ class Processes:
                     open_items.remove(number)
                     yield number, part
             except BrokenExecutor as problem:
-                self.close()
+                self._leave()
                 for number in running.values():
                     tries[number] += 1
                 if max(tries) > RETRIES:

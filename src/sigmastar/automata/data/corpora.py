@@ -58,6 +58,13 @@ class ShardedStrings:
         """The strings of one shard."""
         return _strings(self.alphabet, self.corpus.shard(number))
 
+    def part(self, number: int, begin: int, end: int) -> Strings:
+        """Some strings of one shard, one after the other; no others are copied."""
+        shard = self.corpus.shard(number)
+        offsets = shard.offsets[begin : end + 1]
+        codes = shard.codes[offsets[0] : offsets[-1]] if len(offsets) else shard.codes[:0]
+        return _strings(self.alphabet, Shard(codes, offsets - offsets[:1]))
+
     def select(self, indices: Indices | Sequence[int]) -> Strings:
         """Some strings, in rising order of their numbers."""
         chosen, parts = np.asarray(indices, np.int64), list[Strings]()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,7 @@ from sigmastar.core.progress import Progress, silent, stage
 
 _MANY = 1 << 24  # strings, of which no order is drawn any more
 _SAMPLE_GAPS = 1 << 20  # of strings that a start of EM is made from
+_TASK_GAPS = 1 << 21  # of a task of EM
 _EM_GAPS = 1 << 19  # of the strings that EM has in memory at a time
 
 
@@ -158,7 +160,16 @@ class ShardedEMCorpus:
         """Expected moves of an automaton on all strings but those held out."""
         corpus = self.strings.corpus
         task = partial(_expect, str(corpus.folder), corpus.manifest.digest, automaton, self.held, self.dtype)
-        return self.engine.run(task, range(self.strings.n_shards), _plus)
+        return self.engine.run(task, self._parts(), _plus)
+
+    def _parts(self) -> list[tuple[int, int, int]]:
+        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers."""
+        parts = list[tuple[int, int, int]]()
+        for number, shard in enumerate(self.strings.corpus.manifest.shards):
+            n_parts = -(-(shard.n_tokens + shard.n_strings) // _TASK_GAPS)
+            edges = np.linspace(0, shard.n_strings, n_parts + 1).astype(np.int64).tolist()
+            parts += [(number, a, b) for a, b in pairwise(edges) if a < b]
+        return parts
 
 
 def learn_em_on_shards(
@@ -219,10 +230,15 @@ def _plus(first: MoveCounts, second: MoveCounts) -> MoveCounts:
 
 
 def _expect(
-    folder: str, digest: str, automaton: WeightedAutomaton, held: Int64s, dtype: type, number: int
+    folder: str,
+    digest: str,
+    automaton: WeightedAutomaton,
+    held: Int64s,
+    dtype: type,
+    part: tuple[int, int, int],
 ) -> MoveCounts:
-    strings = ShardedStrings(opened(folder, digest))
-    shard, first = strings.shard(number), int(strings.firsts[number])
+    strings, (number, begin, end) = ShardedStrings(opened(folder, digest)), part
+    shard, first = strings.part(number, begin, end), int(strings.firsts[number]) + begin
     inside = held[(held >= first) & (held < first + len(shard))] - first
     kept = shard if not len(inside) else shard.select(np.delete(np.arange(len(shard)), inside))
     n = automaton.n_states
