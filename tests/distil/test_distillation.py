@@ -17,11 +17,13 @@ from sigmastar import DistilledAutomaton
 from sigmastar.automata import make_automaton
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, model_bytes, save_model
-from sigmastar.distil.asked import Asked, possible
+from sigmastar.distil.asked import Asked, ask, possible
 from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.explain import state_lines, worst_strings
 from sigmastar.distil.forms import Proper, Signed
 from sigmastar.distil.judging import judged
 from sigmastar.distil.kernels import FilterArrays, SoftTrie, soft_gradient
@@ -199,6 +201,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert told["n_queries"] <= 9000
     strings = machine.sample(20, np.random.default_rng(0))
     assert np.allclose(load_model(tmp_path / "m").log_probability(strings), machine.log_probability(strings))
+    page = succeed("show", tmp_path / "m", "--html")
+    assert "farthest from the black box" in page
     assert "no such file" in fail("distil", tmp_path / "nothing", "-o", tmp_path / "m")
 
 
@@ -224,3 +228,15 @@ def test_a_stand_in_is_judged_against_its_black_box(fitted: DistilledAutomaton, 
     assert "other symbols" in fail(
         "evaluate", tmp_path / "stand-in.sigma", "--black-box", tmp_path / "machine.sigma"
     )
+
+
+def test_states_are_explained_by_prefixes_and_futures() -> None:
+    chances = np.array([[[0.0, 0.9], [0.0, 0.0]], [[0.0, 0.0], [0.5, 0.0]]])  # a to state 1, then b back
+    machine = WeightedAutomaton(Alphabet("ab"), np.array([1.0, 0.0]), chances, np.array([0.1, 0.5]))
+    asked = ask(Questions(machine), Strings.of(["abab", "ab", "a"], alphabet=machine.alphabet))
+    lines = state_lines(machine, asked)
+    assert [line[0] for line in lines] == ["0", "1"]
+    assert lines[0][2].startswith("nothing")
+    assert lines[0][3].startswith("a 0.90")
+    assert lines[1][3] in ("b 0.50, <end> 0.50, a 0.00", "<end> 0.50, b 0.50, a 0.00")
+    assert worst_strings(machine, asked, 1)[0][1] == "0"

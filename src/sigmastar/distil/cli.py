@@ -120,6 +120,8 @@ def _found(estimator: DistilledAutomaton) -> dict[str, Any]:
         "n_queries": estimator.n_queries_,
         "divergence": -estimator.held_out_score_,
         "divergences": estimator.divergences_,
+        "worst_strings": estimator.worst_,
+        "states_explained": estimator.states_,
         **({"n_states": estimator.n_states_} if "n_states_" in vars(estimator) else {}),
     }
 

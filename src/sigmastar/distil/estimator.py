@@ -11,6 +11,8 @@ import numpy as np
 from sigmastar.automata.data.strings import Corpus, Strings
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
 from sigmastar.core.estimator import as_generator, chosen, positive, positive_or_auto
+from sigmastar.distil.asked import together
+from sigmastar.distil.explain import state_lines, worst_strings
 from sigmastar.distil.gathering import gather, training
 from sigmastar.distil.learn import METHODS, Distilled, Evidence, distil
 from sigmastar.distil.questions import QueryReport, Questions
@@ -25,6 +27,8 @@ class _FittedStandIn:
     n_queries_: int
     queries_: QueryReport
     divergences_: dict[str, float]
+    worst_: list[list[str]]
+    states_: list[list[str]]
 
 
 @dataclass(eq=False, repr=False)
@@ -60,6 +64,10 @@ class DistilledAutomaton(_FittedStandIn, SequenceEstimator):
         With those that were remembered.
     divergences_ : dict
         Divergence from held-out answers in nats per symbol, by method.
+    worst_ : list
+        Held-out strings on which the stand-in diverges most, with millinats per symbol.
+    states_ : list
+        Of a proper automaton: states with the share of prefixes there, typical prefixes, and what follows.
     held_out_score_ : float
         That of the stand-in, negative: larger is better.
     automaton_, alphabet_, outcomes_, n_states_
@@ -113,7 +121,13 @@ class DistilledAutomaton(_FittedStandIn, SequenceEstimator):
         max_length = positive(self.max_length, "max_length")
         pools = gather(questions, given, rng, max_length, self._progress)
         evidence = Evidence(questions, pools, training(pools), rng, self._progress)
-        return _found(distil(evidence, self.method, n_states), questions.report)
+        distilled = distil(evidence, self.method, n_states)
+        held = together([pool.held for pool in pools if pool.judges])
+        return {
+            **_found(distilled, questions.report),
+            "worst_": worst_strings(distilled.model, held),
+            "states_": state_lines(distilled.model, held),
+        }
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
         raise NotImplementedError("a stand-in is learned from a black box, by fit(black_box)")

@@ -75,7 +75,7 @@ def _step(
         questions.spend(len(nodes))
         after, told = box.step(states, np.full(len(nodes), codes[-1]))
         return checked_rows(told, len(nodes), len(questions.alphabet) + 1), after
-    prefixes = strings_of(trie, nodes, questions)
+    prefixes = strings_of(trie, nodes, questions.alphabet)
     return questions.next_distributions(_extended(prefixes, codes)), None
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Corpus, Strings, as_strings
 from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
@@ -165,7 +166,7 @@ class Questions:
         leaf = np.ones(trie.n_nodes, dtype=bool)
         leaf[trie.parent[1:]] = False
         leaves = np.flatnonzero(leaf)
-        strings = strings_of(trie, leaves, self)
+        strings = strings_of(trie, leaves, self.alphabet)
         for first in range(0, len(leaves), 512):
             some = strings.select(np.arange(first, min(first + 512, len(leaves))))
             self.progress("asking", first / len(leaves))
@@ -222,10 +223,10 @@ class Questions:
 
 def prefixes_of(trie: PrefixTrie, questions: Questions) -> Strings:
     """Every node of a trie as a string."""
-    return strings_of(trie, np.arange(trie.n_nodes), questions)
+    return strings_of(trie, np.arange(trie.n_nodes), questions.alphabet)
 
 
-def strings_of(trie: PrefixTrie, nodes: Indices, questions: Questions) -> Strings:
+def strings_of(trie: PrefixTrie, nodes: Indices, alphabet: Alphabet) -> Strings:
     """Some nodes of a trie as strings."""
     depths = depths_of(trie)[nodes]
     offsets = np.concatenate([[0], np.cumsum(depths, dtype=np.int64)])
@@ -234,7 +235,7 @@ def strings_of(trie: PrefixTrie, nodes: Indices, questions: Questions) -> String
         alive = back < depths
         codes[offsets[1:][alive] - 1 - back] = trie.symbol[above[alive]]
         above[alive] = trie.parent[above[alive]]
-    return Strings(questions.alphabet, codes, offsets)
+    return Strings(alphabet, codes, offsets)
 
 
 def depths_of(trie: PrefixTrie) -> Int32s:

@@ -160,9 +160,19 @@ def page(loaded: Loaded) -> str:
     if automaton is not None:
         caption = f"The automaton, {automaton.n_states} states: the heaviest moves."
         parts.append(Picture(draw_automaton(automaton), caption, f"Graph: {caption}"))
+    parts += _explained(loaded.learned)
     origin = {"Data (SHA-256)": known.get("sha256", ""), "Seed": known.get("seed", "")}
     title = f"{loaded.header['family']}: {loaded.path}"
     return render(title, [Section("Model", parts)], {name: value for name, value in origin.items() if value})
+
+
+def _explained(learned: Mapping[str, Any]) -> list[Part]:
+    """What a stand-in holds of its states, and of where it fails."""
+    tables = {
+        "states_explained": ("The states", ("state", "share", "typical prefixes", "what follows")),
+        "worst_strings": ("Where it is farthest from the black box", ("string", "millinats per symbol")),
+    }
+    return [Table(*tables[name], learned[name]) for name in tables if learned.get(name)]
 
 
 def _spectrum(rank: Mapping[str, Any]) -> Part:
