@@ -43,6 +43,7 @@ from sigmastar.taggers.estimator import (
     NgramTagger as NgramTagger,
     SpectralTagger as SpectralTagger,
 )
+from sigmastar.taggers.estimator.pipeline import Pipeline as Pipeline
 from sigmastar.transducers.data.string_pairs import StringPairs as StringPairs
 from sigmastar.transducers.estimator import SpectralTransducer as SpectralTransducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer as WeightedTransducer

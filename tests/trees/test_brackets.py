@@ -12,11 +12,12 @@ from sigmastar.trees.data.brackets import (
     _parsed_by_pieces,
     _parsed_by_tokens,
     _parsed_quickly,
+    as_trees,
     parse_brackets,
     read_brackets,
     write_brackets,
 )
-from sigmastar.trees.data.tree import Tree, bracketed
+from sigmastar.trees.data.tree import Tree, bracketed, to_nltk
 
 labels = st.text("ABZ-=*$,.|'\\", min_size=1, max_size=4)
 trees = st.recursive(
@@ -120,3 +121,12 @@ def test_deep_trees_and_bad_words():
 def test_real_treebank(data_folder):
     found = read_brackets(data_folder / "ptb_sample" / "wsj-train.mrg")
     assert len(found) == 3396
+
+
+def test_trees_of_nltk_go_in_and_come_out() -> None:
+    nltk = pytest.importorskip("nltk.tree", reason="nltk is not installed: make bench installs it")
+    text = "(S (NP (D the) (N dog)) (VP barks))"
+    (ours,) = as_trees([nltk.Tree.fromstring(text)])
+    assert str(ours) == text
+    assert to_nltk(ours) == nltk.Tree.fromstring(text)
+    assert to_nltk("word") == "word"

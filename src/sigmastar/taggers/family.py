@@ -6,20 +6,27 @@ from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.taggers"
 COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "show")}
+OF_PIPELINES = {name: f"{HERE}.cli.pipeline:{name}" for name in ("evaluate", "predict", "show")}
 
 FAMILY = Family(
     name="taggers",
     summary="Taggers: a tag for every word of a sentence.",
-    kinds={"tagger": Kind(f"{HERE}.model.tagger:Tagger", COMMANDS, f"{HERE}.model.runtime:TaggerRuntime")},
+    kinds={
+        "tagger": Kind(f"{HERE}.model.tagger:Tagger", COMMANDS, f"{HERE}.model.runtime:TaggerRuntime"),
+        "pipeline": Kind(f"{HERE}.model.pipeline:TextPipeline", OF_PIPELINES),
+    },
     estimators={
         "SpectralTagger": f"{HERE}.estimator:SpectralTagger",
         "EMTagger": f"{HERE}.estimator:EMTagger",
         "NgramTagger": f"{HERE}.estimator:NgramTagger",
+        "Pipeline": f"{HERE}.estimator.pipeline:Pipeline",
     },
     exports={"TaggedSentences": f"{HERE}.data.sentences:TaggedSentences"},
     names={
         "TaggedLayout": f"{HERE}.data.columns:TaggedLayout",
         "Tagger": f"{HERE}.model.tagger:Tagger",
+        "TextPipeline": f"{HERE}.model.pipeline:TextPipeline",
+        "Tokenizer": f"{HERE}.data.tokenizer:Tokenizer",
         "chunk_counts": f"{HERE}.metrics:chunk_counts",
         "make_tagged": f"{HERE}.data.generators:make_tagged",
         "n_nonpositive": f"{HERE}.metrics:n_nonpositive",
@@ -31,13 +38,18 @@ FAMILY = Family(
     learn={
         "tagger": Command(
             f"{HERE}.cli.learn:learn_tagger", "A tagger of words or chunks from tagged sentences."
-        )
+        ),
+        "pipeline": Command(
+            f"{HERE}.cli.pipeline:learn_pipeline", "Tokenizer, tagger and parser of raw text from a treebank."
+        ),
     },
     formats=dict.fromkeys(("columns", "conllu"), f"{HERE}.data.columns:read_tagged"),
     metrics={
         "accuracy": "Share of words with the right tag.",
         "unknown_accuracy": "Share of words that were not learned from, with the right tag.",
         "chunk_f1": "F1 of chunks, where tags are B-X, I-X and O.",
+        "upos": "Share of words with the right part of speech, of pipelines.",
+        "uas_gold_tags": "Share of words with the right head where tags are given, of pipelines.",
         "n_nonpositive": "Number of sentences without a positive normalizer, for signed operators.",
     },
     demo=f"{HERE}.demo:TaggerFamily",

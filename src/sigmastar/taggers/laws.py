@@ -15,9 +15,12 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.laws import Call, Example
 from sigmastar.core.signature import string_signature
+from sigmastar.dependency.data.conllu import write_conllu
+from sigmastar.dependency.data.treebank import Word, as_treebank
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger
+from sigmastar.taggers.estimator.pipeline import Pipeline
 from sigmastar.taggers.learn.operators import recover_from_blocks
 from sigmastar.taggers.model.lexicon import TagLexicon
 from sigmastar.taggers.model.tagger import Tagger
@@ -101,6 +104,7 @@ class TaggerLaws:
             "SpectralTagger": Example(quick, X, y, {"method": ["refined", "spectral"], "n_states": [2, 3]}),
             "EMTagger": Example(EMTagger(n_states=2, max_iter=2), X, y, {"n_states": [2, 3]}),
             "NgramTagger": Example(NgramTagger(), X, y, {"order": [2, 3]}),
+            "Pipeline": Example(Pipeline(tagger="chain", arc_epochs=1), *_trees(24), {"arc_epochs": [1, 2]}),
         }
 
     def calls(self, folder: Path) -> Mapping[str, Call]:
@@ -110,7 +114,27 @@ class TaggerLaws:
         rows = [zip(words, tags, strict=True) for words, tags in zip(X, y, strict=True)]
         text = "\n".join("".join(f"{word} {tag}\n" for word, tag in row) for row in rows)
         (folder / "tagged.txt").write_text(text)
-        return {"tagger": Call((str(folder / "tagged.txt"),), SpectralTagger(), X, y)}
+        trees, heads = _trees(40)
+        treebank = as_treebank(trees, heads)
+        write_conllu(treebank, folder / "trees.conllu")
+        return {
+            "tagger": Call((str(folder / "tagged.txt"),), SpectralTagger(), X, y),
+            "pipeline": Call((str(folder / "trees.conllu"),), Pipeline(), treebank),
+        }
+
+
+def _trees(n_sentences: int) -> tuple[list[list[Word]], list[list[int]]]:
+    """Sentences of three to five words with their heads."""
+    rng = np.random.default_rng(0)
+    words: list[list[Word]] = []
+    heads = []
+    for _ in range(n_sentences):
+        noun, verb = (f"{kind}{rng.integers(6)}" for kind in ("n", "v"))
+        subject: list[Word] = [("the", "DET", "DT"), (noun, "NOUN", "NN"), (verb, "VERB", "VB")]
+        late = rng.random() < 0.5
+        words.append([*subject, ("well", "ADV", "RB")] if late else subject)
+        heads.append([2, 3, 0, 3] if late else [2, 3, 0])
+    return words, heads
 
 
 def _tagger(initial: Floats, operators: Floats, final: Floats) -> Tagger:

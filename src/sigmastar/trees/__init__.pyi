@@ -32,7 +32,7 @@ from sigmastar.trees.data.transforms import (
     without_root as without_root,
     without_traces as without_traces,
 )
-from sigmastar.trees.data.tree import Tree as Tree, bracketed as bracketed, fold as fold
+from sigmastar.trees.data.tree import Tree as Tree, bracketed as bracketed, fold as fold, to_nltk as to_nltk
 from sigmastar.trees.draw import draw_tree as draw_tree, tree_text as tree_text
 from sigmastar.trees.estimator import (
     SpectralLatentPCFG as SpectralLatentPCFG,

@@ -8,7 +8,7 @@ HERE = "sigmastar.trees."
 COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "sample", "show")}
 
 NAMES = {
-    "data.tree": "fold bracketed",
+    "data.tree": "fold bracketed to_nltk",
     "data.brackets": "as_trees parse_brackets read_brackets write_brackets plain_label escaped",
     "data.transforms": "composed without_traces without_empty without_functions relabelled collapse expand "
     "with_root without_root tags",

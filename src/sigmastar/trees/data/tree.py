@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, TypeVar
+from importlib import import_module
+from typing import Any, NamedTuple, TypeVar
 
 from sigmastar.core.notebook import picture_of
 
@@ -149,3 +150,20 @@ def bracketed(tree: Tree) -> str:
             waiting.append(None)
             waiting.extend(reversed(node.children))
     return "".join(written)[1:]
+
+
+def to_nltk(tree: Tree | str) -> Any:
+    """The same tree as an `nltk.Tree`, which learners take too.
+
+    Parameters
+    ----------
+    tree : Tree or str
+        A tree; a lone word stays one.
+
+    Returns
+    -------
+    nltk.Tree
+        With words as its leaves.
+    """
+    other = import_module("nltk.tree").Tree  # which few users have
+    return tree if isinstance(tree, str) else fold(tree, lambda node, below: other(node.label, below))

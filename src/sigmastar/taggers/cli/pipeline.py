@@ -1,0 +1,113 @@
+"""Commands of pipelines: raw text in, CoNLL-U out."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+import numpy as np
+
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.options import (
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+    threads_option,
+)
+from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.progress_bar import Say, tell, watching
+from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.parallel import limited_threads
+from sigmastar.core.text_files import described_file, open_text
+from sigmastar.dependency.data.conllu import format_conllu, read_treebank
+from sigmastar.taggers.estimator import SPECTRAL_METHODS
+from sigmastar.taggers.estimator.pipeline import TOKENIZERS, Pipeline
+
+PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs")
+METHODS = {"pipeline": Method(Pipeline, PARAMETERS)}
+ONLY = METHODS["pipeline"]
+
+
+@click.command(context_settings={"show_default": True})
+@click.argument("file", metavar="TREEBANK")
+@parameter("tokenizer", "--tokenizer", ONLY, type=click.Choice(TOKENIZERS), help="Way from text to words.")
+@parameter("tagger", "--tagger", ONLY, type=click.Choice(SPECTRAL_METHODS), help="Method of the tagger.")
+@parameter(
+    "arcs", "--arcs", ONLY, type=click.Choice(["trained", "lexical"]), help="Arcs that decide the parse."
+)
+@parameter("arc_epochs", "--epochs", ONLY, type=click.IntRange(1), help="Passes over the trees for arcs.")
+@learn_options
+def learn_pipeline(file: str, **options: Any) -> None:
+    """Learn tokenizer, tagger and parser from TREEBANK, a file in CoNLL-U; `predict` then takes raw text."""
+    estimator = built(METHODS, "pipeline", {name: options.pop(name) for name in PARAMETERS})
+
+    def work(estimator: Any, say: Say) -> Learned:
+        treebank = read_treebank(file)
+        estimator.fit(treebank)
+        data = {"files": [described_file(file)], "n_sentences": len(treebank), "n_words": treebank.n_words}
+        return Learned(data, f"from {len(treebank)} sentences of {treebank.n_words} words")
+
+    learn(estimator, "pipeline", work, **options)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="FILE")
+@threads_option
+@output_option
+@quiet_option
+def predict(model: str, file: str, threads: int | None, output: str, quiet: bool) -> None:
+    """The sentences of FILE, raw text, as CoNLL-U with tags, heads and relations."""
+    pipeline = load_model(model)
+    with watching("parsing", quiet), limited_threads(threads):
+        text = "\n".join(line.rstrip("\n") for line in open_text(file))
+        begin = time.perf_counter()
+        parsed = pipeline.parse_text(text)
+        seconds = time.perf_counter() - begin
+    write_lines(output, format_conllu(parsed))
+    tell(f"{len(parsed)} sentences, {parsed.n_words} words in {seconds:.1f} s", quiet)
+
+
+@click.command()
+@model_argument
+@click.argument("file", metavar="TREEBANK")
+@threads_option
+@json_option
+@quiet_option
+def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: bool) -> None:
+    """How well MODEL tags and parses TREEBANK from its words alone, and parses its given tags."""
+    pipeline, gold = load_model(model), read_treebank(file)
+    with watching("evaluating", quiet), limited_threads(threads):
+        found, given = pipeline.parse(gold), pipeline.parser.predict(gold)
+    same = found.head == gold.head
+    labels = np.array([a == b for a, b in zip(found.deprel, gold.deprel, strict=True)])
+    figures = {
+        "n_sentences": len(gold),
+        "n_words": gold.n_words,
+        "upos": float(np.mean([a == b for a, b in zip(found.upos, gold.upos, strict=True)])),
+        "uas": float(same.mean()),
+        "las": float((same & labels).mean()),
+        "uas_gold_tags": float((given.head == gold.head).mean()),
+    }
+    print_figures(figures, as_json)
+
+
+@click.command()
+@model_argument
+@json_option
+@output_option
+def show(model: str, as_json: bool, output: str) -> None:
+    """What MODEL is and how it was learned."""
+    pipeline, header = load_model(model), read_header(model)
+    facts: dict[str, Any] = {
+        "file": model,
+        "kind": header["family"],
+        "tokenizer": "rules" if pipeline.tokenizer.has_rules else "blanks",
+        "abbreviations": len(pipeline.tokenizer.abbreviations),
+        "tags": len(pipeline.tagger.tags),
+        "words": len(pipeline.tagger.lexicon.words),
+        "parser": pipeline.parser.decided_by,
+    }
+    print_figures(facts | ({"learned": header["learned"]} if as_json else {}), as_json, output)

@@ -1,0 +1,130 @@
+"""Tokenizer, tagger and parser, learned together from a treebank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from sigmastar.core.errors import InputError
+from sigmastar.core.estimator import Estimator, positive
+from sigmastar.core.progress import silent, stage
+from sigmastar.dependency.data.treebank import DependencyTreebank, as_treebank
+from sigmastar.dependency.estimator.dependency_grammars import SpectralDependencyGrammar
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.data.tokenizer import Tokenizer
+from sigmastar.taggers.estimator import SpectralTagger
+from sigmastar.taggers.model.pipeline import TextPipeline, joint_tags
+
+TOKENIZERS = ("rules", "blanks")
+
+
+class _FittedPipeline:
+    """What `fit` sets."""
+
+    model_: TextPipeline
+
+
+@dataclass(eq=False, repr=False)
+class Pipeline(_FittedPipeline, Estimator):
+    """From raw text to dependency trees: tokenizer, tagger and parser in one object and one file.
+
+    Parameters
+    ----------
+    tokenizer : {"rules", "blanks"}
+        "rules": Unicode words, clitics, numbers and punctuation, with the abbreviations of the treebank;
+        "blanks": a line is a sentence, and blanks part its words.
+    tagger : str
+        The method of `SpectralTagger`.
+    arcs : str
+        What decides the parse, as of `SpectralDependencyGrammar`.
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
+
+    Attributes
+    ----------
+    model_ : TextPipeline
+        The three models.
+
+    Examples
+    --------
+    >>> dog = [("the", "DET", "DT"), ("dog", "NOUN", "NN"), ("barks", "VERB", "VBZ"), (".", "PUNCT", ".")]
+    >>> pipeline = Pipeline().fit([dog] * 8, [[2, 3, 0, 3]] * 8)
+    >>> parsed = pipeline.predict(["The dog barks. The dog barks."])
+    >>> parsed.upos[:4], parsed.head[:4].tolist(), len(parsed)
+    (['DET', 'NOUN', 'VERB', 'PUNCT'], [2, 3, 0, 3], 2)
+    """
+
+    tokenizer: str = "rules"
+    tagger: str = "refined"
+    arcs: str = "trained"
+    arc_epochs: int = 5
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from trees.
+
+        Parameters
+        ----------
+        X : sentences
+            Words as tuples `(form, upos, xpos)`, or a `DependencyTreebank`.
+        y : sequence of sequences of int or None
+            The heads of each sentence; None: those of the treebank.
+        """
+        if self.tokenizer not in TOKENIZERS:
+            raise ValueError(
+                f"tokenizer={self.tokenizer!r} must be one of {', '.join(map(repr, TOKENIZERS))}"
+            )
+        treebank, progress = as_treebank(X, y), self.progress or silent
+        if not treebank.n_words:
+            raise InputError("there are no sentences to learn from")
+        shared: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        sentences = TaggedSentences(treebank.form, joint_tags(treebank), treebank.sentence_offsets)
+        tagger = SpectralTagger(self.tagger, progress=stage(progress, 0.0, 0.4), **shared).fit(sentences)
+        parser = SpectralDependencyGrammar(
+            arcs=self.arcs,
+            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
+            progress=stage(progress, 0.4, 1.0),
+            **shared,
+        ).fit(treebank)
+        tokens = Tokenizer.of(treebank.form, self.tokenizer == "rules")
+        self._replace_fitted(model_=TextPipeline(tokens, tagger.model_, parser.model_))
+        return self
+
+    def predict(self, X: list[str]) -> DependencyTreebank:
+        """Sentences, tags, heads and relations of texts.
+
+        Parameters
+        ----------
+        X : list of str
+            Raw texts.
+
+        Returns
+        -------
+        DependencyTreebank
+            The sentences of all texts, one after the other; `write_conllu` writes them.
+        """
+        model = self.model_
+        if isinstance(X, str):
+            raise InputError("X is one text; pass a list of texts, as in [X]")
+        sentences = [words for text in X for words in model.tokenizer.sentences(text)]
+        with self._working():
+            return model.parse_words(sentences)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The share of words with the right head, from words alone.
+
+        Parameters
+        ----------
+        X, y
+            Trees, as of `fit`.
+
+        Returns
+        -------
+        float
+            The unlabelled attachment score, punctuation included.
+        """
+        model, treebank = self.model_, as_treebank(X, y)
+        with self._working():
+            found = model.parse(treebank)
+        return float(np.mean(found.head == treebank.head)) if treebank.n_words else 0.0

@@ -1,0 +1,77 @@
+"""Tokenizer, tagger and parser as one model: from raw text to dependency trees.
+
+The tagger gives each word both of its tags at once, UPOS and XPOS, as one symbol; the parser reads those.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sigmastar.core.arrays import Array
+from sigmastar.core.model_files import above, below
+from sigmastar.core.parts import Parts
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.model.parser import DependencyParser
+from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.data.tokenizer import Tokenizer
+from sigmastar.taggers.model.tagger import Tagger
+
+BETWEEN = "\t"  # the two tags of a word: no tag holds a tab
+
+
+@dataclass(frozen=True, eq=False)
+class TextPipeline:
+    """What makes trees of text."""
+
+    tokenizer: Tokenizer
+    tagger: Tagger
+    parser: DependencyParser
+
+    def parse_text(self, text: str) -> DependencyTreebank:
+        """The sentences of a text with tags, heads and relations."""
+        return self.parse_words(list(self.tokenizer.sentences(text)))
+
+    def parse_words(self, sentences: list[list[str]]) -> DependencyTreebank:
+        """The same of sentences that are words already."""
+        forms = [word for sentence in sentences for word in sentence]
+        offsets = np.append(0, np.cumsum([len(sentence) for sentence in sentences])).astype(np.int64)
+        blank = ["_"] * len(forms)
+        heads = np.full(len(forms), -1, dtype=np.int32)
+        bare = DependencyTreebank(forms, blank, blank, heads, blank, offsets)
+        return self.parse(bare)
+
+    def parse(self, treebank: DependencyTreebank) -> DependencyTreebank:
+        """Tags, heads and relations anew, from the words alone."""
+        if not treebank.n_words:
+            return treebank
+        tags = self.tagger.predict(TaggedSentences(treebank.form, None, treebank.sentence_offsets))
+        pairs = [tag.partition(BETWEEN) for tag in tags]
+        tagged = replace(treebank, upos=[pair[0] for pair in pairs], xpos=[pair[2] for pair in pairs])
+        return self.parser.predict(tagged)
+
+    PARTS: ClassVar[Parts] = Parts(
+        header={"tokenizer": dict, "tagger": dict, "parser": dict}, inner=("tagger.", "parser.")
+    )
+
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        tagger, tagger_header = self.tagger.to_parts()
+        parser, parser_header = self.parser.to_parts()
+        header = {"tokenizer": self.tokenizer.to_header(), "tagger": tagger_header, "parser": parser_header}
+        return above("tagger.", tagger) | above("parser.", parser), header
+
+    @classmethod
+    def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TextPipeline:
+        cls.PARTS.check(arrays, header)
+        return cls(
+            Tokenizer.from_header(header["tokenizer"]),
+            Tagger.from_parts(below("tagger.", arrays), header["tagger"]),
+            DependencyParser.from_parts(below("parser.", arrays), header["parser"]),
+        )
+
+
+def joint_tags(treebank: DependencyTreebank) -> list[str]:
+    """Both tags of each word as one."""
+    return [f"{upos}{BETWEEN}{xpos}" for upos, xpos in zip(treebank.upos, treebank.xpos, strict=True)]

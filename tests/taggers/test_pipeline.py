@@ -1,0 +1,84 @@
+"""Raw text to trees, in one object and one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli.calls import fail, succeed
+from sigmastar import InputError, Pipeline, load
+from sigmastar.dependency.data.conllu import write_conllu
+from sigmastar.dependency.data.treebank import as_treebank
+from sigmastar.taggers import Tokenizer
+from sigmastar.taggers.laws import TaggerLaws
+
+TEXT = (
+    "Mr. Smith doesn't care: it's 3.5 miles! \"Really?\" he said. See http://a.b/c.html, x@y.com... I can't."
+)
+
+
+def test_rules_of_text() -> None:
+    found = list(Tokenizer(frozenset({"Mr."})).sentences(TEXT))
+    assert [" ".join(words) for words in found] == [
+        "Mr. Smith does n't care : it 's 3.5 miles !",
+        '" Really ? " he said .',
+        "See http://a.b/c.html , x@y.com ...",
+        "I ca n't .",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One line\nand another\n\nA paragraph", [["One", "line", "and", "another"], ["A", "paragraph"]]),
+        ("Ёж Жив. Да;", [["Ёж", "Жив", "."], ["Да", ";"]]),
+        ("", []),
+        (" \n \n", []),
+        ("J. Smith (2004).", [["J.", "Smith", "(", "2004", ")", "."]]),
+    ],
+)
+def test_texts_of_all_kinds(text: str, expected: list[list[str]]) -> None:
+    assert list(Tokenizer().sentences(text)) == expected
+
+
+def test_a_treebank_tells_of_points_and_hyphens() -> None:
+    parted = Tokenizer.of(["well", "-", "known", "-", "U.S.", "Dr."])
+    assert parted.words("A well-known Dr. No") == ["A", "well", "-", "known", "Dr.", "No"]
+    assert Tokenizer.of(["well-known", "-"]).words("well-known.") == ["well-known", "."]
+
+
+def test_blanks_alone() -> None:
+    assert list(Tokenizer(has_rules=False).sentences("a b.\n\nc")) == [["a", "b."], ["c"]]
+
+
+def test_one_object_and_one_file(tmp_path: Path) -> None:
+    example = TaggerLaws().examples()["Pipeline"]
+    model = Pipeline(tagger="chain", arc_epochs=2).fit(example.X, example.y)
+    assert model.score(example.X, example.y) == 1.0
+    parsed = model.predict(["the n1 v2 well\n\nthe n0 v0"])
+    assert parsed.head.tolist() == [2, 3, 0, 3, 2, 3, 0]
+    assert parsed.xpos[:4] == ["DT", "NN", "VB", "RB"]
+    model.save(tmp_path / "pipeline.sigma")
+    again = load(tmp_path / "pipeline.sigma").predict(["the n1 v2 well"])
+    assert again.head.tolist() == [2, 3, 0, 3]
+    assert len(model.predict([])) == 0
+    with pytest.raises(InputError, match="pass a list of texts"):
+        model.predict("the n1")  # type: ignore[arg-type]
+
+
+def test_commands(tmp_path: Path) -> None:
+    example = TaggerLaws().examples()["Pipeline"]
+    trees, model, text = tmp_path / "trees.conllu", tmp_path / "pipeline.sigma", tmp_path / "text.txt"
+    write_conllu(as_treebank(example.X, example.y), trees)
+    succeed("learn", "pipeline", trees, "--tagger", "chain", "--epochs", "2", "-q", "-o", model)
+    text.write_text("The n1 v2.\n")
+    rows = [line.split("\t") for line in succeed("predict", model, text, "-q").splitlines() if line]
+    assert [(row[1], row[3], row[6]) for row in rows[:3]] == [
+        ("The", "DET", "2"),
+        ("n1", "NOUN", "3"),
+        ("v2", "VERB", "0"),
+    ]
+    assert "uas_gold_tags 1" in " ".join(succeed("evaluate", model, trees).split())
+    assert "abbreviations" in succeed("show", model)
+    assert "there is no sample for models of kind 'pipeline'" in fail("sample", model, status=2)
