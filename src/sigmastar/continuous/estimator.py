@@ -75,7 +75,7 @@ class GaussianHMM(_Fitted, Estimator):
     n_components: int = 1
     covariance: str = "full"
     start: str = "spectral"
-    n_seeds: int = 1
+    n_seeds: int = 2
     max_iter: int = 200
     tolerance: float = 1e-5
     warm_start: bool = False
