@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,12 @@ from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.continuous.explore import SeriesExhibit
 from sigmastar.continuous.model.gaussian_hmm import GaussianHmm
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.errors import InputError
+from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.family import families, load, register, unregister
 from sigmastar.core.model_files import save_model
+from sigmastar.core.signing import verified_with
 from sigmastar.core.toy_english import sentences
-from sigmastar.explorer.gallery import Gallery
+from sigmastar.explorer.gallery import Gallery, of_file
 from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.pcfg.explore import PCFGExhibit
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
@@ -141,3 +143,20 @@ def test_a_little_english_is_consistent() -> None:
         heads = node.heads()
         assert heads.count(0) == 1
         assert node.tags[heads.index(0)] == "V"
+
+
+def test_a_key_counts_on_other_threads_too(machine: Any, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+
+    public = ed25519.Ed25519PrivateKey.generate().public_key()
+    form = serialization.PublicFormat.SubjectPublicKeyInfo
+    (tmp_path / "key.pem").write_bytes(public.public_bytes(serialization.Encoding.PEM, form))
+    save_model(machine, tmp_path / "m.sigma")
+    with verified_with(tmp_path / "key.pem"), pytest.raises(ModelFileError, match="sign"):
+        Gallery.of_files([str(tmp_path / "m.sigma")])
+    with verified_with(tmp_path / "key.pem"):
+        opener = of_file(str(tmp_path / "m.sigma"), "sigmastar.automata.explore:open_exhibit")
+    with ThreadPoolExecutor(1) as pool, pytest.raises(ModelFileError, match="sign"):
+        pool.submit(opener).result()

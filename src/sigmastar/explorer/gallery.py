@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,7 +122,7 @@ class Gallery:
         for number, path in enumerate(models):
             kind = kind_of(path)
             family, place = known[kind]
-            shown.append(Shown(number, os.path.basename(path), family, _of_file(path, place), data))
+            shown.append(Shown(number, os.path.basename(path), family, of_file(path, place), data))
         return cls(tuple(shown))
 
     @classmethod
@@ -144,11 +145,14 @@ def _exhibits_by_kind() -> Mapping[str, tuple[str, str]]:
     }
 
 
-def _of_file(path: str, place: str) -> Opener:
+def of_file(path: str, place: str) -> Opener:
+    """What opens a model file when it is first asked for, on whatever thread."""
+    asked = copy_context()  # which key must have signed a file is told by the caller, and threads forget it
+
     def opened() -> Exhibit:
         open_exhibit: OpenExhibit = load(place)
-        learned = read_header(path)["learned"]
-        return open_exhibit(load_model(path), learned if isinstance(learned, dict) else {})
+        model, learned = asked.run(load_model, path), read_header(path)["learned"]
+        return open_exhibit(model, learned if isinstance(learned, dict) else {})
 
     return opened
 
