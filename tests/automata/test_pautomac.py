@@ -136,6 +136,8 @@ def test_solutions(tmp_path: Path) -> None:
     [
         ("", None, "the file is empty"),
         ("x\n", 1, "expected the number of probabilities"),
+        ("9" * 5000, 1, "expected the number of probabilities"),
+        ("\x1f3\n0.5\n", 1, "promises 3 probabilities, the file holds 1"),
         ("2\n0.5\n", 1, "promises 2 probabilities, the file holds 1"),
         ("2\n0.5\nhalf\n", 3, "'half' is not a number"),
         ("2\n0.5\n0.0\n", 3, "not a positive probability"),

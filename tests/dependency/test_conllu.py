@@ -119,6 +119,8 @@ def test_windows_line_ends_and_no_end_of_the_last_line(tmp_path: Path) -> None:
 def test_no_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no sentence"):
         read_conllu(written(tmp_path, "# only\n\n"))
+    with pytest.raises(InputError, match=":1: ranges and empty nodes alone are no sentence"):
+        read_conllu(written(tmp_path, row(1, "_").replace("1", "1-2", 1)))
 
 
 def test_words_without_heads_may_be_asked_for(tmp_path: Path) -> None:

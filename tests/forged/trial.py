@@ -27,7 +27,7 @@ from sigmastar.cli import command
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_files import load_model, read_header
 
-SECONDS, GIGABYTE = 10.0, 1 << 30
+SECONDS, PATIENCE, GIGABYTE = 10, 120.0, 1 << 30
 _BAD = ("Traceback", "this is a bug", "Warning", "out of memory")
 
 
@@ -121,10 +121,10 @@ def _outcome(small: Small, target: Path, folder: Path) -> str:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             break
-        if time.monotonic() - begin > SECONDS:
+        if time.monotonic() - begin > PATIENCE:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
-            return f"{said.read_text()}: longer than {SECONDS:.0f} s"
+            return f"{said.read_text()}: longer than {PATIENCE:.0f} s"
         time.sleep(0.002)
     if status == 0:
         return ""
@@ -137,6 +137,7 @@ def _outcome(small: Small, target: Path, folder: Path) -> str:
 def _limit() -> None:
     with open("/proc/self/statm") as stream:
         now = int(stream.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))  # a busy machine is no finding
     resource.setrlimit(resource.RLIMIT_AS, (now + GIGABYTE, now + GIGABYTE))
 
 

@@ -119,6 +119,18 @@ def described_file(path: str) -> dict[str, str]:
         return {"name": Path(path).name, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
 
+def whole_number(text: str) -> int | None:
+    """The number that digits spell; None for all else, and for more digits than a number here can have.
+
+    Examples
+    --------
+    >>> whole_number(" 12 "), whole_number("-1"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    digits = text.strip()
+    return int(digits) if digits.isdecimal() and len(digits) < 19 else None
+
+
 def open_text(path: TextPath) -> Iterator[str]:
     """The lines of a text file, one by one, without their ends; `-` is standard input."""
     return chain.from_iterable(lines for _, lines in text_blocks(path))

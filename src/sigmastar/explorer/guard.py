@@ -117,7 +117,9 @@ def _same(given: str, token: str) -> bool:
 def _limited(receive: Receive, scope: Scope, most: int) -> Receive:
     """The body of a request, refused as soon as it is too long."""
     for name, value in scope["headers"]:
-        if name.lower() == b"content-length" and (not value.isdigit() or int(value) > most):
+        if name.lower() == b"content-length" and (
+            not value.isdigit() or len(value) > 18 or int(value) > most
+        ):
             raise Refused(413, f"the body is larger than {most} bytes")
     taken = 0
 

@@ -21,7 +21,15 @@ from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import Block, TextPath, display_name, line_blocks, open_text, reading_policy
+from sigmastar.core.text_files import (
+    Block,
+    TextPath,
+    display_name,
+    line_blocks,
+    open_text,
+    reading_policy,
+    whole_number,
+)
 
 LARGEST_ALPHABET = 10_000_000
 _LONGEST_NUMBER = 9
@@ -114,13 +122,14 @@ def _count(line: str, file: str) -> int:
         raise InputError(
             "the file is empty; expected the number of probabilities in its first line", file=file
         )
-    if not line.strip().isdecimal():
+    count = whole_number(line)
+    if count is None:
         raise InputError(
             f"the first line is {line.strip()[:40]!r}, expected the number of probabilities",
             file=file,
             line=1,
         )
-    return int(line)
+    return count
 
 
 def _probability(line: str, file: str, number: int) -> float:

@@ -18,7 +18,7 @@ from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
 from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.text_files import TextPath, display_name, open_text, whole_number
 
 WordPairs = list[tuple[str, str]]
 
@@ -184,9 +184,10 @@ def read_pairs(path: TextPath) -> WordPairs:
 
 
 def _count(cell: str, path: TextPath, line: int) -> int:
-    if not cell.strip().isdecimal() or int(cell) > 10_000_000:
+    count = whole_number(cell)
+    if count is None or count > 10_000_000:
         raise InputError(f"count {cell[:40]!r} is not a whole number", file=display_name(path), line=line)
-    return int(cell)
+    return count
 
 
 def _places(words: Sequence[str]) -> dict[str, int]:

@@ -33,7 +33,7 @@ from sigmastar.core.parts import (
     singles,
     whole,
 )
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.text_files import TextPath, display_name, open_text, whole_number
 
 Rows = sparse.csr_array | Floats
 
@@ -233,8 +233,9 @@ def read_word2vec(path: TextPath) -> Vectors:
     dimension = 0
     for number, line in enumerate(open_text(path), 1):
         cells = line.rstrip().split(" ")
-        if number == 1 and len(cells) == 2 and all(cell.isdecimal() for cell in cells):
-            dimension = int(cells[1])
+        sizes = [whole_number(cell) for cell in cells] if number == 1 and len(cells) == 2 else [None]
+        if None not in sizes:
+            dimension = sizes[1] or 0
             continue
         if len(cells) < 2:
             continue

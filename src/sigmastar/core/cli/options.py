@@ -11,8 +11,8 @@ def auto_or_number(value: str | int) -> int | str:
     """The type of an option: `auto`, or a whole number above zero."""
     if value == "auto":
         return "auto"
-    if not str(value).isdecimal() or int(value) < 1:
-        raise click.BadParameter(f"{value!r} is neither 'auto' nor a whole number above 0")
+    if not str(value).isdecimal() or len(str(value)) > 18 or int(value) < 1:
+        raise click.BadParameter(f"{str(value)[:40]!r} is neither 'auto' nor a whole number above 0")
     return int(value)
 
 

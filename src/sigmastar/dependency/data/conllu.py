@@ -191,6 +191,8 @@ def _require_kinds(rows: TabRows) -> None:
         parts = identity.split("-" if "-" in identity else ".")
         if len(parts) != 2 or not all(map(str.isdecimal, parts)):
             raise rows.error(f"ID {identity[:40]!r} is not 3, 3-4 or 8.1", number)
+    if not len(rows.numbers):
+        raise rows.error("ranges and empty nodes alone are no sentence: there is no word", rows.wordless[0])
 
 
 def _require_ids(rows: TabRows, offsets: Int64s) -> None:

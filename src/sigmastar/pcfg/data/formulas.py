@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.text_files import TextPath, display_name, open_text, whole_number
 
 
 @dataclass(frozen=True)
@@ -116,18 +116,20 @@ def _formula(
 
 
 def _header(fields: list[str], file: str | None, line: int) -> tuple[int, int]:
-    if len(fields) != 4 or fields[1] != "cnf" or not all(field.isdecimal() for field in fields[2:]):
-        raise InputError(f"{' '.join(fields)!r} should read p cnf VARIABLES CLAUSES", file=file, line=line)
-    return int(fields[2]), int(fields[3])
+    sizes = [size for field in fields[2:] if (size := whole_number(field)) is not None]
+    if len(fields) != 4 or fields[1] != "cnf" or len(sizes) != 2:
+        said = " ".join(fields)[:40]
+        raise InputError(f"{said!r} should read p cnf VARIABLES CLAUSES", file=file, line=line)
+    return sizes[0], sizes[1]
 
 
 def _literal(field: str, n_variables: int, file: str | None, line: int) -> int:
-    digits = field.removeprefix("-")
-    if not digits.isdecimal() or int(digits) > n_variables:
+    variable = whole_number(field.removeprefix("-"))
+    if variable is None or variable > n_variables:
         raise InputError(
-            f"{field!r} is not a literal of {n_variables} variables (or 0)", file=file, line=line
+            f"{field[:40]!r} is not a literal of {n_variables} variables (or 0)", file=file, line=line
         )
-    return int(field)
+    return -variable if field.startswith("-") else variable
 
 
 def write_dimacs(formula: Formula, stream: TextIO) -> None:

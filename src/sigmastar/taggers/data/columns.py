@@ -24,7 +24,7 @@ import numpy as np
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.skipping import by_blank_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.text_files import TextPath, display_name, open_text, whole_number
 from sigmastar.dependency.data.conllu import format_conllu, read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.taggers.data.sentences import TaggedSentences
@@ -123,8 +123,9 @@ def conllu_label(label: str | None) -> str:
 
 def _conllu_column(given: str, option: str) -> str:
     name = given.lower()
-    if name.isdecimal() and 1 <= int(name) <= len(CONLLU_COLUMNS):
-        name = CONLLU_COLUMNS[int(name) - 1]
+    number = whole_number(name)
+    if number is not None and 1 <= number <= len(CONLLU_COLUMNS):
+        name = CONLLU_COLUMNS[number - 1]
     if name not in _LABELS:
         raise InputError(f"{option} {given} is not a column of labels; CoNLL-U has {', '.join(_LABELS)}")
     return name
@@ -160,11 +161,12 @@ def _read_columns(path: TextPath, layout: TaggedLayout, need_labels: bool) -> Ta
 
 
 def _column(given: str, option: str) -> int:
-    if not given.isdecimal() or int(given) < 2:
+    number = whole_number(given)
+    if number is None or number < 2:
         raise InputError(
             f"{option} {given}: columns are counted from 1, the first is the word; give 2 or more"
         )
-    return int(given) - 1
+    return number - 1
 
 
 def _observed_columns(named: tuple[str, ...] | None, width: int, label: int | None) -> list[int]:
