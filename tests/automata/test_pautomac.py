@@ -169,6 +169,7 @@ def test_a_machine_is_an_exact_automaton(tmp_path: Path) -> None:
         ("\t(1) 0.5\n", "\t(1) -0.5\n", 4, "-0.5 is not a probability"),
         ("\t(0,1) 0.75\n", "\t(0,1,1) 0.75\n", 7, r"expected \(state,symbol\) and a probability"),
         ("\t(0,1) 0.75\n", "\t(0,1 0.75\n", 7, r"expected \(state,symbol\)"),
+        ("\t(0,1) 0.75\n", "\t(0,\x1c1) 0.75\n", 7, r"expected \(state,symbol\)"),
         ("\t(0,1) 0.75\n", "\t(0,0) 0.75\n", 7, r"the entry \(0,0\) of section S was given before"),
         ("F: (state)", "I: (state)", 3, "section I was given before"),
         (

@@ -139,6 +139,51 @@ def test_an_interrupt_before_the_work_is_told() -> None:
     assert (done.returncode, done.stderr) == (130, "sigmastar: interrupted; no unfinished file is left\n")
 
 
+LONG_KERNEL = """
+import os, sys, threading
+from sigmastar.cli.signals import hear_signals
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.jit import kernel
+
+@kernel
+def spin(n):
+    total = 1
+    for k in range(n):
+        total = (total * 31 + k) % 1_000_003
+    return total
+
+spin(10)
+hear_signals()
+with atomic_write(sys.argv[1]) as stream:
+    stream.write("half of it")
+    stream.flush()
+    threading.Timer(0.5, os.kill, (os.getpid(), int(sys.argv[2]))).start()
+    spin(10**13)
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (signal.SIGINT, "interrupted"),
+        (signal.SIGTERM, "ended by SIGTERM"),
+        (signal.SIGHUP, "ended by SIGHUP"),
+    ],
+)
+def test_signals_inside_a_long_kernel_are_answered(tmp_path: Path, number: int, said: str) -> None:
+    (tmp_path / "script.py").write_text(LONG_KERNEL)  # a file: its kernel is kept
+    done = subprocess.run(
+        [sys.executable, tmp_path / "script.py", tmp_path / "out", str(int(number))],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
+        timeout=60,
+    )
+    assert done.returncode == 128 + number
+    assert done.stderr == f"sigmastar: {said}; no unfinished file is left\n"
+    assert not list(tmp_path.glob("*out*"))
+
+
 INTERRUPTED_KERNEL = """
 import signal, time
 from typing import NamedTuple

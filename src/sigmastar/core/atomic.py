@@ -25,6 +25,7 @@ from sigmastar.core.errors import InputError
 STANDARD = ("-", "/dev/stdout")
 _ABANDONED = 3600.0  # seconds after which nobody writes to a temporary file any more
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+_unfinished: set[str] = set()  # temporary files of this process
 
 
 @contextmanager
@@ -44,6 +45,13 @@ def atomic_write_pieces(path: str | os.PathLike[str], pieces: Iterable[bytes | m
     with _writing(path, binary=True) as stream:
         for piece in pieces:
             stream.write(piece)
+
+
+def remove_unfinished() -> None:
+    """Remove the temporary files of this process, which is about to end without leaving its blocks."""
+    for name in list(_unfinished):
+        with suppress(OSError):
+            os.unlink(name)
 
 
 def require_folder(output: str) -> None:
@@ -99,8 +107,10 @@ def _renamed(name: str, binary: bool) -> Iterator[Any]:
     if target.exists():
         _require_unprotected(str(target), name)
     temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
-    stream = _opened(str(temporary), name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, binary)
+    stream: IO[Any] | None = None
+    _unfinished.add(str(temporary))
     try:
+        stream = _opened(str(temporary), name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, binary)
         yield stream
         stream.flush()
         os.fsync(stream.fileno())
@@ -108,10 +118,13 @@ def _renamed(name: str, binary: bool) -> Iterator[Any]:
         _keep_mode(temporary, target)
         os.replace(temporary, target)
     except BaseException:  # KeyboardInterrupt too
-        with suppress(OSError):
-            stream.close()
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
         temporary.unlink(missing_ok=True)
         raise
+    finally:
+        _unfinished.discard(str(temporary))
     _sync_folder(target.parent)
     _sweep(target)
 

@@ -27,7 +27,7 @@ Sections = dict[str, dict[Key, float]]
 
 _TITLES = {"I": "(state)", "F": "(state)", "S": "(state,symbol)", "T": "(state,symbol,state)"}
 _ARITY = {"I": 1, "F": 1, "S": 2, "T": 3}
-_ENTRY = re.compile(r"\(\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*\)\s+(\S+)")
+_ENTRY = re.compile(r"\([ \t]*(\d{1,9}(?:[ \t]*,[ \t]*\d{1,9})*)[ \t]*\)\s+(\S+)")
 _LARGEST = 2_000_000_000  # entries of the operators, as float64 16 GB
 
 
