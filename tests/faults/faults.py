@@ -166,8 +166,12 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
             main()
         except SystemExit as problem:
             status = problem.code if isinstance(problem.code, int) else 1
-        except BaseException:
-            status = 71
+        except BaseException as problem:  # a signal that waited for the mask comes before the command begins
+            early = (
+                isinstance(problem, KeyboardInterrupt)
+                and getattr(problem.__traceback__, "tb_next", None) is None
+            )
+            status = 130 if early else 71
         os._exit(status)
     signal.pthread_sigmask(signal.SIG_SETMASK, heard)
     if killed is not None:
