@@ -25,6 +25,7 @@ QUESTIONS = (
     "memory",
     "scale",
     "one_string",
+    "control",
     "hankel_completion",
     "regression",
     "distilled_classifiers",

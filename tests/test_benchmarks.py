@@ -166,6 +166,7 @@ WITHOUT_DATA = {
     "languages": "a^n b^n",
     "hankel_completion": "proximal",
     "one_string": "0",
+    "control": "cpu",
     "serving": "malformed",
     "scale": "1e7",
     "continuous": "4 in 2",

@@ -21,7 +21,7 @@ from sigmastar.core.arrays import Flags, Floats, Int64s
 from sigmastar.distil.labels import Labels, Padded, Pool, Word
 
 SIZES = (2, 4, 7, 10, 14, 20, 30, 40)
-_N_STEPS, _N_SUFFIXES = 3500, 64
+_N_STEPS, _N_SUFFIXES = 5000, 80
 _KNOWN, _HELD_OUT = 400, 500  # strings of a kind
 _RIDGES = (1e-6, 1e-4)
 _ROUNDS = 2
