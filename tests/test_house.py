@@ -26,6 +26,7 @@ FAMILIES = {
     "grammars": ("automata", "pcfg", "trees"),
     "bilexical": ("dependency",),
     "continuous": (),
+    "words": ("automata",),
 }
 """Each family, and the families that it stands on."""
 ACROSS = {

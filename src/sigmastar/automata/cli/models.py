@@ -17,9 +17,9 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.hmm_conversion import hmm_arrays, to_hmm
+from sigmastar.automata.model.hmm_conversion import Hmm, hmm_arrays, to_hmm
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.atomic import atomic_write, atomic_write_pieces
 from sigmastar.core.cli.constraints import NAMES, constrained, constraint_options
@@ -147,7 +147,7 @@ def predict(
 
 def rankings(model: SequenceModel, prefixes: Strings, top: int) -> Iterator[Ranking]:
     names = (*model.alphabet.symbols, None)
-    for piece in pieces(prefixes):
+    for piece in next_pieces(model, prefixes):
         rows = next_distribution(model, piece)
         best = top_columns(rows, top)
         for columns, values in zip(best.tolist(), np.take_along_axis(rows, best, 1).tolist(), strict=True):
@@ -167,7 +167,11 @@ Writer = Callable[[WeightedAutomaton, TextIO], None]
 
 def write_hmm(automaton: WeightedAutomaton, stream: TextIO) -> None:
     """A hidden Markov model with stopping, as JSON."""
-    hmm = to_hmm(automaton)
+    write_hidden(to_hmm(automaton), stream)
+
+
+def write_hidden(hmm: Hmm, stream: TextIO) -> None:
+    """The arrays of a hidden Markov model as JSON."""
     arrays = {name: getattr(hmm, name).tolist() for name in ("initial", "transition", "emission", "stop")}
     _write_json({"symbols": _names(hmm.alphabet), **arrays}, stream)
 
@@ -217,6 +221,11 @@ def convert(model: str, target: str, symbols: str | None, output: str) -> None:
     if symbols is not None and target != "att":
         raise click.UsageError(f"--symbols is for --to att, not {target}")
     loaded = load(model)
+    if target == "hmm" and hasattr(loaded.model, "to_hmm"):  # it has hidden states
+        hidden = loaded.model.to_hmm()
+        with atomic_write(output) as stream:
+            write_hidden(hidden, stream)
+        return
     automaton = loaded.require_automaton()
     try:
         if target in BINARY:

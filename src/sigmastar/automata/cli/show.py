@@ -59,8 +59,8 @@ def figures(loaded: Loaded) -> dict[str, Any]:
     }
     if isinstance(model, NgramModel):
         found |= {"n_contexts": model.contexts.n_classes, "longest_context": int(model.contexts.depth.max())}
-    if automaton is not None:
-        found["n_states"] = automaton.n_states
+    if (n_states := getattr(automaton or model, "n_states", None)) is not None:
+        found["n_states"] = n_states
     if (diagnosis := diagnosed(loaded)) is not None:
         found["diagnosis"] = asdict(diagnosis)
     return {**found, "learned": loaded.learned}
@@ -97,8 +97,8 @@ def _size(loaded: Loaded) -> str:
         return (
             f"{loaded.model.contexts.n_classes} contexts of up to {depth} symbols, the start counted as one"
         )
-    automaton = loaded.automaton
-    return f"{automaton.n_states} states" if automaton is not None else ""
+    n_states = getattr(loaded.automaton or loaded.model, "n_states", None)
+    return f"{n_states} states" if n_states is not None else ""
 
 
 def _symbols(loaded: Loaded) -> str:

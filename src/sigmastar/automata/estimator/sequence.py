@@ -22,7 +22,7 @@ from sigmastar.automata.data.strings import (
 )
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.free_parameters import n_parameters
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import (
@@ -37,7 +37,6 @@ from sigmastar.core.rank import RankEvidence
 Lengths = Sequence[int] | None
 Found = dict[str, Any]
 """Names and values of the attributes that `fit` sets."""
-_CELLS = 4_000_000  # next-symbol probabilities held at a time
 _LARGER = "give an alphabet that holds every symbol, or none"
 
 
@@ -228,7 +227,7 @@ class SequenceEstimator(_FittedSequence, Estimator):
         names, rankings = self.outcomes_, list[tuple[Symbol, ...]]()
         top = None if top is None else positive(top, "top")
         for rows in self._next_rows(self._coded(prefixes, lengths)):
-            order = np.argsort(-rows, axis=1, kind="stable")[:, :top]
+            order = top_columns(rows, top or rows.shape[1])
             rankings += [tuple(names[column] for column in row) for row in order.tolist()]
         return rankings
 
@@ -285,5 +284,5 @@ class SequenceEstimator(_FittedSequence, Estimator):
 
     def _next_rows(self, prefixes: Strings) -> Iterable[Floats]:
         """Next-symbol distributions in pieces, so that tables at all gaps stay small."""
-        for piece in prefixes.pieces(_CELLS // len(self.outcomes_)):
+        for piece in next_pieces(self.model_, prefixes):
             yield next_distribution(self.model_, piece)

@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.kernels.tops import top_of_rows
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 
@@ -40,25 +41,46 @@ class SequenceModel(Protocol):
 
 
 def next_distribution(model: SequenceModel, prefixes: Strings) -> Floats:
-    """What comes after each prefix: prefixes x (symbols + 1), the end of string last."""
+    """What comes after each prefix: prefixes x (symbols + 1), the end of string last.
+
+    A model may have a method of this name, which looks at no other gap.
+    """
+    if (direct := getattr(model, "next_distribution", None)) is not None:
+        return np.asarray(direct(prefixes))
     last_gaps = prefixes.offsets[1:] + np.arange(len(prefixes))
     return np.asarray(model.gap_distributions(prefixes)[last_gaps])
 
 
 States = TypeVar("States")
 
+_FEW = 100  # columns that are found without sorting
 MAX_CELLS = 4_000_000  # next-symbol probabilities held at a time
 _BATCH, _CELLS = 4096, 1 << 23  # strings, and next-symbol probabilities, at a time: they bound the memory
 
 
 def top_columns(distributions: Floats, k: int) -> Indices:
     """The k largest columns of each row, best first, ties in column order."""
-    return np.argsort(-distributions, axis=1, kind="stable")[:, :k]
+    k = min(k, distributions.shape[1])
+    if k > _FEW:
+        return np.argsort(-distributions, axis=1, kind="stable")[:, :k]
+    best = np.empty((len(distributions), k), np.int64)
+    top_of_rows(distributions, best, np.empty(best.shape))
+    return best
 
 
 def pieces(strings: Strings, max_cells: int | None = None) -> Iterator[Strings]:
     """Cut a corpus into runs of strings whose next-symbol tables stay small (one string at least)."""
     return strings.pieces((max_cells or MAX_CELLS) // (len(strings.alphabet) + 1))
+
+
+def next_pieces(model: SequenceModel, prefixes: Strings) -> Iterator[Strings]:
+    """Runs of prefixes whose tables, with a row for each or for each of their gaps, stay small."""
+    if not hasattr(model, "next_distribution"):
+        yield from pieces(prefixes)
+        return
+    size = max(1, MAX_CELLS // (len(prefixes.alphabet) + 1))
+    for begin in range(0, len(prefixes), size):
+        yield prefixes.select(np.arange(begin, min(begin + size, len(prefixes))))
 
 
 def sample_lockstep(

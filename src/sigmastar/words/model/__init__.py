@@ -1,0 +1,1 @@
+"""The models and what can be asked of them."""

@@ -1,0 +1,193 @@
+"""Hidden Markov models of words with factored operators.
+
+    A_w = diag(E_w) T         the operator of a word: n + n^2 / words numbers, not n^2
+
+so that a model has n^2 + n x words numbers at most. A string is a run of words and its end, which is emitted
+like a word. In a stream the next line goes on from the states that its end leaves; else each string begins anew.
+
+States with less than the share `least` of the belief are dropped at every step. What remains is a proper
+distribution, of nearly the same probabilities, at a fraction of the time; with `least` 0 nothing is dropped, and
+the model is the hidden Markov model to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.hmm_conversion import Hmm
+from sigmastar.automata.model.sequence import sample_lockstep
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Array, Flags, Floats, Indices, Int32s, Reals
+from sigmastar.core.errors import InputError
+from sigmastar.core.parts import Parts, one_of, share, singles
+from sigmastar.words.kernels.beams import Chain, Kept, Text, room_for, walk
+from sigmastar.words.model.emissions import FORMS, Emissions
+
+_ONE = 1.0 + 1e-5
+_ROOM = 1 << 22  # states kept of all tokens of a piece
+_MOST_NUMBERS = 1 << 25  # of a hidden Markov model that is written out
+
+NOTHING = np.zeros((0, 0), np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class WordHmm:
+    """A distribution on strings of words by hidden states."""
+
+    alphabet: Alphabet
+    initial: Reals
+    moves: Reals
+    emissions: Emissions
+    is_stream: bool = False
+    least: float = 0.0
+
+    @property
+    def n_states(self) -> int:
+        return len(self.initial)
+
+    @property
+    def chain(self) -> Chain:
+        return Chain(self.initial, self.moves, self.emissions.by_word)
+
+    def gap_probabilities(self, strings: Strings) -> Floats:
+        """The probability of what follows each gap."""
+        text = text_of(strings.recoded(self.alphabet, allow_unknown=True), self.is_stream)
+        return run(self.chain, text, self.least)
+
+    def log_probability(self, strings: Strings) -> Floats:
+        return log_sums(strings, self.gap_probabilities(strings))
+
+    def gap_distributions(self, strings: Strings) -> Floats:
+        known = strings.recoded(self.alphabet, allow_unknown=True)
+        return self.rows(self.beliefs(known, np.ones(known.n_gaps, dtype=bool), self.is_stream))
+
+    def next_distribution(self, prefixes: Strings) -> Floats:
+        """What comes after each prefix, the end last: no other gap is looked at."""
+        return self.rows(self.next_beliefs(prefixes.recoded(self.alphabet, allow_unknown=True)))
+
+    def next_beliefs(self, prefixes: Strings) -> Reals:
+        """What is known of the state after each prefix, each a text of its own."""
+        wanted = np.zeros(prefixes.n_gaps, dtype=bool)
+        wanted[prefixes.offsets[1:] + np.arange(len(prefixes))] = True
+        return self.beliefs(prefixes, wanted, is_stream=False)
+
+    def beliefs(self, strings: Strings, wanted: Flags, is_stream: bool) -> Reals:
+        """What is known of the state at the gaps that are wanted: gaps x states."""
+        rows = np.empty((int(wanted.sum()), self.n_states), self.initial.dtype)
+        run(self.chain, text_of(strings, is_stream)._replace(wanted=wanted), self.least, rows)
+        return rows
+
+    def rows(self, beliefs: Reals) -> Floats:
+        """Next words by what is known of the state; rows sum to one."""
+        found = np.asarray(self.emissions.rows(beliefs), dtype=np.float64)
+        found /= found.sum(axis=1, keepdims=True)
+        return found
+
+    def start(self, size: int) -> Reals:
+        return np.repeat(self.initial[None], size, axis=0)
+
+    def advance(self, beliefs: Reals, rows: Indices, symbols: Indices) -> Reals:
+        joint = beliefs[rows] * self.emissions.by_word[symbols]
+        return np.asarray((joint / joint.sum(axis=1, keepdims=True)) @ self.moves)
+
+    def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
+        return sample_lockstep(self.alphabet, n_strings, rng, max_length, self.start, self.rows, self.advance)
+
+    def to_hmm(self) -> Hmm:
+        """The hidden Markov model with stopping, all numbers written out."""
+        size = self.n_states * (self.n_states + len(self.alphabet))
+        if size > _MOST_NUMBERS:
+            raise InputError(
+                f"{self.n_states} states over {len(self.alphabet)} words are {size:,} numbers; at most "
+                f"{_MOST_NUMBERS:,} are written out: learn with fewer states, or keep the model file"
+            )
+        table = self.emissions.by_word.T.astype(np.float64)
+        table /= table.sum(axis=1, keepdims=True)
+        going = table[:, :-1] / np.maximum(table[:, :-1].sum(axis=1, keepdims=True), 1e-300)
+        return Hmm(self.alphabet, _sure(self.initial), _sure(self.moves), _sure(going), table[:, -1])
+
+    def with_least(self, least: float) -> WordHmm:
+        return replace(self, least=least)
+
+    HEADER: ClassVar[dict[str, Any]] = {
+        "alphabet": Alphabet, "form": one_of(*FORMS), "is_stream": bool, "least": share,
+    }  # fmt: skip
+    ARRAYS: ClassVar[dict[str, Any]] = {
+        "initial": singles("states", least=0.0, most=_ONE, ),
+        "moves": singles("states", "states", least=0.0, most=_ONE),
+    }  # fmt: skip
+
+    def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        form = next(name for name, kind in FORMS.items() if isinstance(self.emissions, kind))
+        arrays = {"initial": self.initial, "moves": self.moves, **self.emissions.to_arrays()}
+        header = {"alphabet": self.alphabet, "form": form, "is_stream": self.is_stream, "least": self.least}
+        return arrays, header
+
+    @classmethod
+    def from_parts(
+        cls, arrays: dict[str, Array], header: dict[str, Any], more: dict[str, Any] | None = None
+    ) -> WordHmm:
+        if header.get("form") not in FORMS:
+            raise ValueError("'form' must be " + " or ".join(map(repr, FORMS)))
+        form = FORMS[header["form"]]
+        parts = Parts(header=cls.HEADER, arrays={**cls.ARRAYS, **form.PARTS, **(more or {})})
+        n_words = len(header["alphabet"]) + 1 if isinstance(header.get("alphabet"), Alphabet) else 0
+        parts.check(arrays, header, words=n_words)
+        emissions = form(*(arrays[name] for name in form.PARTS))
+        model = cls(
+            header["alphabet"], arrays["initial"], arrays["moves"], emissions,
+            header["is_stream"], float(header["least"]),
+        )  # fmt: skip
+        kinds = {part.dtype for part in (model.initial, model.moves, emissions.by_word)}
+        if not arrays["initial"].any() or len(kinds) > 1:
+            raise ValueError("'initial', 'moves' and the words must be of one type, and not all zero")
+        return model
+
+
+def text_of(strings: Strings, is_stream: bool) -> Text:
+    """The tokens of strings, ends included, and where nothing is known of what came before."""
+    tokens = strings.outcomes.astype(np.int32)
+    begins = np.zeros(len(tokens), dtype=bool)
+    begins[(strings.offsets[:-1] + np.arange(len(strings)))[: 1 if is_stream else None]] = True
+    return Text(tokens, begins, np.zeros(len(tokens), dtype=bool))
+
+
+def run(chain: Chain, text: Text, least: float, rows: Array = NOTHING, most: int = 0) -> Floats:
+    """Walk through a text; the probability of each token. `rows` gets what is wanted."""
+    found, done = np.zeros(len(text.tokens)), 0
+    for piece, kept, prior, place in pieces_of(chain, text, most):
+        done += walk(piece, chain, prior, least, kept, found[place], rows[done:])
+    return found
+
+
+def pieces_of(chain: Chain, text: Text, most: int = 0) -> Iterator[tuple[Text, Kept, Array, slice]]:
+    """Pieces of a text, with room for the states kept and what is known, which goes from piece to piece."""
+    n, n_tokens = len(chain.initial), len(text.tokens)
+    most = min(most or n, n)
+    size = max(min(_ROOM // most, n_tokens), 1)
+    room, prior = room_for(size, most, chain.initial), chain.initial.copy()
+    for begin in range(0, n_tokens, size):
+        place = slice(begin, min(begin + size, n_tokens))
+        n_here = place.stop - begin
+        yield Text(*(part[place] for part in text)), Kept(*(part[:n_here] for part in room)), prior, place
+
+
+def log_sums(strings: Strings, probabilities: Floats) -> Floats:
+    """The log-probability of each string from those at its gaps."""
+    with np.errstate(divide="ignore"):
+        logs = np.log(probabilities)
+    return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs
+
+
+def _sure(rows: Array) -> Floats:
+    exact = np.asarray(rows, dtype=np.float64)
+    return np.asarray(exact / exact.sum(axis=-1, keepdims=True))
+
+
+def _codes(values: Array) -> Int32s:
+    return values.astype(np.int32)
