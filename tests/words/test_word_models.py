@@ -20,7 +20,7 @@ from sigmastar.words.laws import WordLaws
 from sigmastar.words.model.emissions import Vectors
 from sigmastar.words.model.hmm import WordHmm
 
-NOUNS, VERBS = "cat dog cow hen".split(), "sat ran ate hid".split()
+NOUNS, VERBS = ["cat", "dog", "cow", "hen"], ["sat", "ran", "ate", "hid"]
 
 
 def lines(n: int, seed: int = 0) -> list[list[str]]:

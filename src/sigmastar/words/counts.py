@@ -1,9 +1,10 @@
 """Two views of every token: the past that it ends, and the future that it begins.
 
-Pasts and futures fall into disjoint classes: a frequent pair of words, else a word, else one of all others, as
-many classes as there are words. The counts of how often past and future classes meet at a gap are scaled to
-correlations (`core.views`) and decomposed; a class lies at U S or V S, drawn to the origin by d / (d + 20) where
-it was met d times. A token has the point of the past class behind it and that of the future class before it.
+Pasts and futures fall into disjoint classes: a frequent pair of words, else a word, else one of all others,
+as many classes as there are words. The counts of how often past and future classes meet at a gap are scaled
+to correlations (`core.views`) and decomposed; a class lies at U S or V S, drawn to the origin by d / (d + 20)
+where it was met d times. A token has the point of the past class behind it and that of the future class
+before it.
 
 Ends of strings are tokens like others, coded behind the words.
 """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import chosen, positive, positive_or_auto
 from sigmastar.words.learn.words import STARTS, WordFit, WordSettings, learn_words
-from sigmastar.words.model.hmm import WordHmm
-from sigmastar.words.model.mixture import WordMixture
 
 
 @dataclass(eq=False, repr=False)
@@ -37,8 +36,8 @@ class WordModel(SequenceEstimator):
     held_out : float
         Share of the strings to stop and to choose by; of a stream the last ones.
     parameters : str
-        "back-off": expected counts, smoothed, by compiled kernels. "log-bilinear": vectors of words and states,
-        trained by stochastic gradient with PyTorch; for thousands of states on a GPU.
+        "back-off": expected counts, smoothed, by compiled kernels. "log-bilinear": vectors of words and
+        states, trained by stochastic gradient with PyTorch; for thousands of states on a GPU.
     device : str
         Of log-bilinear models: "cpu", "cuda", or "auto", a GPU where there is one.
     n_features : int
@@ -104,14 +103,15 @@ class WordModel(SequenceEstimator):
             "n_iterations_": len(fit.scores),
         }
 
-    def _of_model(self, model: WordHmm | WordMixture) -> Found:
+    def _of_model(self, model: Any) -> Found:
         return {**super()._of_model(model), "n_states_": model.n_states}
 
     def _why_absent(self, name: str) -> str:
         return ": a word model has no table of weights per word; use model_" if name == "automaton_" else ""
 
 
-Learner = Callable[[WordModel, Strings, WordSettings, np.random.Generator, Strings | None], WordFit]
+Given = Strings | None
+Learner = Callable[[WordModel, Strings, WordSettings, np.random.Generator, Given], WordFit]
 
 
 def _by_counts(
@@ -136,12 +136,11 @@ def _by_vectors(
     from sigmastar.words.learn.tensors import TensorSettings, learn_on_tensors  # which needs PyTorch
 
     tensors = TensorSettings(
-        chosen(DEVICES, model.device, "device"), positive(model.n_features, "n_features")
+        chosen(DEVICES, model.device, "device"),
+        positive(model.n_features, "n_features"),
+        positive(model.n_epochs, "n_epochs"),
     )
-    training = replace(tensors.training, n_epochs=positive(model.n_epochs, "n_epochs"))
-    return learn_on_tensors(
-        strings, settings, replace(tensors, training=training), rng, given, model._progress
-    )
+    return learn_on_tensors(strings, settings, tensors, rng, given, model._progress)
 
 
 PARAMETERS: Mapping[str, Learner] = {"back-off": _by_counts, "log-bilinear": _by_vectors}

@@ -42,11 +42,8 @@ class WordLaws:
         table = truth.emissions.by_word.T
         going = (1.0 - table[:, -1])[:, None] * truth.moves
         visits = np.linalg.solve(np.eye(truth.n_states) - going.T, truth.initial)
-        counts = Chain(
-            1e3 * truth.initial,
-            1e3 * visits[:, None] * going,
-            np.ascontiguousarray(1e3 * (visits[:, None] * table).T),
-        )
+        words = np.ascontiguousarray((visits[:, None] * table).T)
+        counts = Chain(truth.initial, visits[:, None] * going, words)
         smoother = Smoother(np.zeros(truth.n_states, np.int32), np.full(len(counts.by_word), 1 / 7))
         chain = smoother.chain(counts, Discounts(0.0, 0.0, 0.0, 0.0))
         return WordHmm(truth.alphabet, chain.initial, chain.moves, Table(chain.by_word))

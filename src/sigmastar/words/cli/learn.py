@@ -35,13 +35,9 @@ WORDS = METHODS["words"]
     help="Number of hidden states; auto: one per 1,000 tokens, 4 at least and 2,048 at most.",
 )
 @parameter("order", "--order", WORDS, type=click.IntRange(0), help="Length of the n-grams mixed in; 0: none.")
-@parameter(
-    "stream", "--stream", WORDS, is_flag=True, help="Lines as one text that goes on from line to line."
-)
+@parameter("stream", "--stream", WORDS, is_flag=True, help="Lines as one text, each the next of it.")
 @parameter("start", "--start", WORDS, type=click.Choice(list(STARTS)), help="First states of tokens.")
-@parameter(
-    "max_iter", "--max-iter", WORDS, type=click.IntRange(1), help="Number of iterations of EM at most."
-)
+@parameter("max_iter", "--max-iter", WORDS, type=click.IntRange(1), help="Number of iterations of EM.")
 @parameter(
     "held_out", "--held-out", WORDS, type=click.FloatRange(0, 0.5), help="Share of the lines to choose by."
 )

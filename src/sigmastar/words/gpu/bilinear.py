@@ -5,7 +5,8 @@
 
 The gradient of the log-likelihood is that of the expected complete one (Fisher's identity): expected counts
 minus what the model expects of them. With G the posteriors of a piece (tokens x states), N their sums, P the
-exponentials (words x states, over the largest of each state, so that none overflows), W_x the vectors of the words of the piece:
+exponentials (words x states, over the largest of each state, so that none overflows), W_x the vectors of the
+words of the piece:
 
     d state = G^T W_x - (N / Z) P^T W        d word = add to rows x of G state - P (N / Z) state
 

@@ -93,7 +93,7 @@ def walk(
 
     `prior` is what is known of the state of the first token, and then of the one behind the last. Where
     `begins` is set a text begins, and nothing is known but the initial distribution. An unknown word
-    (negative) has no probability, and teaches nothing. What is known before a token that is `wanted` is a row.
+    (negative) has no probability, and teaches nothing. A row is what is known before a token that is wanted.
     """
     tokens, begins, wanted = text
     initial, moves, by_word = chain
@@ -139,7 +139,7 @@ def count_back(text: Text, chain: Chain, kept: Kept, counts: Chain, next_behind:
     here, there = (
         next_behind[0],
         next_behind[1],
-    )  # what lies behind, for the states kept, times their emission
+    )  # of the states kept: what lies behind, times emissions
     for at in range(len(tokens) - 1, -1, -1):
         token, number = tokens[at], numbers[at]
         is_last = at + 1 == len(tokens) or begins[at + 1]

@@ -8,7 +8,7 @@ from sigmastar.core.jit import fast_kernel
 
 @fast_kernel
 def add_own(starts: Int64s, states: Int32s, values: Array, beliefs: Array, rows: Array) -> None:
-    """Add what sparse rows (words x states) give: `beliefs` are states x contexts, `rows` words x contexts."""
+    """Add sparse rows (words x states) times `beliefs` (states x contexts) to `rows` (words x contexts)."""
     n_contexts = beliefs.shape[1]
     for word in range(len(starts) - 1):
         for at in range(starts[word], starts[word + 1]):

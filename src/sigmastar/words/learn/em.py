@@ -73,7 +73,12 @@ class Smoother:
         own /= np.maximum(back.totals, 1e-30).astype(np.float32)
         starts, states, values = sparse_rows(own)
         return BackedOffRows(
-            starts.astype(np.int64), states, values, back.left.astype(np.float32), self.groups, back.by_group
+            starts.astype(np.int64),
+            states,
+            values.astype(np.float32),
+            back.left.astype(np.float32),
+            self.groups,
+            back.by_group,
         )
 
 
@@ -147,7 +152,7 @@ def chosen_discounts(
     best = Discounts(0.3, 0.85, 0.3, 0.85)
     if held is None:
         return best
-    some = Text(*(part[:_ENOUGH] for part in held))
+    some = Text(held.tokens[:_ENOUGH], held.begins[:_ENOUGH], held.wanted[:_ENOUGH])
     top = score(smoother.chain(counts, best), some)
     for name, values in _GRIDS.items():
         progress(f"discounts of {name}")

@@ -24,9 +24,8 @@ def word_ngram(strings: Strings, order: int, is_stream: bool) -> NgramModel:
     stream = as_stream(strings)
     contexts = grow_contexts(stream, "past", max_depth=order - 1)
     width = np.int64(contexts.n_symbols + 1)
-    keys, counts = tally(
-        stream.codes + contexts.classify(stream)[:-1] * width
-    )  # what follows the last is not known
+    # what follows the last token is not known
+    keys, counts = tally(stream.codes + contexts.classify(stream)[:-1] * width)
     found = NextCounts.of_classes(contexts, keys // width, keys % width, counts)
     return NgramModel.of_counts(strings.alphabet, found, modified_kneser_ney)
 

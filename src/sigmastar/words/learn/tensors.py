@@ -5,7 +5,7 @@ Lines are read as one stream, also where they are apart: what follows an end is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class TensorSettings:
 
     device: str = "auto"
     n_features: int = 256
-    training: Training = Training()
+    n_epochs: int = 145
 
 
 def learn_on_tensors(
@@ -101,7 +101,7 @@ class _Work:
 
     @property
     def _training(self) -> Training:
-        return replace(self.tensors.training, seed=self.seed)
+        return Training(n_epochs=self.tensors.n_epochs, seed=self.seed)
 
     def trained(self, model: Bilinear, progress: Progress) -> tuple[Bilinear, list[float]]:
         """The best of the models that held-out text was shown to, and its log-likelihoods."""

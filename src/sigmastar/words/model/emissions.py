@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
+from sigmastar.core.arrays import Array, Int32s, Int64s, Reals, Singles
 from sigmastar.core.parts import ArrayPart, indices, rises_within, row_starts, singles
 from sigmastar.words.kernels.queries import add_own, spread_own
 
@@ -129,8 +129,8 @@ class Vectors:
 FORMS: dict[str, Any] = {"table": Table, "back-off": BackedOffRows, "log-bilinear": Vectors}
 
 
-def sparse_rows(table: Reals) -> tuple[Int64s, Int32s, Floats]:
+def sparse_rows(table: Reals) -> tuple[Int64s, Int32s, Array]:
     """Where each row begins, the columns that are not zero, and what stands there."""
     rows, columns = np.nonzero(table)
     starts = np.searchsorted(rows, np.arange(len(table) + 1))
-    return starts, columns.astype(np.int32), table[rows, columns]
+    return starts.astype(np.int64), columns.astype(np.int32), table[rows, columns]

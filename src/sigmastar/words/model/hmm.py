@@ -3,11 +3,11 @@
     A_w = diag(E_w) T         the operator of a word: n + n^2 / words numbers, not n^2
 
 so that a model has n^2 + n x words numbers at most. A string is a run of words and its end, which is emitted
-like a word. In a stream the next line goes on from the states that its end leaves; else each string begins anew.
+like a word. In a stream the next line goes on from the states that its end leaves; else strings begin anew.
 
 States with less than the share `least` of the belief are dropped at every step. What remains is a proper
-distribution, of nearly the same probabilities, at a fraction of the time; with `least` 0 nothing is dropped, and
-the model is the hidden Markov model to rounding.
+distribution, of nearly the same probabilities, at a fraction of the time; with `least` 0 nothing is dropped,
+and the model is the hidden Markov model to rounding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.hmm_conversion import Hmm
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Array, Flags, Floats, Indices, Int32s, Reals
+from sigmastar.core.arrays import Array, Flags, Floats, Indices, Reals
 from sigmastar.core.errors import InputError
 from sigmastar.core.parts import Parts, one_of, share, singles
 from sigmastar.words.kernels.beams import Chain, Kept, Text, room_for, walk
@@ -92,8 +92,10 @@ class WordHmm:
         return np.repeat(self.initial[None], size, axis=0)
 
     def advance(self, beliefs: Reals, rows: Indices, symbols: Indices) -> Reals:
-        joint = beliefs[rows] * self.emissions.by_word[symbols]
-        return np.asarray((joint / joint.sum(axis=1, keepdims=True)) @ self.moves)
+        joint: Array = beliefs[rows] * self.emissions.by_word[symbols]
+        joint /= joint.sum(axis=1, keepdims=True)
+        following: Reals = joint @ self.moves
+        return following
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         return sample_lockstep(self.alphabet, n_strings, rng, max_length, self.start, self.rows, self.advance)
@@ -174,7 +176,8 @@ def pieces_of(chain: Chain, text: Text, most: int = 0) -> Iterator[tuple[Text, K
     for begin in range(0, n_tokens, size):
         place = slice(begin, min(begin + size, n_tokens))
         n_here = place.stop - begin
-        yield Text(*(part[place] for part in text)), Kept(*(part[:n_here] for part in room)), prior, place
+        here = Text(text.tokens[place], text.begins[place], text.wanted[place])
+        yield here, Kept(*(part[:n_here] for part in room)), prior, place
 
 
 def log_sums(strings: Strings, probabilities: Floats) -> Floats:
@@ -187,7 +190,3 @@ def log_sums(strings: Strings, probabilities: Floats) -> Floats:
 def _sure(rows: Array) -> Floats:
     exact = np.asarray(rows, dtype=np.float64)
     return np.asarray(exact / exact.sum(axis=-1, keepdims=True))
-
-
-def _codes(values: Array) -> Int32s:
-    return values.astype(np.int32)
