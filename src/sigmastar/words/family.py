@@ -28,7 +28,6 @@ FAMILY = Family(
         "WordHmm": f"{HERE}.model.hmm:WordHmm",
         "WordMixture": f"{HERE}.model.mixture:WordMixture",
         "token_views": f"{HERE}.counts:token_views",
-        "default_states": f"{HERE}.learn.words:default_states",
     },
     learn={
         "words": Command(f"{HERE}.cli.learn:command", "A language model of words from text."),

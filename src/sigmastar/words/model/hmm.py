@@ -89,7 +89,8 @@ class WordHmm:
         return found
 
     def start(self, size: int) -> Reals:
-        return np.repeat(self.initial[None], size, axis=0)
+        rows: Array = np.repeat(self.initial[None], size, axis=0)
+        return rows
 
     def advance(self, beliefs: Reals, rows: Indices, symbols: Indices) -> Reals:
         joint: Array = beliefs[rows] * self.emissions.by_word[symbols]
