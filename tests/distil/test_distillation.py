@@ -25,6 +25,7 @@ from sigmastar.distil.asked import Asked, ask, possible
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.explain import state_lines, worst_strings
 from sigmastar.distil.forms import Proper, Signed
+from sigmastar.distil.futures import MOST_COLUMNS, coarse
 from sigmastar.distil.judging import judged
 from sigmastar.distil.kernels import FilterArrays, SoftTrie, soft_gradient
 from sigmastar.distil.learn import mean_divergence
@@ -240,3 +241,13 @@ def test_states_are_explained_by_prefixes_and_futures() -> None:
     assert lines[0][3].startswith("a 0.90")
     assert lines[1][3] in ("b 0.50, <end> 0.50, a 0.00", "<end> 0.50, b 0.50, a 0.00")
     assert worst_strings(machine, asked, 1)[0][1] == "0"
+
+
+def test_futures_of_large_alphabets_are_grouped_with_their_mass() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.dirichlet(np.full(4000, 0.01), 5)
+    grouped = coarse(rows, rng)
+    assert grouped.shape[1] == MOST_COLUMNS
+    assert np.allclose(grouped.sum(axis=1), 1.0)
+    assert np.allclose(np.sort(grouped.mean(axis=0))[-3:], np.sort(rows.mean(axis=0))[-3:])
+    assert coarse(rows[:, :100], rng).shape == (5, 100)

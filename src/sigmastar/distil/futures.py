@@ -14,6 +14,7 @@ from sigmastar.distil.black_box import checked_rows
 from sigmastar.distil.questions import Questions, strings_of
 
 MOST_FEATURES = 800
+MOST_COLUMNS = 1500  # of which about half are alone
 
 
 def _n_firsts(n_symbols: int) -> int:
@@ -86,3 +87,17 @@ def _extended(strings: Strings, codes: list[int]) -> Strings:
     long = np.tile(np.array(codes, np.int32), (len(strings), 1))
     places = np.repeat(strings.offsets[1:], len(codes))
     return Strings(strings.alphabet, np.insert(strings.codes, places, long.ravel()), offsets)
+
+
+def coarse(features: Floats, rng: np.random.Generator) -> Floats:
+    """Futures of a large alphabet: the most likely ones alone, the others in groups with their mass.
+
+    A group of futures is an event like any other, so what holds of futures holds of groups.
+    """
+    if features.shape[1] <= MOST_COLUMNS:
+        return features
+    order = np.argsort(-features.mean(axis=0), kind="stable")
+    n_alone = MOST_COLUMNS // 2
+    rest = rng.permutation(order[n_alone:])
+    starts = np.linspace(0, len(rest), MOST_COLUMNS - n_alone, endpoint=False).astype(np.int64)
+    return np.hstack([features[:, order[:n_alone]], np.add.reduceat(features[:, rest], starts, axis=1)])

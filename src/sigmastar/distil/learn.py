@@ -27,7 +27,7 @@ from sigmastar.distil.asked import Asked
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.clusters import cluster_automaton, future_points
 from sigmastar.distil.forms import Proper, Signed
-from sigmastar.distil.futures import future_features, width_of
+from sigmastar.distil.futures import coarse, future_features, width_of
 from sigmastar.distil.gathering import Pool, sampled
 from sigmastar.distil.kernels import SoftTrie
 from sigmastar.distil.questions import Questions
@@ -136,9 +136,10 @@ def _futures(evidence: Evidence) -> Futures:
     for _ in range(5):
         trie, soft = sampled(evidence.pools, max(target, 20), evidence.rng).on_trie()
         if trie.n_nodes * width <= questions.left:
-            return trie, soft, future_features(questions, trie, soft.targets)
+            features = future_features(questions, trie, soft.targets)
+            return trie, soft, coarse(features, evidence.rng)
         target //= 2
-    return trie, soft, np.array(soft.targets)
+    return trie, soft, coarse(np.array(soft.targets), evidence.rng)
 
 
 def affordable(evidence: Evidence, n_states: int | None, usual: int) -> int:
