@@ -166,12 +166,8 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
             main()
         except SystemExit as problem:
             status = problem.code if isinstance(problem.code, int) else 1
-        except BaseException as problem:  # a signal that waited for the mask comes before the command begins
-            early = (
-                isinstance(problem, KeyboardInterrupt)
-                and getattr(problem.__traceback__, "tb_next", None) is None
-            )
-            status = 130 if early else 71
+        except BaseException as problem:
+            status = 130 if isinstance(problem, KeyboardInterrupt) and _is_early(problem) else 71
         os._exit(status)
     signal.pthread_sigmask(signal.SIG_SETMASK, heard)
     if killed is not None:
@@ -179,6 +175,13 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
         os.kill(child, killed[0])
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status) if _ends(child) else LEFT_BEHIND
+
+
+def _is_early(problem: BaseException) -> bool:
+    """Whether a signal that waited for the mask came before the first line of the command."""
+    here = problem.__traceback__
+    inside = None if here is None else here.tb_next
+    return inside is None or (inside.tb_next is None and inside.tb_frame.f_code is main.__code__)
 
 
 def _ends(group: int) -> bool:
