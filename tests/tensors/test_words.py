@@ -104,7 +104,13 @@ def test_training_learns_a_pattern() -> None:
     assert counts.perplexity < 2.0
     model = Bilinear.random(unigram, 9, 8, 0)
     training = Training(
-        n_epochs=4, fit_steps=150, fit_share=1.0, n_lanes=16, n_steps=16, dropped_features=0.0
+        n_epochs=8,
+        kept_states=1.0,
+        dropped_features=0.0,
+        n_lanes=16,
+        n_steps=16,
+        fit_steps=150,
+        fit_share=1.0,
     )
     fit_to_counts(model, counts, training, torch.float32)
     before = perplexity(model, tokens, 1, 0)

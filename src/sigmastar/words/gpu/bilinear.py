@@ -157,12 +157,11 @@ def train(
     device, rng = model.words.device, np.random.default_rng(training.seed)
     torch.manual_seed(training.seed)
     optimizer, expect = _adam(model.parameters, training.rate, training.decay), Replayed(expected)
-    per_epoch = -(-(len(tokens) // min(training.n_lanes, len(tokens))) // training.n_steps)
     for epoch in range(training.n_epochs):
         table = lanes(tokens, training.n_lanes, device, int(rng.integers(len(tokens))))
-        before = None
+        before, per_epoch = None, -(-len(table) // training.n_steps)
         for number, piece in enumerate(pieces(table, training.n_steps)):
-            done = (epoch + min(number / per_epoch, 1.0)) / training.n_epochs
+            done = (epoch + number / per_epoch) / training.n_epochs
             _set_rate(optimizer, training.rate * (1.0 - done))
             step = _Step(model, training, dtype, expect)
             before = step.climb(piece, before)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 _TINY = 1e-30
+_SHORTEST = 8  # tokens of a lane: shorter ones would have no moves
 
 
 def wide_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -36,7 +37,7 @@ def wide_product(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def lanes(tokens: Array, n_lanes: int, device: Any, shift: int = 0) -> torch.Tensor:
     """A text as steps x lanes, after `shift` tokens were moved from its beginning to its end."""
     torch = import_torch()
-    n_lanes = max(1, min(n_lanes, len(tokens)))
+    n_lanes = max(1, min(n_lanes, len(tokens) // _SHORTEST))
     length = len(tokens) // n_lanes
     turned = np.roll(tokens, -shift)[: n_lanes * length].reshape(n_lanes, length)
     return torch.from_numpy(np.ascontiguousarray(turned.T, dtype=np.int64)).to(device)
