@@ -30,7 +30,7 @@ from sigmastar.report import DemoReport, run_demo
 @quiet_option
 def command(out: str, seed: int, processes: int, as_json: bool, quiet: bool) -> None:
     """Every family learns from data that it generates: a table here, pictures in DIR/report.html."""
-    with watching("demo", quiet) as say:
+    with watching("demo", quiet, estimates=processes == 1) as say:
         report = run_demo(out, seed, say, n_processes=processes)
     with atomic_write("-") as stream:
         stream.write(_in_json(report) if as_json else _in_text(report))

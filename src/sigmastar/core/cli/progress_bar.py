@@ -21,9 +21,13 @@ _LEAST_SECONDS, _LEAST_SHARE = 3.0, 0.02  # that an estimate rests on
 
 
 @contextmanager
-def watching(message: str, quiet: bool = False) -> Iterator[Say]:
-    """A bar while the block runs, on a terminal, and gone afterwards; elsewhere a line if it takes long."""
-    if quiet:
+def watching(message: str, quiet: bool = False, estimates: bool = True) -> Iterator[Say]:
+    """A bar while the block runs, on a terminal, and gone afterwards; elsewhere a line if it takes long.
+
+    Without `estimates` nothing is told of the time that is left: where other processes compile kernels, that
+    would count as work.
+    """
+    if quiet or not (estimates or sys.stderr.isatty()):
         yield silent
         return
     outlook = Outlook()
@@ -44,7 +48,7 @@ def watching(message: str, quiet: bool = False) -> Iterator[Say]:
         task = bars.add_task(message, total=None, left="")
 
         def say(message: str, done: float | None = None) -> None:
-            seconds = outlook.seconds_left(done)
+            seconds = outlook.seconds_left(done) if estimates else None
             left = "" if seconds is None else f"about {in_words(seconds)} left"
             total = None if done is None else 1.0
             bars.update(task, description=message, completed=done or 0.0, total=total, left=left)
