@@ -61,7 +61,7 @@ TASKS = {"next": METHODS, "classify": {"auto": CLASSIFY}}
 @parameter(
     "max_length", "--max-length", AUTO, type=click.IntRange(1), help="Length at which drawn strings are cut."
 )
-@parameter("cache", "--cache", AUTO, metavar="FILE", help="File that keeps the answers for another run.")
+@click.option("--cache", metavar="FILE", help="File that keeps the answers for another run  [default: none]")
 @click.option("--separator", metavar="TEXT", help="Text between symbols of --strings  [default: blanks]")
 @click.option("--characters", is_flag=True, help="One symbol per character in --strings.")
 @click.option(

@@ -132,8 +132,11 @@ def _listed(settings: object) -> str:
 
 
 def _data(data: Mapping[str, Any]) -> str:
+    asked = [f"answers of {data['source']}"] if "source" in data else []
+    if "n_strings" not in data:
+        return ", ".join(asked)
     names = ", ".join(str(file.get("name")) for file in data.get("files", []))
-    return f"{data.get('n_strings')} strings, {data.get('n_symbols')} symbols, of {names}"
+    return ", ".join([*asked, f"{data['n_strings']} strings, {data.get('n_symbols')} symbols, of {names}"])
 
 
 def _held_out(score: object) -> str:
