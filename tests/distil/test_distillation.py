@@ -204,7 +204,8 @@ def test_the_command(tmp_path: Path) -> None:
     assert np.allclose(load_model(tmp_path / "m").log_probability(strings), machine.log_probability(strings))
     page = succeed("show", tmp_path / "m", "--html")
     assert "farthest from the black box" in page
-    assert f"answers of {tmp_path / 'machine.sigma'}, 20 strings, 50 symbols" in succeed("show", tmp_path / "m")
+    shown = succeed("show", tmp_path / "m")
+    assert f"answers of {tmp_path / 'machine.sigma'}, 20 strings, 50 symbols" in shown
     assert "no such file" in fail("distil", tmp_path / "nothing", "-o", tmp_path / "m")
 
 
