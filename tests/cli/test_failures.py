@@ -32,7 +32,7 @@ from sigmastar.core.model_files import load_model, save_model
         (("learn", "automaton", "f", "-o", "m", "--characters", "--separator", ","), "not both"),
         (("learn", "automaton", "f", "-o", "m", "--format", "spice", "--characters"), "for --format lines"),
         (("learn", "automaton", "-", "-", "-o", "m"), "can be read once only"),
-        (("evaluate", "m"), "give a FILE to measure on, or a --reference"),
+        (("evaluate", "m"), "give a FILE to measure on, a --reference, or a --black-box"),
         (("evaluate", "m", "--reference", "r", "--targets", "t"), "--targets need the FILE"),
         (("predict", "m", "f", "--top", "0"), "--top"),
         (("show", "m", "--dot", "--html"), "one of --dot, --html and --json"),

@@ -15,6 +15,12 @@ PRINTED = {
     "modifiers_of_a_head": ("test heads", "accuracy 0.9", "the likeliest modifiers of h7"),
     "distil_a_sequence_model": ["step 600", "it diverges by", "drawn in"],
     "exact_recovery": ["strings: a block of", "trees: a block of"],
+    "generate_under_constraints": [
+        "the rule has probability",
+        "the old",
+        "a generator of random words",
+        "drawn in",
+    ],
     "grid_search": ["grid search: 5 states", "by itself:"],
     "learn_a_grammar": ["excess risk after n trees", "mle inf", "very loose", "is satisfiable"],
     "learn_an_automaton": ["3-gram", "EM", "fast", "auto"],

@@ -41,7 +41,7 @@ class Small:
 ONE_OF_EACH_KIND = (
     *("fast", "auto", "ngram", "function", "classifier", "grammar", "pcfg", "hmm", "tree", "latent"),
     *("tagger-refined", "treebank-pcfg", "transducer-ngram", "transducer-spectral", "dependency-det"),
-    *("vectors", "bilexical", "attachment"),
+    *("vectors", "bilexical", "attachment", "words", "word-states", "series", "pipeline"),
 )
 
 
@@ -131,6 +131,10 @@ def small_models(place: Path, names: Sequence[str] | None = None) -> Mapping[str
         str(vectors),
         data="quadruples",
     )
+    learn("words", "learn", "words", "@text", "--states", "3", "--order", "3", data="text")
+    learn("word-states", "learn", "words", "@text", "--states", "3", "--order", "0", data="text")
+    learn("series", "learn", "series", "@series", "--states", "2", data="series")
+    learn("pipeline", "learn", "pipeline", "@arcs", "--epochs", "1", data="arcs", inputs="words")
     return made
 
 
@@ -153,6 +157,7 @@ def _data(place: Path) -> dict[str, Path]:
             "\n".join(f"{w} {t}" for w, t in zip(s.split(), "DNVDN", strict=True)) for s in sentences
         ),
         "arcs": "".join(CONLLU.format(a, v) for (a, _), v in zip(nouns, verbs, strict=True)),
+        "series": "\n\n".join("\n".join(f"{x:.3f} {-x:.3f}" for x in rng.normal(size=8)) for _ in range(8)),
         "one word": "dog\nsees",
         "modifiers": "\n".join(f"w{k % 12}\t{a}" for k, (a, _) in enumerate(nouns)),
         "quadruples": "\n".join(

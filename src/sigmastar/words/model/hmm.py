@@ -12,7 +12,7 @@ and the model is the hidden Markov model to rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Flags, Floats, Indices, Reals
 from sigmastar.core.errors import InputError
-from sigmastar.core.parts import Parts, one_of, share, singles
+from sigmastar.core.parts import ArrayPart, Parts, one_of, share, singles
 from sigmastar.words.kernels.beams import Chain, Kept, Text, room_for, walk
 from sigmastar.words.model.emissions import FORMS, Emissions
 
@@ -33,6 +33,18 @@ _ROOM = 1 << 22  # states kept of all tokens of a piece
 _MOST_NUMBERS = 1 << 25  # of a hidden Markov model that is written out
 
 NOTHING = np.zeros((0, 0), np.float32)
+
+
+def declared(more: Mapping[str, ArrayPart]) -> dict[str, Parts]:
+    """What files hold, by the form of the emissions; `more` is beside the states."""
+    header: dict[str, Any] = {"alphabet": Alphabet, "form": one_of(*FORMS), "is_stream": bool, "least": share}
+    arrays = {
+        "initial": singles("states", least=0.0, most=_ONE),
+        "moves": singles("states", "states", least=0.0, most=_ONE),
+    }
+    return {
+        name: Parts(header=header, arrays={**arrays, **form.PARTS, **more}) for name, form in FORMS.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +129,7 @@ class WordHmm:
     def with_least(self, least: float) -> WordHmm:
         return replace(self, least=least)
 
-    HEADER: ClassVar[dict[str, Any]] = {
-        "alphabet": Alphabet, "form": one_of(*FORMS), "is_stream": bool, "least": share,
-    }  # fmt: skip
-    ARRAYS: ClassVar[dict[str, Any]] = {
-        "initial": singles("states", least=0.0, most=_ONE, ),
-        "moves": singles("states", "states", least=0.0, most=_ONE),
-    }  # fmt: skip
+    PARTS: ClassVar[Mapping[str, Parts]] = declared({})
 
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         form = next(name for name, kind in FORMS.items() if isinstance(self.emissions, kind))
@@ -133,14 +139,13 @@ class WordHmm:
 
     @classmethod
     def from_parts(
-        cls, arrays: dict[str, Array], header: dict[str, Any], more: dict[str, Any] | None = None
+        cls, arrays: dict[str, Array], header: dict[str, Any], parts: Mapping[str, Parts] | None = None
     ) -> WordHmm:
         if header.get("form") not in FORMS:
             raise ValueError("'form' must be " + " or ".join(map(repr, FORMS)))
         form = FORMS[header["form"]]
-        parts = Parts(header=cls.HEADER, arrays={**cls.ARRAYS, **form.PARTS, **(more or {})})
         n_words = len(header["alphabet"]) + 1 if isinstance(header.get("alphabet"), Alphabet) else 0
-        parts.check(arrays, header, words=n_words)
+        (parts or cls.PARTS)[header["form"]].check(arrays, header, words=n_words)
         emissions = form(*(arrays[name] for name in form.PARTS))
         model = cls(
             header["alphabet"], arrays["initial"], arrays["moves"], emissions,

@@ -8,9 +8,10 @@ long contexts that are well known are trusted more.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
-from sigmastar.core.parts import floats, indices, parents, rises_within, row_starts
-from sigmastar.words.model.hmm import WordHmm, log_sums
+from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
+from sigmastar.words.model.hmm import WordHmm, declared, log_sums
 
 N_SHARES = 12  # of what is left to shorter contexts
 _ONE = 1.0 + 1e-6
@@ -100,6 +101,18 @@ class WordMixture:
         rates = self.rate_of[contexts][:, None]
         return np.asarray((1.0 - rates) * rows + rates * self.ngram.distributions(contexts))
 
+    PARTS: ClassVar[Mapping[str, Parts]] = declared(
+        {
+            "ngram_context_parent": parents("contexts"),
+            "ngram_context_symbol": indices("contexts", of="words+1", least=-1),
+            "ngram_row_starts": row_starts("contexts", of="outcomes"),
+            "ngram_outcomes": indices("outcomes", of="words"),
+            "ngram_own": floats("outcomes", least=0.0, most=_ONE),
+            "ngram_backoff": floats("contexts", least=0.0, most=_ONE),
+            "rates": floats("cells", least=0.0, most=1.0),
+        }
+    )
+
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         arrays, header = self.states.to_parts()
         mine, _ = self.ngram.to_parts()
@@ -111,16 +124,7 @@ class WordMixture:
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> WordMixture:
-        more = {
-            "ngram_context_parent": parents("contexts"),
-            "ngram_context_symbol": indices("contexts", of="words+1", least=-1),
-            "ngram_row_starts": row_starts("contexts", of="outcomes"),
-            "ngram_outcomes": indices("outcomes", of="words"),
-            "ngram_own": floats("outcomes", least=0.0, most=_ONE),
-            "ngram_backoff": floats("contexts", least=0.0, most=_ONE),
-            "rates": floats("cells", least=0.0, most=1.0),
-        }
-        states = WordHmm.from_parts(arrays, header, more)
+        states = WordHmm.from_parts(arrays, header, cls.PARTS)
         outcomes, symbols = arrays["ngram_outcomes"], arrays["ngram_context_symbol"]
         starts, parent = arrays["ngram_row_starts"], arrays["ngram_context_parent"]
         edge = len(states.alphabet) + states.is_stream
