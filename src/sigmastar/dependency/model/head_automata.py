@@ -257,6 +257,8 @@ def _grown(
         following: dict[int, list[tuple[int, int]]] = {}
         for sort, nodes in waiting.items():
             drawn = automata.automaton(sort).sample(len(nodes), rng, max_words + 1)
+            if len(symbols) + len(drawn.codes) > max_words + 1:
+                return None
             for k, (node, direction) in enumerate(nodes):
                 for code in drawn.codes[drawn.offsets[k] : drawn.offsets[k + 1]].tolist():
                     children[node][direction].append(len(symbols))
@@ -264,8 +266,6 @@ def _grown(
                         following.setdefault(2 * code + side, []).append((len(symbols), side))
                     symbols.append(code)
                     children.append([[], []])
-            if len(symbols) > max_words + 1:
-                return None
         waiting = following
     return (symbols, children) if len(symbols) > 1 else None
 
