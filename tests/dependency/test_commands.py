@@ -34,6 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     treebank = DependencyTreebank.of(split[0], split[1], heads, split[2])
     write_conllu(treebank, folder / "train.conllu")
     write_dp(treebank, folder / "train.dp")
+    text = "# sent_id = 7\n1-2\tthedog\t_\t_\t_\t_\t_\t_\t_\t_\n"
+    for number, (form, tag) in enumerate(
+        [("the", "DET"), ("dog", "NOUN"), ("sees", "VERB"), ("cats", "NOUN")], 1
+    ):
+        text += f"{number}\t{form}\t_\t{tag}\t{tag}\t_\t_\t_\t_\t_\n"
+    (folder / "new.conllu").write_text(text + "\n")
     settings = ("--states", 2, "--symbols", "upos", "-q")
     result = run("learn", "dependency", folder / "train.conllu", "-o", folder / "m", *settings)
     assert result.exit_code == 0, result.output
@@ -49,18 +55,13 @@ def test_evaluate(folder: Path) -> None:
 
 
 def test_predict_gives_a_whole_conllu(folder: Path) -> None:
-    text = "# sent_id = 7\n1-2\tthedog\t_\t_\t_\t_\t_\t_\t_\t_\n"
-    for number, (form, tag) in enumerate(
-        [("the", "DET"), ("dog", "NOUN"), ("sees", "VERB"), ("cats", "NOUN")], 1
-    ):
-        text += f"{number}\t{form}\t_\t{tag}\t{tag}\t_\t_\t_\t_\t_\n"
-    (folder / "new.conllu").write_text(text + "\n")
     result = run("predict", folder / "m", folder / "new.conllu", "-o", folder / "out.conllu", "-q")
     assert result.exit_code == 0, result.output
     found = read_conllu(folder / "out.conllu")
     assert found.head.tolist() == [2, 3, 0, 3]
     assert found.deprel == ["det", "nsubj", "root", "obj"]
-    assert (folder / "out.conllu").read_text().splitlines()[:2] == text.splitlines()[:2]
+    given = (folder / "new.conllu").read_text().splitlines()
+    assert (folder / "out.conllu").read_text().splitlines()[:2] == given[:2]
 
 
 def test_score_and_sample(folder: Path) -> None:
