@@ -20,7 +20,7 @@ def test_what_grows_is_found(tmp_path: Path) -> None:
     kept, end = list[object](), threading.Event()
 
     def leaking(place: Path, number: int) -> None:
-        kept.append(b"x" * (5 << 20))  # zeros would be promised, not taken
+        kept.append(b"x" * (30 << 20))  # a process of tests may hold a gigabyte; zeros would not be taken
         kept.append(open(place / str(number), "w"))  # noqa: SIM115
         thread = threading.Thread(target=end.wait)
         thread.start()
