@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.model.dfa import DEAD, DFA
+from sigmastar.automata.model.dfa import DEAD, DFA, smallest_table
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Flags, Int64s
 from sigmastar.core.errors import InputError
@@ -94,28 +94,8 @@ def combine(first: Machine, second: Machine, accepts: Callable[[Flags, Flags], F
 
 
 def least(machine: Machine) -> Machine:
-    """The smallest machine of the same language, its states numbered as they are met (Moore 1956)."""
-    labels, count = machine.accepting.astype(np.int64), 0
-    while True:
-        signatures = np.column_stack([labels, labels[machine.next_state]])
-        _, first, labels = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
-        labels = labels.reshape(-1)
-        if len(first) == count:
-            break
-        count = len(first)
-    return _renumbered(labels[machine.next_state[first]], machine.accepting[first], int(labels[0]))
-
-
-def _renumbered(table: Int64s, accepting: Flags, start: int) -> Machine:
-    """States in the order of a breadth-first walk; those that are not met are left out."""
-    order, names = [start], {start: 0}
-    for state in order:
-        for target in table[state].tolist():
-            if target not in names:
-                names[target] = len(order)
-                order.append(target)
-    renamed = np.array([names.get(state, 0) for state in range(len(table))], dtype=np.int64)
-    return Machine(renamed[table[order]], accepting[order])
+    """The smallest machine of the same language, its states numbered as they are met."""
+    return Machine(*smallest_table(machine.next_state, machine.accepting))
 
 
 def _require_few(n_states: int) -> None:

@@ -19,6 +19,7 @@ from itertools import combinations
 
 import numpy as np
 
+from sigmastar.automata.model.dfa import smallest_table
 from sigmastar.core.arrays import Flags, Int64s
 from sigmastar.distil.labels import Labels, Padded, Pool, Word
 
@@ -160,19 +161,7 @@ def _changes(made: Hypothesis) -> Iterator[Hypothesis]:
 
 def least(made: Hypothesis) -> Hypothesis:
     """The smallest automaton of the same language, states in the order in which they are met."""
-    labels, count = made.accepting.astype(np.int64), 0
-    while True:
-        signatures = np.column_stack([labels, labels[made.table]])
-        _, first, labels = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
-        labels = labels.reshape(-1)
-        if len(first) == count:
-            break
-        count = len(first)
-    order, table = [int(labels[0])], labels[made.table[first]]
-    for state in order:
-        order += [target for target in dict.fromkeys(table[state].tolist()) if target not in order]
-    names = np.argsort(np.append(order, np.setdiff1d(np.arange(count), order)))
-    return Hypothesis(names[table[order]], made.accepting[first][order])
+    return Hypothesis(*smallest_table(made.table, made.accepting))
 
 
 @dataclass(frozen=True)

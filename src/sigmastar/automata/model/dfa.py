@@ -59,6 +59,44 @@ class DFA:
         return DFA(alphabet, self.start, table, self.accepting)
 
 
+def smallest_table(next_state: Int64s, accepting: Flags) -> tuple[Int64s, Flags]:
+    """The smallest table of the same language (Moore 1956), for a whole one that starts in state 0.
+
+    Parameters
+    ----------
+    next_state : integer array of shape (n_states, n_symbols)
+        Without DEAD.
+    accepting : flags of shape (n_states,)
+        Whether strings may end in each state.
+
+    Returns
+    -------
+    tuple
+        The table and the flags of the states that can be reached, in the order of a breadth-first walk.
+    """
+    labels, count = accepting.astype(np.int64), 0
+    while True:
+        signatures = np.column_stack([labels, labels[next_state]])
+        _, first, labels = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
+        labels = labels.reshape(-1)
+        if len(first) == count:
+            break
+        count = len(first)
+    return _as_met(labels[next_state[first]], accepting[first], int(labels[0]))
+
+
+def _as_met(table: Int64s, accepting: Flags, start: int) -> tuple[Int64s, Flags]:
+    """States in the order of a breadth-first walk; those that are not met are left out."""
+    order, names = [start], {start: 0}
+    for state in order:
+        for target in table[state].tolist():
+            if target not in names:
+                names[target] = len(order)
+                order.append(target)
+    renamed = np.array([names.get(state, 0) for state in range(len(table))], dtype=np.int64)
+    return renamed[table[order]], accepting[order]
+
+
 def intersect(automaton: WeightedAutomaton, dfa: DFA) -> WeightedAutomaton:
     """The function on the language of `dfa`, zero elsewhere.
 
