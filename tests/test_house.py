@@ -32,6 +32,7 @@ FAMILIES = {
 ACROSS = {
     "control": ("automata",),
     "distil": ("automata", "regression"),
+    "datasets": ("automata", "dependency", "taggers", "trees", "transducers", "bilexical"),
 }
 """What works across families: folders with a record and without rooms, and what each of them stands on."""
 ROOMS = (
