@@ -18,7 +18,7 @@ from sigmastar.core.model_files import load_model, save_model
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("lern",), "No such command 'lern'; did you mean 'learn'; see sigmastar --help"),
+        (("lern",), "No such command 'lern'; did you mean 'learn'? see sigmastar --help"),
         (("learn", "poem"), "No such command 'poem'; see sigmastar learn --help"),
         (("learn", "automaton"), "Missing argument 'FILE...'"),
         (("learn", "automaton", "f"), "Missing option '--output'"),

@@ -10,6 +10,7 @@ from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import to_json
 from sigmastar.core.cli.progress_bar import tell, watching
+from sigmastar.core.errors import InputError
 from sigmastar.core.page import format_cell
 from sigmastar.report import DemoReport, run_demo
 
@@ -30,6 +31,8 @@ from sigmastar.report import DemoReport, run_demo
 @quiet_option
 def command(out: str, seed: int, processes: int, as_json: bool, quiet: bool) -> None:
     """Every family learns from data that it generates: a table here, pictures in DIR/report.html."""
+    if os.path.exists(out) and not os.path.isdir(out):
+        raise InputError("is a file; give --out a folder, which is made where there is none", file=out)
     with watching("demo", quiet, estimates=processes == 1) as say:
         report = run_demo(out, seed, say, n_processes=processes)
     with atomic_write("-") as stream:

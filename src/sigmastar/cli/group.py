@@ -3,6 +3,7 @@
 exit 0    done
 exit 1    the work failed: one line on standard error: where, why, and what to do
 exit 2    the call was wrong
+exit 141  whoever read the output left, as head does: the status of a process that SIGPIPE ended
 exit 130  interrupted; files appear whole or not at all, so nothing partial is left
 exit 143  ended by SIGTERM (129 by SIGHUP), likewise
 """
@@ -123,11 +124,18 @@ class LazyGroup(click.Group):
             near = get_close_matches(args[0], self.list_commands(ctx), 1)
             if not near:
                 raise
-            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {near[0]!r}", ctx) from None
+            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {near[0]!r}?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.entries().items()])
+
+
+def _as_options(words: list[str]) -> list[str]:
+    """`help predict` and `version` as many tools have them, for `predict --help` and `--version`."""
+    if words[:1] == ["help"]:
+        return [*words[1:], "--help"]
+    return ["--version"] if words == ["version"] else words
 
 
 class RootGroup(LazyGroup):
@@ -135,7 +143,7 @@ class RootGroup(LazyGroup):
 
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         extra["standalone_mode"] = False
-        words = list(sys.argv[1:] if args is None else args)
+        words = _as_options(list(sys.argv[1:] if args is None else args))
         try:
             _refuse_overwriting(words)
             with _verified_with(os.environ.get(VERIFY_KEY)), warnings.catch_warnings():
@@ -181,11 +189,11 @@ class _Interrupted(Exception):
 
 def _report(problem: BaseException) -> int:
     """Print what went wrong, in one line; the exit status."""
+    if isinstance(problem, BrokenPipeError) or isinstance(problem.__context__, BrokenPipeError):
+        _silence_output()  # click makes SystemExit of some
+        return 141
     if isinstance(problem, SystemExit) and not isinstance(problem, Ended):
         return problem.code if isinstance(problem.code, int) else 1
-    if isinstance(problem, BrokenPipeError):
-        _silence_output()
-        return 1
     if isinstance(problem, OSError) and problem.errno == errno.EBADF and problem.filename is None:
         _silence_output()
         problem = InputError("is closed; give a file with -o", file="standard output")
@@ -231,7 +239,8 @@ def _in_words(problem: BaseException) -> tuple[str, int]:
 
 def _usage(problem: click.UsageError) -> str:
     path = problem.ctx.command_path if problem.ctx else "sigmastar"
-    return f"{problem.format_message().rstrip('.')}; see {path} --help"
+    text = problem.format_message().rstrip(".")
+    return f"{text}{'' if text.endswith('?') else ';'} see {path} --help"
 
 
 def _silence_output() -> None:

@@ -39,7 +39,11 @@ class ModelCommand(click.Command):
         model = _model_among(args)
         if model is None:
             return super().make_context(info_name, args, parent, **extra)
-        return _with_key(self.of_model(model)).make_context(info_name, args, parent, **extra)
+        context = _with_key(self.of_model(model)).make_context(info_name, args, parent, **extra)
+        first = context.params.get("model", model)
+        if first != model and _is_model(model) and not _is_model(first):
+            raise click.UsageError(f"{model} is the model, not {first}: the model comes first", context)
+        return context
 
     def of_model(self, path: str) -> click.Command:
         """What the family of a model file does under this command."""

@@ -23,6 +23,7 @@ from typing import IO, Any, TextIO
 from sigmastar.core.errors import InputError
 
 STANDARD = ("-", "/dev/stdout")
+_STANDARD_NAME = "standard output"
 _ABANDONED = 3600.0  # seconds after which nobody writes to a temporary file any more
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _unfinished: set[str] = set()  # temporary files of this process
@@ -56,16 +57,26 @@ def remove_unfinished() -> None:
 
 def require_folder(output: str) -> None:
     """Refuse a place that does not exist, or a file that is protected, before the work, not after it."""
-    folder = os.path.dirname(output) or "."
+    if not output:
+        raise InputError("the output has an empty name; give -o the name of a file, or - for standard output")
+    folder = os.path.dirname(os.path.realpath(output) if os.path.islink(output) else output) or "."
     if output != "-" and not os.path.isdir(folder):
         raise InputError(f"the folder {folder} does not exist; make it first", file=output)
     if output != "-" and os.path.isfile(output):
         _require_unprotected(output, output)
 
 
+def refuse_terminal(output: str) -> None:
+    """Refuse to write a file of bytes to a terminal, where it is of no use and may change how it writes."""
+    if output in STANDARD and sys.stdout.isatty():
+        raise InputError("is a terminal, and this is no text; give -o a file", file=_STANDARD_NAME)
+
+
 @contextmanager
 def _writing(path: str | os.PathLike[str], binary: bool) -> Iterator[Any]:
     name = os.fspath(path)
+    if not name:
+        raise InputError("the output has an empty name; give the name of a file, or - for standard output")
     try:
         if name in STANDARD:
             with _standard_output(binary) as stream:
@@ -78,13 +89,15 @@ def _writing(path: str | os.PathLike[str], binary: bool) -> Iterator[Any]:
                 yield stream
     except OSError as problem:
         if problem.errno in _DISK_ERRORS:
-            file = "standard output" if name in STANDARD else name
+            file = _STANDARD_NAME if name in STANDARD else name
             raise InputError(f"{_words(problem)}; free some space or write elsewhere", file=file) from None
         raise
 
 
 @contextmanager
 def _standard_output(binary: bool) -> Iterator[Any]:
+    if binary:
+        refuse_terminal("-")
     stream = sys.stdout.buffer if binary else sys.stdout
     yield stream
     stream.flush()

@@ -17,6 +17,7 @@ from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
+from sigmastar.core.cli.printing import counted
 from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.memory import parsed_size
 from sigmastar.core.rank import RankEvidence
@@ -235,9 +236,10 @@ def _evidence_header(evidence: RankEvidence) -> dict[str, Any]:
 
 def _summary(estimator: Any, strings: Any) -> str:
     fitted = vars(estimator)
-    states = f"{fitted['n_states_']} states, " if "n_states_" in fitted else ""
+    states = f"{counted(fitted['n_states_'], 'state')}, " if "n_states_" in fitted else ""
     score = fitted.get("held_out_score_")
     held = "" if score is None else f" (held-out log-likelihood {score:.4f} per string)"
     n_pruned = fitted.get("pruned_", (0, 0))[1]
     lost = f", {n_pruned} of {strings.n_symbols} symbols pruned from the counts" if n_pruned else ""
-    return f"{states}from {len(strings)} strings over {len(estimator.alphabet_)} symbols{held}{lost}"
+    size = f"{counted(len(strings), 'string')} over {counted(len(estimator.alphabet_), 'symbol')}"
+    return f"{states}from {size}{held}{lost}"

@@ -142,6 +142,8 @@ def predict(
         written = [
             _in_json(row) if as_json else _in_text(row) for row in rankings(loaded.model, prefixes, top)
         ]
+    if END in map(str, loaded.model.alphabet) and not as_json:
+        tell(f"note: {END} is a symbol of this model too; with --json the end is null", quiet)
     write_lines(output, written)
 
 
@@ -155,7 +157,7 @@ def rankings(model: SequenceModel, prefixes: Strings, top: int) -> Iterator[Rank
 
 
 def _in_text(ranking: Ranking) -> str:
-    return "\t".join(f"{'<end>' if symbol is None else symbol}\t{value:.6g}" for symbol, value in ranking)
+    return "\t".join(f"{END if symbol is None else symbol}\t{value:.6g}" for symbol, value in ranking)
 
 
 def _in_json(ranking: Ranking) -> str:

@@ -17,11 +17,11 @@ from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option
-from sigmastar.core.cli.printing import to_json
+from sigmastar.core.cli.printing import counted, to_json
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text, render
 
-_SHOWN = 12  # symbols named
+_SHOWN, _LONG_NAME = 12, 40  # symbols named, and characters of each
 _CELLS = 2_000_000  # next-symbol weights that the diagnosis looks at
 _DRAWN, _LONGEST = 200, 1000  # strings that the diagnosis is made on
 
@@ -98,13 +98,17 @@ def _size(loaded: Loaded) -> str:
             f"{loaded.model.contexts.n_classes} contexts of up to {depth} symbols, the start counted as one"
         )
     n_states = getattr(loaded.automaton or loaded.model, "n_states", None)
-    return f"{n_states} states" if n_states is not None else ""
+    return counted(n_states, "state") if n_states is not None else ""
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONG_NAME else f"{name[:_LONG_NAME]}.."
 
 
 def _symbols(loaded: Loaded) -> str:
     alphabet = loaded.model.alphabet
-    names = " ".join(str(symbol) for symbol in alphabet.symbols[:_SHOWN])
-    return f"{len(alphabet)} symbols: {names}{' ..' if len(alphabet) > _SHOWN else ''}"
+    names = " ".join(_cut(str(symbol)) for symbol in alphabet.symbols[:_SHOWN])
+    return f"{counted(len(alphabet), 'symbol')}: {names}{' ..' if len(alphabet) > _SHOWN else ''}"
 
 
 def _learned(learned: Mapping[str, Any]) -> dict[str, str]:

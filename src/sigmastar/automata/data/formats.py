@@ -148,7 +148,8 @@ def splitter(separator: str | None = None, characters: bool = False) -> Splitter
         return str.split
     if not separator:
         raise ValueError(
-            "an empty separator cannot split a line; use characters=True for one symbol per character"
+            "an empty separator cannot split a line; use --characters (in Python characters=True) for one "
+            "symbol per character"
         )
     return lambda line: line.split(separator) if line else []
 
@@ -169,6 +170,11 @@ def write_lines(strings: Strings, stream: TextIO, separator: str = " ") -> None:
     if len(strings.codes) and strings.codes.min() < 0:
         raise InputError("a string holds an unknown symbol, which cannot be written")
     offsets = strings.offsets.tolist()
+    alone = strings.codes[strings.offsets[:-1][strings.lengths == 1]]
+    if "" in written and (alone == written.index("")).any():
+        raise InputError(
+            "the string of one empty symbol cannot be written: it would read as the empty string"
+        )
     for start, end in pairwise(offsets):
         stream.write(separator.join([written[code] for code in strings.codes[start:end].tolist()]) + "\n")
 
@@ -207,7 +213,7 @@ def _sorted(
 
 
 def _writable(symbol: str, separator: str) -> str:
-    broken = not symbol if separator else len(symbol) != 1
+    broken = not symbol if separator == " " else bool(not separator and len(symbol) != 1)
     if (
         broken
         or (separator and separator in symbol)

@@ -53,7 +53,7 @@ class Strings:
             return sequences.recoded(alphabet, allow_unknown)
         if lengths is not None:
             sequences = _cut(_row(sequences), lengths)  # a column array of shape (n, 1) is flat too
-        rows = [_row(sequence) for sequence in sequences]
+        rows = [_row(sequence, number) for number, sequence in enumerate(sequences, 1)]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         if alphabet is None:
@@ -170,7 +170,7 @@ def require_known(strings: Strings) -> Strings:
     return strings
 
 
-def _row(sequence: Iterable[Any]) -> Sequence[Symbol]:
+def _row(sequence: Iterable[Any], number: int = 1) -> Sequence[Symbol]:
     if isinstance(sequence, np.ndarray):
         if sequence.ndim == 2 and sequence.shape[1] == 1:
             sequence = sequence[:, 0]
@@ -185,7 +185,8 @@ def _row(sequence: Iterable[Any]) -> Sequence[Symbol]:
         return tuple(sequence)
     except TypeError:
         raise InputError(
-            f"expected sequences of symbols, got {sequence!r}; pass a list of strings, or (X, lengths)"
+            f"expected sequences of symbols, got {sequence!r} as string {number}; pass a list of strings, or "
+            "(X, lengths)"
         ) from None
 
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import click
 
 from sigmastar import __version__
-from sigmastar.core.atomic import require_folder
+from sigmastar.core.atomic import refuse_terminal, require_folder
 from sigmastar.core.cli.options import (
     json_option,
     quiet_option,
@@ -178,6 +178,7 @@ def learn(
         The values of `learn_options`.
     """
     require_folder(output)
+    refuse_terminal(output)
     settings = {name: _written(value) for name, value in estimator.get_params().items()}
     begin, compiled = time.perf_counter(), compiled_seconds()
     with watching("reading", quiet) as say, _compilation_told(quiet):
@@ -208,7 +209,7 @@ def learn(
 @contextmanager
 def _compilation_told(quiet: bool) -> Iterator[None]:
     """A line at the first kernel that has to be compiled: that takes seconds, and happens once."""
-    forget = on_compile(lambda: tell("compiling kernels, once: this takes some seconds", quiet))
+    forget = on_compile(lambda: tell("compiling kernels, once: seconds, of parsers a few minutes", quiet))
     try:
         yield
     finally:

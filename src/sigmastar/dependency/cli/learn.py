@@ -9,6 +9,7 @@ import numpy as np
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
+from sigmastar.core.cli.printing import counted
 from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.text_files import described_file
 from sigmastar.dependency.data.conllu import read_treebank
@@ -127,7 +128,7 @@ def command(file: str, method: str, symbols: str | None, arcs: bool | None, **op
         treebank = read_treebank(file)
         _tell_of_trees(treebank, estimator, shared["quiet"])
         parser = estimator.fit(treebank).model_
-        size = f"{len(treebank)} sentences over {len(parser.alphabet)} symbols"
+        size = f"{counted(len(treebank), 'sentence')} over {counted(len(parser.alphabet), 'symbol')}"
         data = {"files": [described_file(file)], "n_sentences": len(treebank), "n_words": treebank.n_words}
         return Learned(data, f"decided by {parser.decided_by}, from {size}")
 

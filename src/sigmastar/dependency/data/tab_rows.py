@@ -104,7 +104,8 @@ class TabRows:
         for at in suspects.tolist():
             found = self._content.count(b"\t", self._starts[at], self._ends[at]) + 1
             if found != n:
-                raise self.error(f"expected {n} columns with tabs between them, found {found}", at + 1)
+                raw = "" if found > 1 else "; raw text is for models of `sigmastar learn pipeline`"
+                raise self.error(f"expected {n} columns with tabs between them, found {found}{raw}", at + 1)
 
 
 def _begin_with_number(data: Bytes, starts: Int64s) -> Flags:

@@ -8,10 +8,11 @@ import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
+from sigmastar.core.cli.printing import counted
 from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
-from sigmastar.taggers.data.columns import FORMATS, TaggedLayout, conllu_label, format_of
+from sigmastar.taggers.data.columns import TAGGED, TaggedLayout, conllu_label, format_of
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger
 from sigmastar.taggers.model.tagger import DECODINGS
 
@@ -38,7 +39,7 @@ METHODS = {
 @click.option(
     "--format",
     "file_format",
-    type=click.Choice(FORMATS),
+    type=click.Choice(TAGGED),
     help="Format of the data  [default: by the name of the file]",
 )
 @click.option(
@@ -132,7 +133,7 @@ def learn_tagger(
         sentences, tagger = read.sentences, estimator.fit(read.sentences).model_
         return Learned(
             {"files": [described_file(file)], "n_sentences": len(sentences), "n_words": sentences.n_words},
-            f"from {len(sentences)} sentences over {len(tagger.tags)} tags",
+            f"from {counted(len(sentences), 'sentence')} over {counted(len(tagger.tags), 'tag')}",
             layout={
                 "format": layout.format,
                 "label": layout.label,

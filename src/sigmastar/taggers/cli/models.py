@@ -12,6 +12,7 @@ from sigmastar.core.cli.printing import print_figures, to_json, with_interval, w
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.text_files import hold
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.metrics import n_nonpositive, tagging_scores
@@ -80,6 +81,8 @@ def predict(
     model: str, file: str, top: int | None, file_format: str | None, as_json: bool, output: str, quiet: bool
 ) -> None:
     """FILE with the tags that MODEL finds: in their column of CoNLL-U, or as one more column.
+
+    A tagger of CoNLL-U takes bare sentences too, one per line, words with blanks between.
 
     With --json one object per sentence, with the probabilities of tags and the best sequences.
     """
@@ -203,11 +206,13 @@ def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> 
     mistaken = f"{file} looks like CoNLL-U, the model reads columns; choose one with --format"
     if guess and format_of(file) == "conllu":
         raise click.UsageError(mistaken)
-    chosen = file_format or own or format_of(file)
+    chosen, content = file_format or own or format_of(file), hold(file)
+    if file_format is None and own == "conllu" and not need_labels and b"\t" not in content.content:
+        chosen = "sentences"  # raw text, which has no columns
     layout = TaggedLayout(chosen, None, ())
     if chosen == own:
         layout = TaggedLayout(chosen, known.get("label"), tuple(known.get("observed", ())))
-    found = layout.read(file, need_labels)
+    found = layout.read(content, need_labels)
     if guess and found.is_numbered:
         raise click.UsageError(mistaken)
     if not found.sentences.n_words:

@@ -16,7 +16,7 @@ from sigmastar.core.cli.options import (
     quiet_option,
     threads_option,
 )
-from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.printing import counted, print_figures, write_lines
 from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.parallel import limited_threads
@@ -47,7 +47,8 @@ def learn_pipeline(file: str, **options: Any) -> None:
         treebank = read_treebank(file)
         estimator.fit(treebank)
         data = {"files": [described_file(file)], "n_sentences": len(treebank), "n_words": treebank.n_words}
-        return Learned(data, f"from {len(treebank)} sentences of {treebank.n_words} words")
+        size = f"{counted(len(treebank), 'sentence')} of {counted(treebank.n_words, 'word')}"
+        return Learned(data, f"from {size}")
 
     learn(estimator, "pipeline", work, **options)
 
@@ -67,7 +68,8 @@ def predict(model: str, file: str, threads: int | None, output: str, quiet: bool
         parsed = pipeline.parse_text(text)
         seconds = time.perf_counter() - begin
     write_lines(output, format_conllu(parsed))
-    tell(f"{len(parsed)} sentences, {parsed.n_words} words in {seconds:.1f} s", quiet)
+    size = f"{counted(len(parsed), 'sentence')}, {counted(parsed.n_words, 'word')}"
+    tell(f"{size} in {seconds:.1f} s", quiet)
 
 
 @click.command()

@@ -4,6 +4,7 @@
               last one or any other, by its number from 1
     conllu    CoNLL-U: the word is FORM, the label a column by its name (upos, xpos, deprel, feats, lemma)
               or number; multiword tokens and empty nodes are left out
+    sentences one sentence per line, words with blanks between: text to be tagged, which is written as columns
 
 Other columns may be observed, that is given beside the words when tags are predicted. In `columns` these are
 the ones between the word and the label unless others are named, as the shared tasks of CoNLL have it: tags
@@ -29,7 +30,8 @@ from sigmastar.dependency.data.conllu import format_conllu, read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.taggers.data.sentences import TaggedSentences
 
-FORMATS = ("columns", "conllu")
+TAGGED = ("columns", "conllu")
+FORMATS = (*TAGGED, "sentences")
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _LABELS = ("lemma", "upos", "xpos", "feats", "deprel")
 
@@ -47,8 +49,7 @@ class TaggedLayout:
 
     def read(self, path: TextPath, need_labels: bool = True) -> TaggedFile:
         """Read a file; without `need_labels` one that holds words alone will do."""
-        reader = _read_conllu if self.format == "conllu" else _read_columns
-        return reader(path, self, need_labels)
+        return _READERS[self.format](path, self, need_labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +95,7 @@ def read_tagged(
     ----------
     path : str, path or file
         Text, plain or compressed; "-" is standard input.
-    file_format : {"columns", "conllu"} or None
+    file_format : {"columns", "conllu", "sentences"} or None
         None: by the name of the file.
     label : str or None
         Column of the tags, by its number from 1 or its name in CoNLL-U; None: the last one, or upos.
@@ -143,6 +144,15 @@ def _read_conllu(path: TextPath, layout: TaggedLayout, need_labels: bool) -> Tag
     observed = tuple(getattr(treebank, column) or ["_"] * len(treebank.form) for column in names)
     sentences = TaggedSentences(treebank.form, labels, treebank.sentence_offsets, observed)
     return TaggedFile(replace(layout, observed=names), sentences, [], treebank)
+
+
+def _read_sentences(path: TextPath, layout: TaggedLayout, need_labels: bool) -> TaggedFile:
+    if need_labels or layout.observed:
+        raise InputError("bare sentences hold words alone; give columns or CoNLL-U", file=display_name(path))
+    lines = [words for line in open_text(path) if (words := line.split())]
+    words = [word for line in lines for word in line]
+    offsets = np.cumsum([0, *map(len, lines)], dtype=np.int64)
+    return TaggedFile(layout, TaggedSentences(words, None, offsets), [[word] for word in words])
 
 
 @skips(by_blank_line)
@@ -216,3 +226,6 @@ def _require_columns(
                 file=display_name(path),
                 line=number,
             )
+
+
+_READERS = {"columns": _read_columns, "conllu": _read_conllu, "sentences": _read_sentences}

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.printing import counted
 from sigmastar.core.cli.reading import bare_words_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
@@ -107,7 +108,7 @@ def command(files: tuple[str, ...], method: str, **options: Any) -> None:
             "n_trees": len(bank),
             "n_words": int((bank.word >= 0).sum()),
         }
-        return Learned(data, f"from {len(bank)} trees over {len(bank.words)} words")
+        return Learned(data, f"from {counted(len(bank), 'tree')} over {counted(len(bank.words), 'word')}")
 
     learn(built(METHODS, method, given), method, work, **options)
 
