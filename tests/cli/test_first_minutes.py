@@ -62,7 +62,8 @@ def test_a_model_does_not_go_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_reader_that_leaves_early(home: Path) -> None:
     words = [sys.executable, "-m", "sigmastar", "sample", str(home / "m.sigma"), "-n", "20000"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
         process.stdout.readline()
         process.stdout.close()
         assert process.wait() == 141

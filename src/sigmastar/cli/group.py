@@ -159,6 +159,8 @@ class RootGroup(LazyGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:  # before click prints an empty line for it
             raise _Interrupted from None
+        except BrokenPipeError:  # before click makes an exit of its own of it
+            raise _Unread from None
 
 
 def _warn(message: Warning | str, *_: object) -> None:
@@ -187,10 +189,14 @@ class _Interrupted(Exception):
     """Ctrl-C."""
 
 
+class _Unread(Exception):
+    """Whoever read standard output left."""
+
+
 def _report(problem: BaseException) -> int:
     """Print what went wrong, in one line; the exit status."""
-    if isinstance(problem, BrokenPipeError) or isinstance(problem.__context__, BrokenPipeError):
-        _silence_output()  # click makes SystemExit of some
+    if isinstance(problem, (BrokenPipeError, _Unread)):
+        _silence_output()
         return 141
     if isinstance(problem, SystemExit) and not isinstance(problem, Ended):
         return problem.code if isinstance(problem.code, int) else 1
