@@ -17,8 +17,7 @@ from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.printing import counted
-from sigmastar.core.cli.progress_bar import Say
+from sigmastar.core.cli.progress_bar import Say, counted
 from sigmastar.core.memory import parsed_size
 from sigmastar.core.rank import RankEvidence
 

@@ -17,7 +17,8 @@ from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option
-from sigmastar.core.cli.printing import counted, to_json
+from sigmastar.core.cli.printing import to_json
+from sigmastar.core.cli.progress_bar import counted
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text, render
 

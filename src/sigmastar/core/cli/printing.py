@@ -29,17 +29,6 @@ def print_figures(figures: Mapping[str, Any], as_json: bool, output: str = "-") 
         stream.writelines(f"{name:<{width}}  {_shown(value)}\n" for name, value in figures.items())
 
 
-def counted(number: int, noun: str) -> str:
-    """A number of things; the noun is in the singular, and its plural ends in s.
-
-    Examples
-    --------
-    >>> counted(1, "string"), counted(2, "string")
-    ('1 string', '2 strings')
-    """
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def with_interval(name: str, estimate: Estimate | None) -> dict[str, float | None]:
     """A figure and the ends of its interval, under `name`, `name_low` and `name_high`.
 

@@ -110,6 +110,17 @@ def in_words(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} hours"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things; the noun is in the singular, and its plural ends in s.
+
+    Examples
+    --------
+    >>> counted(1, "string"), counted(2, "string")
+    ('1 string', '2 strings')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def tell(message: str, quiet: bool = False) -> None:
     """A line for the user, not part of the result."""
     if not quiet:

@@ -16,8 +16,8 @@ from sigmastar.core.cli.options import (
     quiet_option,
     threads_option,
 )
-from sigmastar.core.cli.printing import counted, print_figures, write_lines
-from sigmastar.core.cli.progress_bar import Say, tell, watching
+from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.progress_bar import Say, counted, tell, watching
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.text_files import described_file, open_text
