@@ -14,6 +14,7 @@ validation text; the test text is looked at once per run.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import time
 from dataclasses import dataclass
@@ -215,8 +216,15 @@ class Mixing:
         return {name: perplexity(p) for name, p in mixed.items()} | self.with_ngrams(mixed)
 
 
+def hashed(folder: Path) -> str:
+    """The hash of the prepared texts."""
+    return hashlib.sha256((folder / "words.npz").read_bytes()).hexdigest()
+
+
 def conclude(folder: Path, outs: list[Path], target: Path) -> dict[str, Any]:
     """The rows of all runs, with n-grams, and pairs of spectral models of the same kind together."""
+    from sigmastar.core.provenance import git_commit
+
     mixing, rows, models, machine = Mixing(folder), [], {}, {}
     for out in outs:
         found = json.loads((out / "words.json").read_text())
@@ -235,7 +243,8 @@ def conclude(folder: Path, outs: list[Path], target: Path) -> dict[str, Any]:
     told = json.loads((folder / "words.json").read_text())
     alone = {f"{name} of n-grams alone": perplexity(mixing.ngram[name]) for name in PARTS}
     result = {
-        "question": "gpu_words", "title": "Word models on a GPU", "provenance": machine,
+        "question": "gpu_words", "title": "Word models on a GPU",
+        "provenance": {**machine, "commit": git_commit(), "tokens": hashed(folder)},
         "prepared": told, **alone, "rows": rows, "two models": pairs,
     }  # fmt: skip
     target.write_text(json.dumps(result, indent=1) + "\n")
