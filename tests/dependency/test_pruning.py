@@ -51,3 +51,13 @@ def test_only_improbable_arcs_are_ruled_out() -> None:
 def test_other_automata_cannot_rule_arcs_out() -> None:
     with pytest.raises(ValueError, match="DET"):
         _ = HeadAutomata.neutral(Alphabet("ab")).first_and_rest
+
+
+@pytest.mark.parametrize("stop", [0.0, 1e-320, 1e308])
+def test_stops_that_weights_cannot_be_divided_by_are_refused(stop: float) -> None:
+    automata = first_and_rest(np.random.default_rng(0), 2)
+    final = automata.final.copy()
+    final[1] = stop
+    operators, initial = 1e10 * automata.operators, np.full_like(automata.initial, 2.0)
+    with pytest.raises(ValueError, match="final: weights of stops"):
+        _ = HeadAutomata(automata.alphabet, automata.n_states, initial, operators, final).first_and_rest

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,17 @@ def try_model(
     counts: Counter[str] = Counter()
     findings: list[str] = []
     target, names = folder / "forged", list(read_header(small.model)["arrays"])
+    known = {_digest(small.model)}  # two mutations may give the same file, or the model itself
     for number in numbers:  # arrays inside: where time runs out, all of them were on trial
         for name in names:
             if time.monotonic() > until:
                 return counts, findings
             _forge(small.model, target, name, number)
             counts["files"] += 1
+            if (digest := _digest(target)) in known:
+                counts["tried before"] += 1
+                continue
+            known.add(digest)
             place = f"{small.model.name} {name} {number}"
             try:
                 load_model(target)
@@ -67,6 +73,10 @@ def try_model(
                 if found := _outcome(small, target, folder):
                     findings.append(f"{place}: {found}")
     return counts, findings
+
+
+def _digest(path: Path) -> bytes:
+    return sha256(path.read_bytes()).digest()
 
 
 def _forge(source: Path, target: Path, name: str, number: int) -> None:

@@ -162,9 +162,13 @@ class HeadAutomata:
             raise ValueError(
                 "pruning needs automata of two states, before the first modifier and after it: DET+F"
             )
-        first, rest = (self.initial * self.final).sum(axis=1), self.final[:, 1]
-        moves = np.ascontiguousarray(np.moveaxis(self.operators[..., 1], 2, 0))
-        return FirstAndRest(moves[0] / first[:, None], moves[1] / rest[:, None], first, rest)
+        with np.errstate(all="ignore"):  # what is wrong is refused below
+            first, rest = (self.initial * self.final).sum(axis=1), self.final[:, 1]
+            moves = np.ascontiguousarray(np.moveaxis(self.operators[..., 1], 2, 0))
+            tables = FirstAndRest(moves[0] / first[:, None], moves[1] / rest[:, None], first, rest)
+        if not all(np.isfinite(table).all() for table in tables):
+            raise ValueError("final: weights of stops must be above zero, and not so small that others overflow")
+        return tables
 
     def automaton(self, sort: int) -> WeightedAutomaton:
         """The automaton of one sort."""
