@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.pace import Pace
 
 HERE = "sigmastar.automata"
 COMMANDS = {
@@ -143,4 +144,5 @@ FAMILY = Family(
         "sigmastar.core.rank:RankEvidence": f"{HERE}.draw.notebook:draw_evidence",
     },
     laws=f"{HERE}.laws:AutomataLaws",
+    paces={"SpectralAutomaton": Pace({"n_symbols": 4e-7, "alphabet": 6e-4})},
 )

@@ -34,6 +34,7 @@ import numpy as np
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.core.notebook import picture_of
+from sigmastar.core.pace import announced
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress, told
 
@@ -109,9 +110,13 @@ class Estimator:
         return f"<details>{summary}<table>{rows}</table></details>{drawn or ''}"
 
     def __repr__(self) -> str:
-        defaults = self.parameter_defaults()
-        changed = [f"{n}={v!r}" for n, v in self.get_params().items() if not _is(v, defaults[n])]
+        changed = (f"{name}={value!r}" for name, value in self._changed_parameters().items())
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _changed_parameters(self) -> dict[str, Any]:
+        """Those that are not the defaults."""
+        defaults = self.parameter_defaults()
+        return {name: value for name, value in self.get_params().items() if not _is(value, defaults[name])}
 
     def check_fitted(self) -> None:
         """Raise `NotFittedError` before `fit`."""
@@ -184,7 +189,7 @@ def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
             raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
         refuse_lookalikes(X)
         asked = self.progress
-        with told(type(self).__name__, self.verbose, asked) as self.progress:
+        with announced(self, X), told(type(self).__name__, self.verbose, asked) as self.progress:
             try:
                 return method(self, X, *arguments, **options)
             finally:

@@ -16,6 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sigmastar.core.pace import Pace
+
 ENTRY_POINTS = "sigmastar.families"
 
 
@@ -95,6 +97,8 @@ class Family:
         The place of what the laws are tried on: a known model, its exact statistics, its learner.
     constrained : str or None
         The place of what puts a model of strings under constraints of the command line.
+    paces : mapping
+        Estimators by name, with the time that they take by default.
     """
 
     name: str
@@ -114,6 +118,7 @@ class Family:
     pictures: Mapping[str, str] = field(default_factory=dict)
     laws: str | None = None
     constrained: str | None = None
+    paces: Mapping[str, Pace] = field(default_factory=dict)
 
     @property
     def public(self) -> dict[str, str]:

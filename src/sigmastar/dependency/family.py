@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.pace import Pace
 
 HERE = "sigmastar.dependency."
 COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
@@ -50,4 +51,5 @@ FAMILY = Family(
     },
     pictures={"sigmastar.dependency.data.treebank:DependencyTreebank": f"{HERE}draw:draw_sentences"},
     laws="sigmastar.dependency.laws:DependencyLaws",
+    paces={"SpectralDependencyGrammar": Pace({"n_words": 1.8e-4})},
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.pace import Pace
 
 HERE = "sigmastar.taggers"
 COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "show")}
@@ -58,4 +59,5 @@ FAMILY = Family(
         "tags of a little English": f"{HERE}.explore:example",
     },
     laws=f"{HERE}.laws:TaggerLaws",
+    paces={"SpectralTagger": Pace({"n_words": 6.5e-5}), "Pipeline": Pace({"n_words": 2.5e-4})},
 )

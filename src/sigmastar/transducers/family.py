@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.pace import Pace
 
 HERE = "sigmastar.transducers"
 COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
@@ -53,4 +54,5 @@ FAMILY = Family(
         "letters and sounds": f"{HERE}.explore:example",
     },
     laws=f"{HERE}.laws:TransducerLaws",
+    paces={"SpectralTransducer": Pace({"inputs.n_symbols": 8.5e-5}, fixed=8.0)},
 )

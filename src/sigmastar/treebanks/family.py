@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.pace import Pace
 
 HERE = "sigmastar.treebanks."
 COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
@@ -48,4 +49,5 @@ FAMILY = Family(
         "parser of a little English": f"{HERE}explore:example",
     },
     laws=f"{HERE}laws:TreebankLaws",
+    paces={"SpectralTreebankGrammar": Pace({"n_words": 2.8e-4})},
 )

@@ -27,10 +27,11 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress_bar import Say, tell, watching
+from sigmastar.core.cli.progress_bar import Say, in_words, tell, watching
 from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model
+from sigmastar.core.pace import on_long_work
 from sigmastar.core.text_files import reading_policy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -181,7 +182,7 @@ def learn(
     refuse_terminal(output)
     settings = {name: _written(value) for name, value in estimator.get_params().items()}
     begin, compiled = time.perf_counter(), compiled_seconds()
-    with watching("reading", quiet) as say, _compilation_told(quiet):
+    with watching("reading", quiet) as say, _waiting_told(quiet):
         estimator.set_params(random_state=seed, n_jobs=threads or -1, progress=say)
         found = work(estimator, say)
     compiled = compiled_seconds() - compiled
@@ -207,13 +208,17 @@ def learn(
 
 
 @contextmanager
-def _compilation_told(quiet: bool) -> Iterator[None]:
-    """A line at the first kernel that has to be compiled: that takes seconds, and happens once."""
-    forget = on_compile(lambda: tell("compiling kernels, once: seconds, of parsers a few minutes", quiet))
+def _waiting_told(quiet: bool) -> Iterator[None]:
+    """A line before work that takes long, and one at the first kernel that has to be compiled, once."""
+    undo = [
+        on_long_work(lambda seconds: tell(f"learning: about {in_words(seconds)} on one core", quiet)),
+        on_compile(lambda: tell("compiling kernels, once: seconds, of parsers a few minutes", quiet)),
+    ]
     try:
         yield
     finally:
-        forget()
+        for forget in undo:
+            forget()
 
 
 _OF_ALL = ("random_state", "n_jobs", "progress", "verbose", "workers", "client", "ledger")

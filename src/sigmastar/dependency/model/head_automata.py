@@ -167,7 +167,9 @@ class HeadAutomata:
             moves = np.ascontiguousarray(np.moveaxis(self.operators[..., 1], 2, 0))
             tables = FirstAndRest(moves[0] / first[:, None], moves[1] / rest[:, None], first, rest)
         if not all(np.isfinite(table).all() for table in tables):
-            raise ValueError("final: weights of stops must be above zero, and not so small that others overflow")
+            raise ValueError(
+                "final: weights of stops must be above zero, and not so small that others overflow"
+            )
         return tables
 
     def automaton(self, sort: int) -> WeightedAutomaton:

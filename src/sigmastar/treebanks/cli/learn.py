@@ -106,7 +106,7 @@ def command(files: tuple[str, ...], method: str, **options: Any) -> None:
         data = {
             "files": [described_file(file) for file in files],
             "n_trees": len(bank),
-            "n_words": int((bank.word >= 0).sum()),
+            "n_words": bank.n_words,
         }
         return Learned(data, f"from {counted(len(bank), 'tree')} over {counted(len(bank.words), 'word')}")
 

@@ -34,6 +34,10 @@ class Phrases:
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def n_words(self) -> int:
+        return len(self.leaf_rows)
+
     @cached_property
     def children(self) -> tuple[Int64s, Int32s]:
         """Where the children of every row begin, and their rows, from left to right."""
