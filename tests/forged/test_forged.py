@@ -11,7 +11,7 @@ import pytest
 
 from forged.forging import forged
 from forged.small_models import ONE_OF_EACH_KIND, Small, small_models
-from forged.trial import flip_bits, try_model, warm_up
+from forged.trial import cut_off, flip_bits, try_model, warm_up
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
 from sigmastar.core.model_files import kind_of, load_model, read_header
@@ -91,3 +91,8 @@ def _places(table: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
 
 def test_flipped_bits_are_refused(models: Mapping[str, Small], tmp_path: Path) -> None:
     assert flip_bits(models["function"].model, 300, tmp_path) == (300, [])
+
+
+def test_files_that_end_too_early_are_refused(models: Mapping[str, Small], tmp_path: Path) -> None:
+    model = models["function"].model
+    assert cut_off(model, 10**9, tmp_path) == (model.stat().st_size, [])

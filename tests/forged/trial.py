@@ -86,9 +86,11 @@ def _forge(source: Path, target: Path, name: str, number: int) -> None:
     forged(source, target, change)
 
 
-def flip_bits(source: Path, n_flips: int, folder: Path, until: float = float("inf")) -> tuple[int, list[str]]:
+def flip_bits(
+    source: Path, n_flips: int, folder: Path, until: float = float("inf"), seed: int = 0
+) -> tuple[int, list[str]]:
     """Bits of a file flipped one by one, without a new checksum: all must be refused."""
-    content, rng, target = source.read_bytes(), np.random.default_rng(0), folder / "flipped"
+    content, rng, target = source.read_bytes(), np.random.default_rng(seed), folder / "flipped"
     findings = []
     for number in range(n_flips):
         if time.monotonic() > until:
@@ -97,15 +99,34 @@ def flip_bits(source: Path, n_flips: int, folder: Path, until: float = float("in
         changed = bytearray(content)
         changed[place // 8] ^= 1 << place % 8
         target.write_bytes(changed)
-        try:
-            load_model(target)
-        except ModelFileError:
-            continue
-        except Exception as problem:
-            findings.append(f"bit {place}: {type(problem).__name__} {problem}")
-            continue
-        findings.append(f"bit {place}: accepted")
+        if problem := _acceptance(target):
+            findings.append(f"{source.name}, bit {place}: {problem}")
     return n_flips, findings
+
+
+def cut_off(source: Path, n_cuts: int, folder: Path, until: float = float("inf")) -> tuple[int, list[str]]:
+    """The first bytes of a file: every number of them, or `n_cuts` numbers where those are fewer."""
+    content, target = source.read_bytes(), folder / "cut"
+    findings, step = [], max(1, len(content) // n_cuts)
+    lengths = range(0, len(content), step)
+    for number, length in enumerate(lengths):
+        if time.monotonic() > until:
+            return number, findings
+        target.write_bytes(content[:length])
+        if problem := _acceptance(target):
+            findings.append(f"{source.name}, {length} bytes: {problem}")
+    return len(lengths), findings
+
+
+def _acceptance(path: Path) -> str:
+    """What is wrong where a file is not refused in words."""
+    try:
+        load_model(path)
+    except ModelFileError:
+        return ""
+    except Exception as problem:
+        return f"{type(problem).__name__} {problem}"
+    return "accepted"
 
 
 def _outcome(small: Small, target: Path, folder: Path) -> str:

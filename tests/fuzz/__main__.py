@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from forged.small_models import small_models
-from forged.trial import flip_bits, try_model, warm_up
+from forged.trial import cut_off, flip_bits, try_model, warm_up
 from fuzz.readers import READERS, SEEDS, fuzz_arguments, fuzz_reader
 
 TARGETS = ("readers", "arguments", "bits", "forged")
@@ -25,7 +25,8 @@ def main() -> None:
     )
     parser.add_argument("--models", action="append", help="Some of the models by name; may be repeated.")
     parser.add_argument("--inputs", type=int, default=10**9, help="Inputs per reader, at most.")
-    parser.add_argument("--flips", type=int, default=10**5, help="Flipped bits, at most.")
+    parser.add_argument("--flips", type=int, default=10**5, help="Flipped bits of all models, at most.")
+    parser.add_argument("--cuts", type=int, default=10**9, help="Lengths that a file is cut to, at most.")
     parser.add_argument("--seed", type=int, default=0, help="Seed of the mutations.")
     parser.add_argument("--mutations", type=int, default=200, help="Mutations per array of a model file.")
     settings = parser.parse_args()
@@ -61,8 +62,10 @@ def _run(folder: Path, settings: argparse.Namespace) -> int:
             n_inputs, found = fuzz_arguments(settings.inputs, seed, until())
             tell(target, {"inputs": n_inputs}, found)
         elif target == "bits":
-            n_flips, wrong = flip_bits(smallest, settings.flips, folder, until())
-            tell(target, {"flipped bits": n_flips}, wrong)
+            for name, small in models.items():
+                n_flips, wrong = flip_bits(small.model, settings.flips // len(models), folder, until(), seed)
+                n_cuts, accepted = cut_off(small.model, settings.cuts, folder, until())
+                tell(f"bits {name}", {"flipped bits": n_flips, "cut": n_cuts}, [*wrong, *accepted])
         else:
             numbers = range(seed, seed + settings.mutations)
             for name, small in models.items():
