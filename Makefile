@@ -28,7 +28,7 @@ help:
 	@echo "make fuzz      readers, arguments and forged model files, FUZZ_SECONDS=60 per target"
 	@echo "make faults    commands on failing disks and under signals, RUNS=2000"
 	@echo "make soak      one process under work; memory must not grow, SECONDS=1800"
-	@echo "make wheel     the wheel, built twice to the same bytes and tried in a clean environment"
+	@echo "make wheel     the wheel, built twice to the same bytes and tried in a clean environment, or WHEEL=\"--oldest\""
 	@echo "make lint      ruff, mypy, licences, and known weaknesses where pip-audit is installed"
 	@echo "make format    ruff's formatter and its safe fixes"
 	@echo "make docs      the documentation, in docs/_build/html"
@@ -97,7 +97,7 @@ soak: $(READY)
 	PYTHONPATH=tests $(BIN)/python -m soak --seconds $(SECONDS)
 
 wheel: $(READY)
-	$(BIN)/python tests/try_wheel.py
+	$(BIN)/python tests/try_wheel.py $(WHEEL)
 
 lint: $(READY)
 	$(BIN)/ruff check $(SOURCES)

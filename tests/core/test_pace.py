@@ -11,8 +11,8 @@ import sigmastar
 from cli.calls import invoke
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
-from sigmastar.core.family import families
-from sigmastar.core.pace import Pace, expected_seconds, on_long_work
+from sigmastar.core.family import Pace, families
+from sigmastar.core.progress import expected_seconds, on_long_work
 from sigmastar.dependency.data.treebank import as_treebank
 from sigmastar.taggers.data.sentences import as_tagged
 from sigmastar.transducers.data.string_pairs import StringPairs
@@ -53,7 +53,7 @@ def test_what_was_not_measured_is_not_guessed() -> None:
 
 
 def test_a_fit_inside_another_is_no_news(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sigmastar.core.pace.LONG", 0.0)
+    monkeypatch.setattr("sigmastar.core.progress.LONG", 0.0)
 
     def stop(*_: object) -> None:
         raise InputError("enough")

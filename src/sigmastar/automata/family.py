@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Command, Family, Kind
-from sigmastar.core.pace import Pace
+from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.automata"
 COMMANDS = {

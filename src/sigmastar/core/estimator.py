@@ -34,9 +34,8 @@ import numpy as np
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.core.notebook import picture_of
-from sigmastar.core.pace import announced
 from sigmastar.core.parallel import limited_threads
-from sigmastar.core.progress import Progress, told
+from sigmastar.core.progress import Progress, announced, told
 
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")

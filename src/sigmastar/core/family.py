@@ -13,10 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from sigmastar.core.pace import Pace
 
 ENTRY_POINTS = "sigmastar.families"
 
@@ -54,6 +53,35 @@ class Kind:
     model: str
     commands: Mapping[str, str] = field(default_factory=dict)
     runtime: str | None = None
+
+
+class Pace(NamedTuple):
+    """Seconds of one core that an estimator takes with its default parameters.
+
+    They were measured on four sizes of data or more: work of above a second took between half and twice the
+    estimate.
+
+    Parameters
+    ----------
+    seconds : mapping
+        Seconds per unit, by attributes of the data that are numbers, or have a length: `n_words`.
+    fixed : float
+        Seconds however little there is.
+    """
+
+    seconds: Mapping[str, float]
+    fixed: float = 0.0
+
+    def of(self, data: Any) -> float | None:
+        """Seconds for data; None where they do not have the attributes."""
+        total = self.fixed
+        for name, pace in self.seconds.items():
+            try:
+                size = attrgetter(name)(data)
+            except AttributeError:
+                return None
+            total += pace * (len(size) if hasattr(size, "__len__") else size)
+        return total
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,10 @@ listens.
     logging.getLogger("sigmastar").setLevel(logging.DEBUG)      what is being done, as it is done
     logging.getLogger("sigmastar").setLevel(logging.INFO)       a line per fit
     SpectralAutomaton(verbose=True)                             the same on standard error, without any set-up
+
+How long a fit will take is told before it begins (`on_long_work`) where that is known: the records of
+families hold the seconds that default estimators take by the sizes of their data (`Family.paces`). Other
+settings, and data whose size is not known beforehand, have no estimate: a wrong one is worse than none.
 """
 
 from __future__ import annotations
@@ -16,12 +20,17 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, Protocol
 
 LOGGER = logging.getLogger("sigmastar")
 LOGGER.addHandler(logging.NullHandler())
+LONG = 10.0  # seconds of work that are told beforehand
+_INDIFFERENT = {"random_state", "n_jobs", "progress", "verbose", "decoding", "threshold", "ledger"}
+_listeners: list[Callable[[float], None]] = []
+_INSIDE: ContextVar[bool] = ContextVar("fitting", default=False)
 
 
 class Progress(Protocol):
@@ -98,3 +107,58 @@ def _tell(message: str, verbose: bool, level: int) -> None:
     LOGGER.log(level, message)
     if verbose:
         print(message, file=sys.stderr)
+
+
+def expected_seconds(estimator: Any, data: Any) -> float | None:
+    """What a fit will take of one core, about; None where nothing is known.
+
+    Parameters
+    ----------
+    estimator : Estimator
+        As it will be fitted.
+    data : object
+        The container that `fit` will get.
+    """
+    from sigmastar.core.family import families  # whose records hold the paces
+
+    if not set(estimator._changed_parameters()) <= _INDIFFERENT:
+        return None
+    name = type(estimator).__name__
+    found = [family.paces[name] for family in families().values() if name in family.paces]
+    return found[0].of(data) if found else None
+
+
+def on_long_work(callback: Callable[[float], None]) -> Callable[[], None]:
+    """Have `callback` called with the seconds that a fit will take, before it begins, where they are many.
+
+    Parameters
+    ----------
+    callback : callable
+        Takes seconds. Fits inside of fits are their parts, and not told.
+
+    Returns
+    -------
+    callable
+        Takes the callback back.
+    """
+    _listeners.append(callback)
+
+    def forget() -> None:
+        with suppress(ValueError):
+            _listeners.remove(callback)
+
+    return forget
+
+
+@contextmanager
+def announced(estimator: Any, data: Any) -> Iterator[None]:
+    """A fit, told beforehand to those who listen."""
+    is_part, token = _INSIDE.get(), _INSIDE.set(True)
+    try:
+        if _listeners and not is_part:
+            seconds = expected_seconds(estimator, data) or 0.0
+            for listener in _listeners if seconds > LONG else ():
+                listener(seconds)
+        yield
+    finally:
+        _INSIDE.reset(token)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Command, Family, Kind
-from sigmastar.core.pace import Pace
+from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.transducers"
 COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}

@@ -31,7 +31,7 @@ from sigmastar.core.cli.progress_bar import Say, in_words, tell, watching
 from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model
-from sigmastar.core.pace import on_long_work
+from sigmastar.core.progress import on_long_work
 from sigmastar.core.text_files import reading_policy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
