@@ -25,7 +25,7 @@ import click
 
 from sigmastar import __version__
 from sigmastar.cli.signals import Ended, hear_signals
-from sigmastar.core.cli.reading import reads_data
+from sigmastar.core.cli.reading import configured, reads_data
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import Command, families, load
 
@@ -113,7 +113,9 @@ class LazyGroup(click.Group):
             return None
         found = load(entry.place)
         assert isinstance(found, click.Command)
-        return found if isinstance(found, click.Group) or entry in _WITHOUT_DATA else reads_data(found)
+        if isinstance(found, click.Group) or entry in _WITHOUT_DATA:
+            return found
+        return configured(reads_data(found)) if self.entries is learners else reads_data(found)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

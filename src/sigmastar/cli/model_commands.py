@@ -55,6 +55,10 @@ class ModelCommand(click.Command):
             )
         found = load(places[kind])
         assert isinstance(found, click.Command)
+        if self.name == "show":
+            from sigmastar.cli.model_card import with_card  # most calls show nothing
+
+            return with_card(found, path)
         return reads_data(found) if self.name in _ON_DATA else found
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -14,6 +14,10 @@ UNKNOWN = -1
 """The code of a symbol outside the alphabet: every operator of it is zero."""
 
 
+UNKNOWN_CLASS = "<unk>"
+"""The symbol that stands for all that are not in the alphabet, where a model has one."""
+
+
 @dataclass(frozen=True)
 class Alphabet:
     """Symbols in a fixed order; the code of a symbol is its position.

@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.automata.cli.inputs import layout_of, load, string_options
+from sigmastar.automata.cli.inputs import layout_of, load, string_options, unknown_option
 from sigmastar.automata.data.pautomac import read_solution
 from sigmastar.automata.data.spice import read_spice_targets
 from sigmastar.automata.data.strings import Strings, require_strings
@@ -32,7 +32,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.pautomac_machine import read_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol, written_codes
-from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option, unknown_option
+from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError

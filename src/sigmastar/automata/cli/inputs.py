@@ -11,10 +11,11 @@ import click
 import numpy as np
 
 from sigmastar.automata.data.formats import FORMATS, Layout
-from sigmastar.automata.data.strings import Strings, is_corpus
+from sigmastar.automata.data.rare import in_class
+from sigmastar.automata.data.strings import UNKNOWNS, Strings, is_corpus
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet
 from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
@@ -26,6 +27,12 @@ if TYPE_CHECKING:  # most calls read files
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+unknown_option = click.option(
+    "--unknown",
+    type=click.Choice(UNKNOWNS),
+    help="Treatment of symbols that the model does not know: an error, probability zero, or the class <unk>  "
+    "[default: class where the model has <unk>, else error]",
+)
 _REMEDY = "leave such strings out, or use --unknown zero to give them no probability"
 
 
@@ -106,10 +113,13 @@ class Loaded:
             total = f"sum to {mass:.3g}" if np.isfinite(mass) else "have no finite sum"
             tell(f"note: the values of {self.path} {total} over all strings: they are no probabilities")
 
-    def read(self, path: str, layout: Layout, unknown: str) -> Strings:
-        """Strings over the model's symbols; others are an error with a remedy, or unknown."""
+    def read(self, path: str, layout: Layout, unknown: str | None) -> Strings:
+        """Strings over the model's symbols; others are an error with a remedy, unknown, or in their class."""
+        alphabet = self.model.alphabet
+        unknown = unknown or ("class" if UNKNOWN_CLASS in alphabet else "error")
         try:
-            return layout.read(path, self.model.alphabet, unknown == "zero")
+            strings = layout.read(path, alphabet, unknown != "error")
+            return in_class(strings) if unknown == "class" else strings
         except UnknownSymbolError as problem:
             raise UnknownSymbolError(
                 f"{problem.problem}; {_REMEDY}", file=problem.file, line=problem.line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
@@ -17,28 +18,30 @@ from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress_bar import Say, counted
+from sigmastar.core.cli.progress_bar import Say, counted, tell
 from sigmastar.core.memory import parsed_size
 from sigmastar.core.rank import RankEvidence
 
+_OF_ALL = ("n_states", "min_count")
 _OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")
 _PARAMETERS = {"spectral": _OF_SPECTRAL, "fast": ("workers", "client", "memory", "half_life")}
 METHODS = {
     name: Method(
         SpectralAutomaton,
-        ("n_states", *_PARAMETERS.get(name, ())),
+        (*_OF_ALL, *_PARAMETERS.get(name, ())),
         {} if name == SpectralAutomaton().method else {"method": name},
     )
     for name in SPECTRAL_METHODS
 } | {
     "em": Method(
         EMAutomaton,
-        ("n_states", "n_seeds", "max_iter", "start", "structure", "precision", "device", "workers", "client"),
+        (*_OF_ALL, "n_seeds", "max_iter", "start", "structure", "precision", "device", "workers", "client"),
     ),
-    "ngram": Method(NgramAutomaton, ("order", "smoothing")),
+    "ngram": Method(NgramAutomaton, ("order", "smoothing", "min_count")),
 }
 SPECTRAL, EM, NGRAM = METHODS["spectral"], METHODS["em"], METHODS["ngram"]
 
+_LARGE_FILE = 100_000_000  # bytes
 _MANY_SHARDS = 8  # counting them is worth a ledger
 
 
@@ -143,6 +146,14 @@ _MANY_SHARDS = 8  # counting them is worth a ledger
     type=click.Choice(list(SMOOTHINGS)),
     help="Smoothing of --method ngram.",
 )
+@parameter(
+    "min_count",
+    "--min-count",
+    *METHODS.values(),
+    type=click.IntRange(1),
+    metavar="N",
+    help="Occurrences that a symbol needs; rarer ones, and unknown ones later, become <unk>",
+)
 @click.option(
     "--workers",
     type=click.IntRange(1),
@@ -212,6 +223,15 @@ def command(
     elif options["half_life"] is not None:
         raise click.UsageError("--half-life goes with --every")
     learn(built(METHODS, method, options), method, work, **shared)
+    _tell_size(shared["output"], options["min_count"], shared["quiet"])
+
+
+def _tell_size(output: str, min_count: int | None, quiet: bool) -> None:
+    """What to do about a large file: operators are dense, and rare symbols have as many numbers as others."""
+    size = os.path.getsize(output) if os.path.isfile(output) else 0
+    if size > _LARGE_FILE:
+        more = f"--min-count {2 * (min_count or 1)} puts rare symbols into one class, <unk>"
+        tell(f"note: {output} takes {size / 1e6:.0f} MB; {more}", quiet)
 
 
 def _findings(estimator: Any) -> dict[str, Any]:

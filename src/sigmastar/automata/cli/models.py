@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from sigmastar.automata.cli.inputs import layout_of, load, string_options
+from sigmastar.automata.cli.inputs import layout_of, load, string_options, unknown_option
 from sigmastar.automata.data.formats import splitter
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import write_att
@@ -29,7 +29,6 @@ from sigmastar.core.cli.options import (
     output_option,
     quiet_option,
     seed_option,
-    unknown_option,
 )
 from sigmastar.core.cli.printing import to_json, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
@@ -52,7 +51,7 @@ Ranking = list[tuple[Symbol | None, float]]
 def score(
     model: str,
     file: str,
-    unknown: str,
+    unknown: str | None,
     output: str,
     quiet: bool,
     **layout_options: Any,
@@ -123,7 +122,7 @@ def predict(
     model: str,
     file: str,
     top: int,
-    unknown: str,
+    unknown: str | None,
     as_json: bool,
     output: str,
     quiet: bool,

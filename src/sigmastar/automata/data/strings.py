@@ -175,9 +175,7 @@ def _row(sequence: Iterable[Any], number: int = 1) -> Sequence[Symbol]:
         if sequence.ndim == 2 and sequence.shape[1] == 1:
             sequence = sequence[:, 0]
         if sequence.ndim != 1:
-            raise InputError(
-                f"a string must be a sequence of symbols, not an array of shape {sequence.shape}"
-            )
+            raise InputError(f"a string is a sequence of symbols, not an array of shape {sequence.shape}")
         return sequence.tolist()  # type: ignore[no-any-return]
     if isinstance(sequence, (str, tuple, list)):
         return sequence
@@ -235,8 +233,8 @@ def _unknown(symbol: Symbol, string: int, alphabet: Alphabet) -> UnknownSymbolEr
 # From what users have: lists of strings, tuples or arrays, or (X, lengths).
 
 Corpus = Strings | Iterable[Iterable[Symbol]] | os.PathLike[str]
-Unknown = Literal["error", "zero"]
-UNKNOWNS: tuple[Unknown, ...] = ("error", "zero")
+Unknown = Literal["error", "zero", "class"]
+UNKNOWNS: tuple[Unknown, ...] = ("error", "zero", "class")
 
 
 def as_strings(
@@ -253,9 +251,14 @@ def as_strings(
         sequences = _in_memory(sequences)
         _refuse_lookalikes(sequences)
     try:
-        return Strings.of(cast(Strings, sequences), lengths, alphabet, allow_unknown=unknown == "zero")
+        strings = Strings.of(cast(Strings, sequences), lengths, alphabet, unknown != "error")
     except UnknownSymbolError as problem:
         raise UnknownSymbolError(f"{problem}; {remedy}") from None
+    if unknown != "class":
+        return strings
+    from sigmastar.automata.data.rare import in_class  # few models have the class
+
+    return in_class(strings)
 
 
 def is_corpus(given: object) -> TypeGuard[str | os.PathLike[str]]:

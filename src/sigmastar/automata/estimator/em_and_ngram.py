@@ -69,7 +69,7 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
         For corpora on disk: number of processes that count expected moves.
     client : str, distributed.Client or None
         For corpora on disk: a Dask cluster that counts them, or the address of its scheduler.
-    alphabet, unknown, random_state, n_jobs, progress
+    alphabet, unknown, min_count, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 
     Attributes
@@ -107,6 +107,7 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
     warm_start: bool = False
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    min_count: int = field(default=1, kw_only=True)
     workers: int | None = field(default=None, kw_only=True)
     client: Any = field(default=None, kw_only=True)
 
@@ -189,7 +190,7 @@ class NgramAutomaton(SequenceEstimator):
     smoothing : str or function
         "witten-bell", "kneser-ney" or "modified-kneser-ney" (both interpolated), or a function from counts
         to a back-off model.
-    alphabet, unknown, random_state, n_jobs, progress
+    alphabet, unknown, min_count, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 
     Attributes
@@ -210,6 +211,7 @@ class NgramAutomaton(SequenceEstimator):
     smoothing: str | Smoothing = "witten-bell"
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    min_count: int = field(default=1, kw_only=True)
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
         order = positive_or_auto(self.order, "order")

@@ -79,6 +79,8 @@ class Growing(SequenceEstimator):
             raise ValueError(
                 f"update needs a method whose counts add up, 'fast' or 'spectral', not {self.method!r}"
             )
+        if getattr(self, "min_count", 1) != 1:
+            raise ValueError("min_count needs all data at once: use fit, or build a corpus with --min-count")
         known, rng = vars(self).get("batches_"), as_generator(self.random_state)
         if known is None and self.__sklearn_is_fitted__():
             raise ValueError(

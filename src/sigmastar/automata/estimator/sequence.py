@@ -11,10 +11,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sigmastar.automata.data.rare import pooled
 from sigmastar.automata.data.strings import (
     END,
     Corpus,
     Strings,
+    Unknown,
     as_alphabet,
     as_strings,
     is_corpus,
@@ -130,14 +132,19 @@ class SequenceEstimator(_FittedSequence, Estimator):
             The estimator itself.
         """
         lengths = lengths_of(X, y, lengths)
-        if lengths is None and sample_weight is None and self._symbols is None and is_corpus(X):
+        least = positive(getattr(self, "min_count", 1), "min_count")
+        is_whole = lengths is None and sample_weight is None and self._symbols is None and least == 1
+        if is_whole and is_corpus(X):
             found = self._learned_on_shards(X)
             if found is not None:
                 self._keep(found)
                 return self
-        strings = require_strings(as_strings(X, lengths, self._symbols, remedy=_LARGER))
+        unknown: Unknown = "error" if least == 1 else "zero"
+        strings = require_strings(as_strings(X, lengths, self._symbols, unknown, _LARGER))
         if sample_weight is not None:
             strings = require_strings(strings.repeated(sample_weight))
+        if least > 1:
+            strings = pooled(strings, least)
         with self._working():
             found = self._learn(strings, as_generator(self.random_state))
         self._keep(found)
@@ -280,7 +287,10 @@ class SequenceEstimator(_FittedSequence, Estimator):
 
     def _coded(self, X: Corpus, lengths: Lengths) -> Strings:
         self.check_fitted()
-        return as_strings(X, lengths, self.alphabet_, getattr(self, "unknown", "error"))
+        unknown: Unknown = getattr(self, "unknown", "error")
+        if unknown == "error" and getattr(self, "min_count", 1) > 1:
+            unknown = "class"
+        return as_strings(X, lengths, self.alphabet_, unknown)
 
     def _next_rows(self, prefixes: Strings) -> Iterable[Floats]:
         """Next-symbol distributions in pieces, so that tables at all gaps stay small."""

@@ -62,7 +62,10 @@ class SpectralAutomaton(HiddenStates, Growing):
     alphabet : Alphabet, iterable or None
         The symbols; None: those that `fit` meets.
     unknown : str
-        What a symbol outside the alphabet is after `fit`: an "error", or of probability "zero".
+        What a symbol outside the alphabet is after `fit`: an "error", of probability "zero", or of the
+        "class" `<unk>`; with a `min_count` the last is meant by "error" too.
+    min_count : int
+        Symbols that the data hold fewer times become `<unk>`; 1: none.
     half_life : float or None
         For `update` by "fast": number of strings after which a string counts half; None: all count alike.
     workers : int or None
@@ -114,6 +117,7 @@ class SpectralAutomaton(HiddenStates, Growing):
     n_classes: int | Sequence[int] = CLASSES
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
+    min_count: int = field(default=1, kw_only=True)
     half_life: float | None = field(default=None, kw_only=True)
     workers: int | None = field(default=None, kw_only=True)
     client: Any = field(default=None, kw_only=True)

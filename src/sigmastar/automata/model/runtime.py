@@ -16,11 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.data.strings import END, Corpus, Strings, as_strings
+from sigmastar.automata.data.strings import END, Corpus, Strings, Unknown, as_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton, as_distributions
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
 
 States: TypeAlias = Any
@@ -43,9 +43,13 @@ class SequenceRuntime:
         """What may come next: the symbols, and the end of the string."""
         return (*self.alphabet, END)
 
+    def _coded(self, X: Corpus) -> Strings:
+        unknown: Unknown = "class" if UNKNOWN_CLASS in self.alphabet else "error"
+        return as_strings(X, None, self.alphabet, unknown)
+
     def predict_proba_next(self, prefixes: Corpus) -> Floats:
         """The probability of each of `outcomes` after each prefix, one row per prefix."""
-        strings = as_strings(prefixes, None, self.alphabet)
+        strings = self._coded(prefixes)
         found = np.zeros((len(strings), len(self.outcomes)))
         for rows, states, _ in _read(self.steps, strings):
             ending = np.flatnonzero(rows.at_end)
@@ -60,7 +64,7 @@ class SequenceRuntime:
 
     def score_samples(self, X: Corpus) -> Floats:
         """The natural log-probability of each string; -inf where it has none."""
-        strings = as_strings(X, None, self.alphabet)
+        strings = self._coded(X)
         logs = np.zeros(len(strings))
         with np.errstate(divide="ignore"):
             for rows, states, symbols in _read(self.steps, strings):

@@ -28,6 +28,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.progress_bar import Say, in_words, tell, watching
+from sigmastar.core.cli.reading import configuration
 from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
 from sigmastar.core.model_files import save_model
@@ -195,6 +196,7 @@ def learn(
         "layout": dict(found.layout),
         "data": dict(found.data),
         **found.found,
+        **configuration(),
         **({"n_left_out": len(left_out)} if (left_out := reading_policy().left_out) else {}),
         "sigmastar": __version__,
     }
