@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.calls import fail, figures, invoke, succeed
+from cli.calls import fail, figures, succeed
 from sigmastar import NgramAutomaton
 from sigmastar.core.toy_english import sentences
 
@@ -35,7 +35,8 @@ def test_the_same_model_again(home: Path, learner: str, file: str, options: tupl
     first, second, run = home / "first.sigma", home / "second.sigma", home / "run.toml"
     succeed("learn", learner, home / file, *options, *reading, "-o", first)
     text = succeed("show", first, "--config")
-    assert text.startswith(f"# sigmastar learn {learner} {file} --config run.toml -o {first}\n[learn.{learner}]\n")
+    head = f"# sigmastar learn {learner} {file} --config run.toml -o {first}\n"
+    assert text.startswith(f"{head}[learn.{learner}]\n")
     assert 'encoding = "latin-1"\n' in text
     assert "threads" not in text
     run.write_text(text)
@@ -44,7 +45,8 @@ def test_the_same_model_again(home: Path, learner: str, file: str, options: tupl
 
 
 def test_the_command_line_comes_first(home: Path) -> None:
-    (run := home / "own.toml").write_text('encoding = "latin-1"\nmethod = "ngram"\norder = 2\n[other]\nx = 1\n')
+    run = home / "own.toml"
+    run.write_text('encoding = "latin-1"\nmethod = "ngram"\norder = 2\n[other]\nx = 1\n')
     call = ("learn", "automaton", home / "train.txt", "--config", run, "-o", home / "m.sigma")
     assert figures(*call)["settings"]["order"] == 2
     assert figures(*call, "--order", "4")["settings"]["order"] == 4
@@ -77,8 +79,8 @@ def test_models_of_python_have_no_configuration(tmp_path: Path) -> None:
 
 def test_a_card(home: Path) -> None:
     model = home / "a|b.sigma"
-    call = ("learn", "automaton", home / "train.txt", "--encoding", "latin-1", "--separator", "|", "-o", model)
-    assert invoke(*call).exit_code == 0
+    options = ("--encoding", "latin-1", "--separator", "|")
+    succeed("learn", "automaton", home / "train.txt", *options, "-o", model)
     card = succeed("show", model, "--markdown")
     assert card.startswith("---\nlibrary_name: sigmastar\n")
     assert "| train.txt | " in card
