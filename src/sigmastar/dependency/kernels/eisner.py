@@ -256,7 +256,10 @@ def viterbi_sentences(
         n = end - start
         words = np.empty(n + 1, np.int32)
         words[0] = logs.operators.shape[1]
-        words[1:] = codes[start:end]
+        for place in range(n):
+            words[1 + place] = codes[start + place]
         arcs = weights[weight_starts[q] : weight_starts[q + 1]].reshape((n + 1, n + 1))
-        heads[start:end], found[q] = viterbi_tree(words, logs, arcs, single_root)
+        tree, found[q] = viterbi_tree(words, logs, arcs, single_root)
+        for place in range(n):
+            heads[start + place] = tree[place]
     return heads, found

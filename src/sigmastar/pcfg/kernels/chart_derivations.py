@@ -184,7 +184,9 @@ def best_events(codes: Array, rules: Rules, weights: Floats, chart: Chart) -> In
         used += 1
         if height + n + 2 > stack.shape[1]:
             higher = np.empty((3, 2 * (height + n + 2)), np.int64)
-            higher[:, :height] = stack[:, :height]
+            for place in range(height):
+                for row in range(3):
+                    higher[row, place] = stack[row, place]
             stack = higher
         if child >= 0:
             stack[0, height], stack[1, height], stack[2, height] = i, j, child
