@@ -53,6 +53,13 @@ METHODS = {
     "[default: those between the word and the label; in CoNLL-U none]",
 )
 @click.option(
+    "--own-features",
+    "own",
+    metavar="COLUMN",
+    help="Column of features per token beside the built-in ones, with | between them, as feats of CoNLL-U; "
+    "for chain and refined.",
+)
+@click.option(
     "--method", type=click.Choice(list(METHODS)), default="refined", show_default=True, help="Way to learn."
 )
 @parameter(
@@ -111,6 +118,7 @@ def learn_tagger(
     file_format: str | None,
     label: str | None,
     observed: str | None,
+    own: str | None,
     method: str,
     **options: Any,
 ) -> None:
@@ -121,7 +129,7 @@ def learn_tagger(
     bigram, trigram: hidden Markov models of tags. chain: a conditional random field over features.
     hankel-margin: the structured hinge under the nuclear norm of a Hankel block.
     """
-    layout = TaggedLayout(file_format or format_of(file), label, _names(observed))
+    layout = TaggedLayout(file_format or format_of(file), label, _names(observed), own)
     if layout.format == "conllu":
         _require_column(label)
     given = {name: options.pop(name) for name in SpectralTagger.parameter_defaults() if name in options}
@@ -137,6 +145,7 @@ def learn_tagger(
                 "format": layout.format,
                 "label": layout.label,
                 "observed": list(read.layout.observed or ()),
+                **({} if own is None else {"own": own}),
             },
         )
 

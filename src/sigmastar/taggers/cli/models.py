@@ -117,10 +117,19 @@ def score(model: str, file: str, file_format: str | None, output: str, quiet: bo
 
 @click.command()
 @model_argument
+@click.option("--weights", is_flag=True, help="Features and pairs of tags with their weights, largest first.")
 @json_option
 @output_option
-def show(model: str, as_json: bool, output: str) -> None:
-    """What MODEL is, and how it was learned."""
+def show(model: str, weights: bool, as_json: bool, output: str) -> None:
+    """What MODEL is, and how it was learned.
+
+    With --weights lines of feature, tag and weight; of neighbouring tags, the first stands as `tag[-1]`.
+    """
+    if weights and as_json:
+        raise click.UsageError("give one of --weights and --json")
+    if weights:
+        write_lines(output, _weights(_tagger(model)))
+        return
     tagger, learned = _tagger(model), read_header(model)["learned"]
     members = [_described(*pair) for pair in zip(tagger.members, tagger.weights, strict=True)]
     facts: dict[str, Any] = {
@@ -145,6 +154,12 @@ def show(model: str, as_json: bool, output: str) -> None:
         "method": learned.get("method", ""),
     }
     print_figures({name: value for name, value in shown.items() if value}, as_json, output)
+
+
+def _weights(tagger: Tagger) -> list[str]:
+    pairs = {(f"tag[-1]={a}", b): value for (a, b), value in tagger.transition_features().items()}
+    rows = sorted({**tagger.state_features(), **pairs}.items(), key=lambda row: (-abs(row[1]), row[0]))
+    return [f"{name}\t{tag}\t{value:.6g}" for (name, tag), value in rows]
 
 
 def _described(member: TagModel, weight: float) -> tuple[str, dict[str, Any]]:
@@ -211,7 +226,7 @@ def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> 
         chosen = "sentences"  # raw text, which has no columns
     layout = TaggedLayout(chosen, None, ())
     if chosen == own:
-        layout = TaggedLayout(chosen, known.get("label"), tuple(known.get("observed", ())))
+        layout = TaggedLayout(chosen, known.get("label"), tuple(known.get("observed", ())), known.get("own"))
     found = layout.read(content, need_labels)
     if guess and found.is_numbered:
         raise click.UsageError(mistaken)

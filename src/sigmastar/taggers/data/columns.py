@@ -46,6 +46,7 @@ class TaggedLayout:
     format: str = "columns"
     label: str | None = None
     observed: tuple[str, ...] | None = None
+    own: str | None = None  # column of own features, with | between them
 
     def read(self, path: TextPath, need_labels: bool = True) -> TaggedFile:
         """Read a file; without `need_labels` one that holds words alone will do."""
@@ -142,7 +143,11 @@ def _read_conllu(path: TextPath, layout: TaggedLayout, need_labels: bool) -> Tag
     if name in names:
         raise InputError(f"--observed {name}: this column is the label")
     observed = tuple(getattr(treebank, column) or ["_"] * len(treebank.form) for column in names)
-    sentences = TaggedSentences(treebank.form, labels, treebank.sentence_offsets, observed)
+    own = None
+    if layout.own is not None:
+        cells = getattr(treebank, _conllu_column(layout.own, "--own-features")) or ["_"] * len(treebank.form)
+        own = own_features(cells)
+    sentences = TaggedSentences(treebank.form, labels, treebank.sentence_offsets, observed, own)
     return TaggedFile(replace(layout, observed=names), sentences, [], treebank)
 
 
@@ -160,14 +165,23 @@ def _read_columns(path: TextPath, layout: TaggedLayout, need_labels: bool) -> Ta
     numbers, rows, offsets = _rows_of(path)
     column = None if layout.label is None else _column(layout.label, "--label")
     observed = _observed_columns(layout.observed, len(rows[0]) if need_labels else 0, column)
-    if need_labels or layout.label is not None or observed:
-        _require_columns(rows, numbers, path, column, need_labels, observed)
+    place = None if layout.own is None else _column(layout.own, "--own-features")
+    given = [k for k in observed if layout.observed is not None or k != place]
+    observed, given = given, [*given, *([] if place is None else [place])]
+    if need_labels or layout.label is not None or given:
+        _require_columns(rows, numbers, path, column, need_labels, given)
     labelled = bool(rows) and all(len(row) >= (2 if column is None else column + 1) for row in rows)
     at = -1 if column is None else column
     tags = [row[at] for row in rows] if labelled else None
     columns = tuple([row[k] for row in rows] for k in observed)
     resolved = replace(layout, observed=tuple(str(k + 1) for k in observed))
-    return TaggedFile(resolved, TaggedSentences([row[0] for row in rows], tags, offsets, columns), rows)
+    own = None if place is None else own_features([row[place] for row in rows])
+    return TaggedFile(resolved, TaggedSentences([row[0] for row in rows], tags, offsets, columns, own), rows)
+
+
+def own_features(cells: Sequence[str]) -> list[tuple[str, ...]]:
+    """The features in the cells of a column: `Case=Nom|Number=Sing`, or `_` for none."""
+    return [() if cell == "_" else tuple(cell.split("|")) for cell in cells]
 
 
 def _column(given: str, option: str) -> int:

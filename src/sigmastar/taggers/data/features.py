@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -27,6 +27,7 @@ from sigmastar.core.word_shapes import signatures
 _MARKS = {"Lu": "X", "Lt": "X", "Ll": "x", "Lm": "o", "Lo": "o"}
 _MARKS |= {"Nd": "9", "Nl": "9", "No": "9", "Mn": "", "Mc": ""}
 SEPARATOR = "\x1f"
+OWN = "own:"  # before names of features that users give
 LONGEST_SUFFIX, LONGEST_PREFIX = 5, 4
 
 
@@ -128,14 +129,6 @@ class View:
     def __getitem__(self, place: int) -> Int64s:
         return self.near[place]
 
-    def pair(self, place: int, other: View, there: int) -> Int64s:
-        """One number for what stands at both places; it depends on sizes, not on the sentences at hand."""
-        return self[place] * (other.size + 3) + other[there]
-
-    def triple(self, place: int) -> Int64s:
-        """One number for three neighbours, from `place` on."""
-        return (self[place] * (self.size + 3) + self[place + 1]) * (self.size + 3) + self[place + 2]
-
 
 @dataclass(frozen=True, eq=False)
 class TokenViews:
@@ -147,26 +140,71 @@ class TokenViews:
     observed: tuple[View, ...] = ()
 
     def templates(self) -> list[Int64s]:
-        """One column per template; numbers are not negative."""
-        word, kind, guess = self.words, self.classes, self.guesses
-        return [
-            word[0], word[-1], word[1], word[-2], word[2], word.pair(-1, word, 0), word.pair(0, word, 1),
-            kind[-1], kind[1], kind.pair(-1, kind, 0), kind.pair(0, kind, 1),
-            guess[-1], guess[1], guess[2], guess[-2],
-            guess.pair(-1, guess, 1), guess.pair(1, guess, 2), guess.pair(-2, guess, -1),
-            guess.triple(-1), word.pair(0, guess, 1), word.pair(0, guess, -1),
-            *(column for seen in self.observed for column in self._observed_templates(seen)),
-        ]  # fmt: skip
+        """One column per template; numbers are not negative, and depend on sizes, not on the sentences."""
+        return [self._number(template) for template in templates_of(len(self.observed))]
 
-    def _observed_templates(self, seen: View) -> list[Int64s]:
-        """What is observed, alone, in pairs and triples of neighbours, and with words."""
-        word, q = self.words, seen.size + 3
-        return [
-            *seen.near.values(), *(seen.pair(k, seen, k + 1) for k in (-2, -1, 0, 1)), seen.pair(-1, seen, 1),
-            *(seen.triple(k) for k in (-2, -1, 0)),
-            *(word.pair(0, seen, k) for k in (-1, 0, 1)), word.pair(-1, seen, 0), word.pair(1, seen, 0),
-            word.pair(0, seen, -1) * q + seen[0], word.pair(0, seen, 0) * q + seen[1],
+    def _view(self, name: str) -> View:
+        of_name = {"word": self.words, "class": self.classes, "guess": self.guesses}
+        return of_name[name] if name in of_name else self.observed[int(name) - 1]
+
+    def _number(self, template: Template) -> Int64s:
+        """One number for what stands at all places of a template."""
+        (first, place), *others = template
+        number = self._view(first)[place]
+        for name, there in others:
+            view = self._view(name)
+            number = number * (view.size + 3) + view[there]
+        return number
+
+
+Template = tuple[tuple[str, int], ...]
+"""What a template reads: of words, classes, guesses or an observed column (from "1"), at which places."""
+
+
+def templates_of(n_observed: int) -> list[Template]:
+    """The templates of taggers with so many observed columns."""
+    word, kind, guess = "word", "class", "guess"
+    found: list[Template] = [
+        *(((word, k),) for k in (0, -1, 1, -2, 2)), ((word, -1), (word, 0)), ((word, 0), (word, 1)),
+        ((kind, -1),), ((kind, 1),), ((kind, -1), (kind, 0)), ((kind, 0), (kind, 1)),
+        *(((guess, k),) for k in (-1, 1, 2, -2)),
+        ((guess, -1), (guess, 1)), ((guess, 1), (guess, 2)), ((guess, -2), (guess, -1)),
+        tuple((guess, k) for k in (-1, 0, 1)), ((word, 0), (guess, 1)), ((word, 0), (guess, -1)),
+    ]  # fmt: skip
+    for number in range(1, n_observed + 1):
+        seen = str(number)  # alone, in pairs and triples of neighbours, and with words
+        found += [
+            *(((seen, k),) for k in (-2, -1, 0, 1, 2)), *(((seen, k), (seen, k + 1)) for k in (-2, -1, 0, 1)),
+            ((seen, -1), (seen, 1)), *(tuple((seen, k + i) for i in range(3)) for k in (-2, -1, 0)),
+            *(((word, 0), (seen, k)) for k in (-1, 0, 1)), ((word, -1), (seen, 0)), ((word, 1), (seen, 0)),
+            ((word, 0), (seen, -1), (seen, 0)), ((word, 0), (seen, 0), (seen, 1)),
         ]  # fmt: skip
+    return found
+
+
+def template_name(template: Template, number: int, names: Mapping[str, Sequence[str]]) -> str:
+    """A feature in words: what stands at each place of its template.
+
+    Parameters
+    ----------
+    template : tuple of pairs
+        What is read, and where.
+    number : int
+        The number that the template gave.
+    names : mapping
+        The names of words, classes, guesses and observed columns, by what templates call these.
+
+    Examples
+    --------
+    >>> template_name((("word", -1), ("word", 0)), 3 * (2 + 3) + 0, {"word": ["a", "dog"]})
+    'word[-1]=dog word[0]=<edge>'
+    """
+    parts: list[str] = []
+    for place, (view, at) in reversed(list(enumerate(template))):
+        number, code = divmod(number, len(names[view]) + 3) if place else (0, number)
+        value = ("<edge>", "<unknown>")[code] if code < 2 else names[view][code - 2]
+        parts.append(f"{view}[{at}]={value}")
+    return " ".join(reversed(parts))
 
 
 @dataclass(frozen=True, eq=False)

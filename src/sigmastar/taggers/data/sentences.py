@@ -8,10 +8,11 @@ whatever depends on a symbol alone is done once per type and not once per token.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.taggers.data.features import SEPARATOR
 
-Token = str | tuple[str, ...]
+Token = str | tuple[str, ...] | Mapping[str, Any]
+WORD = "word"
+"""The key of the word in a token that is given by its features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,12 +39,15 @@ class TaggedSentences:
         Where sentences begin: sentence i is `words[offsets[i]:offsets[i + 1]]`.
     observed : tuple of lists
         Columns that are given beside the words, such as parts of speech where chunks are predicted.
+    own : list of tuples of str, or None
+        Features of each token beside the built-in ones.
     """
 
     words: list[str]
     tags: list[str] | None
     offsets: Int64s
     observed: tuple[list[str], ...] = ()
+    own: list[tuple[str, ...]] | None = None
 
     @classmethod
     def of(
@@ -55,7 +61,10 @@ class TaggedSentences:
         ['D', 'N', 'V']
         >>> TaggedSentences.of([[("a", "D"), ("dog", "N")]]).observed
         (['D', 'N'],)
+        >>> TaggedSentences.of([[{"word": "a", "case": "low", "last": True}]]).own
+        [('case=low', 'last')]
         """
+        sentences, own = _without_own(sentences)
         rows, observed = _split(sentences)
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
@@ -64,7 +73,7 @@ class TaggedSentences:
             tag_rows = _rows(tags, "tags")
             _require_alike(rows, tag_rows)
             flat_tags = [tag for row in tag_rows for tag in row]
-        return cls([word for row in rows for word in row], flat_tags, offsets, observed)
+        return cls([word for row in rows for word in row], flat_tags, offsets, observed, own)
 
     @classmethod
     def of_pairs(cls, sentences: Iterable[Sequence[tuple[str, ...]]]) -> TaggedSentences:
@@ -123,7 +132,8 @@ class TaggedSentences:
         at = (np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)).tolist()
         tags = None if self.tags is None else [self.tags[i] for i in at]
         observed = tuple([column[i] for i in at] for column in self.observed)
-        return TaggedSentences([self.words[i] for i in at], tags, offsets, observed)
+        own = None if self.own is None else [self.own[i] for i in at]
+        return TaggedSentences([self.words[i] for i in at], tags, offsets, observed, own)
 
     def cut(self, column: Sequence[str]) -> list[list[str]]:
         """A flat column as one list per sentence."""
@@ -138,7 +148,9 @@ Tags = Sequence[Sequence[str]]
 def as_sentences(X: Sentences, y: Tags | None = None) -> TaggedSentences:
     """Sentences, with tags where y gives any."""
     if isinstance(X, TaggedSentences):
-        return X if y is None else replace(TaggedSentences.of(X.cut(X.words), y), observed=X.observed)
+        if y is None:
+            return X
+        return replace(TaggedSentences.of(X.cut(X.words), y), observed=X.observed, own=X.own)
     return TaggedSentences.of(X, y)
 
 
@@ -157,6 +169,40 @@ def require_tagged(sentences: TaggedSentences) -> TaggedSentences:
     if sentences.tags is None:
         raise InputError("the words have no tags; give those, as y or as a column of the file")
     return sentences
+
+
+def _without_own(
+    sentences: Iterable[Sequence[Token]],
+) -> tuple[list[Sequence[Token]], list[tuple[str, ...]] | None]:
+    """Sentences of words, and the features of each token where tokens are mappings."""
+    given = [sentence if isinstance(sentence, str) else list(sentence) for sentence in sentences]
+    first = next((token for sentence in given for token in sentence), "")
+    if not isinstance(first, Mapping):
+        return given, None  # type: ignore[return-value]  # what is no list of words is refused later
+    words: list[Sequence[Token]] = []
+    own = []
+    for number, sentence in enumerate(given, 1):
+        for token in sentence:
+            if not isinstance(token, Mapping) or not isinstance(token.get(WORD), str):
+                raise InputError(
+                    f"sentence {number}: expected tokens of features with the word under {WORD!r}, as in "
+                    f"{{'word': 'dog', 'ends': 'og'}}; found {token!r}"
+                )
+            others = (entry for entry in token.items() if entry[0] != WORD)
+            own.append(tuple(name for key, value in others for name in _named(key, value)))
+        words.append([token[WORD] for token in sentence])  # type: ignore[index, call-overload]
+    return words, own
+
+
+def _named(key: str, value: Any) -> Iterable[str]:
+    """The features of one entry: `key=value` of text, the key of what is true, all of a collection."""
+    if isinstance(value, str):
+        return (f"{key}={value}",)
+    if value is None or isinstance(value, (bool, np.bool_)) or value in (0, 1):
+        return (str(key),) if value else ()
+    if isinstance(value, (list, tuple, set, frozenset)) and all(isinstance(name, str) for name in value):
+        return (f"{key}={name}" for name in value)
+    raise InputError(f"feature {key!r} is {value!r}; give text, true or false, or the bin of a number")
 
 
 def _split(sentences: Iterable[Sequence[Token]]) -> tuple[list[list[str]], tuple[list[str], ...]]:

@@ -1,6 +1,7 @@
 """Taggers: X holds sentences, each a sequence of words, y their tags; or X is tagged itself.
 
 A word may be a tuple: the word, and what is observed with it. Without y the last of each tuple is the tag.
+Or it may be a mapping of own features, with the word under "word": `{"word": "dog", "ends": "og"}`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from sigmastar.core.estimator import Estimator, as_generator, positive, positive
 from sigmastar.core.progress import silent, stage
 from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.learn.methods import METHODS, OF_OTHERS, OTHERS, TaggerSettings, Task
+from sigmastar.taggers.learn.methods import OF_OTHERS, OTHERS, TaggerSettings, Task, learned_by
 from sigmastar.taggers.metrics import is_chunk_tagging
 from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
@@ -55,7 +56,7 @@ class TaggerEstimator(Estimator, ABC):
             progress("counting words", 0.0)
             corpus = TaggedCorpus.of(sentences)
             task = Task(corpus, settings, as_generator(self.random_state), stage(progress, 0.05, 1.0))
-            models, weights = zip(*METHODS[method](task), strict=True)
+            models, weights = zip(*learned_by(method, task), strict=True)
         by_sequence = method == "hankel-margin" or is_chunk_tagging(corpus.lexicon.tags)
         decoding = self.decoding or ("viterbi" if by_sequence else "marginals")
         tagger = Tagger(corpus.lexicon, models, weights, decoding)

@@ -18,7 +18,7 @@ from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.views import correlate, shortened
 from sigmastar.optimise.factored import triples_of_product
-from sigmastar.taggers.data.features import TemplateFeatures, frequent_names, word_features
+from sigmastar.taggers.data.features import OWN, TemplateFeatures, frequent_names, word_features
 from sigmastar.taggers.kernels.margin import MarginWeights, Schedule, TokenFeatures, train_margin
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.model.lexicon import feature_matrix, places_of
@@ -53,7 +53,9 @@ def learn_margin(
     lattice = lexicon.lattice(sentences, with_gold=True)
     columns = token_views(lexicon, sentences, lattice).templates()
     templates = TemplateFeatures.of(columns)
-    names = frequent_names([list(word_features(word)) for word in lexicon.words])
+    names = frequent_names([word_features(word) for word in lexicon.words])
+    if sentences.own is not None:
+        names += tuple(f"{OWN}{name}" for name in frequent_names(sentences.own))
     looks = feature_matrix(map(word_features, lexicon.words), places_of(names))
     features = token_features(templates, columns, looks, places_of(names), lexicon, sentences)
     pairs = corpus.frequent_pairs(LEAST_PAIR)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.taggers.learn.hankel import N_ITERATIONS, RANK, learn_hankel
 from sigmastar.taggers.learn.hmm import bigram_model, trigram_model
@@ -110,6 +111,15 @@ OF_OTHERS: Mapping[str, str] = {
 }
 """Where the methods are that `SpectralTagger` does not have."""
 OTHERS = "EMTagger and NgramTagger have others"
+
+
+def learned_by(method: str, task: Task) -> Members:
+    """The members that a method finds; own features of tokens need one that trains features."""
+    trains_features = method == "chain" or (method == "refined" and task.settings.features)
+    if task.corpus.sentences.own is not None and not trains_features:
+        raise InputError(f"{method} has no features; own features of tokens are for 'chain' and 'refined'")
+    return METHODS[method](task)
+
 
 METHODS: Mapping[str, Callable[[Task], Members]] = {
     "refined": refined,

@@ -9,14 +9,16 @@ taggers of Quattoni, Balle, Carreras and Globerson (2014), whose block is all th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
+from sigmastar.core.errors import InputError
 from sigmastar.core.parts import (
     Parts,
     distinct_texts,
@@ -29,7 +31,16 @@ from sigmastar.core.parts import (
     singles,
 )
 from sigmastar.core.sparse_rows import csr_rows
-from sigmastar.taggers.data.features import TemplateFeatures, TokenViews, View, joined, word_features
+from sigmastar.taggers.data.features import (
+    OWN,
+    TemplateFeatures,
+    TokenViews,
+    View,
+    joined,
+    template_name,
+    templates_of,
+    word_features,
+)
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain
 from sigmastar.taggers.kernels.margin import MarginWeights, TokenFeatures, margin_scores
@@ -61,7 +72,24 @@ class MarginTags:
     def name_codes(self) -> dict[str, int]:
         return places_of(self.names)
 
+    @cached_property
+    def has_own(self) -> bool:
+        """Whether some features are of the users."""
+        return any(name.startswith(OWN) for name in self.names)
+
+    def named_weights(self, lexicon: TagLexicon) -> Iterator[tuple[str, str, float]]:
+        """Features in words, tags, and the weights of both together that are not zero."""
+        names: dict[str, Sequence[str]] = {"class": lexicon.classes, "guess": lexicon.tags}
+        names |= {str(k) if k else "word": list(part) for k, part in enumerate(lexicon.parts)}
+        keyed = zip(templates_of(lexicon.n_observed), self.templates.keys, strict=True)
+        of_templates = (template_name(read, key, names) for read, keys in keyed for key in keys.tolist())
+        for feature, row in zip(chain(of_templates, self.names), self.weights, strict=True):
+            for tag in np.flatnonzero(row).tolist():
+                yield feature, lexicon.tags[tag], float(row[tag])
+
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:
+        if self.has_own and sentences.own is None:
+            raise InputError("the tagger was learned with own features of tokens; give these with the words")
         columns = token_views(lexicon, sentences, lattice).templates()
         features = token_features(self.templates, columns, self.looks, self.name_codes, lexicon, sentences)
         classes = hankel_classes(self.classes, lexicon, sentences.types, lattice)
@@ -155,7 +183,21 @@ def token_features(
     rows[strange] = looks.shape[0] + np.arange(len(strange))
     indices = np.concatenate([looks.indices, found.indices]) + np.int32(templates.n_features)
     starts = np.append(looks.indptr, looks.indptr[-1] + found.indptr[1:])
-    return TokenFeatures(*joined(templates.codes(columns), rows[sentences.type_codes], starts, indices))
+    codes = templates.codes(columns)
+    if sentences.own is not None:
+        codes = np.column_stack([codes, own_codes(sentences.own, places, templates.n_features)])
+    return TokenFeatures(*joined(codes, rows[sentences.type_codes], starts, indices))
+
+
+def own_codes(own: Sequence[tuple[str, ...]], places: Mapping[str, int], first: int) -> Int32s:
+    """The features that users gave each token, -1 where they are unknown or fewer than of another."""
+    distinct = list(dict.fromkeys(own))
+    table = np.full((len(distinct), max(map(len, distinct), default=0)), -1, dtype=np.int32)
+    for row, names in zip(table, distinct, strict=True):
+        at = [places.get(f"{OWN}{name}") for name in names]
+        row[: len(at)] = [-1 if place is None else first + place for place in at]
+    numbers = {names: row for row, names in enumerate(distinct)}
+    return table[np.fromiter(map(numbers.__getitem__, own), np.int64, count=len(own))]
 
 
 def hankel_classes(classes: Int64s, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Int32s:

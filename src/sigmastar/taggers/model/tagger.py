@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
+from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, check_header, lists, one_of, real, share, tables
 from sigmastar.taggers.data.sentences import TaggedSentences
@@ -66,6 +67,29 @@ class Tagger:
     @property
     def tags(self) -> tuple[str, ...]:
         return self.lexicon.tags
+
+    def state_features(self) -> dict[tuple[str, str], float]:
+        """Weights of features with tags, where members train features; as sklearn-crfsuite has them."""
+        found = self._chains
+        return {
+            (name, tag): value for chain in found for name, tag, value in chain.named_weights(self.lexicon)
+        }
+
+    def transition_features(self) -> dict[tuple[str, str], float]:
+        """Weights of neighbouring tags, where members train features; `<edge>` is that of a sentence."""
+        names = (*self.tags, "<edge>")
+        return {
+            (names[k], names[i]): float(chain.arrows[k, i])
+            for chain in self._chains
+            for k, i in np.argwhere(chain.arrows).tolist()
+        }
+
+    @property
+    def _chains(self) -> list[margin_tags.MarginTags]:
+        found = [member for member in self.members if isinstance(member, margin_tags.MarginTags)]
+        if not found:
+            raise InputError("the tagger has no features; --method chain and refined have some")
+        return found
 
     def marginals(self, sentences: TaggedSentences) -> TagMarginals:
         """Marginals of tags and of pairs of neighbouring tags on the candidates of every word."""
