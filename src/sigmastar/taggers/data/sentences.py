@@ -218,7 +218,7 @@ def _split(sentences: Iterable[Sequence[Token]]) -> tuple[list[list[str]], tuple
                     f"sentence {number}: expected tuples of a word and {max(len(first) - 1, 1)} observed "
                     f"strings, as at the first word; found {token!r}"
                 )
-    columns = ([[token[k] for token in sentence] for sentence in given] for k in range(len(first)))
+    columns = ([[token[k] for token in sentence] for sentence in given] for k in range(len(first)))  # type: ignore[index]
     words, *others = (_rows(column, "words") for column in columns)
     return words, tuple([cell for row in column for cell in row] for column in others)
 
