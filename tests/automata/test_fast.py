@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 
 from automata.test_context_models import TRUTH
+from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn import fast as module
-from sigmastar.automata.learn.fast import CLASSES, learn_fast
+from sigmastar.automata.learn.fast import CLASSES, ContextBatches, learn_fast
+from sigmastar.automata.learn.held_out import HeldOut
+from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar.automata.learn.restart_filter import backoff_of, best_strength
+from sigmastar.core.alphabet import Alphabet
 
 
 @pytest.mark.parametrize("limit", [0, 10**9])
@@ -39,3 +44,57 @@ def test_the_estimator_and_the_learner_have_one_default():
 def test_the_number_of_states_asked_for_is_kept():
     strings = TRUTH.sample(600, np.random.default_rng(0))
     assert learn_fast(strings, np.random.default_rng(0), n_states=3).model.automaton.n_states == 3
+
+
+def nearly_random(n: int, seed: int) -> Strings:
+    """Independent symbols: there is nothing to be found in contexts."""
+    rng = np.random.default_rng(seed)
+    return Strings.of(
+        [tuple(rng.integers(0, 3, rng.geometric(0.3) - 1).tolist()) for _ in range(n)],
+        alphabet=Alphabet(range(3)),
+    )
+
+
+def test_strings_without_contexts_get_none():
+    """A search finds something in any held-out strings; here that would be worse than an n-gram."""
+    strings, others = nearly_random(3000, 1), nearly_random(3000, 2)
+    fit = learn_fast(strings, np.random.default_rng(0))
+    assert fit.model.automaton.n_states == 1
+    assert fit.evidence.chosen == 1
+    assert "contexts alone" in fit.evidence.reason
+    ngram = learn_ngram(strings, 3).log_probability(others).mean()
+    assert fit.model.log_probability(others).mean() > ngram - 1e-3
+    asked = learn_fast(strings, np.random.default_rng(0), n_states=3)
+    assert asked.model.automaton.n_states == 3  # what is asked for is not taken away
+
+
+def test_strings_unlike_those_learnt_from_do_not_lead_astray():
+    """Most strings are empty, so that operators are guesses; long strings multiply them."""
+    rng = np.random.default_rng(0)
+    lengths = np.where(rng.random(4000) < 0.9, 0, rng.integers(1, 4, 4000))
+    strings = Strings.of(
+        [tuple(rng.integers(0, 3, n).tolist()) for n in lengths], alphabet=Alphabet(range(3))
+    )
+    model = learn_fast(strings, np.random.default_rng(0), n_states=8).model
+    longer = Strings.of(
+        [tuple(rng.integers(0, 3, 40).tolist()) for _ in range(20)], alphabet=Alphabet(range(3))
+    )
+    states = model.start_states(20)
+    for at in range(40):
+        states = model.advance(states, np.arange(20), longer.codes[at::40])
+        assert np.abs(states[0]).max() < model.limit
+
+
+def test_smoothing_is_as_strong_as_held_out_strings_prefer():
+    random, regular = nearly_random(3000, 1), Strings.of([(0, 1, 2) * (n % 7) for n in range(3000)])
+    found = []
+    for strings in (random, regular):
+        batches = ContextBatches.first(strings, np.random.default_rng(0), (300,))
+        held_out = HeldOut.of(batches.held)
+        strength = best_strength(batches.kept, held_out)
+        logs = [
+            backoff_of(batches.kept, by).log_probability(batches.held.strings).sum() for by in (1.0, strength)
+        ]
+        assert logs[1] >= logs[0] - 1e-9
+        found.append(strength)
+    assert found[0] > 10.0 * found[1]

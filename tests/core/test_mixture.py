@@ -8,18 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from sigmastar.core.mixture import (
+from sigmastar.core.mixing_rates import (
     Cells,
     Events,
+    best_rates,
     climb_rates,
     groups_of_size,
-    likelihoods_of,
     mixed_log_likelihood,
-    mixture_weights,
     rates_by_level,
     share_by_em,
-    weights_by_em,
 )
+from sigmastar.core.mixture import likelihoods_of, mixture_weights, weights_by_em
 
 seeds = st.integers(0, 10**6)
 
@@ -120,3 +119,23 @@ def test_levels_of_cells(seed: int) -> None:
 
 def test_groups_of_like_counts() -> None:
     assert groups_of_size(np.array([0, 1, 2, 3, 4, 1 << 40])).tolist() == [0, 0, 1, 1, 2, 15]
+
+
+@given(seeds)
+def test_the_best_rates_are_where_em_ends(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    cells, counts = rng.integers(0, 3, 25).astype(np.int32), rng.random(25)
+    events = Events(counts, rng.random(25) + 0.01, rng.random(25) + 0.01)
+    prior = 0.05 + 0.9 * rng.random(3)
+    found = best_rates(cells, events, prior, 0.5)
+    np.testing.assert_allclose(found, climb_rates(cells, events, prior, 0.5, 20_000), atol=1e-3)
+
+
+def test_predictors_that_are_nearly_alike_are_told_apart() -> None:
+    """A hair better a million times: rounds of EM stay where they began."""
+    events = Events(np.full(1, 1e6), np.array([0.5]), np.array([0.501]))
+    cells, prior = np.zeros(1, np.int32), np.array([0.05])
+    assert climb_rates(cells, events, prior, 1.0, 40)[0] < 0.1
+    assert best_rates(cells, events, prior, 1.0)[0] > 0.99
+    exact = rates_by_level(events, [Cells(cells, 1, 30.0)], 0.05, 1.0, None)
+    assert exact[0] > 0.95

@@ -1,6 +1,7 @@
 """Smoothed next-symbol distributions from counts on a trie of pasts.
 
     Witten-Bell     p(y | v) = (c(v, y) + t(v) p(y | parent)) / (c(v) + t(v)),   t(v) distinct outcomes
+                    or that number several times, where counts say little
     Kneser-Ney      p(y | v) = max(c(v, y) - D, 0) / c(v) + (what is left) p(y | parent)
 
 In Kneser-Ney an inner context counts in how many of its extensions an outcome was seen, not how
@@ -84,13 +85,15 @@ class Backoff:
 Smoothing = Callable[[NextCounts], Backoff]
 
 
-def witten_bell(counts: NextCounts) -> Backoff:
+def witten_bell(counts: NextCounts, strength: float = 1.0) -> Backoff:
     """Witten-Bell smoothing: the more outcomes a context has, the more it leaves to the shorter one.
 
     Parameters
     ----------
     counts : NextCounts
         How often outcomes follow contexts.
+    strength : float
+        How often each outcome of a context counts for the shorter one.
 
     Returns
     -------
@@ -99,8 +102,8 @@ def witten_bell(counts: NextCounts) -> Backoff:
     """
     context, count, n = counts.context, counts.count, counts.trie.n_classes
     total = np.bincount(context, count, n)
-    distinct = np.bincount(context, minlength=n)
-    denominator = np.maximum(total + distinct, 1)
+    distinct = strength * np.bincount(context, minlength=n)
+    denominator = np.where(total > 0, total + distinct, 1.0)
     return _rows(counts, count / denominator[context], np.where(total > 0, distinct / denominator, 1.0))
 
 

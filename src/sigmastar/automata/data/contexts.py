@@ -98,6 +98,13 @@ class ContextTrie:
         at = np.flatnonzero((self.parent == 0) & (self.symbol == self.n_symbols))
         return int(at[0]) if len(at) else 0
 
+    def up_to(self, depth: int) -> ContextTrie:
+        """The part of the trie that has contexts of at most so many symbols."""
+        kept = np.flatnonzero(self.depth <= depth)
+        places = np.zeros(self.n_classes, np.int32)
+        places[kept] = np.arange(len(kept))
+        return ContextTrie(self.n_symbols, self.direction, places[self.parent[kept]], self.symbol[kept])
+
     def classes_in(self, coarse: ContextTrie) -> Int32s:
         """For each class the one that holds it in a trie that is a part of this one."""
         starts, symbols, nodes = coarse.children

@@ -17,7 +17,8 @@ from sigmastar.automata.estimator.sequence import Found
 from sigmastar.automata.estimator.states import HiddenStates
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, learn_fast
+from sigmastar.automata.learn.fast import CLASSES, ContextBatches, learn_fast
+from sigmastar.automata.learn.rank_search import FilteredFit
 from sigmastar.automata.learn.repair import REPAIRS, Repair
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS, BasisBatches, SpectralFit
 from sigmastar.automata.model.automaton import WeightedAutomaton

@@ -9,7 +9,7 @@ back-off distribution, and the state with the restart state of the current conte
 
 so a state that has strayed is pulled back exactly as far as its prediction failed, and the loss per
 symbol is at most the back-off model's plus log(1 / e_r). States are rows with `s . one = 1`; one that
-has grown beyond `FARTHEST` all the same is replaced by W_r'.
+has grown beyond the limit all the same, on strings unlike those that were learnt from, is replaced by W_r'.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
 
 CELLS = 1 << 20  # next-symbol weights held at a time
-FARTHEST = 1e100  # what `one` does not see of a state may grow without bound; from here it starts anew
 
 
 class FilterTrie(NamedTuple):
@@ -44,6 +43,7 @@ class FilterWeights(NamedTuple):
     readout: Array  # a column `A_y one` for each symbol, and `final` last
     restarts: Array
     mixing: Floats
+    limit: float  # of the coordinates of a state: what `one` does not see may grow without bound
 
 
 class _Room(NamedTuple):
@@ -113,7 +113,7 @@ def _filter_trie(
             if weight > 0.0 and total > 0.0:
                 probability = (1.0 - rate) * own[0][node] + from_backoff
                 kept, share = (1.0 - rate) / (total * probability), from_backoff / probability
-            _pull_back(following, node - end, kept, share, weights.restarts, trie.classes[node])
+            _pull_back(following, node - end, kept, share, weights, trie.classes[node])
         states, following = following, states
 
 
@@ -143,12 +143,14 @@ def _clipped_sum(weights: Array) -> float:
 
 
 @part
-def _pull_back(states: Array, row: int, kept: float, share: float, restarts: Array, restart: int) -> None:
+def _pull_back(
+    states: Array, row: int, kept: float, share: float, weights: FilterWeights, restart: int
+) -> None:
     """state <- kept state + share restart, in place; the restart alone if that strays too far."""
-    is_near = True
+    restarts, is_near = weights.restarts, True
     for k in range(states.shape[1]):
         states[row, k] = kept * states[row, k] + share * restarts[restart, k]
-        is_near &= abs(states[row, k]) < FARTHEST  # not true of NaN
+        is_near &= abs(states[row, k]) < weights.limit  # not true of NaN
     if not is_near:
         for k in range(states.shape[1]):
             states[row, k] = restarts[restart, k]

@@ -42,8 +42,9 @@ from sigmastar.automata.learn.context_model import (
     largest_size,
     learn_contexts,
 )
-from sigmastar.automata.learn.fast import CLASSES, FilteredFit
+from sigmastar.automata.learn.fast import CLASSES
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
+from sigmastar.automata.learn.rank_search import FilteredFit
 from sigmastar.automata.learn.restart_filter import backoff_of, behind_filter, held_out_score, tune_mixing
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton

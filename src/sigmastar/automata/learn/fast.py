@@ -5,53 +5,36 @@ counts on coarser classes are sums. One decomposition per number of classes serv
 from the number of correlations above the noise, where the best rank nearly always is, and follows held-out
 likelihood on a ladder of ranks (`core.rank.climb_ladder`). The number of classes and the rank with the best
 likelihood are recovered again from all counts, the decomposition started from the one before, with mixing
-rates tuned to the end. Counts add up, so a corpus may come in batches, each forgotten once it is counted: the
-first one fixes the alphabet and the classes.
+rates tuned to the end; `rank_search` has the ways in which that is done. Counts add up, so a corpus may come
+in batches, each forgotten once it is counted: the first one fixes the alphabet and the classes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from sigmastar.automata.counts.context_growth import most_frequent
 from sigmastar.automata.counts.on_classes import ContextCounts
-from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.automata.learn.context_model import ContextModel, choose_classes, context_noise, learn_contexts
+from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
-from sigmastar.automata.learn.restart_filter import Steps, backoff_of, behind_filter
-from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.core.arrays import Floats, Int64s, Singles
-from sigmastar.core.factors import quick_svd
+from sigmastar.automata.learn.rank_search import (
+    Choice,
+    Classes,
+    FilteredFit,
+    Lead,
+    or_contexts_alone,
+    search_ranks,
+)
 from sigmastar.core.parallel import Mapper, thread_map
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.rank import RankEvidence, climb_ladder, count_above
 
 CLASSES = (300, 1500)
 """Numbers of context classes that are tried."""
-RANKS = (2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80)
-_QUICK_ROUNDS, _LAST_ROUNDS = 10, 40  # of mixing rates: few are enough to compare ranks
-_FINAL_ROUNDS = 1  # of a decomposition that starts from that of nine tenths of the counts
 _FEW_ENTRIES = 200_000
-
-Classes = tuple[ContextTrie, ContextTrie]
-
-
-@dataclass(frozen=True, eq=False)
-class FilteredFit:
-    """A filtered automaton, why it has its rank, and the context model behind it.
-
-    `held_out_score` is None where nothing could be held out.
-    """
-
-    model: FilteredAutomaton
-    evidence: RankEvidence
-    contexts: ContextModel
-    held_out_score: float | None
 
 
 def learn_fast(
@@ -138,12 +121,15 @@ class ContextBatches:
         # side by side where the counts are few, since each number of classes takes room of its own
         run: Mapper = thread_map if len(self.kept.slice_keys) <= _FEW_ENTRIES else map
 
-        def search(classes: Classes) -> RankSearch:
+        def search(classes: Classes) -> tuple[Lead, Lead]:
             progress(f"spectral fit on {classes[0].n_classes} context classes")
             return search_ranks(self.kept.coarsened(*classes), held_out, n_states, run)
 
-        searches: list[RankSearch] = list(run(search, self.classes))
-        return max(searches, key=lambda found: found.score).finished(held_out)
+        searches: list[tuple[Lead, Lead]] = list(run(search, self.classes))
+        leads = [max(found, key=lambda lead: lead.score) for found in zip(*searches, strict=True)]
+        choices: list[Choice] = [lead.finished(held_out) for lead in leads]
+        best = max(choices, key=lambda choice: choice.score)
+        return best if n_states is not None else or_contexts_alone(best, self.kept, held_out)
 
 
 def _counts_like(counts: ContextCounts, strings: Strings) -> ContextCounts:
@@ -154,85 +140,3 @@ def coarser_classes(counts: ContextCounts, n_classes: int) -> Classes:
     """What `choose_classes` would give for fewer classes."""
     pasts = most_frequent(counts.pasts, counts.past_counts, n_classes)
     return pasts, most_frequent(counts.futures, counts.future_counts, n_classes)
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """All that is needed to learn the model again from other counts."""
-
-    classes: Classes
-    n_states: int
-    left: Singles  # singular vectors to start from
-    mixing: Floats
-    score: float | None
-    evidence: RankEvidence
-
-    def learnt_from(self, counts: ContextCounts) -> FilteredFit:
-        """Operators from counts on these classes or finer ones."""
-        solver = partial(quick_svd, left=self.left, n_rounds=_FINAL_ROUNDS)
-        contexts = learn_contexts(counts.coarsened(*self.classes), self.n_states, solver)
-        model = _behind_filter(contexts).with_mixing(self.mixing)
-        return FilteredFit(model, self.evidence, contexts, self.score)
-
-
-@dataclass(frozen=True, eq=False)
-class RankSearch:
-    """The best of the ranks that were tried on some context classes."""
-
-    score: float
-    model: FilteredAutomaton  # of that rank
-    futures: ContextTrie
-    class_counts: Int64s
-    evidence: RankEvidence
-
-    def finished(self, held_out: HeldOut) -> Choice:
-        """With mixing rates fitted to the end, on states that those before them led to."""
-        walk = self.model.walk(held_out.trie)
-        steps = Steps.of(self.model, held_out, walk, np.float32)
-        model = self.model.with_mixing(steps.fit_rates(self.class_counts, _QUICK_ROUNDS))
-        steps = Steps.of(model, held_out, walk, np.float32)
-        mixing = steps.fit_rates(self.class_counts, _LAST_ROUNDS)
-        left = np.multiply(model.restarts, np.sqrt(self.class_counts)[:, None], dtype=np.float32)
-        return Choice(
-            (model.backoff.contexts, self.futures),
-            model.automaton.n_states,
-            left,
-            mixing,
-            held_out.score_if_held(steps.score(mixing)),
-            self.evidence,
-        )
-
-
-def search_ranks(
-    counts: ContextCounts, held_out: HeldOut, n_states: int | None, run: Mapper = map
-) -> RankSearch:
-    """The best rank of all, or (with `n_states`) that one alone."""
-    start = np.sqrt(counts.future_counts / counts.future_counts.sum())  # the first vector is known
-    solver = partial(quick_svd, start=start[:, None])
-    contexts = learn_contexts(counts, max(RANKS) if n_states is None else n_states, solver)
-    whole, trials = _behind_filter(contexts), dict[int, tuple[float, Floats]]()
-    walk = whole.walk(held_out.trie)
-
-    def score(rank: int) -> float:
-        if rank not in trials:
-            steps = Steps.of(whole.leading(rank), held_out, walk, np.float32)
-            rates = steps.fit_rates(counts.past_counts, _QUICK_ROUNDS)
-            trials[rank] = steps.score(rates), rates
-        return trials[rank][0]
-
-    if n_states is not None:
-        score(contexts.leading(n_states).n_states)  # refuses more than the counts bear
-    else:
-        known = count_above(contexts.singular_values, context_noise(counts))
-        climb_ladder(sorted({min(rank, contexts.n_states) for rank in RANKS}), known, score, run)
-    best = max(trials, key=lambda rank: trials[rank][0])
-    model = _behind_filter(contexts.leading(best), whole).with_mixing(trials[best][1])
-    scores = {rank: found for rank, (found, _) in trials.items()}
-    return RankSearch(
-        scores[best], model, counts.futures, counts.past_counts, contexts.evidence(scores, best)
-    )
-
-
-def _behind_filter(contexts: ContextModel, like: FilteredAutomaton | None = None) -> FilteredAutomaton:
-    backoff = backoff_of(contexts.counts) if like is None else like.backoff
-    return behind_filter(contexts.automaton, contexts.mass, backoff, contexts.states)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.data.trie import PrefixTrie
-from sigmastar.automata.kernels.filter import FARTHEST, FilterTrie, FilterWeights, filter_trie, sums_along
+from sigmastar.automata.kernels.filter import FilterTrie, FilterWeights, filter_trie, sums_along
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.ngram import NgramModel
@@ -21,6 +21,7 @@ from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import picture_of
 from sigmastar.core.parts import Parts, floats
 
+FARTHEST = 10.0  # times the farthest state to restart from: what strays beyond it starts anew
 FilterStates = tuple[Floats, Int32s]
 """The states of many strings that are read together, and their context classes."""
 
@@ -57,6 +58,11 @@ class FilteredAutomaton:
         mass = self.automaton.initial @ self.mass
         return self.automaton.initial / mass if mass > 0 else self.restarts[self.backoff.contexts.start]
 
+    @cached_property
+    def limit(self) -> float:
+        """How far a state may stray: those to restart from show how far states go."""
+        return FARTHEST * max(1.0, float(np.abs(self.restarts).max(initial=0.0)))
+
     def _repr_svg_(self) -> str | None:
         return picture_of(self)
 
@@ -89,6 +95,7 @@ class FilteredAutomaton:
             np.ascontiguousarray(self.readout, dtype),
             np.ascontiguousarray(self.restarts, dtype),
             self.mixing,
+            self.limit,
         )
         return FilterRun(
             *filter_trie(walk, weights, np.zeros((0, 0)) if predictions is None else predictions)
@@ -174,7 +181,7 @@ class FilteredAutomaton:
         following = self.backoff.contexts.follow(classes, symbols)
         restart = (from_backoff / probabilities)[:, None] * self.restarts[following]
         states = scale[:, None] * moved + restart
-        strayed = np.abs(states).max(axis=1) >= FARTHEST
+        strayed = ~(np.abs(states) < self.limit).all(axis=1)  # NaN is not below
         states[strayed] = self.restarts[following[strayed]]
         return states, following
 

@@ -11,7 +11,7 @@ from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.integer_counts import tally
-from sigmastar.core.mixture import Cells, Events, rates_by_level
+from sigmastar.core.mixing_rates import Cells, Events, rates_by_level
 from sigmastar.words.model.mixture import N_SHARES, as_stream, cells_of, n_cells
 
 _STRENGTH = 50.0  # events that the rate of a coarser cell counts for
