@@ -1,9 +1,11 @@
 """What a GPU does for large models: sequences per second beside eager PyTorch, SVD beside SciPy.
 
-    python -m benchmarks.gpu [FILE]
+    python -m benchmarks.gpu [FILE [ROW ...]]
 
-Runs where PyTorch finds a GPU, needs nothing of the package but its `gpu` rooms, and writes
-`results/gpu.json` with the chip, the driver, versions, and the peak of copies and products in the same run.
+Runs where PyTorch finds a GPU, and writes `results/gpu.json`, after every row, with the chip, the driver,
+versions, and the peak of copies and products in the same run. Rows that are named are measured anew, and the
+others of the file kept. Numba is not needed: compiled kernels, which prepare the work of a GPU, then run as
+plain Python.
 """
 
 from __future__ import annotations
@@ -13,26 +15,15 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks.gpu_grammars import control, latent_grammar, timed, tree_states
+
 RESULT = Path(__file__).with_name("results") / "gpu.json"
 N_SYMBOLS = 1000
-
-
-def timed(work: Callable[[], Any], torch: Any, n_runs: int = 5) -> float:
-    """Median seconds after two runs that compile and warm up."""
-    found = []
-    for _ in range(n_runs + 2):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        work()
-        torch.cuda.synchronize()
-        found.append(time.perf_counter() - begin)
-    return float(np.median(found[2:]))
 
 
 def peaks(torch: Any) -> dict[str, float]:
@@ -171,31 +162,44 @@ def provenance(torch: Any) -> dict[str, Any]:
     return {"gpu": shown, **versions, "date": time.strftime("%F")}
 
 
+ROWS = {
+    "markov-64": lambda torch: markov(torch, 64, 65_536, "float32"),
+    "markov-64-bf16": lambda torch: markov(torch, 64, 65_536, "bfloat16"),
+    "markov-64-few": lambda torch: markov(torch, 64, 1024, "float32"),
+    "markov-64-few-bf16": lambda torch: markov(torch, 64, 1024, "bfloat16"),
+    "markov-4096": lambda torch: markov(torch, 4096, 16_384, "bfloat16"),
+    "markov-1024": lambda torch: markov(torch, 1024, 16_384, "bfloat16"),
+    "markov-16384": lambda torch: markov(torch, 16_384, 2048, "bfloat16"),
+    "words": words,
+    "heads": lambda torch: heads(torch, 4096),
+    "heads-many": lambda torch: heads(torch, 32_768),
+    "svd": svd,
+    "grammar-bf16": lambda torch: latent_grammar(torch, "bfloat16"),
+    "grammar": lambda torch: latent_grammar(torch, "float32", 512),
+    "trees": tree_states,
+    "control": control,
+}
+
+
 def main() -> None:
     import torch
 
-    rows = []
-    for work in (
-        lambda: markov(torch, 64, 65_536, "float32"),
-        lambda: markov(torch, 64, 65_536, "bfloat16"),
-        lambda: markov(torch, 64, 1024, "float32"),
-        lambda: markov(torch, 64, 1024, "bfloat16"),
-        lambda: markov(torch, 4096, 16_384, "bfloat16"),
-        lambda: markov(torch, 1024, 16_384, "bfloat16"),
-        lambda: markov(torch, 16_384, 2048, "bfloat16"),
-        lambda: words(torch),
-        lambda: heads(torch, 4096),
-        lambda: heads(torch, 32_768),
-        lambda: svd(torch),
-    ):
-        try:
-            rows.append(work())
-        except Exception as problem:  # the others are worth having
-            rows.append({"failed": f"{type(problem).__name__}: {problem}"[:300]})
-        print(rows[-1], flush=True)
-    result = {"question": "gpu", "provenance": provenance(torch), "peaks": peaks(torch), "rows": rows}
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULT
-    target.write_text(json.dumps(result, indent=1) + "\n")
+    names = sys.argv[2:] or list(ROWS)
+    old = json.loads(target.read_text()) if target.exists() and sys.argv[2:] else {}
+    result = old | {"question": "gpu", "provenance": old.get("provenance", {}) | provenance(torch)}
+    result |= {"peaks": peaks(torch), "rows": old.get("rows", [])}
+    measured: list[dict[str, Any]] = []
+    for name in names:
+        try:
+            measured.append(ROWS[name](torch))
+        except Exception as problem:  # the others are worth having
+            measured.append({"what": name, "failed": f"{type(problem).__name__}: {problem}"[:2000]})
+        print(json.dumps(measured[-1]), flush=True)
+        anew = {row["what"] for row in measured}
+        rows = [row for row in old.get("rows", []) if row.get("what") not in anew] + measured
+        target.write_text(json.dumps(result | {"rows": rows}, indent=1) + "\n")
+        torch.cuda.empty_cache()
     print(json.dumps(result["peaks"]))
 
 

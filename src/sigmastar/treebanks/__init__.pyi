@@ -8,6 +8,11 @@ from sigmastar.treebanks.estimator import (
     PCFG as PCFG,
     SpectralTreebankGrammar as SpectralTreebankGrammar,
 )
+from sigmastar.treebanks.gpu.grammar import (
+    RuleFactors as RuleFactors,
+    TorchGrammar as TorchGrammar,
+    exact_factors as exact_factors,
+)
 from sigmastar.treebanks.learn.methods import (
     BEST as BEST,
     GrammarSpec as GrammarSpec,

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, n_threads, positive
 from sigmastar.core.progress import silent
+from sigmastar.core.torch_device import DEVICES
 from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
@@ -28,6 +29,10 @@ from sigmastar.trees.data.tree import Tree
 
 Trees = str | Iterable[Tree | str | Any] | Phrases
 Self = TypeVar("Self", bound="TreebankEstimator")
+
+
+def _device(name: str) -> str:
+    return chosen({known: known for known in DEVICES}, name, "device")
 
 
 class TreebankEstimator(Estimator):
@@ -181,6 +186,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
         Trees of probable labels; or of probable rules, under the first grammar alone.
     inside, outside : mapping of str to function, or None
         Features of both views, as `sigmastar.treebanks.INSIDE` and `OUTSIDE` name them; None: these.
+    device : "cpu", "cuda" or "auto"
+        Where EM counts: a processor by compiled kernels, or a GPU by PyTorch.
 
     Attributes
     ----------
@@ -207,6 +214,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
     decoding: str = "labels"
     inside: Mapping[str, Template] | None = None
     outside: Mapping[str, Template] | None = None
+    device: str = "cpu"
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         methods = ("best", *(name for name in METHODS if name not in ("pcfg", "em")))
@@ -218,6 +226,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
         found = BEST if self.method == "best" else (GrammarSpec(self.method, shape, usual),)
         inside, outside = self.inside or INSIDE, self.outside or OUTSIDE
         found = tuple(replace(spec, max_iter=self.max_iter, inside=inside, outside=outside) for spec in found)
+        found = tuple(replace(spec, device=_device(self.device)) for spec in found)
         return tuple(replace(spec, n_states=n_states or spec.n_states) for spec in found)
 
     def span_spec(self) -> SpanScorerSpec | None:
@@ -246,6 +255,8 @@ class EMTreebankGrammar(TreebankEstimator):
         Marginal that a label must have to stand in a tree; None: 0.4.
     decoding : "labels" or "rules"
         Trees of probable labels, or of probable rules.
+    device : "cpu", "cuda" or "auto"
+        Where EM counts: a processor by compiled kernels, or a GPU by PyTorch.
 
     Attributes
     ----------
@@ -266,11 +277,13 @@ class EMTreebankGrammar(TreebankEstimator):
     max_iter: int = 40
     threshold: float | None = None
     decoding: str = "labels"
+    device: str = "cpu"
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
-        max_iter = positive(self.max_iter, "max_iter")
-        return (GrammarSpec("em", binarization, positive(self.n_states, "n_states"), max_iter=max_iter),)
+        max_iter, device = positive(self.max_iter, "max_iter"), _device(self.device)
+        n_states = positive(self.n_states, "n_states")
+        return (GrammarSpec("em", binarization, n_states, max_iter=max_iter, device=device),)
 
 
 @dataclass(eq=False, repr=False)

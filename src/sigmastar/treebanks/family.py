@@ -16,6 +16,7 @@ NAMES = {
     "learn.methods": "BEST GrammarSpec learn_treebank",
     "learn.span_scorer": "SpanScorerSpec",
     "draw": "draw_chart",
+    "gpu.grammar": "TorchGrammar RuleFactors exact_factors",
 }
 
 FAMILY = Family(

@@ -11,6 +11,7 @@ from sigmastar.core.cli.progress_bar import counted
 from sigmastar.core.cli.reading import bare_words_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
+from sigmastar.core.torch_device import DEVICES
 from sigmastar.treebanks.data.binarized import DIRECTIONS
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
@@ -23,14 +24,16 @@ _SINGLE = ("n_states", *_SHAPE)
 METHODS = {
     "best": Method(
         SpectralTreebankGrammar,
-        ("n_states", "max_iter", "span_scorer", "span_share", "threshold", "decoding"),
+        ("n_states", "max_iter", "device", "span_scorer", "span_share", "threshold", "decoding"),
         {"method": "best"},
     ),
     "pcfg": Method(PCFG, _SHAPE),
     "spectral": Method(SpectralTreebankGrammar, _SINGLE, {"method": "spectral"}),
     "cluster": Method(SpectralTreebankGrammar, _SINGLE, {"method": "cluster"}),
-    "em": Method(EMTreebankGrammar, (*_SINGLE, "max_iter")),
-    "spectral+em": Method(SpectralTreebankGrammar, (*_SINGLE, "max_iter"), {"method": "spectral+em"}),
+    "em": Method(EMTreebankGrammar, (*_SINGLE, "max_iter", "device")),
+    "spectral+em": Method(
+        SpectralTreebankGrammar, (*_SINGLE, "max_iter", "device"), {"method": "spectral+em"}
+    ),
 }
 _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
 
@@ -69,6 +72,14 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
     help="Number of labels in the symbol of a phrase: 2 adds that of its parent.",
 )
 @parameter("max_iter", "--rounds", _BEST, _EM, type=click.IntRange(0), metavar="N", help="Rounds of EM.")
+@parameter(
+    "device",
+    "--device",
+    _BEST,
+    _EM,
+    type=click.Choice(list(DEVICES)),
+    help="Place where EM counts: the processor, or a GPU by PyTorch.",
+)
 @click.option(
     "--no-spans", "span_scorer", flag_value=False, default=None, help="No span scorer beside the grammars."
 )
@@ -97,7 +108,7 @@ def command(files: tuple[str, ...], method: str, **options: Any) -> None:
     spectral+em: clusters, then EM. best: spectral+em for five binarizations, their marginals averaged with
     those of a span scorer: slower, and the most accurate.
     """
-    names = (*_SINGLE, "max_iter", "span_scorer", "span_share")
+    names = (*_SINGLE, "max_iter", "device", "span_scorer", "span_share")
     given = {name: options.pop(name) for name in names}
 
     def work(estimator: Any, say: Any) -> Learned:

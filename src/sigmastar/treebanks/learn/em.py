@@ -7,6 +7,7 @@ shrunk in every round (`kernels.rule_shrinkage`), so the likelihood need not ris
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from sigmastar.treebanks.kernels.rule_shrinkage import conditional, smoothed
 from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations, hard_counts
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar, RuleCounts, rule_states
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, flat_states
+
+if TYPE_CHECKING:
+    from sigmastar.treebanks.gpu.trees import TorchTrees
 
 RARE = 10  # signatures are counted on words that occur at most so often
 ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
@@ -210,13 +214,18 @@ def maximized(
     return LatentFit(grammar, lexicon)
 
 
-def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tuple[Statistics, float]:
-    """Expected counts under a grammar, and the log-likelihood of the trees."""
+def expected(
+    bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit, there: TorchTrees | None = None
+) -> tuple[Statistics, float]:
+    """Expected counts under a grammar, and the log-likelihood of the trees, which may be on a device."""
     grammar = fit.grammar
     nodes = bank.nodes(grammar.n_states)
     vectors = np.zeros(int(nodes.at[-1]), dtype=np.float32)
     scores, score_at = fit.lexicon.vectors(lexical.words, lexical.symbols)
     vectors[_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
+    if there is not None:
+        *found, total = there.expect(grammar.single, grammar.roots, vectors)
+        return Statistics(*found), total
     tensors = RuleTensors(grammar.single, grammar.offsets)
     start = RootVectors(grammar.roots, grammar.state_at)
     rules, roots, posteriors, total = expectations(bank.starts, nodes, tensors, start, vectors)
@@ -230,6 +239,7 @@ def refine(
     n_rounds: int,
     shrinkage: Shrinkage,
     progress: Progress = silent,
+    device: str = "cpu",
 ) -> Climb[LatentFit, Statistics]:
     """Rounds of EM, with counts shrunk in each.
 
@@ -245,18 +255,28 @@ def refine(
         Of the counts.
     progress : callable
         Called after every round.
+    device : {"cpu", "cuda", "auto"}
+        Where expected counts are taken: by compiled kernels, or by PyTorch.
 
     Returns
     -------
     Climb
         Its `latest` is the fit after the last round.
     """
+    there = _there(bank, fit.grammar.n_states, device) if device != "cpu" else None
     problem = Problem[LatentFit, Statistics](
-        lambda model: expected(bank, lexical, model),
+        lambda model: expected(bank, lexical, model, there),
         lambda found: maximized(bank, lexical, fit.grammar.n_states, found, shrinkage),
         n_items=len(bank),
     )
     return Climb.begin(problem, fit).run(n_rounds, NEVER, progress=progress)
+
+
+def _there(bank: BinaryPhrases, n_states: Int64s, device: str) -> TorchTrees:
+    from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
+
+    trees = TreeArrays(bank.starts, bank.symbol, bank.left, bank.right, bank.rule)
+    return TorchTrees(trees, bank.rules, n_states, device=device)
 
 
 def _flat(at: Int64s, base: Int64s) -> Int64s:

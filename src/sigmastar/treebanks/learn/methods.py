@@ -66,6 +66,7 @@ class GrammarSpec:
     shrinkage: Shrinkage | None = None  # None: what suits the method
     inside: Mapping[str, Template] = field(default_factory=lambda: INSIDE)
     outside: Mapping[str, Template] = field(default_factory=lambda: OUTSIDE)
+    device: str = "cpu"  # where EM counts
 
 
 BEST = (
@@ -117,7 +118,8 @@ class _Prepared:
 
     def refined(self, fit: LatentFit, max_iter: int) -> LatentFit:
         progress = stage(self.progress, 0.4, 1.0)
-        return refine(self.bank, self.lexical, fit, max_iter, self.shrinkage, progress).latest
+        where = self.spec.device
+        return refine(self.bank, self.lexical, fit, max_iter, self.shrinkage, progress, where).latest
 
     def plain(self) -> PruningPass:
         """Relative frequencies."""

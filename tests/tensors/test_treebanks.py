@@ -1,0 +1,218 @@
+"""Charts of latent grammars on tensors give what a plain sum and the compiled kernels give."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
+
+from sigmastar.treebanks.gpu.grammar import RuleFactors, TorchGrammar, exact_factors  # noqa: E402
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+N_LEAVES, N_SYMBOLS, N_WORDS = 3, 6, 5
+
+
+def grammar(rng: np.random.Generator, m: int, rank: int) -> tuple[Any, Any, Any]:
+    """Half of all rules, of little weight each, so that long sentences leave the range of float32."""
+    every = np.array([(a, b, c) for a in range(3, 6) for b in range(6) for c in range(6)], dtype=np.int32)
+    rules = every[np.sort(rng.choice(len(every), 60, replace=False))]
+    shapes = [(len(rules), m, rank)] * 3
+    left, right, parent = (rng.uniform(0, 0.1, shape) for shape in shapes)
+    roots, emissions = rng.random((N_SYMBOLS, m)), rng.random((N_WORDS, N_LEAVES, m))
+    return RuleFactors(rules, left, right, parent), roots, emissions
+
+
+def tensors(factors: RuleFactors) -> Any:
+    return np.einsum("ryk,rzk,rxk->ryzx", factors.left, factors.right, factors.parent)
+
+
+@cache
+def by_sums(words: tuple[int, ...]) -> tuple[float, Any, Any]:
+    """log Z and posteriors, as derivatives of log Z by a factor of every item."""
+    factors, roots, emissions = grammar(np.random.default_rng(0), 2, 3)
+    n, dense = len(words), torch.as_tensor(tensors(factors))
+    weights = torch.ones((n, n + 1, N_SYMBOLS), dtype=torch.float64, requires_grad=True)
+    cells = {}
+    for i, word in enumerate(words):
+        rows = torch.zeros((N_SYMBOLS, 2), dtype=torch.float64)
+        rows[:N_LEAVES] = torch.as_tensor(emissions[word])
+        cells[i, i + 1] = rows * weights[i, i + 1][:, None]
+    for width in range(2, n + 1):
+        for i in range(n - width + 1):
+            found = torch.zeros((N_SYMBOLS, 2), dtype=torch.float64)
+            a, b, c = torch.as_tensor(factors.rules.T.astype(np.int64))
+            for k in range(i + 1, i + width):
+                left, right = cells[i, k][b], cells[k, i + width][c]
+                found = found.index_add(0, a, torch.einsum("ryzx,ry,rz->rx", dense, left, right))
+            cells[i, i + width] = found * weights[i, i + width][:, None]
+    log = (torch.as_tensor(roots) * cells[0, n]).sum().log()
+    log.backward()
+    spans = [(i, i + width) for width in range(1, n + 1) for i in range(n - width + 1)]
+    table = np.stack([weights.grad[span].numpy() for span in spans])
+    return log.item(), table[:n, :N_LEAVES], table[n:, N_LEAVES:]
+
+
+@pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-10), ("float32", 1e-4), ("bfloat16", 0.05)])
+@pytest.mark.parametrize("device", DEVICES)
+def test_posteriors_are_sums_over_trees(device: str, precision: str, limit: float) -> None:
+    rng = np.random.default_rng(0)
+    arrays = grammar(rng, 2, 3)
+    lengths = [4, 1, 5, 2, 4, 3]
+    codes = rng.integers(0, N_WORDS, sum(lengths)).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    there = TorchGrammar(*arrays, device=device, precision=precision)
+    there.batches = lambda lengths: [np.array([2, 0, 4, 5]), np.array([3, 1])]  # of several lengths
+    logs, found = there.posteriors(codes, offsets)
+    for number, (low, high) in enumerate(pairwise(offsets)):
+        log, words, phrases = by_sums(tuple(codes[low:high].tolist()))
+        assert logs[number] == pytest.approx(log, abs=limit * 3)
+        assert np.abs(found[number].words - words).max() < limit
+        assert found[number].phrases.shape == phrases.shape
+        assert np.abs(found[number].phrases - phrases).max(initial=0.0) < limit
+
+
+def whole_chart(rules: Any, n: int) -> Any:
+    """All items and edges of a sentence."""
+    from sigmastar.treebanks.kernels.chart_edges import EdgeChart
+
+    spans = [(i, i + width) for width in range(1, n + 1) for i in range(n - width + 1)]
+    items = [(i, j, s) for i, j in spans for s in range(N_SYMBOLS) if (s < N_LEAVES) == (j == i + 1)]
+    number = {item: at for at, item in enumerate(items)}
+    starts = np.searchsorted([spans.index((i, j)) for i, j, _ in items], np.arange(len(spans) + 1))
+    edges = [
+        (number[i, j, a], number[i, k, b], number[k, j, c], rule)
+        for i, j in spans
+        for k in range(i + 1, j)
+        for rule, (a, b, c) in enumerate(rules.tolist())
+        if (i, k, b) in number and (k, j, c) in number
+    ]
+    symbols = np.array([s for _, _, s in items], dtype=np.int32)
+    return EdgeChart(starts.astype(np.int64), symbols, np.array(edges, dtype=np.int32))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_compiled_kernels_give_the_same(device: str) -> None:
+    pytest.importorskip("numba", reason="the compiled kernels need numba")
+    from sigmastar.treebanks.kernels.latent_chart import LeafVectors, Tensors, latent_posteriors
+
+    rng, n = np.random.default_rng(1), 9
+    rules = grammar(rng, 1, 1)[0].rules
+    n_states = np.array([2, 1, 3, 3, 1, 2])
+    offsets = np.concatenate([[0], np.cumsum(n_states[rules].prod(axis=1))])
+    values, at = rng.uniform(0, 1e-4, int(offsets[-1])), np.concatenate([[0], np.cumsum(n_states)])
+    roots, scores = rng.random(int(at[-1])), rng.random((n, 6))
+    leaves = LeafVectors(
+        np.arange(n + 1) * 3,
+        np.tile(np.arange(3, dtype=np.int32), n),
+        np.concatenate([[0], np.cumsum(np.tile(n_states[:3], n))]),
+        scores.ravel(),
+    )
+    expected, _, log2_total = latent_posteriors(
+        whole_chart(rules, n), leaves, Tensors(n_states, values, offsets, roots, at)
+    )
+    factors, m = exact_factors(rules, n_states, values, offsets)
+    filled, emissions = np.zeros((N_SYMBOLS, m)), np.zeros((n, N_LEAVES, m))
+    for symbol, (low, high) in enumerate(pairwise(at)):
+        filled[symbol, : high - low] = roots[low:high]
+        if symbol < N_LEAVES:
+            emissions[:, symbol, : high - low] = scores[:, low:high]
+    there = TorchGrammar(factors, filled, emissions, device=device)
+    (log,), (found,) = there.posteriors(np.arange(n, dtype=np.int32), np.array([0, n]))
+    assert log == pytest.approx(log2_total * np.log(2), abs=1e-9)
+    assert np.abs(np.concatenate([found.words.ravel(), found.phrases.ravel()]) - expected).max() < 1e-9
+    assert there.log_totals(np.arange(n, dtype=np.int32), np.array([0, n])) == pytest.approx([log])
+
+
+def test_long_sentences_stay_in_range_and_impossible_ones_are_told() -> None:
+    rng = np.random.default_rng(2)
+    arrays = grammar(rng, 2, 3)
+    arrays[2][4] = 0.0  # a word that nothing emits
+    codes = rng.integers(0, 4, 71).astype(np.int32)
+    codes[65] = 4
+    offsets = np.array([0, 60, 71])
+    wide, narrow = (TorchGrammar(*arrays, precision=p) for p in ("float64", "float32"))
+    logs, (found, none) = narrow.posteriors(codes, offsets)
+    assert logs[0] < -200
+    assert logs[0] == pytest.approx(wide.log_totals(codes, offsets)[0], rel=1e-5)
+    assert logs[1] == -np.inf
+    assert not none.phrases.any()
+    assert found.words.sum(axis=1) == pytest.approx(np.ones(60), abs=1e-4)
+
+
+def test_batches_are_nearly_of_one_length() -> None:
+    rng = np.random.default_rng(3)
+    there = TorchGrammar(*grammar(rng, 2, 3))
+    lengths = rng.integers(0, 60, 500)
+    batches = list(there.batches(lengths))
+    assert sorted(np.concatenate(batches).tolist()) == np.flatnonzero(lengths).tolist()
+    for rows in batches:
+        assert (lengths[rows].astype(float) ** 3).mean() >= 0.85 * lengths[rows[0]] ** 3
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="the kernels in Triton need a GPU")
+@pytest.mark.parametrize(("precision", "limit"), [("float32", 1e-4), ("bfloat16", 0.05)])
+def test_the_kernels_in_triton_give_the_same(precision: str, limit: float) -> None:
+    from sigmastar.treebanks.gpu.chart import Chart
+
+    rng = np.random.default_rng(4)
+    fused, plain = (TorchGrammar(*grammar(rng, 16, 16), device="cuda", precision=precision) for _ in range(2))
+    plain.rules, plain.emissions, plain.chart = fused.rules, fused.emissions, Chart
+    lengths = np.array([23, 22, 1, 2, 3, 21])
+    codes = rng.integers(0, N_WORDS, lengths.sum()).astype(np.int32)
+    found, expected = (g.posteriors(codes, np.concatenate([[0], np.cumsum(lengths)])) for g in (fused, plain))
+    assert np.abs(found[0] - expected[0]).max() < limit * 10
+    for ours, theirs in zip(found[1], expected[1], strict=True):
+        assert np.abs(ours.words - theirs.words).max() < limit
+        assert np.abs(ours.phrases - theirs.phrases).max(initial=0.0) < limit
+
+
+TREES = "(S (NP (D the) (N dog)) (VP (V saw) (NP (NP (D a) (N cat)) (PP (P in) (NP (D a) (N hat))))))" * 9 + (
+    "(S (NP (N dogs)) (VP (V ran)))(X (N cat))" * 9
+)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_states_of_trees_are_as_the_compiled_kernels_have_them(device: str) -> None:
+    pytest.importorskip("numba", reason="the compiled kernels need numba")
+    from sigmastar.treebanks.counts.head_choice import choose_heads
+    from sigmastar.treebanks.data.binarized import Binarization, binarize
+    from sigmastar.treebanks.data.phrases import phrases
+    from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
+    from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations
+    from sigmastar.treebanks.learn.em import _there
+    from sigmastar.treebanks.model.latent_grammar import rule_states
+    from sigmastar.trees.data.brackets import as_trees
+
+    rng, flat = np.random.default_rng(0), phrases(as_trees(TREES))
+    bank = binarize(flat, Binarization(), choose_heads(flat).heads(flat))
+    n_states = rng.integers(1, 4, len(bank.symbols))
+    states, nodes = rule_states(bank.rules, n_states), bank.nodes(n_states)
+    tensors, roots = rng.random(int(states.offsets[-1])), rng.random(int(states.state_at[-1]))
+    vectors = rng.random(int(nodes.at[-1]))
+    vectors[: n_states[bank.symbol[0]]] = 0.0  # the first tree is impossible
+    trees = TreeArrays(bank.starts, *nodes[:4])
+    found = TorchTrees(trees, bank.rules, n_states, device=device, precision="float64").expect(
+        tensors, roots, vectors
+    )
+    narrow = _there(bank, n_states, "auto").expect(tensors, roots, vectors)  # as EM takes it
+    expected = expectations(
+        bank.starts, nodes, RuleTensors(tensors, states.offsets), RootVectors(roots, states.state_at), vectors
+    )
+    for ours, theirs in zip(found, expected, strict=True):
+        assert np.abs(ours - theirs).max() < 1e-9
+    assert found.counts.sum() == pytest.approx((bank.rule[bank.starts[1] :] >= 0).sum())
+    for ours, theirs in zip(narrow, expected, strict=True):
+        assert np.abs(ours - theirs).max() < 1e-3
+
+
+def test_other_devices_are_refused() -> None:
+    pytest.importorskip("numba", reason="the estimators need numba")
+    from sigmastar import EMTreebankGrammar
+
+    with pytest.raises(ValueError, match="device='tpu' must be one of"):
+        EMTreebankGrammar(2, device="tpu").specs()
