@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, n_threads, positive
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
 from sigmastar.core.progress import silent
-from sigmastar.core.torch_device import DEVICES
 from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
@@ -29,10 +28,6 @@ from sigmastar.trees.data.tree import Tree
 
 Trees = str | Iterable[Tree | str | Any] | Phrases
 Self = TypeVar("Self", bound="TreebankEstimator")
-
-
-def _device(name: str) -> str:
-    return chosen({known: known for known in DEVICES}, name, "device")
 
 
 class TreebankEstimator(Estimator):
@@ -107,17 +102,12 @@ class TreebankEstimator(Estimator):
         return [self.model_.chart(*as_sentence(sentence)) for sentence in X]
 
     def score(self, X: str | Iterable[Tree | str | Any], y: object = None) -> float:
-        """F1 of labelled brackets, by the conventions of EVALB, where the words of trees are parsed anew.
+        """F1 of labelled brackets, from 0 to 1, as EVALB has it, where the words of trees are parsed anew.
 
         Parameters
         ----------
         X, y
             Trees that are right, as of `fit`; `y` is not used.
-
-        Returns
-        -------
-        float
-            From 0 to 1.
         """
         self.check_fitted()
         gold = [tree for tree in as_trees(X) if isinstance(tree, Tree) and tagged_words(tree)[0]]
@@ -129,12 +119,7 @@ class TreebankEstimator(Estimator):
         Parameters
         ----------
         X, y
-            Trees, or sentences as of `predict`; `y` is not used.
-
-        Returns
-        -------
-        array
-            -inf where the grammars cannot build it.
+            Trees, or sentences as of `predict`; `y` is not used. -inf stands for what no grammar can build.
         """
         self.check_fitted()
         result = np.empty(len(X))
@@ -224,9 +209,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
         shape = Binarization(self.direction, self.horizontal, self.vertical)
         usual = 24 if self.method == "spectral+em" else GrammarSpec.n_states
         found = BEST if self.method == "best" else (GrammarSpec(self.method, shape, usual),)
-        inside, outside = self.inside or INSIDE, self.outside or OUTSIDE
-        found = tuple(replace(spec, max_iter=self.max_iter, inside=inside, outside=outside) for spec in found)
-        found = tuple(replace(spec, device=_device(self.device)) for spec in found)
+        views = {"inside": self.inside or INSIDE, "outside": self.outside or OUTSIDE}
+        found = tuple(replace(s, max_iter=self.max_iter, device=self.device, **views) for s in found)  # type: ignore[arg-type]
         return tuple(replace(spec, n_states=n_states or spec.n_states) for spec in found)
 
     def span_spec(self) -> SpanScorerSpec | None:
@@ -281,9 +265,8 @@ class EMTreebankGrammar(TreebankEstimator):
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
-        max_iter, device = positive(self.max_iter, "max_iter"), _device(self.device)
-        n_states = positive(self.n_states, "n_states")
-        return (GrammarSpec("em", binarization, n_states, max_iter=max_iter, device=device),)
+        n_states, max_iter = positive(self.n_states, "n_states"), positive(self.max_iter, "max_iter")
+        return (GrammarSpec("em", binarization, n_states, max_iter=max_iter, device=self.device),)
 
 
 @dataclass(eq=False, repr=False)

@@ -224,8 +224,8 @@ def expected(
     scores, score_at = fit.lexicon.vectors(lexical.words, lexical.symbols)
     vectors[_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
     if there is not None:
-        *found, total = there.expect(grammar.single, grammar.roots, vectors)
-        return Statistics(*found), total
+        found = there.expect(grammar.single, grammar.roots, vectors)
+        return Statistics(found.counts, found.roots, found.posteriors), found.total
     tensors = RuleTensors(grammar.single, grammar.offsets)
     start = RootVectors(grammar.roots, grammar.state_at)
     rules, roots, posteriors, total = expectations(bank.starts, nodes, tensors, start, vectors)
