@@ -11,7 +11,6 @@ from sigmastar.core.cli.progress_bar import counted
 from sigmastar.core.cli.reading import bare_words_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import described_file
-from sigmastar.core.torch_device import DEVICES
 from sigmastar.treebanks.data.binarized import DIRECTIONS
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
@@ -77,7 +76,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
     "--device",
     _BEST,
     _EM,
-    type=click.Choice(list(DEVICES)),
+    type=click.Choice(("cpu", "cuda", "auto")),
     help="Place where EM counts: the processor, or a GPU by PyTorch.",
 )
 @click.option(
