@@ -53,7 +53,10 @@ class Record(NamedTuple):
 
 @contextmanager
 def reading(
-    encoding: str | None = None, on_error: str = "stop", bare_words: str | None = None
+    encoding: str | None = None,
+    on_error: str = "stop",
+    bare_words: str | None = None,
+    fields: str | None = None,
 ) -> Iterator[ReadingPolicy]:
     """How files are read inside a `with` block.
 
@@ -65,6 +68,8 @@ def reading(
         Treatment of records that cannot be read: an error, or passing over them.
     bare_words : str or None
         Tag of words that stand beside phrases in trees; None: they stay without one.
+    fields : str or None
+        Fields of the records of JSONL and CSV files, with commas between, whose texts are read as lines.
 
     Yields
     ------
@@ -78,7 +83,7 @@ def reading(
     >>> policy.left_out
     []
     """
-    with use_policy(ReadingPolicy(encoding, on_error, bare_words)) as policy:
+    with use_policy(ReadingPolicy(encoding, on_error, bare_words, fields)) as policy:
         yield policy
 
 

@@ -66,6 +66,7 @@ class ReadingPolicy:
     encoding: str | None = None
     on_error: str = "stop"
     bare_words: str | None = None
+    fields: str | None = None  # of records, whose texts are the lines: `core.records`
     left_out: list[LeftOut] = field(default_factory=list)
     n_bare_words: int = 0
 
@@ -165,6 +166,15 @@ def hold(path: TextPath) -> Held:
 
 
 def _blocks(path: TextPath) -> Iterator[Block]:
+    fields = reading_policy().fields
+    if fields is None or isinstance(path, Held):
+        return _bare_blocks(path)
+    from sigmastar.core.records import record_lines  # most files hold lines
+
+    return record_lines(_bare_blocks(path), fields, display_name(path))
+
+
+def _bare_blocks(path: TextPath) -> Iterator[Block]:
     number, rest = 1, list[bytes]()
     for chunk in [path.content] if isinstance(path, Held) else _in_utf8(_chunks(path), display_name(path)):
         end = chunk.rfind(b"\n") + 1

@@ -20,7 +20,8 @@ from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
 from sigmastar.core.provenance import hash_strings
-from sigmastar.core.text_files import described_file
+from sigmastar.core.records import RECORDS
+from sigmastar.core.text_files import described_file, reading_policy
 
 if TYPE_CHECKING:  # most calls read files
     from sigmastar.corpus.reading import StringCorpus
@@ -138,12 +139,25 @@ def read_all(paths: Sequence[str], layout: Layout) -> Strings:
     """One corpus of several files, over all of their symbols."""
     if paths.count("-") > 1:
         raise click.UsageError("standard input (-) can be read once only")
+    for path in paths:
+        _tell_mistaken(path, layout)
     corpora = [layout.read(path) for path in paths]
     if len(corpora) == 1:
         return corpora[0]
     alphabet = Alphabet(sorted({symbol for corpus in corpora for symbol in corpus.alphabet}))  # type: ignore[type-var]
     offsets = np.concatenate([[0], *(corpus.lengths for corpus in corpora)]).cumsum()
     return Strings(alphabet, np.concatenate([c.recoded(alphabet).codes for c in corpora]), offsets)
+
+
+def _tell_mistaken(path: str, layout: Layout) -> None:
+    """A note where the name of a file is that of records or trees, and lines are read."""
+    if layout.format != "lines" or layout.separator is not None or reading_policy().fields is not None:
+        return
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith(RECORDS):
+        tell(f"note: {path} is read as plain lines; --field NAME reads a field of its records")
+    elif name.endswith((".conllu", ".mrg")):
+        tell(f"note: {path} is read as plain lines; learn tagger, dependency and treebank read trees")
 
 
 def read_or_open(paths: Sequence[str], layout: Layout) -> Strings | StringCorpus:

@@ -27,7 +27,7 @@ from sigmastar.core.memory import limited, parsed_size
 from sigmastar.core.text_files import ReadingPolicy, hold, reading_policy, use_policy
 
 _SHOWN = 5
-_OF_POLICY = ("encoding", "on_error", "bare_words")
+_OF_POLICY = ("encoding", "on_error", "bare_words", "fields")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 KEY = "call"
@@ -69,6 +69,17 @@ def reads_data(command: click.Command) -> click.Command:
                 help="Most memory to take, such as 2G  [default: what the machine has free]",
             ),
         ]
+        if not any("--field" in option.opts for option in command.params):  # corpus build has its own
+            command.params.append(
+                click.Option(
+                    ["--field", "fields"],
+                    metavar="NAME",
+                    expose_value=False,
+                    callback=_remember,
+                    help="Field of the records of a JSONL or CSV file whose text is read; several, with "
+                    "commas between, are columns.",
+                )
+            )
     return command
 
 

@@ -1,0 +1,116 @@
+"""Records in text files, JSONL and CSV, as lines: of each record the text of one field, or of several.
+
+    --field text             {"id": 7, "text": "a b"}        ->    a b
+    --field word,sound       word,sound,note / cat,K AE T,   ->    cat TAB K AE T
+
+Readers read lines and know nothing of records. Line numbers stay those of the file. A list of texts in JSON
+is joined by blanks; line ends inside a text become blanks.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from sigmastar.core.errors import InputError
+from sigmastar.core.text_files import Block, LeftOut, decoded, reading_policy
+
+_JSON = (".jsonl", ".ndjson")
+_TABLES = (".csv", ".tsv")
+_DELIMITERS = ",\t;"
+_LINE_END = re.compile(r"\r\n|[\r\n]")
+RECORDS = (*_JSON, *_TABLES)
+"""How the names of such files end, compressed ones with .gz or .zst behind it."""
+
+
+def _plain_name(file: str) -> str:
+    return file.lower().removesuffix(".gz").removesuffix(".zst")
+
+
+def record_lines(blocks: Iterator[Block], fields: str, file: str) -> Iterator[Block]:
+    """The fields of all records, one record per line.
+
+    Parameters
+    ----------
+    blocks : iterator of Block
+        The lines of the file.
+    fields : str
+        Names of fields, with commas between.
+    file : str
+        The name of the file, which tells the format; else its first line does.
+    """
+    names = [name.strip() for name in fields.split(",")]
+    first = next(blocks, None)
+    if first is None:
+        return
+    everything, head = chain([first], blocks), decoded(first, file).lstrip()
+    if _plain_name(file).endswith(_JSON) or head.startswith("{"):
+        yield from _of_json(everything, names, file)
+    else:
+        yield from _of_table(everything, names, file)
+
+
+def _of_json(blocks: Iterable[Block], names: Sequence[str], file: str) -> Iterator[Block]:
+    for block in blocks:
+        for number, line in enumerate(decoded(block, file).split("\n"), block.first_line):
+            if line.strip():
+                yield from _line(_parsed(line), names, file, number)
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _of_table(blocks: Iterable[Block], names: Sequence[str], file: str) -> Iterator[Block]:
+    lines = (line for block in blocks for line in re.findall(r"[^\n]*\n|[^\n]+", decoded(block, file)))
+    head = next(lines)
+    delimiter = max(_DELIMITERS, key=head.count)
+    rows = csv.reader(chain([head], lines), delimiter=delimiter)
+    columns = next(rows)
+    if any(name not in columns for name in names):
+        known = ", ".join(columns)[:80]
+        raise InputError(
+            f"no JSONL, and a table without the columns {', '.join(names)}; it has {known}", file=file, line=1
+        )
+    while True:
+        number = rows.line_num + 1
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as problem:
+            raise InputError(f"is no row of a table: {problem}", file=file, line=number) from None
+        if row:
+            yield from _line(dict(zip(columns, row, strict=False)), names, file, number)
+
+
+def _line(record: Any, names: Sequence[str], file: str, number: int) -> Iterator[Block]:
+    """The line of a record; one without a field is an error, or left out."""
+    cells = [_text(record.get(name)) for name in names] if isinstance(record, dict) else [None]
+    if None not in cells:
+        texts = [cell or "" for cell in cells]
+        line = texts[0] if len(texts) == 1 else "\t".join(text.replace("\t", " ") for text in texts)
+        yield Block(number, f"{line}\n".encode())
+        return
+    missing = names[cells.index(None)] if isinstance(record, dict) else ""
+    known = ", ".join(map(str, list(record)[:5])) if missing else ""
+    problem = f"has no text in field {missing!r}; it has {known}" if missing else "is no record of JSON"
+    if reading_policy().on_error == "stop":
+        raise InputError(problem, file=file, line=number)
+    reading_policy().left_out.append(LeftOut(file, number, problem))
+
+
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return _LINE_END.sub(" ", value)
+    if isinstance(value, list):
+        parts = [_text(part) for part in value]
+        return None if None in parts else " ".join(part or "" for part in parts)
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,0 +1,94 @@
+"""Fields of JSONL and CSV files as lines, for every reader of lines."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.calls import fail, invoke, succeed
+from sigmastar.automata.data.formats import read_lines
+from sigmastar.core.errors import InputError
+from sigmastar.core.skipping import reading
+from sigmastar.core.text_files import open_text, text_blocks
+from sigmastar.transducers.data.string_pairs import read_transductions
+
+ROWS = [{"id": 1, "text": "a b"}, {"id": 2, "text": ["b", "a"]}, {"id": 3, "text": "b\nb"}]
+
+
+def write_table(path: Path, rows: list[list[str]], delimiter: str = ",") -> Path:
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    path.write_text(stream.getvalue(), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson.gz", "a.txt"])
+def test_lines_of_json(tmp_path: Path, name: str) -> None:
+    content = "\n".join(map(json.dumps, ROWS)).encode() + b"\n"
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with reading(fields="text"):
+        assert list(open_text(tmp_path / name)) == ["a b", "b a", "b b"]
+        assert list(read_lines(tmp_path / name)) == [("a", "b"), ("b", "a"), ("b", "b")]
+    with reading(fields="id, text"):
+        assert next(open_text(tmp_path / name)) == "1\ta b"
+    assert next(open_text(tmp_path / name)).startswith("{")
+
+
+@given(
+    cells=st.lists(st.text(st.characters(exclude_characters="\0\r", exclude_categories=["Cs"])), min_size=1),
+    delimiter=st.sampled_from(",\t;"),
+)
+def test_cells_of_a_table(tmp_path_factory: pytest.TempPathFactory, cells: list[str], delimiter: str) -> None:
+    path = tmp_path_factory.mktemp("table") / "a.csv"
+    write_table(path, [["number", "text"], *([str(k), cell] for k, cell in enumerate(cells))], delimiter)
+    with reading(fields="text"):
+        assert list(open_text(path)) == [cell.replace("\n", " ") for cell in cells]
+
+
+def test_line_numbers_are_those_of_the_file(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "a.csv", [["text"], ["a\nb"], ["c"]])
+    with reading(fields="text"):
+        assert [(first, lines) for first, lines in text_blocks(path)] == [(2, ["a b"]), (4, ["c"])]
+
+
+def test_records_without_the_field(tmp_path: Path) -> None:
+    (path := tmp_path / "a.jsonl").write_text(
+        '{"text": "a"}\n{"txt": "b"}\n[1]\n{"text": null}\n{"text": 3}\n'
+    )
+    with reading(fields="text"), pytest.raises(InputError, match=r"a\.jsonl:2: has no text in field 'text'"):
+        list(open_text(path))
+    with reading(fields="text", on_error="skip") as policy:
+        assert list(open_text(path)) == ["a", "3"]
+    assert [item.line for item in policy.left_out] == [2, 3, 4]
+    table = write_table(tmp_path / "a.csv", [["word"], ["a"]])
+    with reading(fields="text"), pytest.raises(InputError, match="without the columns text; it has word"):
+        list(open_text(table))
+
+
+def test_two_fields_are_pairs(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "a.tsv", [["note", "sound", "word"], ["x", "K AE T", "cat"]], "\t")
+    with reading(fields="word,sound"):
+        assert read_transductions(path) == [(("c", "a", "t"), ("K", "AE", "T"))]
+
+
+def test_commands_take_a_field_and_tell_where_it_is_missing(tmp_path: Path) -> None:
+    (data := tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, ROWS)) + "\n")
+    model, call = tmp_path / "m.sigma", ("learn", "automaton", data, "--method", "ngram")
+    told = invoke(*call, "-o", model).stderr
+    assert "is read as plain lines; --field NAME reads a field of its records" in told
+    told = invoke(*call, "--field", "text", "-o", model).stderr
+    assert "note" not in told
+    assert "from 3 strings over 2 symbols" in told
+    assert 'field = "text"\n' in succeed("show", model, "--config")
+    assert len(succeed("score", model, data, "--field", "text").splitlines()) == 3
+    assert "has no text in field 'body'" in fail("score", model, data, "--field", "body")
+    (tmp_path / "b.conllu").write_text("1\ta\n")
+    told = invoke("learn", "automaton", tmp_path / "b.conllu", "-o", model).stderr
+    assert "learn tagger, dependency and treebank read trees" in told
