@@ -26,7 +26,9 @@ class Backend:
         """An array of numbers; what has the right type already is not copied."""
         if not self.is_tensor:
             return np.asarray(values, dtype=self.precision)
-        return import_torch().as_tensor(np.ascontiguousarray(values)).to(*self._place())
+        torch = import_torch()
+        values = values if torch.is_tensor(values) else torch.as_tensor(np.ascontiguousarray(values))
+        return values.to(*self._place())
 
     def indices(self, values: Array) -> Any:
         if not self.is_tensor:
