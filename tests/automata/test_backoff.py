@@ -40,6 +40,24 @@ def test_every_context_counts_what_its_extensions_count(corpus, max_classes, min
     assert list(zip(counts.context, counts.outcome, counts.count, strict=True)) == expected
 
 
+@given(corpora(min_strings=1), st.integers(1, 4), st.booleans())
+def test_ngrams_by_counting_sorts_are_those_of_grown_contexts(corpus, order, knows_last):
+    strings, found = corpus.strings, NextCounts.of_ngrams(corpus.strings, order, knows_last)
+    trie = grow_contexts(strings, "past", max_depth=order - 1)
+    np.testing.assert_array_equal(found.trie.parent, trie.parent)
+    np.testing.assert_array_equal(found.trie.symbol, trie.symbol)
+    contexts, outcomes = trie.classify(strings).astype(np.int64), strings.outcomes
+    if not knows_last:
+        contexts, outcomes = contexts[:-1], outcomes[:-1]
+    expected = NextCounts.of_classes(trie, contexts, outcomes, np.ones(len(contexts), np.int64))
+    for name in ("context", "outcome", "count"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    for smoothing in (kneser_ney, modified_kneser_ney):
+        mine, theirs = smoothing(found), smoothing(expected)
+        for name in ("row_starts", "outcomes", "own", "backoff"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+
+
 @given(corpora(min_strings=1), LIMITS)
 def test_counts_on_classes_hold_all_that_back_off_needs(corpus, max_classes):
     pasts = grow_contexts(corpus.strings, "past", max_classes)

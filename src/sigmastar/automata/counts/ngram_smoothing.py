@@ -13,15 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from sigmastar.automata.data.contexts import ContextTrie
+from sigmastar.automata.data.contexts import ContextTrie, with_edges
 from sigmastar.automata.data.strings import Strings, require_known
+from sigmastar.automata.kernels.ngrams import discounted_rows, merge_items, numbers_of_counts, refine
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.integer_counts import tally
 from sigmastar.core.jit import kernel
 
+Ints = Int32s | Int64s
 _TABLE_LIMIT = 1 << 22  # cells of a table of contexts and outcomes
 
 
@@ -30,9 +33,42 @@ class NextCounts:
     """How often each outcome (a symbol, or the end, coded last) follows each context, extensions included."""
 
     trie: ContextTrie
-    context: Int64s
-    outcome: Int64s
-    count: Int64s
+    context: Ints
+    outcome: Ints
+    count: Ints
+    items: Int32s | None = None  # what Kneser-Ney counts, where it is known already
+
+    @classmethod
+    def of_ngrams(cls, strings: Strings, order: int, knows_last: bool = True) -> NextCounts:
+        """On all contexts of up to `order - 1` symbols, which are found on the way.
+
+        Parameters
+        ----------
+        strings : Strings
+            The corpus.
+        order : int
+            Length of the longest n-grams.
+        knows_last : bool
+            Whether what follows the last gap of all is known: not at the end of a stream.
+
+        Returns
+        -------
+        NextCounts
+            What `of` finds on `grow_contexts(strings, "past", max_depth=order - 1)`.
+        """
+        trie, node_of, levels = _all_contexts(strings, order - 1)
+        outcomes, width = strings.outcomes.astype(np.int32), len(strings.alphabet) + 1
+        if not knows_last:
+            outcomes, node_of = outcomes[:-1], node_of[:-1]
+        below, found = np.zeros((4, 0), np.int32), list[Int32s]()
+        for begin, end in reversed(list(pairwise(levels))):
+            here = node_of >= begin if end == levels[-1] else (node_of >= begin) & (node_of < end)
+            nodes = np.concatenate([node_of[here], trie.parent[below[0]]])
+            following = np.concatenate([outcomes[here], below[1]])
+            totals = np.concatenate([np.ones(len(nodes) - below.shape[1], np.int32), below[2]])
+            below = merge_items(nodes, following, totals, begin, end, width)
+            found.append(below)
+        return cls(trie, *np.concatenate(found[::-1], axis=1))
 
     @classmethod
     def of_classes(cls, trie: ContextTrie, context: Int64s, outcome: Int64s, count: Int64s) -> NextCounts:
@@ -83,6 +119,25 @@ class Backoff:
 
 
 Smoothing = Callable[[NextCounts], Backoff]
+
+
+def _all_contexts(strings: Strings, depth: int) -> tuple[ContextTrie, Int32s, list[int]]:
+    """All contexts of up to so many symbols, that of each gap, and where levels of the trie begin and end."""
+    extended, edge, n = with_edges(require_known(strings)), len(strings.alphabet), strings.n_gaps
+    node_of, active = np.zeros(n, np.int32), np.arange(n, dtype=np.int32)
+    parents, symbols, levels = [np.zeros(1, np.int32)], [np.full(1, -1, np.int32)], [0, 1]
+    for level in range(depth):
+        before = np.concatenate([np.full(level, edge, np.int32), extended[: n - level]])  # of active gaps
+        made = np.empty((2, len(active)), np.int32)
+        n_new, n_active = refine(before, edge, levels[-2], levels[-1], node_of, active, made)
+        parents.append(made[0, :n_new].copy())
+        symbols.append(made[1, :n_new].copy())
+        active = active[:n_active]
+        levels.append(levels[-1] + n_new)
+        if not n_active:
+            break
+    trie = ContextTrie(edge, "past", np.concatenate(parents), np.concatenate(symbols))
+    return trie, node_of, levels
 
 
 def witten_bell(counts: NextCounts, strength: float = 1.0) -> Backoff:
@@ -139,17 +194,16 @@ def modified_kneser_ney(counts: NextCounts) -> Backoff:
     return _discounted(counts, _three_discounts)
 
 
-def _discounted(counts: NextCounts, discounts: Callable[[Int32s, Int64s, int], Floats]) -> Backoff:
+def _discounted(counts: NextCounts, discounts: Callable[[Int64s], Floats]) -> Backoff:
     """Kneser-Ney smoothing by a table of discounts, depths by counts up to 3 or more."""
-    trie, context, n = counts.trie, counts.context, counts.trie.n_classes
-    count = np.where(_is_inner(trie)[context], _extensions(counts), counts.count)
-    depth = trie.depth[context]
-    discount = discounts(depth, count, int(trie.depth.max()) + 1)[depth, np.minimum(count, 3)]
-    total = np.maximum(np.bincount(context, count, n), 1)
-    distinct = np.bincount(context, count > 0, n)
-    own = np.maximum(count - discount, 0.0) / total[context]
-    leftover = 1.0 - np.bincount(context, own, n)
-    return _rows(counts, own, np.where(distinct > 0, leftover, 1.0))
+    trie, count, starts = counts.trie, counts.items, _row_starts(counts)
+    if count is None:
+        count = np.where(_is_inner(trie)[counts.context], _extensions(counts), counts.count)
+    numbers = np.zeros((int(trie.depth.max()) + 1, 4), np.int64)
+    numbers_of_counts(starts, trie.depth, count, numbers)
+    own, backoff = np.empty(len(count)), np.empty(trie.n_classes)
+    discounted_rows(starts, trie.depth, count, discounts(numbers), own, backoff)
+    return Backoff(starts, counts.outcome.astype(np.int32, copy=False), own, backoff)
 
 
 def _is_inner(trie: ContextTrie) -> Flags:
@@ -172,21 +226,19 @@ def _extensions(counts: NextCounts) -> Int64s:
     return np.where(found, numbers[at] if len(keys) else 0, 0)
 
 
-def _discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
+def _discounts(numbers: Int64s) -> Floats:
     """Absolute discounts per depth; one half where too little was seen to estimate them."""
-    once, twice = (np.bincount(depth[count == k], minlength=size).astype(float) for k in (1, 2))
-    estimate = np.divide(once, once + 2 * twice, out=np.full(size, 0.5), where=once + twice > 0)
+    once, twice = numbers[:, 0].astype(float), numbers[:, 1].astype(float)
+    estimate = np.divide(once, once + 2 * twice, out=np.full(len(once), 0.5), where=once + twice > 0)
     return np.repeat(np.clip(estimate, 0.1, 0.95)[:, None], 4, axis=1)
 
 
-def _three_discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
+def _three_discounts(numbers: Int64s) -> Floats:
     """Discounts of counts 1, 2, and above: k - (k + 1) Y n_k+1 / n_k, with Y = n1 / (n1 + 2 n2).
 
     Where one of these numbers is zero, or a discount is not between 0 and its count, one discount serves all.
     """
-    numbers = np.stack([np.bincount(depth[count == k], minlength=size) for k in (1, 2, 3, 4)], axis=1)
-    table = _discounts(depth, count, size)
-    k = np.arange(1, 4)
+    table, k = _discounts(numbers), np.arange(1, 4)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = numbers[:, :1] / (numbers[:, :1] + 2 * numbers[:, 1:2])
         three = k - (k + 1) * share * numbers[:, 1:] / numbers[:, :3]
@@ -195,6 +247,10 @@ def _three_discounts(depth: Int32s, count: Int64s, size: int) -> Floats:
     return table
 
 
+def _row_starts(counts: NextCounts) -> Int64s:
+    sizes = np.bincount(counts.context, minlength=counts.trie.n_classes)
+    return np.concatenate([[0], np.cumsum(sizes)])
+
+
 def _rows(counts: NextCounts, own: Floats, backoff: Floats) -> Backoff:
-    row_starts = np.searchsorted(counts.context, np.arange(counts.trie.n_classes + 1))
-    return Backoff(row_starts, counts.outcome.astype(np.int32), own, backoff)
+    return Backoff(_row_starts(counts), counts.outcome.astype(np.int32, copy=False), own, backoff)
