@@ -70,6 +70,7 @@ from sigmastar.automata.model.algebra import (
 )
 from sigmastar.automata.model.att import read_att as read_att, write_att as write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton as WeightedAutomaton
+from sigmastar.automata.model.classed import ClassedAutomaton as ClassedAutomaton
 from sigmastar.automata.model.dfa import DFA as DFA, intersect as intersect
 from sigmastar.automata.model.diagnosis import diagnose as diagnose
 from sigmastar.automata.model.distances import (

@@ -23,6 +23,7 @@ FAMILY = Family(
     kinds={
         "automaton": Kind(f"{HERE}.model.automaton:WeightedAutomaton", COMMANDS, RUNTIME),
         "filtered-automaton": Kind(f"{HERE}.model.filtered:FilteredAutomaton", COMMANDS, RUNTIME),
+        "classed-automaton": Kind(f"{HERE}.model.classed:ClassedAutomaton", COMMANDS, RUNTIME),
         "ngram": Kind(f"{HERE}.model.ngram:NgramModel", COMMANDS, RUNTIME),
     },
     estimators={
@@ -67,6 +68,7 @@ FAMILY = Family(
         "REPAIRS": f"{HERE}.learn.repair:REPAIRS",
         "string_automaton": f"{HERE}.learn.spectral:string_automaton",
         "FilteredAutomaton": f"{HERE}.model.filtered:FilteredAutomaton",
+        "ClassedAutomaton": f"{HERE}.model.classed:ClassedAutomaton",
         "NgramModel": f"{HERE}.model.ngram:NgramModel",
         "SequenceModel": f"{HERE}.model.sequence:SequenceModel",
         "add": f"{HERE}.model.algebra:add",

@@ -236,7 +236,7 @@ def _tell_size(output: str, min_count: int | None, quiet: bool) -> None:
 
 def _findings(estimator: Any) -> dict[str, Any]:
     fitted = vars(estimator)
-    names = ("n_states", "held_out_score", "n_iterations", "pruned")
+    names = ("n_states", "n_symbol_classes", "held_out_score", "n_iterations", "pruned")
     findings = {name: fitted[f"{name}_"] for name in names if f"{name}_" in fitted}
     evidence = fitted.get("rank_evidence_")
     return findings if evidence is None else {**findings, "rank": _evidence_header(evidence)}
@@ -260,5 +260,7 @@ def _summary(estimator: Any, strings: Any) -> str:
     held = "" if score is None else f" (held-out log-likelihood {score:.4f} per string)"
     n_pruned = fitted.get("pruned_", (0, 0))[1]
     lost = f", {n_pruned} of {strings.n_symbols} symbols pruned from the counts" if n_pruned else ""
+    n_classes = fitted.get("n_symbol_classes_")
+    by = "" if n_classes is None else f" in {n_classes} classes, with trigrams"
     size = f"{counted(len(strings), 'string')} over {counted(len(estimator.alphabet_), 'symbol')}"
-    return f"{states}from {size}{held}{lost}"
+    return f"{states}from {size}{by}{held}{lost}"

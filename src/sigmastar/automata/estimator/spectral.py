@@ -15,7 +15,8 @@ from sigmastar.automata.data.strings import Strings, Unknown
 from sigmastar.automata.estimator.growing import Batches, Growing
 from sigmastar.automata.estimator.sequence import Found
 from sigmastar.automata.estimator.states import HiddenStates
-from sigmastar.automata.learn.auto import learn_auto
+from sigmastar.automata.learn.auto import AutoFit, learn_auto
+from sigmastar.automata.learn.classed import LARGE_ALPHABET, learn_classed
 from sigmastar.automata.learn.convex import learn_convex
 from sigmastar.automata.learn.fast import CLASSES, ContextBatches, learn_fast
 from sigmastar.automata.learn.rank_search import FilteredFit
@@ -30,9 +31,16 @@ from sigmastar.core.estimator import (
     positive,
     positive_or_auto,
 )
+from sigmastar.core.progress import Progress
 from sigmastar.core.rank import RankEvidence
 
 METHODS = ("fast", "convex", "auto", "spectral")
+_MOST_GAPS: dict[str, int | None] = {"fast": None, "convex": 1 << 19, "auto": 1 << 18}
+"""Symbols and ends of a large alphabet that a method reads: it looks at them many times, but for `fast`."""
+_IN_MEMORY = 1 << 23  # gaps of a corpus on disk over a large alphabet that is laid out in memory
+_OF_AUTOMATON = ("automaton_", "startprob_", "transmat_", "emissionprob_", "stopprob_")
+
+Fit = FilteredFit | AutoFit
 
 
 @dataclass(eq=False, repr=False)
@@ -98,8 +106,17 @@ class SpectralAutomaton(HiddenStates, Growing):
         Log-likelihood per held-out string; absent where nothing was held out.
     drift_ : Drift
         After `update`: how the batch differs from what the model before it expects.
+    n_symbol_classes_ : int
+        Of alphabets above 10,000 symbols: number of classes that the automaton reads instead, see Notes.
     pruned_ : tuple of int
         Of corpora on disk: how many entries of tables, and how many symbols counted in them, were pruned.
+
+    Notes
+    -----
+    Above 10,000 symbols an operator per symbol leaves room for a few states only. Then "fast", "convex" and
+    "auto" learn an automaton over classes of symbols, "convex" and "auto" from half a million and a quarter of a
+    million symbols of the strings, and modified Kneser-Ney trigrams are mixed in at rates that held-out strings
+    choose: `model_` is a `ClassedAutomaton`.
 
     Examples
     --------
@@ -126,21 +143,41 @@ class SpectralAutomaton(HiddenStates, Growing):
     ledger: str | None = field(default=None, kw_only=True)
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
+        if self.method in _MOST_GAPS:
+            if len(strings.alphabet) > LARGE_ALPHABET:
+                return self._learn_by_classes(strings, rng)
+            return _described(self._learn_whole(strings, rng, self._progress))
+        return self._fit_batches(self._first_batch(strings, rng), strings, rng)
+
+    def _learn_whole(self, strings: Strings, rng: np.random.Generator, progress: Progress) -> Fit:
         n_states = positive_or_auto(self.n_states, "n_states")
         if self.method == "fast":
-            return _filtered(learn_fast(strings, rng, n_states, self._n_classes, self._progress))
+            return learn_fast(strings, rng, n_states, self._n_classes, progress)
         if self.method == "convex":
-            return _filtered(learn_convex(strings, rng, n_states, self._progress))
-        if self.method == "auto":
-            fit = learn_auto(strings, rng, n_states, self._progress)
-            found = _found(fit.automaton, fit.automaton, fit.evidence, fit.held_out_score)
-            return {**found, "n_iterations_": fit.n_iterations}
-        return self._fit_batches(self._first_batch(strings, rng), strings, rng)
+            return learn_convex(strings, rng, n_states, progress)
+        return learn_auto(strings, rng, n_states, progress)
+
+    def _learn_by_classes(self, strings: Strings, rng: np.random.Generator) -> Found:
+        most = _MOST_GAPS[self.method]
+        fit = learn_classed(strings, rng, self._learn_whole, most, self._progress)
+        found = _described(fit.inner)
+        del found["automaton_"]  # it reads classes, not symbols
+        found |= {"model_": fit.model, "held_out_score_": fit.held_out_score}
+        return {**found, "n_symbol_classes_": len(fit.model.symbols.classes)}
+
+    def _why_absent(self, name: str) -> str:
+        if name in _OF_AUTOMATON and "n_symbol_classes_" in vars(self):
+            return (
+                f": over more than {LARGE_ALPHABET:,} symbols an automaton reads classes of them; "
+                "it is model_.inner, and model_.symbols.classed(strings) is what it reads"
+            )
+        return super()._why_absent(name)
 
     def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
         from sigmastar.automata.learn.on_shards import Plan, can_be_sharded, learn_fast_on_shards
 
-        if self.method != "fast" or not can_be_sharded(strings):
+        is_small = len(strings.alphabet) > LARGE_ALPHABET and strings.n_gaps <= _IN_MEMORY
+        if self.method != "fast" or is_small or not can_be_sharded(strings):
             return None
         n_states = positive_or_auto(self.n_states, "n_states")
         with closing(engine_of(self.workers, self.client)) as engine:
@@ -181,6 +218,13 @@ class SpectralAutomaton(HiddenStates, Growing):
         )
         # no held-out score: the strings that chose the states were counted, and the repair saw them too
         return _found(model, automaton, fit.evidence, None)
+
+
+def _described(fit: Fit) -> Found:
+    if isinstance(fit, FilteredFit):
+        return _filtered(fit)
+    found = _found(fit.automaton, fit.automaton, fit.evidence, fit.held_out_score)
+    return {**found, "n_iterations_": fit.n_iterations}
 
 
 def _filtered(fit: FilteredFit) -> Found:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.ngram_smoothing import (
     NextCounts,
     Smoothing,
@@ -14,8 +13,9 @@ from sigmastar.automata.counts.ngram_smoothing import (
 )
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
-from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.core.arrays import Floats
+from sigmastar.automata.model.ngram import N_SHARES, NgramModel, cells_of, n_cells
+from sigmastar.core.arrays import Floats, Int32s
+from sigmastar.core.mixing_rates import Cells, Events, rates_by_level
 
 SMOOTHINGS: dict[str, Smoothing] = {
     "witten-bell": witten_bell,
@@ -23,6 +23,7 @@ SMOOTHINGS: dict[str, Smoothing] = {
     "modified-kneser-ney": modified_kneser_ney,
 }
 ORDERS = (1, 2, 3, 4, 5, 6)
+_STRENGTH = 50.0  # events that the rate of a coarser cell counts for
 
 
 def learn_ngram(
@@ -37,8 +38,7 @@ def learn_ngram(
         order = _best_order(strings, smoothing, rng or np.random.default_rng(0))
     if order < 1:
         raise ValueError(f"order={order}: an n-gram has at least one symbol; use order>=1")
-    contexts = grow_contexts(strings, "past", max_depth=order - 1)
-    return NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, contexts), smoothing)
+    return NgramModel.of_counts(strings.alphabet, NextCounts.of_ngrams(strings, order), smoothing)
 
 
 def _best_order(strings: Strings, smoothing: Smoothing, rng: np.random.Generator) -> int:
@@ -51,3 +51,14 @@ def _best_order(strings: Strings, smoothing: Smoothing, rng: np.random.Generator
 def _gap_logs(model: NgramModel, held: Held) -> Floats:
     strings = held.strings
     return np.log(model.probabilities(model.contexts.classify(strings), strings.outcomes.astype(np.int32)))
+
+
+def fitted_rates(ngram: NgramModel, contexts: Int32s, by_other: Floats, by_ngram: Floats) -> Floats:
+    """The rate of the n-gram in each cell of contexts, beside another model, by what both give to held-out tokens."""
+    known = (by_other > 0) & (by_ngram > 0)
+    cells = cells_of(ngram)[contexts[known]]
+    events = Events(np.ones(len(cells)), by_other[known], by_ngram[known])
+    n_depths = n_cells(ngram) // N_SHARES
+    depths = np.repeat(np.arange(n_depths, dtype=np.int32), N_SHARES)
+    levels = [Cells(cells, n_cells(ngram), _STRENGTH), Cells(depths, n_depths, _STRENGTH)]
+    return rates_by_level(events, levels, 0.5)

@@ -20,6 +20,7 @@ from sigmastar.core.jit import kernel
 from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
 
 _ONE = 1.0 + 1e-6  # probabilities, with what rounding adds
+N_SHARES = 12  # of what is left to shorter contexts
 
 
 class _BackoffTables(NamedTuple):
@@ -124,6 +125,16 @@ class NgramModel:
     def _tables(self) -> _BackoffTables:
         rows, parent = self.rows, self.contexts.parent
         return _BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
+
+
+def n_cells(ngram: NgramModel) -> int:
+    return (int(ngram.contexts.depth.max()) + 1) * N_SHARES
+
+
+def cells_of(ngram: NgramModel) -> Int32s:
+    """The cell of every context: its length, and how much is left to shorter ones."""
+    shares = np.minimum((ngram.rows.backoff * N_SHARES).astype(np.int32), N_SHARES - 1)
+    return np.asarray(ngram.contexts.depth * N_SHARES + shares, dtype=np.int32)
 
 
 @kernel

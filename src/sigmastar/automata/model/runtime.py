@@ -18,20 +18,22 @@ import numpy as np
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import END, Corpus, Strings, Unknown, as_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton, as_distributions
+from sigmastar.automata.model.classed import ClassedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
 
 States: TypeAlias = Any
+StringModel: TypeAlias = WeightedAutomaton | FilteredAutomaton | NgramModel | ClassedAutomaton
 
 
 class SequenceRuntime:
     """What is asked of automata and n-grams, by array operations."""
 
-    def __init__(self, model: WeightedAutomaton | FilteredAutomaton | NgramModel) -> None:
+    def __init__(self, model: StringModel) -> None:
         self.model = model
-        self.steps = _steps_of(model)
+        self.steps = steps_of(model)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -95,7 +97,10 @@ def _chosen(states: States, rows: Indices) -> States:
     return tuple(part[rows] for part in states) if isinstance(states, tuple) else states[rows]
 
 
-def _steps_of(model: WeightedAutomaton | FilteredAutomaton | NgramModel) -> Any:
+def steps_of(model: StringModel) -> Any:
+    """Where strings begin, what comes next, and what follows, of many strings together."""
+    if isinstance(model, ClassedAutomaton):
+        return _ClassedSteps(replace(model, ngram=plain_ngram(model.ngram)))
     if isinstance(model, NgramModel):
         return _NgramSteps(plain_ngram(model))
     if isinstance(model, FilteredAutomaton):
@@ -167,6 +172,33 @@ class _NgramSteps:
 
     def log_steps(self, states: States, at_end: Array, symbols: Indices) -> Floats:
         return np.log(self.model.probabilities(states, symbols.astype(np.int32)))
+
+
+@dataclass(frozen=True, eq=False)
+class _ClassedSteps:
+    """States are those of the automaton over classes, and the context of the n-gram behind them."""
+
+    model: ClassedAutomaton
+
+    @cached_property
+    def inner(self) -> Any:
+        return steps_of(self.model.inner)
+
+    def start(self, size: int) -> States:
+        context = self.model.ngram.contexts.start
+        return *self.inner.start(size), np.full(size, context, dtype=np.int32)
+
+    def distributions(self, states: States) -> Floats:
+        return self.model.mixed(self.inner.distributions(states[:-1]), states[-1])
+
+    def advance(self, states: States, rows: Indices, symbols: Indices) -> States:
+        classes = self.model.symbols.class_of[symbols]
+        contexts = self.model.ngram.contexts.follow(states[-1][rows], symbols)
+        return *self.inner.advance(states[:-1], rows, classes), contexts
+
+    def log_steps(self, states: States, at_end: Array, symbols: Indices) -> Floats:
+        rows = self.distributions(states)
+        return np.log(rows[np.arange(len(rows)), symbols])
 
 
 def plain_ngram(model: NgramModel) -> NgramModel:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.learn.ngram import fitted_rates
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
 from sigmastar.words.learn.em import Climbed, Smoother, climb, expect, first_counts
-from sigmastar.words.learn.ngram import fitted_rates, word_ngram
+from sigmastar.words.learn.ngram import word_ngram
 from sigmastar.words.learn.start import FirstStates, random_states, token_states
 from sigmastar.words.model.hmm import WordHmm, text_of
 from sigmastar.words.model.mixture import WordMixture, contexts_of

@@ -19,14 +19,13 @@ from sigmastar.automata.counts.ngram_smoothing import Backoff
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import END, Strings
 from sigmastar.automata.model.hmm_conversion import Hmm
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.ngram import NgramModel, cells_of, n_cells
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
 from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
 from sigmastar.words.model.hmm import WordHmm, declared, log_sums
 
-N_SHARES = 12  # of what is left to shorter contexts
 _ONE = 1.0 + 1e-6
 
 State = tuple[Reals, Int32s]
@@ -137,16 +136,6 @@ class WordMixture:
         if len(arrays["rates"]) != n_cells(ngram):
             raise ValueError("there must be one rate per cell of contexts")
         return cls(states, ngram, arrays["rates"])
-
-
-def n_cells(ngram: NgramModel) -> int:
-    return (int(ngram.contexts.depth.max()) + 1) * N_SHARES
-
-
-def cells_of(ngram: NgramModel) -> Int32s:
-    """The cell of every context: its length, and how much is left to shorter ones."""
-    shares = np.minimum((ngram.rows.backoff * N_SHARES).astype(np.int32), N_SHARES - 1)
-    return np.asarray(ngram.contexts.depth * N_SHARES + shares, dtype=np.int32)
 
 
 def contexts_of(ngram: NgramModel, strings: Strings, is_stream: bool, apart: bool = False) -> Int32s:
