@@ -68,6 +68,7 @@ from sigmastar.automata.model.algebra import (
     substring_to_prefix as substring_to_prefix,
     substring_to_string as substring_to_string,
 )
+from sigmastar.automata.model.arpa import read_arpa as read_arpa, write_arpa as write_arpa
 from sigmastar.automata.model.att import read_att as read_att, write_att as write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton as WeightedAutomaton
 from sigmastar.automata.model.classed import ClassedAutomaton as ClassedAutomaton

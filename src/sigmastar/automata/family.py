@@ -24,7 +24,9 @@ FAMILY = Family(
         "automaton": Kind(f"{HERE}.model.automaton:WeightedAutomaton", COMMANDS, RUNTIME),
         "filtered-automaton": Kind(f"{HERE}.model.filtered:FilteredAutomaton", COMMANDS, RUNTIME),
         "classed-automaton": Kind(f"{HERE}.model.classed:ClassedAutomaton", COMMANDS, RUNTIME),
-        "ngram": Kind(f"{HERE}.model.ngram:NgramModel", COMMANDS, RUNTIME),
+        "ngram": Kind(
+            f"{HERE}.model.ngram:NgramModel", COMMANDS, RUNTIME, {".arpa": f"{HERE}.model.arpa:read_arpa"}
+        ),
     },
     estimators={
         "SpectralAutomaton": f"{HERE}.estimator.spectral:SpectralAutomaton",
@@ -101,6 +103,8 @@ FAMILY = Family(
         "best_states": f"{HERE}.model.hidden_states:best_states",
         "state_posteriors": f"{HERE}.model.hidden_states:state_posteriors",
         "diagnose": f"{HERE}.model.diagnosis:diagnose",
+        "read_arpa": f"{HERE}.model.arpa:read_arpa",
+        "write_arpa": f"{HERE}.model.arpa:write_arpa",
         "read_att": f"{HERE}.model.att:read_att",
         "write_att": f"{HERE}.model.att:write_att",
         "write_dot": f"{HERE}.model.dot:write_dot",

@@ -48,11 +48,14 @@ class Kind:
         places of what they do for it. Other commands and foreign options are refused.
     runtime : str or None
         The place of a class that answers for a model where there is NumPy alone (`sigmastar.runtime`).
+    readers : mapping
+        How names of other tools' files that hold such a model end, with the places of their readers.
     """
 
     model: str
     commands: Mapping[str, str] = field(default_factory=dict)
     runtime: str | None = None
+    readers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Pace(NamedTuple):
@@ -204,6 +207,22 @@ def _plugged_in() -> dict[str, Family]:
 def kinds() -> dict[str, Kind]:
     """All kinds of model files by name."""
     return {name: kind for family in families().values() for name, kind in family.kinds.items()}
+
+
+def foreign_kind(path: str) -> tuple[str, str] | None:
+    """The kind of model in a file of another tool, and the place of its reader, by how its name ends.
+
+    Parameters
+    ----------
+    path : str
+        Of the file; names of compressed files end in `.gz` or `.zst` behind that.
+    """
+    plain = path.removesuffix(".gz").removesuffix(".zst")
+    for name, kind in kinds().items():
+        for ending, place in kind.readers.items():
+            if plain.endswith(ending):
+                return name, place
+    return None
 
 
 def find_kind(name: str) -> Kind | None:

@@ -31,7 +31,7 @@ from sigmastar import __version__
 from sigmastar.core.atomic import atomic_write_pieces
 from sigmastar.core.container import Arrays, views, written
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.family import Kind, find_kind, kinds
+from sigmastar.core.family import Kind, find_kind, foreign_kind, kinds
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_header import (
     KEY,
@@ -126,7 +126,7 @@ def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
     Parameters
     ----------
     path : str or path
-        A file that `save_model` wrote.
+        A file that `save_model` wrote, or one of another tool that a family knows by its ending.
     family : str, optional
         The kind of model that is expected; any if none is given.
 
@@ -136,11 +136,18 @@ def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
         The model, of the class that its kind names.
     """
     name = os.fspath(path)
+    if (foreign := foreign_kind(name)) is not None:
+        _require_kind(foreign[0], family, name)
+        return load_place(foreign[1])(name)
     opened, arrays = read_arrays(name)
     kind = opened.header["family"]
-    if family is not None and kind != family:
-        raise ModelFileError(f"holds a model of family {kind!r}, not {family!r}", file=name)
+    _require_kind(kind, family, name)
     return _built(load_place(_known(kind, name).model), arrays, opened.header["model"], name)
+
+
+def _require_kind(kind: str, wanted: str | None, name: str) -> None:
+    if wanted is not None and kind != wanted:
+        raise ModelFileError(f"holds a model of family {kind!r}, not {wanted!r}", file=name)
 
 
 def read_arrays(name: str) -> tuple[OpenedModel, Arrays]:
@@ -161,6 +168,10 @@ def read_header(path: str | os.PathLike[str]) -> Header:
 
     The checksum is not verified: that needs the arrays, see `load_model`.
     """
+    if (foreign := foreign_kind(os.fspath(path))) is not None:
+        if VERIFYING_KEY.get() is not None:
+            raise ModelFileError("is a file of another tool, which has no signature", file=os.fspath(path))
+        return {"family": foreign[0], "learned": {}, "model": {}, "arrays": {}}
     opened, _ = opened_model(os.fspath(path), with_data=False)
     _require_signature(opened)
     entries = sorted(opened.container.entries.items())

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 import click
 import numpy as np
 
-from sigmastar.automata.cli.inputs import layout_of, load, string_options, unknown_option
+from sigmastar.automata.cli.inputs import Loaded, layout_of, load, string_options, unknown_option
 from sigmastar.automata.data.formats import splitter
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import write_att
@@ -18,6 +18,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.hmm_conversion import Hmm, hmm_arrays, to_hmm
+from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
@@ -204,24 +205,38 @@ def hmm_file(automaton: WeightedAutomaton) -> Iterable[bytes | memoryview]:
 
 BINARY = {"hmm-arrays": hmm_file}
 """Formats that are no text."""
+ARPA = "arpa"  # for n-grams, which are no automata
+
+
+def _write_ngrams(loaded: Loaded, output: str) -> None:
+    from sigmastar.automata.model.arpa import write_arpa  # few models are n-grams
+
+    if not isinstance(loaded.model, NgramModel):
+        raise InputError("is no n-gram model; --method ngram learns one", file=loaded.path)
+    with atomic_write(output) as stream:
+        write_arpa(loaded.model, stream)
 
 
 @click.command()
 @model_argument
 @click.option(
-    "--to", "target", type=click.Choice([*FORMATS, *BINARY]), required=True, help="Format of the automaton."
+    "--to", "target", type=click.Choice([*FORMATS, *BINARY, ARPA]), required=True, help="Format of the model."
 )
 @click.option("--symbols", metavar="FILE", help="File for the table of symbols, with att.")
 @output_option
 def convert(model: str, target: str, symbols: str | None, output: str) -> None:
-    """Write the automaton of MODEL.
+    """Write the automaton of MODEL, or its n-grams.
 
     att is OpenFst's text, hmm a hidden Markov model in JSON; hmm-arrays is one in safetensors as toolkits
-    read it: alpha_exp, and the logarithms beta and gamma, with the end as the last symbol.
+    read it: alpha_exp, and the logarithms beta and gamma, with the end as the last symbol. arpa is the format
+    of n-grams that KenLM and SRILM read.
     """
     if symbols is not None and target != "att":
         raise click.UsageError(f"--symbols is for --to att, not {target}")
     loaded = load(model)
+    if target == ARPA:
+        _write_ngrams(loaded, output)
+        return
     if target == "hmm" and hasattr(loaded.model, "to_hmm"):  # it has hidden states
         hidden = loaded.model.to_hmm()
         with atomic_write(output) as stream:

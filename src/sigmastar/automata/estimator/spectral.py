@@ -114,9 +114,9 @@ class SpectralAutomaton(HiddenStates, Growing):
     Notes
     -----
     Above 10,000 symbols an operator per symbol leaves room for a few states only. Then "fast", "convex" and
-    "auto" learn an automaton over classes of symbols, "convex" and "auto" from half a million and a quarter of a
-    million symbols of the strings, and modified Kneser-Ney trigrams are mixed in at rates that held-out strings
-    choose: `model_` is a `ClassedAutomaton`.
+    "auto" learn an automaton over classes of symbols, "convex" and "auto" from a part of the strings, and
+    modified Kneser-Ney trigrams are mixed in at rates that held-out strings choose: `model_` is a
+    `ClassedAutomaton`.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """All n-grams of a corpus by counting sorts: nothing is compared, and nothing is looked for.
 
-Contexts are refined level by level, each gap going from its context to the one with a symbol more. What follows
-contexts is then counted from the deepest level up: an item is a gap whose context ends there, or an entry
-(context, outcome) of the level below under the parent of its context. Items of one context and outcome are one
-entry, whose number of items is the count of Kneser-Ney: occurrences, or distinct extensions.
+Contexts are refined level by level, each gap going from its context to the one with a symbol more. What
+follows contexts is then counted from the deepest level up: an item is a gap whose context ends there, or an
+entry (context, outcome) of the level below under the parent of its context. Items of one context and outcome
+are one entry, whose number of items is the count of Kneser-Ney: occurrences, or distinct extensions.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def refine(
 ) -> tuple[int, int]:
     """Move gaps from nodes `begin` .. `end - 1` to new ones by a symbol more, numbered from `end`.
 
-    `symbols` holds the symbol of each gap, `made` has room for parents and symbols of the new nodes. The numbers
-    of new nodes, and of gaps that stay active: those whose symbol is not the edge.
+    `symbols` holds the symbol of each gap, `made` has room for parents and symbols of the new nodes. The
+    numbers of new nodes, and of gaps that stay active: those whose symbol is not the edge.
     """
     n, n_new, n_active = len(active), 0, 0
     ordered = np.empty(n, np.int32)
@@ -92,7 +92,7 @@ def numbers_of_counts(row_starts: Int64s, depth: Int32s, counts: Int32s, numbers
 def discounted_rows(
     row_starts: Int64s, depth: Int32s, counts: Int32s, discounts: Floats, own: Floats, backoff: Floats
 ) -> None:
-    """Shares of the entries of each context after discounts (depths x counts up to the last), and what is left."""
+    """Shares of the entries of contexts after discounts (depths x counts up to a last), and what is left."""
     most = discounts.shape[1] - 1
     for context in range(len(depth)):
         begin, end, total = row_starts[context], row_starts[context + 1], 0

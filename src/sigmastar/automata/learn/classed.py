@@ -4,8 +4,8 @@ An operator per symbol of an alphabet of words leaves room for a few states, and
 symbol and state takes hours. So symbols first fall into classes: the correlations of neighbouring symbols
 (`core.views`) place each as a past and as a future, and symbols that lie in the same direction share a class.
 The learner sees strings of classes, and what it learns is spread over the symbols of each class
-(`model.classed`). Modified Kneser-Ney trigrams are mixed in at rates that held-out strings choose, so that the
-result is not behind them. Of the two ideas, the classes are the second; the learner is what it is.
+(`model.classed`). Modified Kneser-Ney trigrams are mixed in at rates that held-out strings choose, so that
+the result is not behind them. Of the two ideas, the classes are the second; the learner is what it is.
 """
 
 from __future__ import annotations

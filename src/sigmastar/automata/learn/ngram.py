@@ -54,7 +54,7 @@ def _gap_logs(model: NgramModel, held: Held) -> Floats:
 
 
 def fitted_rates(ngram: NgramModel, contexts: Int32s, by_other: Floats, by_ngram: Floats) -> Floats:
-    """The rate of the n-gram in each cell of contexts, beside another model, by what both give to held-out tokens."""
+    """The rate of the n-gram beside another model in each cell, by what both give to held-out tokens."""
     known = (by_other > 0) & (by_ngram > 0)
     cells = cells_of(ngram)[contexts[known]]
     events = Events(np.ones(len(cells)), by_other[known], by_ngram[known])
