@@ -35,10 +35,11 @@ PARTS = ("valid", "test")
 def prepare(folder: Path, data: Path, lines: int | None = None) -> dict[str, Any]:
     """Arrays of the texts, the views of all tokens, and what n-grams give to held-out tokens."""
     from sigmastar.automata.data.formats import Layout
+    from sigmastar.automata.model.ngram import cells_of, n_cells
     from sigmastar.words.learn.ngram import word_ngram
     from sigmastar.words.learn.tensors import views_of
     from sigmastar.words.learn.words import unigram_of
-    from sigmastar.words.model.mixture import cells_of, contexts_of, n_cells
+    from sigmastar.words.model.mixture import contexts_of
 
     read = Layout("lines", False, None).read
     train = read(str(data / "train.txt.gz"))
@@ -198,7 +199,7 @@ class Mixing:
         self.cell = {name: self.arrays[f"{name}_cells"].astype(np.int32) for name in PARTS}
 
     def with_ngrams(self, states: dict[str, Any]) -> dict[str, float]:
-        from sigmastar.words.learn.ngram import rates_of_cells
+        from sigmastar.automata.learn.ngram import rates_of_cells
 
         rates = rates_of_cells(self.cell["valid"], self.cells, states["valid"], self.ngram["valid"])
         found = {}

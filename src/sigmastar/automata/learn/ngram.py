@@ -55,10 +55,14 @@ def _gap_logs(model: NgramModel, held: Held) -> Floats:
 
 def fitted_rates(ngram: NgramModel, contexts: Int32s, by_other: Floats, by_ngram: Floats) -> Floats:
     """The rate of the n-gram beside another model in each cell, by what both give to held-out tokens."""
+    return rates_of_cells(cells_of(ngram)[contexts], n_cells(ngram), by_other, by_ngram)
+
+
+def rates_of_cells(cells: Int32s, n: int, by_other: Floats, by_ngram: Floats) -> Floats:
+    """The same, given the cell of every held-out token and the number of cells."""
     known = (by_other > 0) & (by_ngram > 0)
-    cells = cells_of(ngram)[contexts[known]]
-    events = Events(np.ones(len(cells)), by_other[known], by_ngram[known])
-    n_depths = n_cells(ngram) // N_SHARES
+    events = Events(np.ones(int(known.sum())), by_other[known], by_ngram[known])
+    n_depths = n // N_SHARES
     depths = np.repeat(np.arange(n_depths, dtype=np.int32), N_SHARES)
-    levels = [Cells(cells, n_cells(ngram), _STRENGTH), Cells(depths, n_depths, _STRENGTH)]
+    levels = [Cells(cells[known], n, _STRENGTH), Cells(depths, n_depths, _STRENGTH)]
     return rates_by_level(events, levels, 0.5)
