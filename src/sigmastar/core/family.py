@@ -210,19 +210,14 @@ def kinds() -> dict[str, Kind]:
 
 
 def foreign_kind(path: str) -> tuple[str, str] | None:
-    """The kind of model in a file of another tool, and the place of its reader, by how its name ends.
-
-    Parameters
-    ----------
-    path : str
-        Of the file; names of compressed files end in `.gz` or `.zst` behind that.
-    """
+    """The kind of model in a file of another tool, and the place of its reader, by how its name ends."""
     plain = path.removesuffix(".gz").removesuffix(".zst")
-    for name, kind in kinds().items():
-        for ending, place in kind.readers.items():
-            if plain.endswith(ending):
-                return name, place
-    return None
+    families = (*_registered.values(), *_built_in().values())
+    known = ((name, kind.readers) for family in families for name, kind in family.kinds.items())
+    found = (
+        (name, place) for name, readers in known for end, place in readers.items() if plain.endswith(end)
+    )
+    return next(found, None)
 
 
 def find_kind(name: str) -> Kind | None:
