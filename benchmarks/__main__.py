@@ -24,6 +24,7 @@ QUESTIONS = (
     "grammar_em",
     "memory",
     "scale",
+    "words",
     "one_string",
     "control",
     "hankel_completion",
