@@ -24,6 +24,7 @@ PRINTED = {
     "grid_search": ["grid search: 5 states", "by itself:"],
     "learn_a_grammar": ["excess risk after n trees", "mle inf", "very loose", "is satisfiable"],
     "learn_an_automaton": ["3-gram", "EM", "fast", "auto"],
+    "model_words": ["over 2", "trigrams: perplexity", "states, spectral start: perplexity", "after "],
     "parse_a_treebank": ["the true grammar: UAS 0.5", "spectral+em: UAS 0.5"],
     "regression_on_strings": ["76 of 511 values are seen", "nuclear norm alone: relative error", "f(abba)"],
     "parse_with_hidden_states": ["1500 trees", "spectral + EM: F1 0.8", "The tree of"],

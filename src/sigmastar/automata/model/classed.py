@@ -114,9 +114,10 @@ class ClassedAutomaton:
     def mixed(self, rows: Floats, contexts: Int32s) -> Floats:
         """Next symbols from next classes, and from the contexts of the n-gram."""
         rates = self.rate_of[contexts][:, None]
-        found = self.symbols.spread(rows)
+        found, mine = self.symbols.spread(rows), self.ngram.distributions(contexts)
+        mine *= rates  # in place: tables of all symbols are what queries take their time for
         found *= 1.0 - rates
-        found += rates * self.ngram.distributions(contexts)
+        found += mine
         return found
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:

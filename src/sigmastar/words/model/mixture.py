@@ -97,8 +97,13 @@ class WordMixture:
         return self.states.to_hmm()
 
     def _mixed(self, rows: Floats, contexts: Int32s) -> Floats:
+        """In place: `rows` are new, and tables of all words are what queries take their time for."""
         rates = self.rate_of[contexts][:, None]
-        return np.asarray((1.0 - rates) * rows + rates * self.ngram.distributions(contexts))
+        mine = self.ngram.distributions(contexts)
+        mine *= rates
+        rows *= 1.0 - rates
+        rows += mine
+        return rows
 
     PARTS: ClassVar[Mapping[str, Parts]] = declared(
         {
