@@ -116,15 +116,15 @@ def read_arpa(path: str) -> NgramModel:
     with_lines = _sections(path)
     first = next(with_lines, (0, [], []))
     words = [fields[1] for fields in first[2]]
-    alphabet = Alphabet([word for word in words if word not in (START, END)])
+    kept = [word for word in words if word not in (START, END)]
     if not words or END not in words:
         raise InputError(r"no unigrams, or none of </s>, after \1-grams:", file=path)
-    codes = {word: code for code, word in enumerate(alphabet)} | {START: -1, END: len(alphabet)}
+    codes = {word: code for code, word in enumerate(kept)} | {START: -1, END: len(kept)}
     reader = _Reader(path, codes)
     reader.add(*first)
     for section in with_lines:
         reader.add(*section)
-    return reader.model(alphabet)
+    return reader.model(Alphabet(kept))
 
 
 def _sections(path: str) -> Iterator[tuple[int, list[int], list[list[str]]]]:
