@@ -119,6 +119,7 @@ def test_commands(tmp_path: Path) -> None:
         (("\\2-grams:", "\\3-grams:"), r"3-grams: after 1-grams"),
         (("\\data\\", "data"), "ARPA's format"),
         (("\t</s>", "\tc"), "none of </s>"),
+        (("\tb\n", "\ta\n"), "listed twice"),
         (("-0.9\ta b", "-0.9\ta"), r"small\.arpa:13: no 2-gram"),
     ],
 )

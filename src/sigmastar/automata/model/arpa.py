@@ -119,6 +119,8 @@ def read_arpa(path: str) -> NgramModel:
     kept = [word for word in words if word not in (START, END)]
     if not words or END not in words:
         raise InputError(r"no unigrams, or none of </s>, after \1-grams:", file=path)
+    if len(set(words)) < len(words):
+        raise InputError("a unigram is listed twice", file=path)
     codes = {word: code for code, word in enumerate(kept)} | {START: -1, END: len(kept)}
     reader = _Reader(path, codes)
     reader.add(*first)
