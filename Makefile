@@ -31,8 +31,8 @@ help:
 	@echo "make wheel     the wheel, built twice to the same bytes and tried in a clean environment, or WHEEL=\"--oldest\""
 	@echo "make lint      ruff, mypy, licences, and known weaknesses where pip-audit is installed"
 	@echo "make format    ruff's formatter and its safe fixes"
-	@echo "make docs      the documentation, in docs/_build/html"
-	@echo "make examples  every script in examples/"
+	@echo "make docs      the documentation, in docs/_build/html, with links and spelling checked"
+	@echo "make examples  every script in examples/, whose output the gallery shows"
 	@echo "make bench     every question in benchmarks/, or BENCH=\"scoring readers --quick\""
 	@echo "make clean     remove what the other targets made, .venv included"
 
@@ -111,13 +111,15 @@ format: $(READY)
 
 # Pages of modules that are gone would be warnings, so the generated ones are made anew.
 docs: $(READY)
-	rm -rf docs/_build docs/api/generated docs/pictures
+	rm -rf docs/_build docs/api/generated docs/generated docs/pictures
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 examples: export MPLBACKEND = Agg
 examples: $(READY)
-	@set -e; for script in $(sort $(wildcard examples/*.py)); do echo "$$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $(sort $(wildcard examples/*.py)); do \
+		output="examples/output/$$(basename "$$script" .py).txt"; echo "$$script"; \
+		$(BIN)/python "$$script" > "$$output.new"; cat "$$output.new"; mv "$$output.new" "$$output"; done
 
 # Peers to compare with are no part of the package, and are installed for this target alone.
 $(PEERS): benchmarks/requirements.txt $(READY)
@@ -128,5 +130,5 @@ bench: $(PEERS)
 	$(BIN)/python -m benchmarks $(BENCH)
 
 clean:
-	rm -rf .venv .venv-torch build dist demo-output docs/_build docs/api/generated docs/pictures .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-torch build dist demo-output docs/_build docs/api/generated docs/generated docs/pictures .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -44,8 +44,11 @@ WRONG, RIGHT = (
 
 def write(app: object = None) -> None:
     """All pictures, into a folder of their own."""
+    import family_figures  # which draws with what stands here
+    import measured
+
     FOLDER.mkdir(exist_ok=True)
-    for name, draw in PICTURES.items():
+    for name, draw in {**PICTURES, **family_figures.PICTURES, **measured.pictures()}.items():
         (FOLDER / f"{name}.svg").write_text(draw(), encoding="utf-8")
 
 

@@ -21,7 +21,7 @@ from sigmastar.cli.group import command
 
 GUIDES = sorted((Path(__file__).parents[2] / "docs" / "guides").glob("*.md"))
 FRACTION = r"-?\d+\.\d+"
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 class Block(NamedTuple):
