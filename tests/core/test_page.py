@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import base64
+import hashlib
 from html.parser import HTMLParser
 
 import pytest
 
+import sigmastar
 from sigmastar.core.errors import InputError
 from sigmastar.core.page import Picture, Section, Table, Text, format_cell, render
 
 DOT = '<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="old" width="9"><circle r="1"/></svg>'
 EVIL = '<img src=x onerror="alert(1)">&'
-VOID = {"meta", "circle"}
+VOID = {"meta"}
 
 
 class Outline(HTMLParser):
@@ -59,13 +62,14 @@ def example() -> str:
 def test_the_page_nests_and_names_its_parts():
     page = Outline(example())
     assert page.text["h1"] == ["Report"]
-    assert page.text["h2"] == ["First things", "First things", "Provenance"]
+    assert page.text["h2"] == ["First things", "First things", "How this was made"]
     assert page.text["caption"] == ["Times"]
     assert page.text["figcaption"] == ["A dot."]
     assert page.attributes("svg", "aria-label") == ["one dot"]
+    assert page.attributes("svg", "aria-hidden") == ["true"]  # the sign at the top
     assert page.attributes("th", "scope") == ["col", "col", "row", "row"]
     assert page.attributes("html", "lang") == ["en"]
-    assert page.text["dd"] == ["0", "abacus"]
+    assert page.text["dd"] == ["0", "abacus", f"sigmastar {sigmastar.__version__}"]
 
 
 def test_links_of_the_contents_resolve_and_ids_are_distinct():
@@ -78,9 +82,27 @@ def test_links_of_the_contents_resolve_and_ids_are_distinct():
 
 def test_nothing_comes_from_outside():
     page = example()
-    assert "http" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "")
-    assert "<script" not in page
+    assert "://" not in page.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert "<link" not in page
+
+
+def test_one_script_may_run_and_the_policy_names_it():
+    outline = Outline(example())
+    (script,) = outline.text["script"]
+    (policy,) = [
+        a["content"] for t, a in outline.elements if a.get("http-equiv") == "Content-Security-Policy"
+    ]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy == (
+        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
+    )
+
+
+def test_a_page_says_by_which_command_it_was_made(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["/usr/bin/sigmastar", "demo", "--out", "a <b>"])
+    assert Outline(example()).text["code"] == ["sigmastar demo --out 'a <b>'"]
+    monkeypatch.setattr("sys.argv", ["pytest"])
+    assert "code" not in Outline(example()).text
 
 
 def test_the_page_follows_dark_settings_and_prints():
@@ -93,7 +115,7 @@ def test_all_text_is_escaped():
     section = Section(EVIL, [Text(EVIL), table, Picture(DOT, EVIL, EVIL)])
     page = render(EVIL, [section, section], {EVIL: EVIL}, lead=EVIL)
     outline = Outline(page)
-    assert not [tag for tag, _ in outline.elements if tag in ("img", "script")]
+    assert [tag for tag, _ in outline.elements if tag in ("img", "script")] == ["script"]  # its own
     assert not any("onerror" in attributes for _, attributes in outline.elements)
     assert outline.text["h1"] == [EVIL]
 

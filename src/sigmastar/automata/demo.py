@@ -216,7 +216,8 @@ def _plots(corpus: Corpus, by_name: dict[str, Outcome], curves: Curves) -> list[
         ),
         Picture(
             to_svg(plot_learning_curves(curves, title="Loss against the truth")),
-            "Loss by the number of strings learned from. Bands: 95% intervals over the fresh strings.",
+            "Loss by the number of strings learned from: see how steeply each line falls. Bands: 95% "
+            "intervals over the fresh strings; where they overlap, learners are level.",
             "KL divergence against the number of training strings for " + ", ".join(curves) + ".",
         ),
         Picture(

@@ -147,7 +147,10 @@ def capacity_picture(curves: Mapping[str, tuple[list[int], list[float]]], n_head
     figure = plot_learning_curves(
         curves, "operations per head", "pairwise accuracy, %", "Capacity", log_y=False
     )
-    caption = f"Accuracy on {n_heads} heads that were not trained on, when models are cut down."
+    caption = (
+        f"Accuracy on {n_heads} heads that were not trained on, when models are cut down: see how far to the "
+        "left a line stays up."
+    )
     return Picture(to_svg(figure), caption, caption)
 
 

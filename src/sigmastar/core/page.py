@@ -1,18 +1,24 @@
 """One-file HTML reports: sections of text, tables and pictures, with where the figures come from.
 
-A page needs nothing from outside: style and pictures are inside it. It follows the reader's light or
-dark setting, prints well, and can be read aloud: headings in order, captions on tables, a
-description on every picture. All text is escaped; only pictures are markup, and they are checked.
+A page needs nothing from outside: style and pictures are inside it. It looks like the explorer, follows the
+reader's light or dark setting, fits a phone, prints well, and can be read aloud: headings in order, captions
+on tables, which can be sorted, a description on every picture. It says how it was made. All text is escaped;
+only pictures are markup, and they are checked.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from sigmastar import __version__
 from sigmastar.core.errors import InputError
+from sigmastar.core.page_style import POLICY, SCRIPT, STYLE
 
 Cell = str | int | float | None
 
@@ -71,9 +77,12 @@ def render(title: str, sections: Sequence[Section], provenance: Mapping[str, str
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f"<title>{escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
+        f'<div class="top">{_ICON}<b>Sigmastar</b></div>\n<div class="sheet">\n'
         f"<header><h1>{escape(title)}</h1>{opening}</header>\n"
-        f"{_contents(sections, anchors)}<main>\n{body}</main>\n{_footer(provenance)}</body>\n</html>\n"
+        f"{_contents(sections, anchors)}<main>\n{body}</main>\n{_footer(provenance)}</div>\n"
+        f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
 
 
@@ -157,7 +166,7 @@ def _picture(picture: Picture) -> str:
     rest = picture.svg.split(">", 1)[1]
     label = f' role="img" aria-label="{escape(picture.description)}"'
     return (
-        f"<figure>{svg.replace('<svg', '<svg' + label, 1)}>{rest}"
+        f"<figure><div>{svg.replace('<svg', '<svg' + label, 1)}>{rest}</div>"
         f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
     )
 
@@ -174,10 +183,29 @@ def _checked(svg: str) -> str:
 
 
 def _footer(provenance: Mapping[str, str]) -> str:
+    """The box that says how a page was made: the command, and what else is known."""
+    known = {"Command": _command(), **provenance}
+    known.setdefault("Software", f"sigmastar {__version__}")
     entries = "".join(
-        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in provenance.items()
+        f"<div{_whole(name)}><dt>{escape(name)}</dt><dd>{_value(name, value)}</dd></div>"
+        for name, value in known.items()
+        if value
     )
-    return f'<footer aria-label="Provenance"><h2>Provenance</h2><dl>{entries}</dl></footer>\n'
+    return f'<footer aria-label="How this was made"><h2>How this was made</h2><dl>{entries}</dl></footer>\n'
+
+
+def _command() -> str:
+    """The call that makes this page; nothing where a program makes it."""
+    name = os.path.basename(sys.argv[0]).removesuffix(".exe") if sys.argv else ""
+    return shlex.join(["sigmastar", *sys.argv[1:]]) if name == "sigmastar" else ""
+
+
+def _whole(name: str) -> str:
+    return ' class="whole"' if name in ("Command", "Data (SHA-256)") else ""
+
+
+def _value(name: str, value: str) -> str:
+    return f"<code>{escape(value)}</code>" if name == "Command" else escape(value)
 
 
 def _anchors(sections: Sequence[Section]) -> list[str]:
@@ -191,78 +219,10 @@ def _anchors(sections: Sequence[Section]) -> list[str]:
     return anchors
 
 
-STYLE = """\
-:root {
-  color-scheme: light dark;
-  --page: #f7f7f5; --paper: #fefefe; --ink: #1f2430; --muted: #626a78; --grid: #e3e6ea; --line: #d5d9de;
-  --series-1: #0b69a8; --series-2: #c8500a; --series-3: #0f8a66;
-  --series-4: #a3548c; --series-5: #b07d00; --series-6: #4d5a6b;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --page: #14171c; --paper: #1b1f26; --ink: #e8eaee; --muted: #a0a8b5; --grid: #2f353f; --line: #3a414d;
-    --series-1: #5bb1ea; --series-2: #f0894a; --series-3: #4fc79f;
-    --series-4: #d890c2; --series-5: #e0b13c; --series-6: #a9b4c4;
-  }
-}
-* { box-sizing: border-box; }
-html { background: var(--page); color: var(--ink); -webkit-text-size-adjust: 100%; }
-body {
-  margin: 0 auto; padding: 3rem 1.25rem 4rem; max-width: 56rem; line-height: 1.55;
-  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
-}
-h1 { font-size: 2rem; line-height: 1.2; letter-spacing: -0.015em; margin: 0 0 0.5rem; }
-h2 { font-size: 1.3rem; line-height: 1.3; letter-spacing: -0.01em; margin: 0 0 0.75rem; }
-p { max-width: 42rem; margin: 0 0 1rem; }
-a { color: var(--series-1); text-underline-offset: 0.15em; }
-a:focus-visible, .table:focus-visible { outline: 2px solid var(--series-1); outline-offset: 3px; }
-.lead { font-size: 1.1rem; color: var(--muted); }
-.note { font-size: 0.875rem; color: var(--muted); }
-nav ul {
-  display: flex; flex-wrap: wrap; gap: 0.25rem 1.25rem;
-  list-style: none; margin: 1rem 0 0; padding: 0;
-}
-section { margin-top: 2.75rem; }
-.table { overflow-x: auto; margin: 1.25rem 0; }
-table { border-collapse: collapse; width: 100%; font-size: 0.95rem; font-variant-numeric: tabular-nums; }
-caption { caption-side: top; text-align: left; font-weight: 600; padding: 0 0 0.6rem; }
-th, td { padding: 0.45rem 0.9rem 0.45rem 0; text-align: left; font-weight: 400; vertical-align: baseline; }
-th:last-child, td:last-child { padding-right: 0; }
-thead th {
-  color: var(--muted); font-size: 0.85rem;
-  border-bottom: 1.5px solid var(--ink); vertical-align: bottom;
-}
-tbody tr + tr > * { border-top: 1px solid var(--grid); }
-tbody tr:last-child > * { border-bottom: 1px solid var(--line); }
-tbody tr:hover > * { background: color-mix(in srgb, var(--series-1) 7%, transparent); }
-tbody th, td { white-space: nowrap; }
-.number { text-align: right; }
-strong { font-weight: 700; }
-figure {
-  margin: 1.5rem 0; padding: 1.25rem 1.25rem 1rem; background: var(--paper);
-  border: 1px solid var(--grid); border-radius: 8px;
-}
-figure svg { display: block; max-width: 100%; height: auto; margin: 0 auto; }
-figcaption { margin-top: 0.9rem; font-size: 0.9rem; color: var(--muted); max-width: 46rem; }
-footer { margin-top: 3.5rem; padding-top: 1.25rem; border-top: 1px solid var(--line); color: var(--muted); }
-footer h2 { font-size: 0.95rem; margin: 0 0 0.6rem; color: var(--ink); }
-footer dl {
-  display: grid; grid-template-columns: repeat(auto-fit, minmax(15rem, 1fr));
-  gap: 0.5rem 2rem; margin: 0;
-}
-footer dt { font-size: 0.8rem; }
-footer dd { margin: 0; font-size: 0.85rem; color: var(--ink); overflow-wrap: anywhere; }
-@media print {
-  :root {
-    --page: #fff; --paper: #fff; --ink: #000; --muted: #444; --grid: #ccc; --line: #999;
-    --series-1: #0b69a8; --series-2: #c8500a; --series-3: #0f8a66;
-    --series-4: #a3548c; --series-5: #b07d00; --series-6: #4d5a6b;
-  }
-  body { max-width: none; padding: 0; font-size: 10.5pt; }
-  nav { display: none; }
-  figure, table, tr { break-inside: avoid; }
-  h2, caption { break-after: avoid; }
-  figure { border: 0; padding: 0; }
-}
-"""
-"""Pictures take their colours from the variables at the top."""
+_ICON = (
+    '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#0b69a8"/>'
+    '<g fill="none" stroke="#fff" stroke-width="2.2"><circle cx="9" cy="21" r="4"/>'
+    '<circle cx="23" cy="21" r="4"/><path d="M11 17.5C13 10 19 10 21 17.2"/></g>'
+    '<circle cx="23" cy="21" r="1.6" fill="#fff"/></svg>'
+)
+"""That of the explorer."""

@@ -63,4 +63,4 @@ def grammar_page(grammar: WeightedGrammar, facts: Mapping[str, Any], learned: Ma
         parts.append(Picture(to_svg(figure), caption, caption))
     except MissingMatplotlibError as problem:
         parts.append(Text(f"The picture is left out: {problem}."))
-    return render("A weighted grammar", [Section("Model", parts)], {})
+    return render("A weighted grammar", [Section("Model", parts)], {"Seed": str(learned.get("seed", ""))})

@@ -114,5 +114,9 @@ def _ascent(em: ERMGrammar) -> list[Part]:
     except MissingMatplotlibError as problem:
         return [Text(f"The curve is left out: {problem}.")]
     return [
-        Picture(to_svg(figure), "The log-likelihood of the strings along EM.", "A curve that only rises.")
+        Picture(
+            to_svg(figure),
+            "The log-likelihood of the strings along EM: it never falls, and levels off soon.",
+            "A curve that only rises.",
+        )
     ]

@@ -84,5 +84,7 @@ def _picture(made: MadeRegression, learned: WeightedAutomaton) -> Picture:
         "learned": hankel_matrix(learned, SIDE),
         "true": truth,
     }
-    caption = "The Hankel matrix before and after completion; what was not seen is grey."
+    caption = (
+        "The Hankel matrix before and after completion: what is grey on the left was not seen, and filled in."
+    )
     return Picture(to_svg(plot_matrices(matrices, "suffixes", "prefixes")), caption, caption)

@@ -77,5 +77,8 @@ def _posterior(tagger: Tagger, fresh: TaggedSentences) -> list[Part]:
         figure = plot_tags(one.words, tagger.tags, table, one.tags, "The probability of tags")
     except MissingMatplotlibError as problem:
         return [Text(f"The heat map is left out: {problem}.")]
-    caption = "The probability of each tag at each word of a fresh sentence; rings are the true tags."
+    caption = (
+        "The probability of each tag at each word of a fresh sentence: see where a word has two dark "
+        "cells, and whether the ring, its true tag, is in the darker one."
+    )
     return [Picture(to_svg(figure), caption, caption)]

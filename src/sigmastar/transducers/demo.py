@@ -76,7 +76,9 @@ def _section(rows: list[DemoRow], intervals: list[Estimate], fresh: StringPairs,
     chosen = int(np.argmin(np.abs(fresh.inputs.lengths - _SHORT)))
     aligned = model.align(fresh.select([chosen]), 8)
     alignments = list(zip(aligned.strings, aligned.posterior.tolist(), strict=True))
-    caption = "The alignments of a fresh pair: the wider a line, the more of the posterior passes there."
+    caption = (
+        "The alignments of a fresh pair: the wider a line, the surer it is; where lines part, there is doubt."
+    )
     about = (
         "A transducer with hidden states draws pairs of strings of unequal length. Learners see the pairs "
         "unaligned, and give an output to fresh inputs. Word error is the share of inputs whose output is "

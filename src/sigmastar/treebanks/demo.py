@@ -68,7 +68,7 @@ def _section(rows: list[DemoRow], fresh: list[Tree], estimator: TreebankEstimato
     gold = min(fresh, key=lambda tree: _dullness(tree, estimator))
     words = list(gold.words())
     tree = "A fresh sentence as spectral + EM parses it; phrases that the grammar did not draw are dashed."
-    chart = "The marginals that the tree was chosen by: how probable a phrase over each span is."
+    chart = "The marginals that the tree was chosen by: the darker a span, the surer the parser of a phrase."
     items = [
         (label, begin, end, value)
         for (label, begin, end), value in estimator.marginals([words])[0].items()

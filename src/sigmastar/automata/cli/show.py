@@ -166,7 +166,7 @@ def page(loaded: Loaded) -> str:
     if isinstance(rank, Mapping):
         parts.append(_spectrum(rank))
     if automaton is not None:
-        caption = f"The automaton, {automaton.n_states} states: the heaviest moves."
+        caption = f"The automaton, {automaton.n_states} states: the heaviest moves. Rings: where strings end."
         parts.append(Picture(draw_automaton(automaton), caption, f"Graph: {caption}"))
     parts += _explained(loaded.learned)
     origin = {"Data (SHA-256)": known.get("sha256", ""), "Seed": known.get("seed", "")}

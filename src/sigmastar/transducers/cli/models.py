@@ -212,6 +212,7 @@ def show(model: str, file: str | None, html: bool, output: str, as_json: bool) -
     if as_json:
         print_figures({**facts, "learned": loaded.learned}, as_json, output)
     elif html:
+        words["seed"] = str(loaded.learned.get("seed", ""))
         write_lines(output, [_page(model, loaded.model, words, pairs).removesuffix("\n")])
     elif pairs is not None:
         drawn = map(draw_alignment, loaded.model.align(pairs).by_pair())
@@ -252,6 +253,7 @@ def _page(path: str, model: Model, lines: dict[str, str], pairs: StringPairs | N
         aligned = model.align(chosen.select([number]), 8)
         if len(aligned.strings):
             drawn = draw_lattice(list(zip(aligned.strings, aligned.posterior.tolist(), strict=True)))
-            caption = f"Alignments of {' '.join(map(str, chosen.inputs[number]))}"
+            word = " ".join(map(str, chosen.inputs[number]))
+            caption = f"Alignments of {word}: the wider a line, the surer it is."
             parts.append(Picture(drawn, caption, caption))
-    return render(f"transducer: {path}", [Section("Transducer", parts)], {})
+    return render(f"transducer: {path}", [Section("Transducer", parts)], {"Seed": lines.get("seed", "")})

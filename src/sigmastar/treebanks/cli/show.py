@@ -107,13 +107,14 @@ def _page(parser: TreebankParser, path: str, facts: Mapping[str, str], words: Se
         if value >= _LEAST and (end - begin > 1 or label not in parser.forest.tag_codes)
     ]
     tree = "The tree of a sentence, from the marginals below."
-    chart = "How probable phrases over each span are; a cell names the likeliest label."
+    chart = "The darker a span, the likelier a phrase over it; a cell names the likeliest label."
     parts: list[Part] = [
         Table("The parser", ("", ""), list(facts.items())),
         Picture(draw_tree(parser.parse_one(words).tree), tree, tree),
         Picture(draw_chart(words, items), chart, chart),
     ]
-    return render(f"treebank: {path}", [Section("Parser", parts)], {})
+    seed = str(read_header(path)["learned"].get("seed", ""))
+    return render(f"treebank: {path}", [Section("Parser", parts)], {"Seed": seed})
 
 
 def _example(parser: TreebankParser) -> list[str]:
