@@ -31,7 +31,8 @@ html_theme = "pydata_sphinx_theme"
 html_title = "Sigmastar"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
+html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "navbar_center": []}
+html_sidebars = {"**": ["globaltoc.html"]}
 
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
 myst_heading_anchors = 3

@@ -154,3 +154,9 @@ def test_cells(cell, text):
 def test_ragged_tables_are_refused():
     with pytest.raises(ValueError, match="row 2 of table 'T' has 1 cells, not 2"):
         Table("T", ("a", "b"), [(1, 2), (3,)])
+
+
+def test_names_and_values_have_no_empty_heads():
+    page = render("x", [Section("y", [Table("Facts", ("", ""), [("a", "1"), ("b", "2")])])], {})
+    assert "<thead" not in page
+    assert '<table class="facts">' in page

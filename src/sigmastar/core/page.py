@@ -79,9 +79,9 @@ def render(title: str, sections: Sequence[Section], provenance: Mapping[str, str
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f"<title>{escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-        f'<div class="top">{_ICON}<b>Sigmastar</b></div>\n<div class="sheet">\n'
-        f"<header><h1>{escape(title)}</h1>{opening}</header>\n"
-        f"{_contents(sections, anchors)}<main>\n{body}</main>\n{_footer(provenance)}</div>\n"
+        f'<header class="top">{_ICON}<b>Sigmastar</b></header>\n<div class="sheet">\n'
+        f"<main>\n<h1>{escape(title)}</h1>{opening}\n"
+        f"{_contents(sections, anchors)}{body}</main>\n{_footer(provenance)}</div>\n"
         f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
     )
 
@@ -117,10 +117,12 @@ def _table(table: Table) -> str:
         for name, is_number in zip(table.columns, numeric, strict=True)
     )
     rows = "".join(_row(table, number, numeric) for number in range(len(table.rows)))
+    named = f"<thead><tr>{head}</tr></thead>" if any(table.columns) else ""
+    facts = "" if named else ' class="facts"'  # names and values, which need no heads
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     return (
-        f'<div class="table" role="region" tabindex="0" aria-label="{escape(table.caption)}"><table>'
-        f"<caption>{escape(table.caption)}</caption><thead><tr>{head}</tr></thead>"
+        f'<div class="table" role="region" tabindex="0" aria-label="{escape(table.caption)}"><table{facts}>'
+        f"<caption>{escape(table.caption)}</caption>{named}"
         f"<tbody>{rows}</tbody></table></div>{note}"
     )
 
@@ -166,7 +168,8 @@ def _picture(picture: Picture) -> str:
     rest = picture.svg.split(">", 1)[1]
     label = f' role="img" aria-label="{escape(picture.description)}"'
     return (
-        f"<figure><div>{svg.replace('<svg', '<svg' + label, 1)}>{rest}</div>"
+        f'<figure><div tabindex="0">'
+        f"{svg.replace('<svg', '<svg' + label, 1)}>{rest}</div>"
         f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
     )
 

@@ -83,6 +83,8 @@ tbody tr + tr > * { border-top: 1px solid var(--grid); }
 tbody tr:hover > * { background: color-mix(in srgb, var(--series-1) 7%, transparent); }
 tbody th, td { white-space: nowrap; }
 .number { text-align: right; }
+.facts td { white-space: normal; overflow-wrap: anywhere; }
+.facts .number { text-align: left; }
 strong { font-weight: 700; }
 figure > div { overflow-x: auto; }
 figure svg { display: block; max-width: max(100%, 30rem); height: auto; margin: 0 auto; }
@@ -140,8 +142,8 @@ const compare = (a, b) => {
     ? Number.isNaN(x) - Number.isNaN(y) || a.localeCompare(b, "en", { numeric: true }) : x === y ? 0 : x - y;
 };
 for (const table of document.querySelectorAll("table")) {
-  const body = table.tBodies[0], first = [...body.rows], heads = [...table.tHead.rows[0].cells];
-  if (first.length < 2 || heads.some((head) => !head.textContent.trim())) continue;
+  const body = table.tBodies[0], first = [...body.rows], heads = [...(table.tHead?.rows[0].cells ?? [])];
+  if (first.length < 2) continue;
   heads.forEach((head, column) => {
     const sort = document.createElement("button");
     sort.type = "button";
