@@ -79,7 +79,7 @@ def render(title: str, sections: Sequence[Section], provenance: Mapping[str, str
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f"<title>{escape(title)}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n"
-        f'<header class="top">{_ICON}<b>Sigmastar</b></header>\n<div class="sheet">\n'
+        '<header class="top"><b>Sigmastar</b></header>\n<div class="sheet">\n'
         f"<main>\n<h1>{escape(title)}</h1>{opening}\n"
         f"{_contents(sections, anchors)}{body}</main>\n{_footer(provenance)}</div>\n"
         f"<script>{SCRIPT}</script>\n</body>\n</html>\n"
@@ -220,12 +220,3 @@ def _anchors(sections: Sequence[Section]) -> list[str]:
         taken[stem] = taken.get(stem, 0) + 1
         anchors.append(stem if taken[stem] == 1 else f"{stem}-{taken[stem]}")
     return anchors
-
-
-_ICON = (
-    '<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="7" fill="#0b69a8"/>'
-    '<g fill="none" stroke="#fff" stroke-width="2.2"><circle cx="9" cy="21" r="4"/>'
-    '<circle cx="23" cy="21" r="4"/><path d="M11 17.5C13 10 19 10 21 17.2"/></g>'
-    '<circle cx="23" cy="21" r="1.6" fill="#fff"/></svg>'
-)
-"""That of the explorer."""

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from urllib.parse import quote
 
+_SIGN = (
+    '<svg xmlns="http://www.w3.org/2000/svg" width="24" height="24" viewBox="0 0 32 32">'
+    '<rect width="32" height="32" rx="7" fill="#0b69a8"/><g fill="none" stroke="#fff" stroke-width="2.2">'
+    '<circle cx="9" cy="21" r="4"/><circle cx="23" cy="21" r="4"/>'
+    '<path d="M11 17.5C13 10 19 10 21 17.2"/></g><circle cx="23" cy="21" r="1.6" fill="#fff"/></svg>'
+)
 _LIGHT = """\
 --page: #f6f6f3; --paper: #fefefe; --ink: #1f2430; --muted: #5b6372; --grid: #e3e6ea; --line: #c9ced6;
   --series-1: #0b69a8; --series-2: #b8470a; --series-3: #0b7a59; --series-4: #a3548c; --series-5: #8f6500;
@@ -24,6 +31,9 @@ STYLE = (
   :root:not([data-theme="light"]) {{ color-scheme: dark; {_DARK} }}
 }}
 :root[data-theme="dark"] {{ color-scheme: dark; {_DARK} }}
+.top b::before {{
+  content: url("data:image/svg+xml,{quote(_SIGN)}"); padding-right: 0.6rem; vertical-align: -0.4rem;
+}}
 """
     + """\
 * { box-sizing: border-box; }
@@ -44,7 +54,6 @@ a { color: var(--series-1); text-underline-offset: 0.15em; }
   background: color-mix(in srgb, var(--paper) 92%, transparent); backdrop-filter: blur(8px);
 }
 .top b { font-size: 1.05rem; letter-spacing: -0.01em; flex: 1; }
-.top svg { width: 1.5rem; height: 1.5rem; }
 .top button {
   font: inherit; font-size: 0.85rem; cursor: pointer; color: var(--muted); background: none;
   border: 1px solid var(--line); border-radius: 7px; padding: 0.3rem 0.7rem;
