@@ -131,3 +131,8 @@ def words_of(text: str) -> Iterator[str]:
     for word in _WORD.findall(text):
         if word[1:].islower() or "'" in word:
             yield word
+
+
+if __name__ == "__main__":  # python docs/pages.py: the words alone, without a build
+    for page, word in unknown_words(sources()):
+        print(f"{page}: {word}")

@@ -54,10 +54,9 @@ def test_words_are_looked_up_and_code_is_not(pages: ModuleType) -> None:
     assert [word for _, word in pages.unknown_words({"page": text})] == ["recieved", "seperate"]
 
 
-def test_listed_words_are_in_order_and_needed(pages: ModuleType) -> None:
+def test_listed_words_are_in_order(pages: ModuleType) -> None:
     listed = pages.LISTED.read_text(encoding="utf-8").split()
     assert listed == sorted(set(listed), key=str.lower)
-    assert not list(pages.unknown_words(pages.sources()))
 
 
 def test_formulas_need_no_script(pages: ModuleType) -> None:
