@@ -8,18 +8,23 @@ So options that a family does not know are refused, and `sigmastar predict MODEL
 from __future__ import annotations
 
 import copy
+import inspect
+import io
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
+import numpy as np
 
 from sigmastar.cli.group import ON_MODELS
-from sigmastar.core.cli.options import verify_key_option
+from sigmastar.core.atomic import atomic_write_bytes, refuse_terminal
+from sigmastar.core.cli.options import model_argument, output_option, verify_key_option
 from sigmastar.core.cli.reading import reads_data
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import commands_of, load
-from sigmastar.core.model_files import kind_of, read_header
+from sigmastar.core.model_files import kind_of, read_arrays, read_header
+from sigmastar.core.model_header import to_json
 
 _ABOUT = """{summary}
 
@@ -27,6 +32,7 @@ The options are those of the family that MODEL belongs to:
 `sigmastar {name} MODEL --help` lists them. MODEL may be of kind {kinds}."""
 
 
+NPZ = "npz"
 _ON_DATA = ("evaluate", "score", "predict")
 
 
@@ -49,6 +55,8 @@ class ModelCommand(click.Command):
         """What the family of a model file does under this command."""
         kind = kind_of(path)
         places = dict(commands_of(str(self.name)))
+        if self.name == "convert":
+            return with_arrays(load(places[kind]) if kind in places else None, path)
         if kind not in places:
             raise click.UsageError(
                 f"there is no {self.name} for models of kind {kind!r}; it is for {', '.join(places)}"
@@ -65,6 +73,36 @@ class ModelCommand(click.Command):
         kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))
         self.help = _ABOUT.format(summary=ON_MODELS[str(self.name)].summary, name=self.name, kinds=kinds)
         super().format_help_text(ctx, formatter)
+
+
+def with_arrays(command: click.Command | None, model: str) -> click.Command:
+    """The `convert` of a family with a format that all models have: their arrays for NumPy."""
+    if command is None:
+        command = click.Command("convert", params=[], callback=None, help="Write the arrays of MODEL.")
+        for decorate in (model_argument, output_option, click.option("--to", "target", required=True)):
+            decorate(command)
+    found, inner = copy.copy(command), command.callback
+    (to,) = (option for option in command.params if "--to" in option.opts)
+    chosen = copy.copy(to)
+    chosen.type = click.Choice([*getattr(to.type, "choices", ()), NPZ])
+    found.params = [chosen if option is to else option for option in command.params]
+    about = f"{NPZ} holds the arrays of the file, and its header as JSON, for numpy.load."
+    found.help = f"{inspect.cleandoc(command.help or '')}\n\n{about}"
+
+    def callback(**options: Any) -> Any:
+        if options[str(to.name)] != NPZ:
+            assert inner is not None
+            return inner(**options)
+        refuse_terminal(options["output"])
+        opened, arrays = read_arrays(model)
+        content = io.BytesIO()
+        parts: dict[str, Any] = {**arrays, "header": np.array(to_json(opened.header))}
+        np.savez(content, **parts)
+        atomic_write_bytes(options["output"], content.getvalue())
+        return None
+
+    found.callback = callback
+    return found
 
 
 def _with_key(command: click.Command) -> click.Command:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.transducers"
-COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "show")}
+COMMANDS = {
+    name: f"{HERE}.cli.models:{name}"
+    for name in ("evaluate", "score", "predict", "sample", "show", "convert")
+}
 RUNTIME = f"{HERE}.model.runtime:TransducerRuntime"
 
 FAMILY = Family(

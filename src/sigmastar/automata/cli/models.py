@@ -242,7 +242,8 @@ def convert(model: str, target: str, symbols: str | None, output: str) -> None:
         with atomic_write(output) as stream:
             write_hidden(hidden, stream)
         return
-    automaton = loaded.require_automaton()
+    is_ngram = target == "att" and isinstance(loaded.model, NgramModel)
+    automaton: Any = loaded.model if is_ngram else loaded.require_automaton()
     try:
         if target in BINARY:
             atomic_write_pieces(output, BINARY[target](automaton))

@@ -1,6 +1,7 @@
-"""AT&T text, the exchange format of OpenFst: acceptors with weights -log.
+"""AT&T text, the exchange format of OpenFst: acceptors and transducers with weights -log.
 
     from to symbol weight        an arc; the state of the first line is the initial one
+    from to in out weight        an arc of a transducer
     state weight                 a final state
 
 One initial state of weight 1 is asked for. Where the automaton has none, a new one takes the first
@@ -11,27 +12,34 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import zip_longest
+from typing import NamedTuple, TextIO
 
 import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.alphabet import Alphabet, written_codes
-from sigmastar.core.arrays import Floats
+from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 EPSILON = "<eps>"
+Pair = tuple[Sequence[object], Sequence[object]]
+Path = tuple[tuple[str, ...], ...]
+"""The labels of the arcs that one symbol becomes."""
 
 
-def write_att(automaton: WeightedAutomaton, stream: TextIO, symbols_stream: TextIO | None = None) -> None:
+def write_att(
+    automaton: WeightedAutomaton | NgramModel, stream: TextIO, symbols_stream: TextIO | None = None
+) -> None:
     """Write an acceptor, and the table for `fstcompile --acceptor --isymbols`.
 
     Parameters
     ----------
-    automaton : WeightedAutomaton
-        The function.
+    automaton : WeightedAutomaton or NgramModel
+        The function; contexts of n-grams are states with an arc for every symbol.
     stream : text stream
         Where to write.
     symbols_stream : text stream, optional
@@ -40,11 +48,37 @@ def write_att(automaton: WeightedAutomaton, stream: TextIO, symbols_stream: Text
     names = [_writable(str(symbol)) for symbol in automaton.alphabet]
     if len(set(names)) < len(names):
         raise InputError("two symbols of the alphabet are written alike; rename one of them")
-    _require_unsigned(automaton)
-    start, transitions, final = _with_one_initial(automaton)
-    _write_states(stream, names, start, transitions, final)
+    paths: list[Path] = [((name,),) for name in names]
+    if isinstance(automaton, NgramModel):
+        _write_states(stream, _ngram_states(automaton), paths, automaton.contexts.n_classes)
+    else:
+        _require_unsigned(automaton)
+        start, transitions, final = _with_one_initial(automaton)
+        _write_states(stream, _automaton_states(start, transitions, final), paths, len(final))
     if symbols_stream is not None:
         symbols_stream.writelines(f"{name}\t{code}\n" for code, name in enumerate([EPSILON, *names]))
+
+
+def write_att_pairs(model: WeightedAutomaton | NgramModel, units: Sequence[Pair], stream: TextIO) -> None:
+    """Write a transducer whose symbols are pairs of strings; a longer one is a path through new states.
+
+    Parameters
+    ----------
+    model : WeightedAutomaton or NgramModel
+        Over the pairs.
+    units : sequence of pairs
+        What each symbol reads and writes, in the order of the alphabet.
+    stream : text stream
+        Where to write.
+    """
+    sides = [[[_writable(str(symbol)) for symbol in side] for side in unit] for unit in units]
+    paths: list[Path] = [tuple(zip_longest(*pair, fillvalue=EPSILON)) for pair in sides]
+    if isinstance(model, NgramModel):
+        _write_states(stream, _ngram_states(model), paths, model.contexts.n_classes)
+        return
+    _require_unsigned(model)
+    start, transitions, final = _with_one_initial(model)
+    _write_states(stream, _automaton_states(start, transitions, final), paths, len(final))
 
 
 def read_att(path: TextPath, alphabet: Alphabet | None = None) -> WeightedAutomaton:
@@ -109,18 +143,55 @@ def _with_one_initial(automaton: WeightedAutomaton) -> tuple[int, Floats, Floats
     return n, transitions, np.append(automaton.final, automaton.initial @ automaton.final)
 
 
-def _write_states(stream: TextIO, names: list[str], start: int, transitions: Floats, final: Floats) -> None:
-    """All states, the initial one first: the first line names it, even if f is zero."""
+class _State(NamedTuple):
+    """A state with its arcs, and the weight with which it stops."""
+
+    number: int
+    symbols: Indices
+    targets: Indices
+    weights: Floats
+    final: float
+
+
+def _automaton_states(start: int, transitions: Floats, final: Floats) -> Iterator[_State]:
+    """All states, the initial one first."""
     for state in [start, *(state for state in range(len(final)) if state != start)]:
-        _write_arcs(stream, names, state, transitions)
-        if final[state] or (state == start and not transitions[:, start].any()):
-            stream.write(f"{state}\t{_cost(float(final[state]))}\n")
+        symbols, targets = np.nonzero(transitions[:, state])
+        yield _State(state, symbols, targets, transitions[symbols, state, targets], float(final[state]))
 
 
-def _write_arcs(stream: TextIO, names: list[str], source: int, transitions: Floats) -> None:
-    for symbol, target in np.argwhere(transitions[:, source]).tolist():
-        weight = float(transitions[symbol, source, target])
-        stream.write(f"{source}\t{target}\t{names[symbol]}\t{_cost(weight)}\n")
+def _ngram_states(model: NgramModel) -> Iterator[_State]:
+    """The contexts that can be reached, each with all symbols: back-off is summed up."""
+    n, symbols = len(model.alphabet), np.arange(len(model.alphabet))
+    seen, waiting = {model.contexts.start}, [model.contexts.start]
+    while waiting:
+        context = waiting.pop()
+        row = model.distributions(np.array([context], dtype=np.int32))[0]
+        targets = model.contexts.follow(np.full(n, context, dtype=np.int32), symbols).astype(np.int64)
+        waiting += [target for target in dict.fromkeys(targets.tolist()) if target not in seen]
+        seen.update(targets.tolist())
+        yield _State(context, symbols, targets, row[:-1], float(row[-1]))
+
+
+def _write_states(stream: TextIO, states: Iterable[_State], paths: list[Path], fresh: int) -> None:
+    """States, the initial one first: the first line names it, even if f is zero; new ones from `fresh` on."""
+    for place, state in enumerate(states):
+        arcs = zip(state.symbols.tolist(), state.targets.tolist(), state.weights.tolist(), strict=True)
+        written = False
+        for symbol, target, weight in arcs:
+            if weight:
+                written, fresh = True, _write_path(stream, state.number, target, paths[symbol], weight, fresh)
+        if state.final or (place == 0 and not written):
+            stream.write(f"{state.number}\t{_cost(state.final)}\n")
+
+
+def _write_path(stream: TextIO, source: int, target: int, path: Path, weight: float, fresh: int) -> int:
+    """The arcs of one symbol, the weight on the first; the next number for a new state."""
+    for labels in path[:-1]:
+        stream.write("\t".join((str(source), str(fresh), *labels, _cost(weight))) + "\n")
+        source, fresh, weight = fresh, fresh + 1, 1.0
+    stream.write("\t".join((str(source), str(target), *path[-1], _cost(weight))) + "\n")
+    return fresh
 
 
 def _cost(weight: float) -> str:

@@ -10,7 +10,9 @@ import click
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.att import write_att_pairs
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -21,7 +23,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
 from sigmastar.core.cli.progress_bar import tell, watching
-from sigmastar.core.errors import UnknownSymbolError
+from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.parallel import limited_threads
@@ -238,6 +240,28 @@ def _facts(loaded: _Loaded) -> dict[str, Any]:
     else:
         facts["states"] = model.n_states
     return {name: value for name, value in facts.items() if value is not None}
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(["att"]), required=True, help="Format of the transducer.")
+@output_option
+def convert(model: str, target: str, output: str) -> None:
+    """Write MODEL as AT&T text, a transducer for OpenFst: from, to, input, output, cost.
+
+    Of combined models the joint n-gram is written, which proposes what the others weigh. Paths of one pair
+    are its alignments, and their sum in the log semiring is the joint probability of input and output.
+    """
+    loaded = load_model(model)
+    is_one = isinstance(loaded, WeightedTransducer)
+    found = loaded.automaton if is_one else loaded.inventories[0].models["ngram"]
+    with atomic_write(output) as stream:
+        try:
+            write_att_pairs(found, loaded.units.alphabet.symbols, stream)
+        except ValueError as problem:
+            raise InputError(getattr(problem, "problem", str(problem)), file=model) from None
+    if not is_one and len(loaded.weights) > 1:
+        tell(f"note: the joint n-gram is written; the other models of {model} have no place in {target}")
 
 
 def _in_words(value: Any) -> str:

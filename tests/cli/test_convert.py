@@ -1,0 +1,101 @@
+"""Models in the formats of other tools: transducers and n-grams as AT&T text, any model as NumPy's arrays."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.calls import fail, invoke, succeed
+from sigmastar import NgramTagger
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.att import read_att
+from sigmastar.core.model_files import load_model, read_arrays, save_model
+from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.model.generators import make_transducer
+
+WORDS = [("ab", "A B"), ("ba", "B A A"), ("aab", "A B"), ("b", "B"), ("a", "")]
+
+
+def weight_of(text: str, inputs: str, outputs: list[str]) -> float:
+    """The sum over all paths of a transducer in AT&T text that read and write a pair, as OpenFst has it."""
+    arcs, finals, start = defaultdict(list), {}, ""
+    for line in text.splitlines():
+        cells = line.split("\t")
+        start = start or cells[0]
+        cost = math.exp(-float(cells[-1]))
+        if len(cells) == 2:
+            finals[cells[0]] = cost
+        else:
+            arcs[cells[0]].append((cells[1], cells[2], cells[3], cost))
+
+    def rest(state: str, i: int, j: int) -> float:
+        total = finals.get(state, 0.0) if (i, j) == (len(inputs), len(outputs)) else 0.0
+        for target, read, write, cost in arcs[state]:
+            fits = read in ("<eps>", *inputs[i : i + 1]) and write in ("<eps>", *outputs[j : j + 1])
+            if fits:
+                total += cost * rest(target, i + (read != "<eps>"), j + (write != "<eps>"))
+        return total
+
+    return rest(start, 0, 0)
+
+
+def test_a_weighted_transducer_in_openfst(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    truth = make_transducer(2, "ab", "AB", rng, shapes=((1, 1), (1, 0), (2, 1), (1, 2)), density=1.0)
+    save_model(truth, tmp_path / "t.sigma")
+    text = succeed("convert", tmp_path / "t.sigma", "--to", "att")
+    pairs = StringPairs.of([(inputs, outputs.split()) for inputs, outputs in WORDS])
+    known = np.exp(truth.log_value(pairs).log)
+    found = [weight_of(text, inputs, outputs.split()) for inputs, outputs in WORDS]
+    np.testing.assert_allclose(found, known, rtol=1e-9)
+    assert min(found) > 0
+
+
+def test_joint_ngrams_in_openfst(tmp_path: Path) -> None:
+    (data := tmp_path / "pairs.tsv").write_text("".join(f"{x}\t{y}\n" for x, y in WORDS[:4]) * 3)
+    succeed("learn", "transducer", data, "--method", "ngram", "-o", tmp_path / "t.sigma")
+    text = succeed("convert", tmp_path / "t.sigma", "--to", "att")
+    pairs = StringPairs.of([(inputs, outputs.split()) for inputs, outputs in WORDS[:4]])
+    known = load_model(tmp_path / "t.sigma").proposer.log_sums(pairs)
+    found = [math.log(weight_of(text, x, y.split())) for x, y in WORDS[:4]]
+    np.testing.assert_allclose(found, known, rtol=1e-9)
+
+
+def test_ngrams_of_strings_in_openfst(tmp_path: Path) -> None:
+    (data := tmp_path / "lines.txt").write_text("a b\nb a b\n\na a\n" * 3)
+    succeed("learn", "automaton", data, "--method", "ngram", "--order", "3", "-o", tmp_path / "m.sigma")
+    succeed("convert", tmp_path / "m.sigma", "--to", "att", "-o", tmp_path / "m.att")
+    again, model = read_att(tmp_path / "m.att"), load_model(tmp_path / "m.sigma")
+    strings = Strings.of([list(word) for word in ("", "a", "ab", "bab", "bbaab")], alphabet=model.alphabet)
+    np.testing.assert_allclose(again.log_probability(strings), model.log_probability(strings), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["automaton", "tagger"])
+def test_every_model_as_arrays(tmp_path: Path, kind: str) -> None:
+    (data := tmp_path / "lines.txt").write_text("a b\nb a b\n" * 3)
+    model, output = tmp_path / "m.sigma", tmp_path / "m.npz"
+    if kind == "automaton":
+        succeed("learn", "automaton", data, "-o", model)
+    else:
+        NgramTagger().fit([[("a", "D"), ("dog", "N")]] * 3).save(model)
+    succeed("convert", model, "--to", "npz", "-o", output)
+    opened, arrays = read_arrays(str(model))
+    with np.load(output) as found:
+        assert set(found.files) == {*arrays, "header"}
+        assert all(np.array_equal(found[name], array) for name, array in arrays.items())
+        assert json.loads(str(found["header"]))["family"] == opened.header["family"]
+    assert "npz holds the arrays" in succeed("convert", model, "--help")
+    assert "is not one of" in fail("convert", model, "--to", "poem", status=2) or kind == "tagger"
+
+
+def test_signed_transducers_are_refused(tmp_path: Path) -> None:
+    pairs = "".join(f"{x}\t{' '.join(x.upper())}\n" for x in ("ab", "ba", "aab", "abb", "b", "a", "bba")) * 5
+    (data := tmp_path / "pairs.tsv").write_text(pairs)
+    succeed("learn", "transducer", data, "--method", "spectral", "--states", "2", "-o", tmp_path / "t.sigma")
+    done = invoke("convert", tmp_path / "t.sigma", "--to", "att", "-o", tmp_path / "t.att")
+    assert done.exit_code == 0 or "negative weights" in done.stderr
