@@ -14,7 +14,6 @@ import runpy
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,31 +27,11 @@ from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.judging import tell_apart
 from sigmastar.distil.learn import divergences
 from sigmastar.distil.pools import draw
+from sigmastar.reproduce.taysir import LONGEST, N_DRAWN, ReadsOn
+from sigmastar.reproduce.taysir.report import LANGUAGE_MODELS
 
-NETWORKS = ("2.1", "2.2", "2.4", "2.7", "2.8")
-WINNERS = {"2.1": 0.063, "2.2": 0.20, "2.4": 0.010, "2.7": 0.005, "2.8": 0.010}  # mse on fresh draws
+NETWORKS = tuple(LANGUAGE_MODELS)
 METHODS = ("ngram", "fast", "averages", "distil", "distil-own")
-N_DRAWN, LONGEST = 50_000, 200
-
-
-class ReadsOn:
-    """A recurrent network of the competition with its states, and the time that it takes."""
-
-    def __init__(self, network: Any) -> None:
-        self.network, self.alphabet_size, self.seconds = network, network.alphabet_size, 0.0
-
-    def start(self, n: int) -> Any:
-        return self.step(self.network.body.start(n), np.full(n, self.network.start_symbol))
-
-    def step(self, states: Any, symbols: Any) -> Any:
-        begin = time.process_time()
-        states = self.network.body.step(states, np.asarray(symbols))
-        rows = self.network.body.output(states[-1][0])
-        self.seconds += time.process_time() - begin
-        return states, rows
-
-    def next_distributions(self, prefixes: Any) -> Any:
-        return self.network.next_distributions(prefixes)
 
 
 def units(settings: Settings) -> list[str]:
@@ -148,7 +127,9 @@ def _of_network(unit: str, at: dict[tuple[str, str], Row]) -> list[Finding]:
                 Finding(f"{unit}, {column}: fast / n-gram", fast[column] / ngram[column], Target("<=", 1))
             )
     if own:
-        found.append(Finding(f"{unit}: mse / the winners'", own["mse"] / WINNERS[unit], Target("<=", 0.01)))
+        found.append(
+            Finding(f"{unit}: mse / the winners'", own["mse"] / LANGUAGE_MODELS[unit][1], Target("<=", 0.01))
+        )
         found.append(Finding(f"{unit}: seconds beyond the queries", own["cpu_seconds"], Target("<=", 120)))
         found.append(Finding(f"{unit}: states", own["states"], Target("<=", 200)))
     return found

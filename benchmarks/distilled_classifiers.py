@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar import DistilledClassifier
+from sigmastar.reproduce.taysir import edited
 
 MOST_STATES = {"1.2": 6, "1.5": 5, "1.7": 2, "1.1": 40, "1.9": 40}
 MOST_ERRORS = {"1.1": (0.01, 0.012, 0.01), "1.9": (0.005, 0.01, 0.03)}
@@ -67,16 +66,6 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
     for kind, strings in others.items():
         row[kind] = float((model.predict(strings) != network.accepts(strings)).mean())
     yield {**row, "cpu_seconds": timing.cpu_seconds}
-
-
-def edited(word: tuple[int, ...], n_symbols: int, rng: np.random.Generator) -> tuple[int, ...]:
-    """One to three symbols replaced, removed or put in."""
-    symbols = list(word)
-    for _ in range(rng.integers(1, 4)):
-        kind, symbol = rng.integers(3), int(rng.integers(n_symbols))
-        at = int(rng.integers(len(symbols) + (kind == 0))) if symbols or kind == 0 else 0
-        symbols[at : at + (kind > 0)] = [symbol] if kind < 2 else []
-    return tuple(symbols)
 
 
 def conclude(rows: list[Row]) -> list[Finding]:

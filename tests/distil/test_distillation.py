@@ -23,6 +23,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, model_bytes, save_model
 from sigmastar.distil.asked import Asked, ask, possible
 from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.black_box import from_function
 from sigmastar.distil.explain import state_lines, worst_strings
 from sigmastar.distil.forms import Proper, Signed
 from sigmastar.distil.futures import MOST_COLUMNS, coarse
@@ -253,3 +254,34 @@ def test_futures_of_large_alphabets_are_grouped_with_their_mass() -> None:
     assert np.allclose(grouped.sum(axis=1), 1.0)
     assert np.allclose(np.sort(grouped.mean(axis=0))[-3:], np.sort(rows.mean(axis=0))[-3:])
     assert coarse(rows[:, :100], rng).shape == (5, 100)
+
+
+def test_ten_thousand_symbols_of_which_the_tops_are_told() -> None:
+    """Three states in a ring, each with symbols of its own; one in twenty is any of the others."""
+    n, shares = 10_000, np.array([0.3, 0.25, 0.2])
+
+    def tops(prefixes: Any) -> tuple[np.ndarray, np.ndarray]:
+        states = np.array([len(prefix) % 3 for prefix in prefixes])
+        columns = np.column_stack([3 * states[:, None] + np.arange(3), np.full(len(states), n)])
+        return columns, np.tile([*shares, 0.2], (len(states), 1))
+
+    box = from_function(tops, range(n), "tops")
+    assert np.allclose(box.next_distributions([(), (0,)]).sum(axis=1), 1.0)
+    stand_in = DistilledAutomaton("clusters", n_states=3, max_queries=600).fit(box)
+    assert stand_in.divergences_["clusters"] < 0.8 * stand_in.divergences_["ngram"]
+    rows = stand_in.predict_proba_next([(), (0, 4)])
+    assert np.allclose(rows[0, :3], shares, atol=0.02)
+    assert np.allclose(rows[1, 6:9], shares, atol=0.02)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (([[0]], [[0.5, 0.5]]), "two arrays of one shape"),
+        (([[0, 7]], [[0.5, 0.5]]), "not between 0 and 2"),
+        (([[0, 1]], [[0.9, 0.5]]), "more than one"),
+    ],
+)
+def test_tops_that_are_none(answer: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        from_function(lambda prefixes: answer, "ab", "tops").next_distributions([()])

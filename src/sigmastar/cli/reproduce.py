@@ -32,7 +32,8 @@ def command(name: str, quick: bool, data: str | None, out: str | None, seed: int
 
     PAPER: bailly2013, grammars by matrix completion; balle2014, next part-of-speech tags by spectral
     automata, n-grams and EM; cohen2012, latent-variable PCFGs; cohensmith2012, empirical risk minimization
-    for grammars; luque2012, dependency parsing; madhyastha2014, bilexical operators.
+    for grammars; luque2012, dependency parsing; madhyastha2014, bilexical operators; taysir, networks into
+    automata.
     """
     if not data:
         raise click.UsageError(

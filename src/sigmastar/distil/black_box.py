@@ -63,6 +63,34 @@ class FunctionBox:
 
 
 @dataclass(frozen=True, eq=False)
+class TopsBox:
+    """A Python function that gives the top of distributions as a black box: see `from_function`."""
+
+    function: Callable[[Texts], Any]
+    alphabet: Alphabet
+
+    def next_distributions(self, prefixes: Texts) -> Floats:
+        """What comes after each prefix; the mass that is left is spread over the other outcomes evenly."""
+        columns, told = (np.asarray(part) for part in self.function(prefixes))
+        n_outcomes = len(self.alphabet) + 1
+        if columns.shape != told.shape or columns.ndim != 2 or not np.issubdtype(columns.dtype, np.integer):
+            raise InputError(
+                f"the tops of {len(prefixes)} answers have shapes {columns.shape} and {told.shape}: two "
+                "arrays of one shape are needed, whole numbers of columns and probabilities"
+            )
+        if columns.size and not (columns.min() >= 0 and columns.max() < n_outcomes):
+            raise InputError(
+                f"a column of a top is not between 0 and {n_outcomes - 1}, the end of the string"
+            )
+        left = 1.0 - told.sum(axis=1)
+        if not (left > -1e-3).all():
+            raise InputError("the probabilities of a top sum to more than one")
+        rows = np.tile((np.maximum(left, 0.0) / max(n_outcomes - columns.shape[1], 1))[:, None], n_outcomes)
+        np.put_along_axis(rows, columns, told, axis=1)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
 class ScoreFunctionBox:
     """A Python function that scores strings as a black box: see `from_function`."""
 
@@ -76,21 +104,23 @@ class ScoreFunctionBox:
 
 def from_function(
     function: Callable[[Texts], Any], alphabet: Iterable[Symbol], answers: str = "next"
-) -> FunctionBox | ScoreFunctionBox:
+) -> FunctionBox | TopsBox | ScoreFunctionBox:
     """A Python function as a black box.
 
     Parameters
     ----------
     function : callable
-        From a list of strings, each a tuple of symbols, to an array: a row per string, or a number.
+        From a list of strings, each a tuple of symbols, to an array: a row per string, or a number; of tops
+        to two arrays, columns and probabilities, a row per string.
     alphabet : iterable
         The symbols, in the order of the columns.
-    answers : {"next", "scores"}
-        Whether it gives distributions of the next symbol, the end in the last column, or numbers.
+    answers : {"next", "tops", "scores"}
+        Whether it gives distributions of the next symbol, the end in the last column; their most likely
+        outcomes alone, as services for large alphabets do, the rest of the mass spread evenly; or numbers.
 
     Returns
     -------
-    FunctionBox or ScoreFunctionBox
+    FunctionBox, TopsBox or ScoreFunctionBox
         The black box.
 
     Examples
@@ -98,11 +128,15 @@ def from_function(
     >>> coin = from_function(lambda prefixes: [[0.25, 0.25, 0.5]] * len(prefixes), "ab")
     >>> coin.next_distributions([("a", "b")])
     [[0.25, 0.25, 0.5]]
+    >>> tops = from_function(lambda prefixes: ([[2]] * len(prefixes), [[0.8]] * len(prefixes)), "ab", "tops")
+    >>> tops.next_distributions([("a", "b")]).round(2).tolist()
+    [[0.1, 0.1, 0.8]]
     """
-    if answers not in ("next", "scores"):
-        raise ValueError(f"answers={answers!r} must be 'next' or 'scores'")
-    kind = FunctionBox if answers == "next" else ScoreFunctionBox
-    return kind(function, Alphabet(alphabet))
+    kinds: dict[str, type[FunctionBox] | type[TopsBox] | type[ScoreFunctionBox]]
+    kinds = {"next": FunctionBox, "tops": TopsBox, "scores": ScoreFunctionBox}
+    if answers not in kinds:
+        raise ValueError(f"answers={answers!r} must be one of {', '.join(map(repr, kinds))}")
+    return kinds[answers](function, Alphabet(alphabet))
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
 from sigmastar.reproduce.result import Reproduction
 
-PAPERS = ("balle2014", "luque2012", "cohen2012", "cohensmith2012", "bailly2013", "madhyastha2014")
+PAPERS = ("balle2014", "luque2012", "cohen2012", "cohensmith2012", "bailly2013", "madhyastha2014", "taysir")
 
 
 class Paper(Protocol):
