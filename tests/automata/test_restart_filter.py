@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from automata.test_context_models import TRUTH, counted
-from sigmastar.automata.learn.context_model import learn_contexts
+from sigmastar.automata.learn.context_model import backoff_of, learn_contexts
 from sigmastar.automata.learn.held_out import Held, HeldOut
 from sigmastar.automata.learn.restart_filter import (
     START_RATE,
     Steps,
-    backoff_of,
     behind_filter,
     held_out_score,
     tune_mixing,

@@ -12,16 +12,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.counts.ngram_smoothing import NextCounts, witten_bell
 from sigmastar.automata.counts.on_classes import ContextCounts, correlation_scaled
 from sigmastar.automata.data.contexts import ContextTrie, Direction
 from sigmastar.automata.data.strings import Strings, require_strings
+from sigmastar.automata.learn.held_out import HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.arrays import Floats
+from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.factors import Solver, factorize_up_to
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import RankEvidence, count_above, noise_level
@@ -31,6 +35,8 @@ from sigmastar.core.views import constant_first
 if TYPE_CHECKING:  # most corpora are in memory
     from sigmastar.automata.data.corpora import ShardedStrings
 
+STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
+"""Of the smoothing of the back-off model."""
 USUAL_SIZES = (10, 20, 40)
 LARGEST = 100
 _WEIGHTS_PER_GAP, _FEW_WEIGHTS = 10, 1 << 20  # of iterative learners, where no number of states is given
@@ -147,3 +153,40 @@ def candidate_sizes(contexts: ContextModel) -> list[int]:
     spectral = max(count_above(contexts.singular_values, context_noise(contexts.counts)), 1)
     wanted = sorted({min(n, contexts.n_states) for n in (*USUAL_SIZES, spectral, int(1.3 * spectral) + 2)})
     return [n for n, larger in zip(wanted, [*wanted[1:], 10**9], strict=True) if larger > 1.15 * n]
+
+
+def backoff_of(counts: ContextCounts, strength: float = 1.0) -> NgramModel:
+    """The back-off model of next symbols on the past classes of some counts, smoothed by Witten-Bell."""
+    following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
+    return NgramModel.of_counts(
+        counts.strings_like.alphabet, following, partial(witten_bell, strength=strength)
+    )
+
+
+def best_strength(counts: ContextCounts, held_out: HeldOut) -> float:
+    """The strength of smoothing by which the back-off model alone is best on held-out strings.
+
+    Strings that are nearly random need far more than what is usual: what follows a rare context is chance.
+    """
+    following = NextCounts.of_classes(counts.pasts, *counts.next_symbols())
+    contexts, outcomes = judged_steps(held_out, counts.pasts, len(counts.strings_like.alphabet))
+
+    def score(strength: float) -> float:
+        smoothing = partial(witten_bell, strength=strength)
+        model = NgramModel.of_counts(counts.strings_like.alphabet, following, smoothing)
+        return float(held_out.weights @ np.log(np.maximum(model.probabilities(contexts, outcomes), 1e-300)))
+
+    best, highest = STRENGTHS[0], score(STRENGTHS[0])
+    for strength in STRENGTHS[1:]:  # one hill: most corpora are done after the first step up
+        if (found := score(strength)) <= highest:
+            break
+        best, highest = strength, found
+    return best
+
+
+def judged_steps(held_out: HeldOut, pasts: ContextTrie, end: int) -> tuple[Int32s, Int32s]:
+    """The class before each held-out step, and its outcome."""
+    classes = pasts.classify_prefixes(held_out.trie)
+    contexts = np.concatenate([classes[held_out.trie.parent[1:]], classes[held_out.ending]])
+    ends = np.full(len(held_out.ending), end, np.int32)
+    return contexts, np.concatenate([held_out.trie.symbol[1:], ends])

@@ -37,6 +37,7 @@ from sigmastar.automata.learn.anchors import (
 )
 from sigmastar.automata.learn.context_model import (
     ContextModel,
+    backoff_of,
     candidate_sizes,
     choose_classes,
     largest_size,
@@ -44,8 +45,7 @@ from sigmastar.automata.learn.context_model import (
 )
 from sigmastar.automata.learn.fast import CLASSES
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
-from sigmastar.automata.learn.rank_search import FilteredFit
-from sigmastar.automata.learn.restart_filter import backoff_of, behind_filter, held_out_score, tune_mixing
+from sigmastar.automata.learn.restart_filter import FilteredFit, behind_filter, held_out_score, tune_mixing
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton

@@ -5,8 +5,8 @@ counts on coarser classes are sums. One decomposition per number of classes serv
 from the number of correlations above the noise, where the best rank nearly always is, and follows held-out
 likelihood on a ladder of ranks (`core.rank.climb_ladder`). The number of classes and the rank with the best
 likelihood are recovered again from all counts, the decomposition started from the one before, with mixing
-rates tuned to the end; `rank_search` has the ways in which that is done. Counts add up, so a corpus may come
-in batches, each forgotten once it is counted: the first one fixes the alphabet and the classes.
+rates tuned to the end; `restart_filter` has the ways in which that is done. Counts add up, so a corpus may
+come in batches, each forgotten once it is counted: the first one fixes the alphabet and the classes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
-from sigmastar.automata.learn.rank_search import (
+from sigmastar.automata.learn.restart_filter import (
     Choice,
     Classes,
     FilteredFit,
