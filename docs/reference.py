@@ -10,9 +10,9 @@ from sigmastar.core.family import Family, families
 FOLDER = Path(__file__).parent / "api" / "generated"
 
 CORE = {
-    "The first idea: recover": ("signature", "blocks", "factors", "recover", "operator_model", "rank"),
+    "The first idea: recover": ("signature", "blocks", "factors", "recover", "rank"),
     "The second idea: states from two views": (
-        *("views", "clusters", "shrinkage", "em", "em_steps", "race"),
+        *("views", "clusters", "shrinkage", "em", "race"),
         *("held_out", "mixture", "log_linear"),
     ),
     "What a family is": ("family", "laws", "estimator"),

@@ -14,9 +14,8 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.blocks import Blocks
-from sigmastar.core.operator_model import OperatorModel, Term
 from sigmastar.core.recover import factorize_blocks, recover
-from sigmastar.core.signature import Signature, string_signature, tree_signature
+from sigmastar.core.signature import OperatorModel, Signature, Term, string_signature, tree_signature
 
 Outside = Callable[[Term], Term]
 

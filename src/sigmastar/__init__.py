@@ -14,11 +14,12 @@ _COMMON = {
     "ModelFileError": "sigmastar.core.errors:ModelFileError",
     "NotFittedError": "sigmastar.core.errors:NotFittedError",
     "UnknownSymbolError": "sigmastar.core.errors:UnknownSymbolError",
+    "StreamingFactors": "sigmastar.core.factors:StreamingFactors",
     "StringCorpus": "sigmastar.corpus.reading:StringCorpus",
     "build_corpus": "sigmastar.corpus.build:build_corpus",
     "open_corpus": "sigmastar.corpus.reading:open_corpus",
     "reading": "sigmastar.core.skipping:reading",
-    "load": "sigmastar.core.estimator_files:load",
+    "load": "sigmastar.core.estimator:load",
     "load_model": "sigmastar.core.model_files:load_model",
     "save_model": "sigmastar.core.model_files:save_model",
 }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sigmastar.core.cli import progress_bar
-from sigmastar.core.cli.progress_bar import Outlook, watching
+from sigmastar.core import progress
+from sigmastar.core.progress import Outlook, watching
 
 
 class Clock:
@@ -32,7 +32,7 @@ def test_long_work_is_told_once_and_short_work_never(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock()
-    monkeypatch.setattr(progress_bar, "_seconds_of_work", clock)
+    monkeypatch.setattr(progress, "_seconds_of_work", clock)
     with watching("learning") as say:
         clock.now += 10.0
         say("counting", 0.9)

@@ -16,11 +16,12 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.blocks import Blocks
-from sigmastar.core.operator_model import OperatorModel, Term
 from sigmastar.core.signature import (
     Operation,
+    OperatorModel,
     Signature,
     Sort,
+    Term,
     composition_signature,
     head_signature,
     string_signature,

@@ -17,7 +17,7 @@ import numba
 import numpy as np
 import pytest
 
-from sigmastar.core import jit, kernel_key, kernel_store
+from sigmastar.core import jit, kernel_store
 
 JIT = jit.__name__
 SOURCES = str(Path(__import__("sigmastar").__file__).parents[1])
@@ -153,7 +153,7 @@ def test_kernels_that_call_themselves_and_closures_have_entries(folder: Path) ->
 
 def test_values_are_told_apart_and_the_order_of_sets_is_not() -> None:
     def facts(value: object) -> str:
-        return repr(kernel_key.facts_of(value, (), {}))
+        return repr(kernel_store.facts_of(value, (), {}))
 
     values = (0, 0.0, -0.0, False, None, "0", (0,), [0], np.int32(0), np.zeros(1), np.zeros(2), np.int32, int)
     assert len({facts(value) for value in (*values, len, np.sum, np.add)}) == len(values) + 3

@@ -10,23 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sigmastar.core.indicators import (
-    Indicators,
-    gathered,
-    grouped_indicators,
-    indicator_matrix,
-    numbered,
-    scattered,
-)
+from sigmastar.core.factors import constant_first
 from sigmastar.core.views import (
+    Indicators,
     as_given,
-    constant_first,
     correlate,
     correlate_views,
     counts_together,
     damped,
     directions,
+    gathered,
+    grouped_indicators,
+    indicator_matrix,
+    numbered,
     scaled,
+    scattered,
     shortened,
     unit_columns,
     unit_size,

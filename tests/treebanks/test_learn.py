@@ -9,7 +9,7 @@ import pytest
 
 from oracles_treebank import random_tree
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.indicators import GroupedIndicators
+from sigmastar.core.views import GroupedIndicators
 from sigmastar.treebanks.counts.head_choice import HeadChoice, choose_heads
 from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, indicators, nodes_of
 from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, binarize

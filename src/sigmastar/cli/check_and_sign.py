@@ -9,9 +9,17 @@ import click
 from sigmastar.core.atomic import atomic_write_pieces
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, verify_key_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress_bar import tell
-from sigmastar.core.model_files import VERIFYING_KEY, load_model, read_arrays, read_header, sealed
-from sigmastar.core.model_header import SIGNATURE, SUM, VERSION
+from sigmastar.core.model_files import (
+    SIGNATURE,
+    SUM,
+    VERIFYING_KEY,
+    VERSION,
+    load_model,
+    read_arrays,
+    read_header,
+    sealed,
+)
+from sigmastar.core.progress import tell
 
 
 @click.command()

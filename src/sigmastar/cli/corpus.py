@@ -10,9 +10,9 @@ import numpy as np
 
 from sigmastar.core.cli.options import json_option, output_option, quiet_option
 from sigmastar.core.cli.printing import print_figures, write_lines
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.engines import engine_of
 from sigmastar.core.memory import parsed_size, written_size
+from sigmastar.core.progress import tell, watching
 from sigmastar.corpus.build import BuildSettings, build_corpus
 from sigmastar.corpus.ngrams import count_ngrams, spelled
 from sigmastar.corpus.reading import StringCorpus

@@ -9,9 +9,9 @@ import click
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import to_json
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.page import format_cell
+from sigmastar.core.progress import tell, watching
 from sigmastar.report import DemoReport, run_demo
 
 

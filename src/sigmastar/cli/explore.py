@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import click
 
 from sigmastar.core.cli.options import quiet_option, verify_key_option
-from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import is_model_file
+from sigmastar.core.progress import tell
 from sigmastar.explorer.server import need_packages, serve
 
 TOKEN = "SIGMASTAR_TOKEN"

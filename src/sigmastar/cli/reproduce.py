@@ -8,7 +8,7 @@ import click
 
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import quiet_option, seed_option
-from sigmastar.core.cli.progress_bar import tell, watching
+from sigmastar.core.progress import tell, watching
 from sigmastar.reproduce import PAPERS, paper
 from sigmastar.reproduce.result import PAGE
 

@@ -15,9 +15,9 @@ from sigmastar.continuous.model.gaussian_hmm import COVARIANCES, GaussianHmm
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, write_lines
-from sigmastar.core.cli.progress_bar import Say, watching
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.progress import Say, watching
 from sigmastar.core.text_files import described_file
 
 PARAMETERS = ("n_states", "n_components", "covariance", "start", "n_seeds", "max_iter")

@@ -17,8 +17,8 @@ from sigmastar.control.decoder import ConstrainedDecoder
 from sigmastar.control.languages import Constraint, everything_of
 from sigmastar.control.steering import SteeredModel
 from sigmastar.core.alphabet import Alphabet, Symbol, written_codes
-from sigmastar.core.cli.progress_bar import tell
 from sigmastar.core.errors import UnknownSymbolError
+from sigmastar.core.progress import tell
 
 _LENGTHS = re.compile(r"(\d*)(-?)(\d*)")
 

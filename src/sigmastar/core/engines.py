@@ -19,9 +19,8 @@ from importlib import import_module
 from typing import Any, Generic, Protocol, TypeVar
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.parallel import WorkerPool, limited_threads
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.workers import WorkerPool
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")

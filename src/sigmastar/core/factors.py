@@ -13,6 +13,15 @@ first n singular triples do not depend on how many were asked for.
 A block Krylov space with one Rayleigh-Ritz step (Musco and Musco, 2015). Values well above the flat
 spectrum of noise come out to many digits, those inside it as some directions of it. U and V are
 orthonormal and M V = U S holds to rounding, whatever has converged: a projection of M in any case.
+
+`StreamingFactors` is a decomposition that is kept up while a matrix grows (Brand 2002):
+
+    [H, C]          new columns      C = U (U^T C) + Q R,    a small matrix [[S, U^T C], [0, R]] is decomposed
+    [H; C]          new rows         the same of the transpose
+    H + C at some   a block          both sides widened by what the block adds to them
+
+Where no more than `most_states` singular values are ever above rounding the result is that of a batch;
+beyond it the smallest are dropped as they come, and what was dropped is lost.
 """
 
 from __future__ import annotations
@@ -29,6 +38,8 @@ from scipy.sparse.linalg import svds
 Array = NDArray[np.float64]
 Matrix = Array | sparse.csr_array
 Triples = tuple[Array, Array, Array]
+
+_ONE = 1e-9  # singular values this close to 1 are taken for it
 Solver = Callable[[Matrix, int], Triples]
 Reals = Array | NDArray[np.float32]
 
@@ -265,3 +276,128 @@ def _leading(square: Array, n_states: int) -> tuple[Array, Array]:
     values = np.sqrt(np.maximum(squares[::-1][:n_states], 0.0))
     values = values[values > _LEAST * values.max(initial=0.0)]
     return np.ascontiguousarray(vectors[:, ::-1][:, : len(values)]), values
+
+
+def constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factors:
+    """Turn the leading singular vectors so that the known pair of correlation one comes first.
+
+    Where the counts fall apart into components, several correlations are 1 and a solver returns any basis of
+    their space; turning inside that space is free. If it returns only part of the space, for want of more
+    dimensions, the known pair joins and the last direction leaves.
+
+    Parameters
+    ----------
+    factors
+        Of `matrix`; its arrays are taken over and changed.
+    matrix
+        The scaled counts.
+    constant
+        The right vector of the known pair, sqrt(counts / total).
+
+    Returns
+    -------
+    Factors
+        The same space in another basis.
+    """
+    n_ones = max(int((factors.singular_values > 1.0 - _ONE).sum()), 1)
+    ones = factors.right[:, :n_ones]
+    direction = ones.T @ constant
+    missing = constant - ones @ direction
+    if (length := np.linalg.norm(missing)) > 1e-6:
+        ones, direction = np.column_stack([ones, missing / length]), np.append(direction, length)
+    turn = np.linalg.qr(np.column_stack([direction, np.eye(len(direction))]))[0][:, :n_ones]
+    if turn[:, 0] @ direction < 0:
+        turn[:, 0] *= -1
+    factors.right[:, :n_ones] = ones @ turn
+    factors.left[:, :n_ones] = matrix @ factors.right[:, :n_ones]
+    return factors
+
+
+@dataclass(frozen=True, eq=False)
+class StreamingFactors:
+    """Factors of all that was added so far; adding gives new ones.
+
+    Parameters
+    ----------
+    factors : Factors
+        H ~ U S V^T, at most `most_states` triples.
+    most_states : int
+        Number of singular triples that are kept.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).standard_normal((6, 2)) @ np.ones((2, 4))
+    >>> found = StreamingFactors.of(rows[:3], 2).with_rows(rows[3:]).factors
+    >>> bool(np.allclose(found.outside @ found.inside, rows))
+    True
+    """
+
+    factors: Factors
+    most_states: int
+
+    @classmethod
+    def of(cls, matrix: Array, most_states: int) -> StreamingFactors:
+        """Of a first matrix, which may have no rows or no columns yet."""
+        if most_states < 1:
+            raise ValueError(f"most_states={most_states} must be 1 or more")
+        left, values, right = linalg.svd(np.asarray(matrix, np.float64), full_matrices=False)
+        return cls(_kept(left, values, right.T, most_states), most_states)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """That of the matrix."""
+        return len(self.factors.left), len(self.factors.right)
+
+    def with_columns(self, columns: Array) -> StreamingFactors:
+        """The matrix with further columns at its right."""
+        return self._turned().with_rows(np.asarray(columns).T)._turned()
+
+    def with_rows(self, rows: Array) -> StreamingFactors:
+        """The matrix with further rows at its end."""
+        rows = np.asarray(rows, np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.shape[1]:
+            raise ValueError(f"rows of shape {rows.shape} do not fit a matrix of {self.shape[1]} columns")
+        old, n, m = self.factors, self.factors.n_states, len(rows)
+        shares, basis, rest = _apart(rows.T, old.right)
+        core = np.zeros((n + m, n + basis.shape[1]))
+        core[:n, :n], core[n:, :n], core[n:, n:] = np.diag(old.singular_values), shares.T, rest.T
+        left = np.zeros((self.shape[0] + m, n + m))
+        left[: self.shape[0], :n], left[self.shape[0] :, n:] = old.left, np.eye(m)
+        return self._of_core(left, core, np.hstack([old.right, basis]))
+
+    def plus(self, rows: Array, columns: Array) -> StreamingFactors:
+        """The matrix plus `rows @ columns.T`: a change of low rank, as of a block or of some entries."""
+        rows, columns = np.asarray(rows, np.float64), np.asarray(columns, np.float64)
+        if (len(rows), len(columns)) != self.shape or rows.shape[1] != columns.shape[1]:
+            raise ValueError(
+                f"factors of shapes {rows.shape}, {columns.shape} do not fit a matrix {self.shape}"
+            )
+        old, n = self.factors, self.factors.n_states
+        own, left, left_rest = _apart(rows, old.left)
+        other, right, right_rest = _apart(columns, old.right)
+        core = np.vstack([own, left_rest]) @ np.vstack([other, right_rest]).T
+        core[:n, :n] += np.diag(old.singular_values)
+        return self._of_core(np.hstack([old.left, left]), core, np.hstack([old.right, right]))
+
+    def _of_core(self, left: Array, core: Array, right: Array) -> StreamingFactors:
+        u, values, v = linalg.svd(core, full_matrices=False)
+        return StreamingFactors(_kept(left @ u, values, right @ v.T, self.most_states), self.most_states)
+
+    def _turned(self) -> StreamingFactors:
+        old = self.factors
+        return StreamingFactors(Factors(old.right, old.singular_values, old.left), self.most_states)
+
+
+def _apart(vectors: Array, basis: Array) -> tuple[Array, Array, Array]:
+    """What of vectors lies in the span of a basis, an orthonormal basis of the rest, and the rest in it."""
+    shares = basis.T @ vectors
+    rest = vectors - basis @ shares
+    again = basis.T @ rest  # twice is enough
+    new, triangle = linalg.qr(rest - basis @ again, mode="economic")
+    return shares + again, np.asarray(new, np.float64), np.asarray(triangle, np.float64)
+
+
+def _kept(left: Array, values: Array, right: Array, most: int) -> Factors:
+    size = 16 * max(len(left), len(right)) * np.finfo(float).eps  # rounding of many updates adds up
+    n = min(int((values > values.max(initial=0.0) * size).sum()), most)
+    return Factors(left[:, :n], values[:n], right[:, :n])

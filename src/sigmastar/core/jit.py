@@ -2,7 +2,7 @@
 
 Kernels release the interpreter lock, so that threads may run them side by side, and what was compiled is kept
 on disk (`kernel_store`). Kernels and parts may call each other, and share constants, across modules: an entry
-is named by a digest of all that its code was made from (`kernel_key`). One rule is left: a kernel calls
+is named by a digest of all that its code was made from. One rule is left: a kernel calls
 kernels, parts and what numba knows, and nothing else.
 
 A helper that one place calls is a `part`: compiled by itself it would pass through the optimizer twice, there

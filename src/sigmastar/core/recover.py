@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from sigmastar.core.blocks import Array, Blocks, FlatTensor, Slices, SparseTensor
 from sigmastar.core.factors import Factors, factorize
 from sigmastar.core.jit import kernel
-from sigmastar.core.operator_model import OperatorModel
-from sigmastar.core.signature import Sort
+from sigmastar.core.signature import OperatorModel, Sort
 
 _ENTRIES_AT_ONCE = 1 << 13  # of flat tensors: half-contracted they take more room than whole
 MOST_WEIGHTS = 1 << 26

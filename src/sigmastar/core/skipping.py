@@ -4,11 +4,11 @@
         trees = read_brackets("old.mrg")
     policy.left_out        # file, line and problem of each record that was passed over
 
-A reader raises `InputError` at the first record that is wrong, and knows nothing of all this. `skips` wraps
-it: where records are to be skipped and the whole file does not pass, it is read again in pieces of some
-hundred records, without those that are named, until each piece passes. So a clean file costs nothing, and a
-bad record the reading of one piece. A file that is bad in more than a tenth of its lines is most likely of
-another format, and is refused.
+A reader raises `InputError` at the first record that is wrong, and knows nothing of all this. It is wrapped
+(`text_files.skips`): where records are to be skipped and the whole file does not pass, it is read again in
+pieces of some hundred records, without those that are named, until each piece passes. So a clean file costs
+nothing, and a bad record the reading of one piece. A file that is bad in more than a tenth of its lines is
+most likely of another format, and is refused.
 """
 
 from __future__ import annotations
@@ -16,24 +16,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
 from itertools import pairwise
-from typing import Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar
 
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import (
     Held,
     LeftOut,
     ReadingPolicy,
-    TextPath,
-    hold,
     reading_policy,
     use_policy,
 )
 
-P = ParamSpec("P")
 Result = TypeVar("Result")
-Reader = Callable[Concatenate[TextPath, P], Result]
 
 MOST_LEFT_OUT = 0.1
 _PIECE = 200  # records
@@ -117,42 +112,33 @@ def _split(content: bytes, mark: re.Pattern[bytes], after: bool) -> list[Record]
     return records
 
 
-def skips(
-    records: Callable[[bytes], list[Record]], n_header: int = 0
-) -> Callable[[Reader[P, Result]], Reader[P, Result]]:
-    """A reader that can pass over bad records.
+def sieved(
+    read: Callable[[Held], Result], held: Held, records: Callable[[bytes], list[Record]], n_header: int
+) -> Result:
+    """What `read` gives of a file, less the records that it refuses; these are noted in the policy around.
 
     Parameters
     ----------
+    read : callable
+        From the content of a file to what it holds.
+    held : Held
+        The content.
     records : callable
-        The content of a file as records: `by_line`, `by_blank_line` or `by_tree`.
+        The content as records: `by_line`, `by_blank_line` or `by_tree`.
     n_header : int
         Number of records at the beginning that belong to every piece.
 
     Returns
     -------
-    callable
-        A decorator of functions whose first argument is a path.
+    object
+        What `read` returns of the records that are left.
     """
-
-    def decorate(read: Reader[P, Result]) -> Reader[P, Result]:
-        @wraps(read)
-        def reader(path: TextPath, *args: P.args, **kwargs: P.kwargs) -> Result:
-            policy = reading_policy()
-            if policy.on_error == "stop" or isinstance(path, Held):
-                return read(path, *args, **kwargs)
-            held = hold(path)
-            try:
-                return read(held, *args, **kwargs)
-            except InputError as problem:
-                if problem.line is None:
-                    raise
-            sieve = _Sieve(lambda piece: read(piece, *args, **kwargs), held.name, policy)
-            return sieve.read(records(held.content), n_header)
-
-        return cast(Reader[P, Result], reader)
-
-    return decorate
+    try:
+        return read(held)
+    except InputError as problem:
+        if problem.line is None:
+            raise
+    return _Sieve(read, held.name, reading_policy()).read(records(held.content), n_header)
 
 
 class _Sieve(Generic[Result]):

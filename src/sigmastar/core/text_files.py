@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import wraps
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, NamedTuple, ParamSpec, TypeVar, cast
 
-from sigmastar.core.atomic import atomic_write
 from sigmastar.core.errors import InputError
 
-__all__ = ["Block", "TextPath", "atomic_write", "decoded", "line_blocks", "open_text", "text_blocks"]
-
+if TYPE_CHECKING:
+    from sigmastar.core.skipping import Record
 
 _CHUNK = 1 << 16
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -49,6 +49,10 @@ class Held:
 
 
 TextPath = str | os.PathLike[str]
+
+P = ParamSpec("P")
+Result = TypeVar("Result")
+Reader = Callable[Concatenate[TextPath, P], Result]
 
 
 class LeftOut(NamedTuple):
@@ -307,3 +311,35 @@ def _cannot_read(problem: OSError) -> str:
     if isinstance(problem, PermissionError):
         return "no permission to read it; check its rights with ls -l"
     return f"cannot be read: {problem.strerror or problem}"
+
+
+def skips(
+    records: Callable[[bytes], list[Record]], n_header: int = 0
+) -> Callable[[Reader[P, Result]], Reader[P, Result]]:
+    """A reader that can pass over bad records.
+
+    Parameters
+    ----------
+    records : callable
+        The content of a file as records: `by_line`, `by_blank_line` or `by_tree`.
+    n_header : int
+        Number of records at the beginning that belong to every piece.
+
+    Returns
+    -------
+    callable
+        A decorator of functions whose first argument is a path.
+    """
+
+    def decorate(read: Reader[P, Result]) -> Reader[P, Result]:
+        @wraps(read)
+        def reader(path: TextPath, *args: P.args, **kwargs: P.kwargs) -> Result:
+            if reading_policy().on_error == "stop" or isinstance(path, Held):
+                return read(path, *args, **kwargs)
+            from sigmastar.core.skipping import sieved  # most calls stop at errors
+
+            return sieved(lambda piece: read(piece, *args, **kwargs), hold(path), records, n_header)
+
+        return cast(Reader[P, Result], reader)
+
+    return decorate

@@ -8,8 +8,8 @@ import click
 
 from sigmastar.core.cli.options import json_option, quiet_option
 from sigmastar.core.cli.printing import to_json
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import tell, watching
 from sigmastar.datasets.catalogue import HOST, DataSet, data_sets
 from sigmastar.datasets.fetching import cache_folder, check, data_set, fetch, find, how_to_bring
 

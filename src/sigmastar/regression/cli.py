@@ -19,10 +19,10 @@ from sigmastar.core.cli.options import (
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, write_lines
-from sigmastar.core.cli.progress_bar import Say, watching
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import kind_of, load_model, read_header, save_model
+from sigmastar.core.progress import Say, watching
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.optimise.completers import COMPLETERS
 from sigmastar.regression.data.losses import LOSSES

@@ -10,9 +10,9 @@ import numpy as np
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, write_lines
-from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.progress import watching
 from sigmastar.core.signature import rank_name
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets

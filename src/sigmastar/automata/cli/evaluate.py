@@ -34,9 +34,9 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol, written_codes
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import judge
+from sigmastar.core.progress import tell, watching
 
 Figures = dict[str, Any]
 Judge = Callable[[SequenceModel, Strings, str], Figures]

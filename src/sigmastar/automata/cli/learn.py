@@ -18,8 +18,8 @@ from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress_bar import Say, counted, tell
 from sigmastar.core.memory import parsed_size
+from sigmastar.core.progress import Say, counted, tell
 from sigmastar.core.rank import RankEvidence
 
 _OF_ALL = ("n_states", "min_count")

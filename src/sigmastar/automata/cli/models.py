@@ -32,9 +32,9 @@ from sigmastar.core.cli.options import (
     seed_option,
 )
 from sigmastar.core.cli.printing import to_json, write_lines
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.container import written
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import tell, watching
 
 END = "<end>"
 

@@ -18,9 +18,9 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.printing import to_json
-from sigmastar.core.cli.progress_bar import counted
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text, render
+from sigmastar.core.progress import counted
 
 _SHOWN, _LONG_NAME = 12, 40  # symbols named, and characters of each
 _CELLS = 2_000_000  # next-symbol weights that the diagnosis looks at

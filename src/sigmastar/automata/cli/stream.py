@@ -13,9 +13,9 @@ import numpy as np
 from sigmastar import __version__
 from sigmastar.automata.data.formats import FORMATS, Layout, splitter
 from sigmastar.core.cli.learning import Learned
-from sigmastar.core.cli.progress_bar import Say, tell
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import save_model
+from sigmastar.core.progress import Say, tell
 from sigmastar.core.text_files import display_name, open_text
 
 

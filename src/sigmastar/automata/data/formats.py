@@ -24,8 +24,8 @@ from sigmastar.automata.data.strings import Strings, is_corpus
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Int32s
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import TextPath, display_name, text_blocks
+from sigmastar.core.skipping import by_line
+from sigmastar.core.text_files import TextPath, display_name, skips, text_blocks
 
 
 @dataclass(frozen=True)

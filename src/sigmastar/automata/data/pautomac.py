@@ -20,7 +20,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.skipping import by_line, skips
+from sigmastar.core.skipping import by_line
 from sigmastar.core.text_files import (
     Block,
     TextPath,
@@ -28,6 +28,7 @@ from sigmastar.core.text_files import (
     line_blocks,
     open_text,
     reading_policy,
+    skips,
     whole_number,
 )
 

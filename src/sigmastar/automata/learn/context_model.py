@@ -17,20 +17,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.ngram_smoothing import NextCounts, witten_bell
 from sigmastar.automata.counts.on_classes import ContextCounts, correlation_scaled
-from sigmastar.automata.data.contexts import ContextTrie, Direction
+from sigmastar.automata.data.contexts import ContextTrie, Direction, grow_contexts
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s
-from sigmastar.core.factors import Solver, factorize_up_to
+from sigmastar.core.factors import Solver, constant_first, factorize_up_to
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import RankEvidence, count_above, noise_level
 from sigmastar.core.recover import affordable_states, recover
-from sigmastar.core.views import constant_first
 
 if TYPE_CHECKING:  # most corpora are in memory
     from sigmastar.automata.data.corpora import ShardedStrings

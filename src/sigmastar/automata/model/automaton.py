@@ -22,9 +22,8 @@ from sigmastar.automata.kernels.values import backward_vectors, forward_vectors,
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.notebook import picture_of
-from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.parts import Parts, floats
-from sigmastar.core.signature import string_signature
+from sigmastar.core.signature import OperatorModel, string_signature
 
 
 class SignedLog(NamedTuple):

@@ -12,9 +12,9 @@ from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.core.arrays import Flags
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
-from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.intervals import bootstrap, mcnemar
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.progress import watching
 
 PREPOSITIONS = ("for", "from", "with")
 

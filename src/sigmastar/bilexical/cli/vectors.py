@@ -15,8 +15,8 @@ from sigmastar.core.atomic import atomic_write, require_folder
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.printing import print_figures, to_json, write_lines
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import described_file, open_text
 
 VECTORS = Method(

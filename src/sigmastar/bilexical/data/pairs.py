@@ -17,8 +17,8 @@ from scipy import sparse
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
-from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text, whole_number
+from sigmastar.core.skipping import by_line
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips, whole_number
 
 WordPairs = list[tuple[str, str]]
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Flags
 from sigmastar.core.errors import InputError
-from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.skipping import by_line
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 
 VERB, NOUN = "V", "N"
 

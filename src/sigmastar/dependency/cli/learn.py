@@ -9,7 +9,7 @@ import numpy as np
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress_bar import counted, tell
+from sigmastar.core.progress import counted, tell
 from sigmastar.core.text_files import described_file
 from sigmastar.dependency.data.conllu import read_treebank
 from sigmastar.dependency.data.projectivity import projective_sentences

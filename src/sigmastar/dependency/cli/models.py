@@ -16,9 +16,9 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, with_interval, write_lines
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.model_files import load_model
 from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import tell, watching
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.metrics import attachment

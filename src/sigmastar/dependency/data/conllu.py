@@ -14,8 +14,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from sigmastar.core.arrays import Int32s, Int64s
-from sigmastar.core.skipping import by_blank_line, skips
-from sigmastar.core.text_files import TextPath, atomic_write
+from sigmastar.core.atomic import atomic_write
+from sigmastar.core.skipping import by_blank_line
+from sigmastar.core.text_files import TextPath, skips
 from sigmastar.dependency.data.tab_rows import TabRows
 from sigmastar.dependency.data.treebank import NO_HEAD, DependencyTreebank, word_places, words_without_root
 

@@ -11,8 +11,8 @@ import numpy as np
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress_bar import Say, tell
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Say, tell
 from sigmastar.core.text_files import described_file
 from sigmastar.grammars.counts.closed_hankel import LONGEST
 from sigmastar.grammars.data.bracketings import LEAVES, Sentences, read_sentences

@@ -18,9 +18,9 @@ from sigmastar.core.cli.options import (
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures, write_lines
-from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import is_model_file, load_model, read_header
+from sigmastar.core.progress import watching
 from sigmastar.grammars.data.bracketings import Sentences, read_sentences
 from sigmastar.grammars.draw import grammar_page
 from sigmastar.grammars.metrics import baselines, bracket_score, empirical_l1, grammar_distances

@@ -16,8 +16,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Indices, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.skipping import by_tree, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.skipping import by_tree
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 

@@ -24,10 +24,17 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.clusters import k_means, soft_labels
 from sigmastar.core.em import Climb
-from sigmastar.core.indicators import indicator_matrix
 from sigmastar.core.race import Leg, leading, race
 from sigmastar.core.shrinkage import normalized
-from sigmastar.core.views import as_given, correlate, counts_together, damped, directions, unit_size
+from sigmastar.core.views import (
+    as_given,
+    correlate,
+    counts_together,
+    damped,
+    directions,
+    indicator_matrix,
+    unit_size,
+)
 from sigmastar.grammars.counts.span_occurrences import (
     PRIORS,
     SpanOccurrences,

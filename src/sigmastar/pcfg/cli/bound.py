@@ -9,9 +9,9 @@ import numpy as np
 
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.progress import watching
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations
 from sigmastar.pcfg.data.sentences import read_sentences

@@ -9,8 +9,8 @@ import click
 
 from sigmastar.core.atomic import require_folder
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.progress_bar import Say
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Say
 from sigmastar.core.text_files import described_file
 from sigmastar.pcfg.data.rules import read_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences

@@ -30,9 +30,9 @@ from sigmastar.core.cli.options import (
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures, write_lines
-from sigmastar.core.cli.progress_bar import watching
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.progress import watching
 from sigmastar.core.text_files import display_name
 from sigmastar.pcfg.data.rules import Grammar, write_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences, words_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.skipping import by_tree, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.skipping import by_tree
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 from sigmastar.trees.data.brackets import as_trees as read_trees
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree

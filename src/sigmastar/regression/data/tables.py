@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.skipping import by_line
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 
 Word = tuple[str, ...]
 

@@ -8,8 +8,8 @@ import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress_bar import Say, counted
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Say, counted
 from sigmastar.core.text_files import described_file
 from sigmastar.taggers.data.columns import TAGGED, TaggedLayout, conllu_label, format_of
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger

@@ -9,9 +9,9 @@ import numpy as np
 
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import hold
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
 from sigmastar.taggers.data.sentences import TaggedSentences

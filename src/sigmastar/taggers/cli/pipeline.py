@@ -17,9 +17,9 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, write_lines
-from sigmastar.core.cli.progress_bar import Say, counted, tell, watching
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import Say, counted, tell, watching
 from sigmastar.core.text_files import described_file, open_text
 from sigmastar.dependency.data.conllu import format_conllu, read_treebank
 from sigmastar.taggers.estimator import SPECTRAL_METHODS

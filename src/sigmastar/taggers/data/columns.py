@@ -24,8 +24,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.skipping import by_blank_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text, whole_number
+from sigmastar.core.skipping import by_blank_line
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips, whole_number
 from sigmastar.dependency.data.conllu import format_conllu, read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.taggers.data.sentences import TaggedSentences

@@ -9,7 +9,7 @@ import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.cli.progress_bar import Say
+from sigmastar.core.progress import Say
 from sigmastar.core.text_files import described_file
 from sigmastar.transducers.data.string_pairs import SIDES, StringPairs, read_transductions
 from sigmastar.transducers.data.units import Shape

@@ -22,11 +22,11 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
-from sigmastar.core.cli.progress_bar import tell, watching
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.parallel import limited_threads
+from sigmastar.core.progress import tell, watching
 from sigmastar.transducers.data.string_pairs import StringPairs, joined, read_inputs, read_transductions
 from sigmastar.transducers.draw import draw_alignment, draw_lattice
 from sigmastar.transducers.model.transducer import Transducer

@@ -18,8 +18,8 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import Split, folds
-from sigmastar.core.skipping import by_line, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.skipping import by_line
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 
 Pair = tuple[Sequence[Symbol], Sequence[Symbol]]
 Word = tuple[str, ...]

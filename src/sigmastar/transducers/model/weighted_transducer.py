@@ -20,8 +20,8 @@ from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
-from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.parts import between, check_header
+from sigmastar.core.signature import OperatorModel
 from sigmastar.transducers.data.string_pairs import StringPairs
 from sigmastar.transducers.data.units import Units
 from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals

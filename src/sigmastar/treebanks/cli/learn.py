@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.progress_bar import counted
 from sigmastar.core.cli.reading import bare_words_option
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import counted
 from sigmastar.core.text_files import described_file
 from sigmastar.treebanks.data.binarized import DIRECTIONS
 from sigmastar.treebanks.data.phrases import Phrases, phrases

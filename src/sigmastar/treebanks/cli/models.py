@@ -24,9 +24,9 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
-from sigmastar.core.cli.progress_bar import Say, tell, watching
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model
+from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.text_files import display_name
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.data.sentences import Input, Sentence, read_inputs

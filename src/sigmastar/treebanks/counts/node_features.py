@@ -3,7 +3,7 @@
 A template is a function from all nodes of a binarized treebank to one whole number each; two nodes of one
 symbol with the same number share an indicator feature. To add a feature, write a template and pass it in
 `inside` or `outside`. Indicators are kept as a table [node, template] of numbers that count from 0 within
-each symbol, weighted so that a frequent feature does not drown the rare ones (`core.indicators`).
+each symbol, weighted so that a frequent feature does not drown the rare ones (`core.views`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.core.arrays import Int32s, Int64s
-from sigmastar.core.indicators import GroupedIndicators, grouped_indicators
+from sigmastar.core.views import GroupedIndicators, grouped_indicators
 from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
 

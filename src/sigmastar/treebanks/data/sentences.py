@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.skipping import by_tree, skips
-from sigmastar.core.text_files import TextPath, display_name, open_text
+from sigmastar.core.skipping import by_tree
+from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 from sigmastar.trees.data.brackets import BRACKETS, TRACE, escaped, parse_brackets, plain_label
 from sigmastar.trees.data.tree import Tree
 

@@ -22,9 +22,8 @@ import numpy as np
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.clusters import rows_by_group
-from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.shrinkage import mean_towards, towards
-from sigmastar.core.signature import Sort
+from sigmastar.core.signature import OperatorModel, Sort
 from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
 from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
 from sigmastar.treebanks.learn.em import LatentFit, LexicalCounts, Shrinkage

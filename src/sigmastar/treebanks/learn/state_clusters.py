@@ -17,9 +17,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.clusters import cluster_groups, merged, rows_by_group
-from sigmastar.core.indicators import GroupedIndicators
 from sigmastar.core.parallel import thread_map
-from sigmastar.core.views import correlate_views, random_block, unit_columns
+from sigmastar.core.views import GroupedIndicators, correlate_views, random_block, unit_columns
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 
 

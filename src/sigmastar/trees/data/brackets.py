@@ -23,8 +23,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.skipping import by_tree, skips
-from sigmastar.core.text_files import TextPath, decoded, display_name, line_blocks, reading_policy
+from sigmastar.core.skipping import by_tree
+from sigmastar.core.text_files import TextPath, decoded, display_name, line_blocks, reading_policy, skips
 from sigmastar.trees.data.bracket_scan import scan_brackets
 from sigmastar.trees.data.tree import Tree, bracketed, n_bare_words, with_tags
 

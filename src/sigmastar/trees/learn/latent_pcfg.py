@@ -33,9 +33,8 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.blocks import Blocks, Slices
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.recover import recover
-from sigmastar.core.signature import Operation, Signature, Sort
+from sigmastar.core.signature import Operation, OperatorModel, Signature, Sort
 from sigmastar.core.views import counts_together
 from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.ranked import RankedTrees

@@ -23,9 +23,8 @@ import numpy as np
 from sigmastar.automata.model.automaton import ScaledRows, SignedLog
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
-from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.parts import Parts, check_header, floats, lists
-from sigmastar.core.signature import RANKS, rank_name
+from sigmastar.core.signature import RANKS, OperatorModel, rank_name
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.kernels.drawing import Outcomes, draw_nodes

@@ -22,8 +22,8 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.operator_model import OperatorModel
 from sigmastar.core.parts import Parts, floats, texts, tuples_of_texts
+from sigmastar.core.signature import OperatorModel
 from sigmastar.trees.data.productions import TOP, production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree

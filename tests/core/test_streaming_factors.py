@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.streaming import StreamingFactors
+from sigmastar.core.factors import StreamingFactors, factorize_up_to
 
 SEEDS = st.integers(0, 10_000)
 
