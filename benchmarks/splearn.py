@@ -22,7 +22,7 @@ from benchmarks.corpora import PautomacProblem, pautomac_numbers, pautomac_probl
 from benchmarks.harness import Finding, Question, Row, Settings, Target, say, timed
 from benchmarks.learners import fast, warm_up
 from sigmastar import SpectralAutomaton, Strings
-from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.metrics import competition_perplexity, competition_score
 
 LENGTHS = {"classic": (3, 5, 7), "prefix": (2, 3, 4, 5), "factor": (2, 3, 4, 5)}  # of rows and columns

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from automata.random_corpora import corpora, corpus_of
 from automata.test_context_classes import spelled
 from oracles import kneser_ney_row, next_counts, witten_bell_row
-from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.ngram_smoothing import (
     NextCounts,
     kneser_ney,
@@ -20,6 +19,7 @@ from sigmastar.automata.counts.ngram_smoothing import (
     witten_bell,
 )
 from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.model.ngram import NgramModel
 
 ORACLES = {

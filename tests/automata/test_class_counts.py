@@ -11,9 +11,8 @@ from automata.random_corpora import Corpus, corpora, corpus_of
 from automata.test_context_classes import spelled
 from oracles import class_counts
 from sigmastar.automata.counts import on_classes as module
-from sigmastar.automata.counts.context_growth import grow_contexts, most_frequent
 from sigmastar.automata.counts.on_classes import ContextCounts, correlation_scaled
-from sigmastar.automata.data.contexts import ContextTrie
+from sigmastar.automata.data.contexts import ContextTrie, grow_contexts, most_frequent
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import UnknownSymbolError
 

@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from automata.random_corpora import corpora, corpus_of
 from oracles import frequent_contexts, gap_context, longest_context
-from sigmastar.automata.counts import context_growth as growing
-from sigmastar.automata.counts.context_growth import grow_contexts
-from sigmastar.automata.data.contexts import ContextTrie, _classify, with_edges
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data import contexts as growing
+from sigmastar.automata.data.contexts import ContextTrie, _classify, grow_contexts, with_edges
+from sigmastar.automata.data.strings import PrefixTrie
 
 DIRECTIONS = st.sampled_from(["past", "future"])
 LIMITS = st.one_of(st.none(), st.integers(1, 12))
@@ -42,7 +41,7 @@ def test_the_most_frequent_contexts_are_grown(corpus, direction, max_classes, mi
 @given(corpora(), DIRECTIONS, LIMITS)
 def test_counting_by_sorting_grows_the_same(corpus, direction, max_classes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "_TABLE_LIMIT", 0)
+        patch.setattr(growing, "_COUNTING_LIMIT", 0)
         sorted_way = grown(corpus, direction, max_classes, 1, None)
     assert spelled(sorted_way) == spelled(grown(corpus, direction, max_classes, 1, None))
 

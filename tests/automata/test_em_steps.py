@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from automata.random_automata import SEEDS, proper, proper_automata, strings_of
 from oracles import words_up_to
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.learn import em as moves
 from sigmastar.automata.learn.em import (
     EMCorpus,

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, strings_of
 from automata.random_corpora import Corpus, corpora, corpus_of
 from oracles import filter_word, words_up_to
-from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.ngram_smoothing import NextCounts
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.contexts import grow_contexts
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels import filter as filtering
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from automata.random_automata import strings_of
 from automata.random_corpora import corpora
 from oracles import words_up_to
-from sigmastar.automata.counts.context_growth import grow_contexts
 from sigmastar.automata.counts.ngram_smoothing import (
     NextCounts,
     kneser_ney,
     modified_kneser_ney,
     witten_bell,
 )
+from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model import sequence as lockstep
 from sigmastar.automata.model.ngram import NgramModel

@@ -9,7 +9,7 @@ from automata.random_automata import signed, strings_of
 from automata.test_context_models import TRUTH
 from oracles import words_up_to
 from sigmastar.automata.counts.bases import most_frequent
-from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.repair import REPAIRS, class_states
 from sigmastar.automata.learn.spectral import learn_automaton

@@ -5,7 +5,7 @@ from hypothesis import given
 
 from automata.random_corpora import corpora, corpus_of
 from oracles import prefix_counts
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.core.alphabet import Alphabet
 
 

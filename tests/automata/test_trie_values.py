@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, signed
 from automata.random_corpora import corpora, corpus_of
 from oracles import string_value
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.kernels.values import trie_values
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from sigmastar import SpectralAutomaton
 from sigmastar.automata import make_automaton
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import save_model

@@ -15,8 +15,7 @@ import sigmastar
 from cli.calls import fail, figures, succeed
 from sigmastar import DistilledAutomaton
 from sigmastar.automata import make_automaton
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError

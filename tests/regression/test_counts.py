@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles_hankel as oracles
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.regression.counts import HankelEntries
 

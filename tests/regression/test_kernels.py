@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles_hankel as oracles
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.optimise.sparse_low_rank import product_entries
 from sigmastar.regression.learn.refinement import trie_backward, trie_forward

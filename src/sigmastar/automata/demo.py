@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.draw.heatmap import plot_next_symbols
 from sigmastar.automata.draw.spectrum import plot_spectrum

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings, joined
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings, joined
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.core.arrays import Array, Indices
 from sigmastar.distil.kernels import SoftTrie

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import linalg
 
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices

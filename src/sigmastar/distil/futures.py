@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.distil.black_box import checked_rows
 from sigmastar.distil.questions import Questions, strings_of

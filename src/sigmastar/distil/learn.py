@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Corpus, Strings, as_strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import Corpus, PrefixTrie, Strings, as_strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int32s
 from sigmastar.core.errors import InputError

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import linalg
 
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats

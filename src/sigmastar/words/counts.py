@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from scipy import sparse
 
-from sigmastar.automata.counts.context_growth import grow_contexts
+from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Int32s, Int64s, Singles
 from sigmastar.core.factors import quick_svd

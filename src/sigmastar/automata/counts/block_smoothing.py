@@ -35,8 +35,7 @@ import numpy as np
 from scipy import sparse
 
 from sigmastar.automata.counts.bases import STRING, Basis, Statistic, mirrored
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import trie_values
 from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks, FlatTensor, Matrix, SparseTensor

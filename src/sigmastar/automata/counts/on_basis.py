@@ -28,8 +28,7 @@ import numpy as np
 from scipy import sparse
 
 from sigmastar.automata.counts.bases import STRING, Basis, Statistic, backwards, mirrored
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.core.blocks import Blocks, Slices, SparseTensor
 from sigmastar.core.jit import kernel

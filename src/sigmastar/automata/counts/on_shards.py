@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.counts.on_classes import ClassTables, ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.kernels.class_buckets import ClassTables
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.engines import Engine, Here
 from sigmastar.core.errors import InputError

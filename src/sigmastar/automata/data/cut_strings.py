@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie, sum_to_root
+from sigmastar.automata.data.strings import PrefixTrie, Strings, sum_to_root
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 
 

@@ -24,8 +24,7 @@ from scipy import sparse
 
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.concave_moves import SliceEntries, expected_moves, ratio_sums
 from sigmastar.automata.kernels.expectations import forward_pass
 from sigmastar.automata.learn.anchors import (

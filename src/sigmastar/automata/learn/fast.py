@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.counts.context_growth import most_frequent
 from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.contexts import most_frequent
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings, joined
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings, joined
 from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Flags, Floats, Indices, Int64s

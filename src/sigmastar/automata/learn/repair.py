@@ -17,8 +17,7 @@ from scipy import sparse
 
 from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.learn.anchors import memberships
 from sigmastar.automata.learn.context_model import choose_classes

@@ -15,8 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_states
 from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
 from sigmastar.core.alphabet import Alphabet

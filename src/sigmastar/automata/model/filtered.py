@@ -8,8 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.filter import FilterTrie, FilterWeights, filter_trie, sums_along
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import gap_nodes, trie_values
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats

@@ -20,8 +20,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.signature import Sort

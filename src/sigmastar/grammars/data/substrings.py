@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Codes, Offsets, Strings, require_strings
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import Codes, Offsets, PrefixTrie, Strings, require_strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from sigmastar.automata.data.strings import Strings, joined
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie, Strings, joined
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Flags, Floats, Indices, Int64s
 from sigmastar.core.errors import InputError

@@ -24,7 +24,7 @@ from functools import cached_property
 import numpy as np
 from scipy import linalg, sparse
 
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.optimise.proximal import Thresholded

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize
 
-from sigmastar.automata.data.trie import PrefixTrie
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
