@@ -25,7 +25,7 @@ from sigmastar.transducers import (
     read_transductions,
     transduction_scores,
 )
-from sigmastar.transducers.data.units import SHAPES
+from sigmastar.transducers.data import SHAPES
 from sigmastar.transducers.learn.combined import ORDERS, SINGLE, TransducerFit
 from sigmastar.transducers.metrics import TransductionScores, best_outputs
 

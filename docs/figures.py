@@ -26,8 +26,7 @@ from sigmastar.dependency.draw import draw_arcs
 from sigmastar.grammars.model.generators import dyck
 from sigmastar.pcfg.data.rules import Grammar
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Units
+from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.draw import draw_lattice
 from sigmastar.transducers.model.aligner import Aligner
 from sigmastar.treebanks.draw import draw_chart

@@ -45,7 +45,7 @@ from sigmastar.taggers.estimator import (
     SpectralTagger as SpectralTagger,
 )
 from sigmastar.taggers.estimator.pipeline import Pipeline as Pipeline
-from sigmastar.transducers.data.string_pairs import StringPairs as StringPairs
+from sigmastar.transducers.data import StringPairs as StringPairs
 from sigmastar.transducers.estimator import SpectralTransducer as SpectralTransducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer as WeightedTransducer
 from sigmastar.treebanks.estimator import (

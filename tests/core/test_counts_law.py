@@ -16,8 +16,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.blocks import Blocks, SparseTensor
 from sigmastar.grammars.counts.bracketings import BracketCounts, count_brackets, frequent_spans
 from sigmastar.grammars.data.bracketings import Bracketings
-from sigmastar.trees.counts.basis import frequent_trees
-from sigmastar.trees.counts.blocks import TreeCounts, count_trees
+from sigmastar.trees.counts import TreeCounts, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.model.generators import make_tree_automaton
 

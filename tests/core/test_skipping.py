@@ -13,7 +13,7 @@ from sigmastar.bilexical.data.pairs import read_pairs
 from sigmastar.core.errors import InputError
 from sigmastar.core.skipping import by_blank_line, by_line, by_tree, reading
 from sigmastar.dependency.data.conllu import read_conllu
-from sigmastar.transducers.data.string_pairs import read_transductions
+from sigmastar.transducers.data import read_transductions
 from sigmastar.trees.data.brackets import read_brackets
 
 WORD = "{}\tw\t_\tN\tN\t_\t{}\tx\t_\t_\n"

@@ -58,7 +58,7 @@ READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "rules": ("rules", "sigmastar.pcfg.data.rules:read_rules", {}),
     "dimacs": ("dimacs", "sigmastar.pcfg.data.formulas:read_dimacs", {}),
     "table": ("table", "sigmastar.regression.data.tables:read_table", {}),
-    "transductions": ("pairs", "sigmastar.transducers.data.string_pairs:read_transductions", {}),
+    "transductions": ("pairs", "sigmastar.transducers.data:read_transductions", {}),
     "pairs": ("words", "sigmastar.bilexical.data.pairs:read_pairs", {}),
     "quadruples": ("quadruples", "sigmastar.bilexical.data.quadruples:read_quadruples", {}),
     "word2vec": ("word2vec", "sigmastar.bilexical.model.vectors:read_word2vec", {}),
@@ -68,7 +68,7 @@ READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "targets": ("targets", "sigmastar.automata.data.spice:read_spice_targets", {}),
     "treebank words": ("tagged", "sigmastar.treebanks.data.sentences:read_inputs", {"tagged": True}),
     "pcfg words": ("brackets", "sigmastar.pcfg.data.sentences:read_sentences", {}),
-    "inputs": ("pairs", "sigmastar.transducers.data.string_pairs:read_inputs", {}),
+    "inputs": ("pairs", "sigmastar.transducers.data:read_inputs", {}),
     "characters": ("lines", "sigmastar.automata.data.formats:read_lines", {"characters": True}),
     "models": ("models", "sigmastar.core.model_files:load_model", {}),
 }

@@ -12,7 +12,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants
 from sigmastar.pcfg.theory.node_features import expected_visits
 from sigmastar.trees.data.productions import production_trees
-from sigmastar.trees.learn.latent_pcfg import (
+from sigmastar.trees.learn import (
     Moments,
     inside_features,
     operators_of_moments,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from oracles_transducer import alignments, expected_unit_counts
 from sigmastar.core.errors import InputError
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Units
+from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.learn.aligner import learn_aligner
 from sigmastar.transducers.model.aligner import Aligner
 

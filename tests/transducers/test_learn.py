@@ -13,11 +13,14 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.recover import factorize_blocks, recover
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import SHAPES
+from sigmastar.transducers.data import SHAPES, StringPairs
 from sigmastar.transducers.learn.combined import NGRAM, EnsembleSpec, learn_transducer
-from sigmastar.transducers.learn.completion import PairHankel, all_units, learn_completion_transducer
-from sigmastar.transducers.learn.spectral import learn_spectral_transducer
+from sigmastar.transducers.learn.spectral import (
+    PairHankel,
+    all_units,
+    learn_completion_transducer,
+    learn_spectral_transducer,
+)
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
@@ -160,7 +163,7 @@ def test_no_pairs_are_refused():
 
 
 def test_french_words_are_transcribed(data_folder):
-    from sigmastar.transducers.data.string_pairs import read_transductions
+    from sigmastar.transducers.data import read_transductions
 
     file = data_folder / "transduction" / "g2p2021-fre-train.tsv"
     if not file.is_file():

@@ -8,8 +8,7 @@ import pytest
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
-from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
-from sigmastar.transducers.data.units import Units
+from sigmastar.transducers.data import StringPairs, Units, require_pairs
 
 PAIRS = [("ab", "X"), ("b", "YX"), ("ab", "Y"), ("c", "X")]
 

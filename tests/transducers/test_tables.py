@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
-from sigmastar.transducers.data.string_pairs import joined, read_inputs, read_transductions
+from sigmastar.transducers.data import joined, read_inputs, read_transductions
 from sigmastar.transducers.model.generators import make_transducer
 
 

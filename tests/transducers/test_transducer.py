@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from oracles_transducer import alignments, readings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.model_files import load_model, save_model
-from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.learn.combined import NGRAM, EnsembleSpec, learn_transducer
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.transducer import Transducer, UnitModels

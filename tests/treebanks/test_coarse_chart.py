@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles_treebank import Scores, marginals, random_grammar
-from sigmastar.treebanks.kernels.coarse_chart import GroupRules, probable_groups
 from sigmastar.treebanks.kernels.plain_chart import LeafItems
-from sigmastar.treebanks.model.coarse_to_fine import CoarseGrammar, Groups
+from sigmastar.treebanks.model.coarse_to_fine import CoarseGrammar, GroupRules, Groups, probable_groups
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import Leaves
 

@@ -18,21 +18,27 @@ from oracles_treebank import (
     spans,
 )
 from sigmastar.treebanks.data.binarized import BinaryNodes
-from sigmastar.treebanks.kernels.chart_edges import EdgeChart, probable_edges, pruned
-from sigmastar.treebanks.kernels.counted_chart import counted_posteriors
 from sigmastar.treebanks.kernels.decoding import ChainItems, Chains, best_rules, decode
-from sigmastar.treebanks.kernels.latent_chart import LeafVectors, latent_posteriors
+from sigmastar.treebanks.kernels.latent_chart import LeafVectors, counted_posteriors, latent_posteriors
 from sigmastar.treebanks.kernels.plain_chart import (
     Allowed,
+    EdgeChart,
     LeafItems,
     PlainItems,
     plain_inside,
     plain_posteriors,
+    probable_edges,
+    pruned,
 )
-from sigmastar.treebanks.kernels.rule_shrinkage import conditional, smoothed
-from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations
 from sigmastar.treebanks.model.coarse_to_fine import EVERYTHING, CoarseGrammar
-from sigmastar.treebanks.model.latent_grammar import LatentGrammar, RuleCounts, rule_states
+from sigmastar.treebanks.model.latent_grammar import (
+    LatentGrammar,
+    RuleCounts,
+    conditional,
+    rule_states,
+    smoothed,
+)
+from sigmastar.treebanks.model.whole_trees import RootVectors, RuleTensors, expectations
 
 N_LEAVES, N_PHRASES = 3, 3
 seeds = st.integers(0, 100_000)

@@ -10,11 +10,10 @@ import pytest
 from oracles_treebank import random_tree
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.views import GroupedIndicators
-from sigmastar.treebanks.counts.head_choice import HeadChoice, choose_heads
-from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, indicators, nodes_of
+from sigmastar.treebanks.counts import INSIDE, OUTSIDE, HeadChoice, choose_heads, indicators, nodes_of
 from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import Phrases, phrases
-from sigmastar.treebanks.learn.em import (
+from sigmastar.treebanks.learn.clusters_and_em import (
     LatentFit,
     LexicalCounts,
     Shrinkage,
@@ -25,14 +24,22 @@ from sigmastar.treebanks.learn.em import (
     random_statistics,
     refine,
 )
-from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, learn_treebank
+from sigmastar.treebanks.learn.methods import (
+    BEST,
+    METHODS,
+    Embedding,
+    GrammarSpec,
+    cluster_states,
+    embed,
+    joined_states,
+    learn_treebank,
+)
 from sigmastar.treebanks.learn.spectral import shrunk_moments, spectral_fit
-from sigmastar.treebanks.learn.state_clusters import Embedding, cluster_states, embed, joined_states
 from sigmastar.treebanks.metrics import score_brackets
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, PruningPass
 from sigmastar.treebanks.model.whole_trees import tree_log_probabilities
 from sigmastar.trees import make_treebank, parse_brackets, production_trees
-from sigmastar.trees.learn.latent_pcfg import Projected, all_nodes, moments_of_nodes, operators_of_moments
+from sigmastar.trees.learn import Projected, all_nodes, moments_of_nodes, operators_of_moments
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
 EXACT = Shrinkage(0.0, 0.0, 0.0)

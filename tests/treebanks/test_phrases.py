@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracles_treebank import random_tree
 from sigmastar.core.errors import InputError
-from sigmastar.treebanks.counts.head_choice import choose_heads
+from sigmastar.treebanks.counts import choose_heads
 from sigmastar.treebanks.data.binarized import DIRECTIONS, PHRASE, Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.trees.data.brackets import parse_brackets

@@ -5,8 +5,7 @@ import pytest
 
 from oracles_trees import context_counts
 from sigmastar.core.errors import InputError
-from sigmastar.trees.counts.basis import TreeBasis, frequent_trees
-from sigmastar.trees.counts.blocks import count_trees
+from sigmastar.trees.counts import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.model.generators import make_tree_automaton

@@ -7,7 +7,7 @@ import pytest
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.trees.data.productions import production_trees
-from sigmastar.trees.learn.latent_pcfg import (
+from sigmastar.trees.learn import (
     Moments,
     all_nodes,
     learn_latent_pcfg,

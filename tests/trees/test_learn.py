@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
-from sigmastar.trees.counts.basis import frequent_trees
-from sigmastar.trees.counts.blocks import exact_tree_blocks
+from sigmastar.trees.counts import exact_tree_blocks, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.learn.tree_automaton import learn_tree_automaton, tree_automaton
+from sigmastar.trees.learn import learn_tree_automaton, tree_automaton
 from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.generators import make_tree_automaton
 

@@ -1,10 +1,10 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
-from sigmastar.transducers.data.string_pairs import (
+from sigmastar.transducers.data import (
     StringPairs as StringPairs,
+    Units as Units,
     read_inputs as read_inputs,
     read_transductions as read_transductions,
 )
-from sigmastar.transducers.data.units import Units as Units
 from sigmastar.transducers.draw import draw_alignment as draw_alignment, draw_lattice as draw_lattice
 from sigmastar.transducers.estimator import SpectralTransducer as SpectralTransducer
 from sigmastar.transducers.learn.aligner import learn_aligner as learn_aligner

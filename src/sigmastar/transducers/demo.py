@@ -12,7 +12,7 @@ from sigmastar.core.intervals import Estimate
 from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_strings
-from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.draw import draw_lattice
 from sigmastar.transducers.estimator import SpectralTransducer
 from sigmastar.transducers.metrics import evaluate

@@ -14,12 +14,14 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent
-from sigmastar.transducers.data.string_pairs import Pair, StringPairs, require_pairs
-from sigmastar.transducers.data.units import SHAPES, Shape, Unit
+from sigmastar.transducers.data import SHAPES, Pair, Shape, StringPairs, Unit, require_pairs
 from sigmastar.transducers.learn.aligner import LONG_UNITS
 from sigmastar.transducers.learn.combined import ENSEMBLES, TransducerFit, learn_transducer
-from sigmastar.transducers.learn.completion import FEW_SHAPES, learn_completion_transducer
-from sigmastar.transducers.learn.spectral import learn_spectral_transducer
+from sigmastar.transducers.learn.spectral import (
+    FEW_SHAPES,
+    learn_completion_transducer,
+    learn_spectral_transducer,
+)
 from sigmastar.transducers.metrics import best_outputs
 from sigmastar.transducers.model.n_best import Ranking
 from sigmastar.transducers.model.transducer import Transducer

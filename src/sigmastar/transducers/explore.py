@@ -21,7 +21,7 @@ from sigmastar.core.exhibit import (
     limited,
     table,
 )
-from sigmastar.transducers.data.string_pairs import StringPairs, joined, read_transductions
+from sigmastar.transducers.data import StringPairs, joined, read_transductions
 from sigmastar.transducers.estimator import SpectralTransducer
 from sigmastar.transducers.metrics import edit_distance
 from sigmastar.transducers.model.transducer import Transducer

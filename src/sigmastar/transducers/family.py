@@ -22,7 +22,7 @@ FAMILY = Family(
     },
     estimators={"SpectralTransducer": f"{HERE}.estimator:SpectralTransducer"},
     exports={
-        "StringPairs": f"{HERE}.data.string_pairs:StringPairs",
+        "StringPairs": f"{HERE}.data:StringPairs",
         "WeightedTransducer": f"{HERE}.model.weighted_transducer:WeightedTransducer",
     },
     names={
@@ -30,7 +30,7 @@ FAMILY = Family(
         "EnsembleSpec": f"{HERE}.learn.combined:EnsembleSpec",
         "Transducer": f"{HERE}.model.transducer:Transducer",
         "UnitModels": f"{HERE}.model.transducer:UnitModels",
-        "Units": f"{HERE}.data.units:Units",
+        "Units": f"{HERE}.data:Units",
         "draw_alignment": f"{HERE}.draw:draw_alignment",
         "draw_lattice": f"{HERE}.draw:draw_lattice",
         "edit_distance": f"{HERE}.metrics:edit_distance",
@@ -38,14 +38,14 @@ FAMILY = Family(
         "learn_aligner": f"{HERE}.learn.aligner:learn_aligner",
         "learn_transducer": f"{HERE}.learn.combined:learn_transducer",
         "make_transducer": f"{HERE}.model.generators:make_transducer",
-        "read_inputs": f"{HERE}.data.string_pairs:read_inputs",
-        "read_transductions": f"{HERE}.data.string_pairs:read_transductions",
+        "read_inputs": f"{HERE}.data:read_inputs",
+        "read_transductions": f"{HERE}.data:read_transductions",
         "transduction_scores": f"{HERE}.metrics:transduction_scores",
     },
     learn={
         "transducer": Command(f"{HERE}.cli.learn:learn_transducer", "Strings to strings, from pairs of them.")
     },
-    formats={"pairs": f"{HERE}.data.string_pairs:read_transductions"},
+    formats={"pairs": f"{HERE}.data:read_transductions"},
     metrics={
         "word_error_rate": "Share of inputs whose best output is none of the right ones.",
         "symbol_error_rate": "Edit distance to the nearest right output per symbol of it.",

@@ -14,10 +14,9 @@ from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Units
+from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.estimator import SpectralTransducer
-from sigmastar.transducers.learn.completion import PairHankel, recovered
+from sigmastar.transducers.learn.spectral import PairHankel, recovered
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 

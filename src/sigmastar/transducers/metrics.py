@@ -15,7 +15,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Flags, Floats, Int64s
 from sigmastar.core.intervals import Estimate, bootstrap
 from sigmastar.core.jit import kernel
-from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.model.n_best import Ranking
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer

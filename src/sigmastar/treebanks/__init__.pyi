@@ -1,5 +1,5 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
-from sigmastar.treebanks.counts.node_features import INSIDE as INSIDE, OUTSIDE as OUTSIDE
+from sigmastar.treebanks.counts import INSIDE as INSIDE, OUTSIDE as OUTSIDE
 from sigmastar.treebanks.data.binarized import Binarization as Binarization
 from sigmastar.treebanks.data.phrases import Phrases as Phrases, phrases as phrases
 from sigmastar.treebanks.draw import draw_chart as draw_chart

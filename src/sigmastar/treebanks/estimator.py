@@ -15,7 +15,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
 from sigmastar.core.progress import silent
-from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, Template
+from sigmastar.treebanks.counts import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.data.sentences import Words, as_sentence, tagged_words

@@ -6,11 +6,11 @@ from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.treebanks."
 COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
-COMMANDS["show"] = f"{HERE}cli.show:show"
+COMMANDS["show"] = f"{HERE}cli.models:show"
 NAMES = {
     "data.phrases": "Phrases phrases",
     "data.binarized": "Binarization",
-    "counts.node_features": "INSIDE OUTSIDE",
+    "counts": "INSIDE OUTSIDE",
     "model.parser": "TreebankParser Parse Chart",
     "metrics": "BracketScores Conventions EVALB paired_f1 score_brackets spans_of",
     "learn.methods": "BEST GrammarSpec learn_treebank",

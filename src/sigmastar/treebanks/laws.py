@@ -18,7 +18,7 @@ from sigmastar.treebanks.learn.spectral import spectral_fit
 from sigmastar.treebanks.model.binarized_grammar import PruningPass
 from sigmastar.treebanks.model.parser import TreebankParser
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.learn.latent_pcfg import Moments
+from sigmastar.trees.learn import Moments
 from sigmastar.trees.model.generators import make_treebank
 
 N_STATES = 2

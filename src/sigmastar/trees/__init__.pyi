@@ -1,5 +1,5 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
-from sigmastar.trees.counts.basis import TreeBasis as TreeBasis, frequent_trees as frequent_trees
+from sigmastar.trees.counts import TreeBasis as TreeBasis, frequent_trees as frequent_trees
 from sigmastar.trees.data.binarize import (
     ENGLISH as ENGLISH,
     GENERIC as GENERIC,
@@ -38,15 +38,13 @@ from sigmastar.trees.estimator import (
     SpectralLatentPCFG as SpectralLatentPCFG,
     SpectralTreeAutomaton as SpectralTreeAutomaton,
 )
-from sigmastar.trees.learn.latent_pcfg import (
+from sigmastar.trees.learn import (
     Moments as Moments,
     all_nodes as all_nodes,
     learn_latent_pcfg as learn_latent_pcfg,
+    learn_tree_automaton as learn_tree_automaton,
     one_node as one_node,
     operators_of_moments as operators_of_moments,
-)
-from sigmastar.trees.learn.tree_automaton import (
-    learn_tree_automaton as learn_tree_automaton,
     tree_automaton as tree_automaton,
 )
 from sigmastar.trees.model.automaton import TreeAutomaton as TreeAutomaton

@@ -13,12 +13,11 @@ from typing import Any, TypeVar
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive
-from sigmastar.trees.counts.basis import frequent_trees
+from sigmastar.trees.counts import frequent_trees
 from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.learn.latent_pcfg import all_nodes, learn_latent_pcfg, one_node
-from sigmastar.trees.learn.tree_automaton import learn_tree_automaton
+from sigmastar.trees.learn import all_nodes, learn_latent_pcfg, learn_tree_automaton, one_node
 from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 

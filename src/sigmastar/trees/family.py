@@ -15,10 +15,10 @@ NAMES = {
     "data.binarize": "binarize debinarize right left head_outward HeadRules ENGLISH GENERIC",
     "data.ranked": "RankedAlphabet RankedTrees",
     "data.productions": "production_trees",
-    "counts.basis": "TreeBasis frequent_trees",
+    "counts": "TreeBasis frequent_trees",
     "model.generators": "make_tree_automaton make_latent_pcfg make_treebank",
-    "learn.tree_automaton": "learn_tree_automaton tree_automaton",
-    "learn.latent_pcfg": "learn_latent_pcfg Moments operators_of_moments all_nodes one_node",
+    "learn": "learn_tree_automaton tree_automaton learn_latent_pcfg Moments operators_of_moments all_nodes "
+    "one_node",
     "draw": "draw_tree tree_text",
 }
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
-from sigmastar.trees.counts.basis import frequent_trees
-from sigmastar.trees.counts.blocks import exact_tree_blocks
+from sigmastar.trees.counts import exact_tree_blocks, frequent_trees
 from sigmastar.trees.data.ranked import RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.estimator import SpectralLatentPCFG, SpectralTreeAutomaton
-from sigmastar.trees.learn.tree_automaton import tree_automaton
+from sigmastar.trees.learn import tree_automaton
 from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.generators import make_latent_pcfg, make_tree_automaton
 

@@ -14,7 +14,7 @@ Lambda is the least absolute value among the elements of c^1, d, D and of the in
 least of the m-th singular values of Omega. (Where a symbol is never a root, c^1 is zero and so is its
 estimate: it is left out.) Condition 1: I^a and J^a have rank m, and gamma^a > 0. Condition 2: G^a and K^a are
 invertible. The theorem also requires that all elements be at most 1: features are those of
-`trees.learn.latent_pcfg`, four indicators each, divided by two, so that they have norm one.
+`trees.learn`, four indicators each, divided by two, so that they have norm one.
 
 With singular vectors as they are, Sigma^a = U^a^T Omega^a V^a is diagonal, its inverse has zeros, and Lambda
 is 0 wherever there are two states: to the letter, the assumption Lambda > 0 never holds. But any rotation of

@@ -21,10 +21,9 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.page import Table
 from sigmastar.core.progress import Progress
 from sigmastar.reproduce.result import Claim, Reproduction, tabulated
-from sigmastar.transducers.data.string_pairs import StringPairs, read_transductions
+from sigmastar.transducers.data import StringPairs, read_transductions
 from sigmastar.transducers.learn.combined import ENSEMBLES, learn_transducer
-from sigmastar.transducers.learn.completion import learn_completion_transducer
-from sigmastar.transducers.learn.spectral import learn_spectral_transducer
+from sigmastar.transducers.learn.spectral import learn_completion_transducer, learn_spectral_transducer
 from sigmastar.transducers.metrics import TransductionScores, transduction_scores
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.n_best import Ranking

@@ -36,7 +36,7 @@ from sigmastar.treebanks.model.parser import FULL as PARSED
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.learn.latent_pcfg import learn_latent_pcfg
+from sigmastar.trees.learn import learn_latent_pcfg
 from sigmastar.trees.model.generators import make_latent_pcfg
 
 NAME = "cohen2012"

@@ -17,7 +17,7 @@ from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
 from sigmastar.reproduce.verdicts import Slope, above, all_of, common_slope, gain
-from sigmastar.trees.learn.latent_pcfg import NodeWeights, all_nodes, one_node, one_uniform_node
+from sigmastar.trees.learn import NodeWeights, all_nodes, one_node, one_uniform_node
 
 TITLE = "Spectral learning of latent-variable PCFGs (Cohen et al. 2012)"
 ALL, ONE, UNIFORM = "all nodes", "one node, weighted", "one node, uniform"

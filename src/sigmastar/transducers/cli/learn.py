@@ -11,8 +11,7 @@ from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_opt
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.progress import Say
 from sigmastar.core.text_files import described_file
-from sigmastar.transducers.data.string_pairs import SIDES, StringPairs, read_transductions
-from sigmastar.transducers.data.units import Shape
+from sigmastar.transducers.data import SIDES, Shape, StringPairs, read_transductions
 from sigmastar.transducers.estimator import SpectralTransducer
 
 Function = TypeVar("Function", bound=Callable[..., Any])

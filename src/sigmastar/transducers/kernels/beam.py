@@ -16,7 +16,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import grown
-from sigmastar.transducers.data.units import UnitArrays
+from sigmastar.transducers.data import UnitArrays
 from sigmastar.transducers.kernels.ngram_sums import NgramTables
 
 SKIP = -30.0  # log-weight of an input symbol that no unit reads: the last resort

@@ -26,9 +26,8 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import add_numbers, grown, rescale_number
-from sigmastar.transducers.data.units import UnitArrays
-from sigmastar.transducers.kernels.alignment import PairCodes, UnitKeys, edge_places
-from sigmastar.transducers.kernels.edit_lattice import Lattice
+from sigmastar.transducers.data import UnitArrays
+from sigmastar.transducers.kernels.alignment import Lattice, PairCodes, UnitKeys, edge_places
 
 _ROUNDS = 1000  # of units without input in a row, at most
 _NOTHING = 1e-14  # contexts that weigh no more, beside all of their position, lead nowhere

@@ -27,7 +27,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import largest_size, normalize, power_of_two
-from sigmastar.transducers.data.units import UnitArrays
+from sigmastar.transducers.data import UnitArrays
 
 _LEAST = -(1 << 40)  # the power of two of nothing
 _ESCAPE = 1e-3  # the share, in what is mixed in, that all symbols have alike

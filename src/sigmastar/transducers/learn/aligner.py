@@ -17,8 +17,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.em import NEVER, Climb, Problem
 from sigmastar.core.errors import InputError
-from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
-from sigmastar.transducers.data.units import SHAPES, Shape, Unit, Units
+from sigmastar.transducers.data import SHAPES, Shape, StringPairs, Unit, Units, require_pairs
 from sigmastar.transducers.kernels.alignment import (
     NO_KEY,
     PairCodes,

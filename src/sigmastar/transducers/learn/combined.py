@@ -23,8 +23,7 @@ from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.core.arrays import Array, Flags, Floats
 from sigmastar.core.log_linear import fit_weights, worth_keeping
 from sigmastar.core.progress import Progress, silent
-from sigmastar.transducers.data.string_pairs import StringPairs, require_pairs
-from sigmastar.transducers.data.units import SHAPES, Shape, backward
+from sigmastar.transducers.data import SHAPES, Shape, StringPairs, backward, require_pairs
 from sigmastar.transducers.learn.aligner import LONG_UNITS, learn_aligner
 from sigmastar.transducers.learn.refined_chain import learn_refined
 from sigmastar.transducers.model.aligner import Aligner

@@ -19,10 +19,10 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.parts import Parts, floats
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Shape, Unit, Units
+from sigmastar.transducers.data import Shape, StringPairs, Unit, Units
 from sigmastar.transducers.kernels.alignment import (
     NO_KEY,
+    Lattice,
     PairCodes,
     UnitKeys,
     best_alignments,
@@ -30,7 +30,6 @@ from sigmastar.transducers.kernels.alignment import (
     enter_keys,
     log_sums,
 )
-from sigmastar.transducers.kernels.edit_lattice import Lattice
 
 
 @dataclass(frozen=True, eq=False)

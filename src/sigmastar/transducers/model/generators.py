@@ -7,7 +7,7 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.transducers.data.units import Shape, Unit, Units
+from sigmastar.transducers.data import Shape, Unit, Units
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
 

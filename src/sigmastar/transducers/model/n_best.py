@@ -13,8 +13,7 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.parallel import thread_map
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Units
+from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.kernels.alignment import PairCodes
 from sigmastar.transducers.kernels.beam import joint_beam
 from sigmastar.transducers.kernels.ngram_sums import NgramTables, log_input_sums, log_pair_sums

@@ -35,8 +35,7 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, lists, one_of, tables, whole
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Units, backward
+from sigmastar.transducers.data import StringPairs, Units, backward
 from sigmastar.transducers.model.aligner import AlignedPairs, Aligner
 from sigmastar.transducers.model.n_best import (
     BEAM,

@@ -22,9 +22,8 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import between, check_header
 from sigmastar.core.signature import OperatorModel
-from sigmastar.transducers.data.string_pairs import StringPairs
-from sigmastar.transducers.data.units import Units
-from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals
+from sigmastar.transducers.data import StringPairs, Units
+from sigmastar.transducers.kernels.alignment import lattice_backward, lattice_forward, lattice_marginals
 from sigmastar.transducers.model.aligner import AlignedPairs, UnitTable
 from sigmastar.transducers.model.n_best import Ranking, where_read
 from sigmastar.transducers.model.prefix_beam import BEAM, Decoder, InputMarginals

@@ -22,17 +22,28 @@ import numpy as np
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
-from sigmastar.treebanks.counts.head_choice import HeadChoice, choose_heads
-from sigmastar.treebanks.counts.node_features import INSIDE, OUTSIDE, Template, indicators, nodes_of
+from sigmastar.treebanks.counts import (
+    INSIDE,
+    OUTSIDE,
+    HeadChoice,
+    Template,
+    choose_heads,
+    indicators,
+    nodes_of,
+)
 from sigmastar.treebanks.data.binarized import DIRECTIONS, Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import Phrases, phrases
-from sigmastar.treebanks.learn.em import (
+from sigmastar.treebanks.learn.clusters_and_em import (
+    Embedding,
     LatentFit,
     LexicalCounts,
     Shrinkage,
     Statistics,
+    cluster_states,
     count_lexicon,
+    embed,
     from_states,
+    joined_states,
     maximized,
     plain_lexicon,
     random_statistics,
@@ -40,7 +51,6 @@ from sigmastar.treebanks.learn.em import (
 )
 from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec, learn_span_scorer
 from sigmastar.treebanks.learn.spectral import shrunk_moments, spectral_fit
-from sigmastar.treebanks.learn.state_clusters import Embedding, cluster_states, embed, joined_states
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, PruningPass
 from sigmastar.treebanks.model.coarse_to_fine import DEFAULT_PRUNING, THOROUGH
 from sigmastar.treebanks.model.lexicon import Lexicon

@@ -3,7 +3,7 @@
     Sigma_a = sum over nodes of a of Z Y^T,    D_r = sum over nodes with rule r of Z (x) Y_left (x) Y_right
     d_w     = sum over leaves with word w of Z,  root a = sum over roots of a of Y         all per tree
 
-Operators are recovered from them as for any latent PCFG (`trees.learn.latent_pcfg`); Y and Z are
+Operators are recovered from them as for any latent PCFG (`trees.learn`); Y and Z are
 coordinates of nodes that the two views gave (`states`). Moments of rare rules are unreliable. With l =
 sqrt(n) / (strength + sqrt(n)) they are shrunk,
 
@@ -25,12 +25,10 @@ from sigmastar.core.clusters import rows_by_group
 from sigmastar.core.shrinkage import mean_towards, towards
 from sigmastar.core.signature import OperatorModel, Sort
 from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
-from sigmastar.treebanks.kernels.backoff_forest import add_posteriors
-from sigmastar.treebanks.learn.em import LatentFit, LexicalCounts, Shrinkage
-from sigmastar.treebanks.learn.state_clusters import Embedding
+from sigmastar.treebanks.learn.clusters_and_em import Embedding, LatentFit, LexicalCounts, Shrinkage
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
-from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon
-from sigmastar.trees.learn.latent_pcfg import Moments, operators_of_moments
+from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, add_posteriors
+from sigmastar.trees.learn import Moments, operators_of_moments
 
 
 def spectral_fit(

@@ -20,12 +20,10 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, check_header, indices, lists, singles, whole
-from sigmastar.treebanks.counts.head_choice import HeadChoice
+from sigmastar.treebanks.counts import HeadChoice
 from sigmastar.treebanks.data.binarized import DIRECTIONS, OUTWARD, PHRASE, Binarization, Symbols
-from sigmastar.treebanks.kernels.chart_edges import EdgeChart, allowed_parts, pruned
-from sigmastar.treebanks.kernels.counted_chart import counted_posteriors
-from sigmastar.treebanks.kernels.latent_chart import LeafVectors, latent_posteriors
-from sigmastar.treebanks.kernels.plain_chart import Allowed
+from sigmastar.treebanks.kernels.latent_chart import LeafVectors, counted_posteriors, latent_posteriors
+from sigmastar.treebanks.kernels.plain_chart import Allowed, EdgeChart, allowed_parts, pruned
 from sigmastar.treebanks.model.coarse_to_fine import (
     EVERYTHING,
     Bytes,

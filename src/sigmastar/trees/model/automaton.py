@@ -27,8 +27,7 @@ from sigmastar.core.parts import Parts, check_header, floats, lists
 from sigmastar.core.signature import RANKS, OperatorModel, rank_name
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.kernels.drawing import Outcomes, draw_nodes
-from sigmastar.trees.kernels.vectors import Operators, inside_vectors, outside_vectors
+from sigmastar.trees.kernels import Operators, Outcomes, draw_nodes, inside_vectors, outside_vectors
 
 _ROUNDS = 100_000
 _NODES = 32  # that random numbers are drawn for at first

@@ -27,7 +27,7 @@ from sigmastar.core.signature import OperatorModel
 from sigmastar.trees.data.productions import TOP, production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.kernels.drawing import Outcomes
+from sigmastar.trees.kernels import Outcomes
 from sigmastar.trees.model.automaton import TreeAutomaton, built, drawn_nodes
 
 Rule = tuple[str, str, str]
