@@ -10,9 +10,9 @@ from benchmarks.bilexical_relations import plain_vectors
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Row, Settings, timed
 from sigmastar.bilexical import Pairs, Vectors, split_heads
-from sigmastar.bilexical.counts.ppmi import WindowCounter
+from sigmastar.bilexical.counts import WindowCounter
 from sigmastar.bilexical.data.text import coded_blocks, word_frequencies
-from sigmastar.bilexical.learn.likelihood import ConditionalLoss
+from sigmastar.bilexical.learn.operator import ConditionalLoss
 from sigmastar.optimise.factored import factored
 from sigmastar.optimise.proximal import NuclearNorm
 from sigmastar.optimise.solvers import fista

@@ -16,7 +16,7 @@ import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target
 from sigmastar.continuous import GaussianHmm
-from sigmastar.continuous.data.series import Series
+from sigmastar.continuous.data import Series
 from sigmastar.continuous.estimator import GaussianHMM
 
 SHAPES = {

@@ -25,7 +25,7 @@ from sigmastar.core.skipping import reading as reading
 from sigmastar.corpus.build import build_corpus as build_corpus
 from sigmastar.corpus.reading import StringCorpus as StringCorpus, open_corpus as open_corpus
 from sigmastar.dependency.data.treebank import DependencyTreebank as DependencyTreebank
-from sigmastar.dependency.estimator.dependency_grammars import (
+from sigmastar.dependency.estimator import (
     DeterministicDependencyGrammar as DeterministicDependencyGrammar,
     EMDependencyGrammar as EMDependencyGrammar,
     SpectralDependencyGrammar as SpectralDependencyGrammar,
@@ -36,8 +36,10 @@ from sigmastar.grammars.estimator.completion import CompletionGrammar as Complet
 from sigmastar.grammars.estimator.learners import EMGrammar as EMGrammar, SpectralGrammar as SpectralGrammar
 from sigmastar.grammars.model.grammar import WeightedGrammar as WeightedGrammar
 from sigmastar.pcfg.estimator import ERMGrammar as ERMGrammar
-from sigmastar.regression.estimator.classifier import HankelClassifier as HankelClassifier
-from sigmastar.regression.estimator.regressor import HankelRegressor as HankelRegressor
+from sigmastar.regression.estimator import (
+    HankelClassifier as HankelClassifier,
+    HankelRegressor as HankelRegressor,
+)
 from sigmastar.taggers.data.sentences import TaggedSentences as TaggedSentences
 from sigmastar.taggers.estimator import (
     EMTagger as EMTagger,

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from sigmastar import PPAttachment
 from sigmastar.bilexical import Quadruples, Vectors, interpolated
-from sigmastar.bilexical.counts.attachment import BackedOffCounts, normalized_word
+from sigmastar.bilexical.counts import BackedOffCounts, normalized_word
 from sigmastar.bilexical.learn.attachment import (
     AttachmentSettings,
     Block,

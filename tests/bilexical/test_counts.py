@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from sigmastar.bilexical.counts.ppmi import WindowCounter, normalized, ppmi, square_root
+from sigmastar.bilexical.counts import WindowCounter, normalized, ppmi, square_root
 
 sentences = st.lists(st.lists(st.integers(-1, 7), max_size=12), max_size=6)
 

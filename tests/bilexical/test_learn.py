@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sigmastar.bilexical import BilexicalModel, Pairs, Vectors, inner_product, pairwise_accuracy, split_heads
-from sigmastar.bilexical.learn.likelihood import ConditionalLoss
-from sigmastar.bilexical.learn.operator import OperatorSettings, learn_operator
+from sigmastar.bilexical.learn.operator import ConditionalLoss, OperatorSettings, learn_operator
 from sigmastar.bilexical.metrics import by_popularity
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_files import load_model, save_model

@@ -11,7 +11,7 @@ import pytest
 from cli.calls import fail, succeed
 from sigmastar import GaussianHMM, InputError, load
 from sigmastar.continuous import GaussianHmm, Series, read_series
-from sigmastar.continuous.data.series import written_series
+from sigmastar.continuous.data import written_series
 from sigmastar.core.arrays import Floats
 
 

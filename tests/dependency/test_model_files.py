@@ -10,7 +10,7 @@ import pytest
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator.dependency_grammars import SpectralDependencyGrammar
+from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.dependency.model.parser import DependencyParser
 
 X = [["D", "N", "V"], ["N", "V", "D", "N"]] * 5

@@ -15,10 +15,10 @@ import toy_family
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.explore import StringsExhibit
 from sigmastar.automata.model.generators import make_hmm
-from sigmastar.bilexical.explore.words import VectorsExhibit
+from sigmastar.bilexical.explore import VectorsExhibit
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.continuous.explore import SeriesExhibit
-from sigmastar.continuous.model.gaussian_hmm import GaussianHmm
+from sigmastar.continuous.model import GaussianHmm
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.family import families, load, register, unregister

@@ -57,7 +57,7 @@ READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sentences": ("brackets", "sigmastar.grammars.data.bracketings:read_sentences", {}),
     "rules": ("rules", "sigmastar.pcfg.data.rules:read_rules", {}),
     "dimacs": ("dimacs", "sigmastar.pcfg.data.formulas:read_dimacs", {}),
-    "table": ("table", "sigmastar.regression.data.tables:read_table", {}),
+    "table": ("table", "sigmastar.regression.data:read_table", {}),
     "transductions": ("pairs", "sigmastar.transducers.data:read_transductions", {}),
     "pairs": ("words", "sigmastar.bilexical.data.pairs:read_pairs", {}),
     "quadruples": ("quadruples", "sigmastar.bilexical.data.quadruples:read_quadruples", {}),

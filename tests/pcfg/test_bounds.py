@@ -10,7 +10,7 @@ import pytest
 from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.laws import GrammarLaws
-from sigmastar.pcfg.learn.estimates import learn_supervised, margin_of, truncated
+from sigmastar.pcfg.learn import learn_supervised, margin_of, truncated
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.probabilistic_grammar import (
     derivation_entropy,

@@ -13,7 +13,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, NotFittedError, UnknownSymbolError
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.rules import parse_rules
-from sigmastar.pcfg.learn.estimates import learn_supervised, truncated
+from sigmastar.pcfg.learn import learn_supervised, truncated
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import divergence, sample_derivations

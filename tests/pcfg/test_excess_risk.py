@@ -12,7 +12,7 @@ import pytest
 
 from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.rules import parse_rules
-from sigmastar.pcfg.learn.estimates import (
+from sigmastar.pcfg.learn import (
     dirichlet_map,
     learn_supervised,
     margin_of,

@@ -10,7 +10,7 @@ import pytest
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.formulas import Formula
-from sigmastar.pcfg.learn.em import Ascent, learn_em, random_start
+from sigmastar.pcfg.learn import Ascent, learn_em, random_start
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.theory.hardness import (
     THRESHOLD,

@@ -13,13 +13,16 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations, EventSystem
-from sigmastar.pcfg.learn.em import Ascent, Labelled, learn_em, random_start
-from sigmastar.pcfg.learn.estimates import (
+from sigmastar.pcfg.learn import (
+    Ascent,
+    Labelled,
     dirichlet_map,
+    learn_em,
     learn_supervised,
     margin_of,
     maximum_likelihood,
     project,
+    random_start,
     truncated,
     truncated_by_reach,
 )

@@ -8,7 +8,7 @@ import pytest
 from sigmastar.core.figures import plot_matrices
 from sigmastar.core.page import Picture
 from sigmastar.core.progress import silent
-from sigmastar.regression.data.generators import make_regression
+from sigmastar.regression.data import make_regression
 from sigmastar.regression.demo import RegressionFamily, hankel_matrix
 
 

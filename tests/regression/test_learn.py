@@ -15,8 +15,16 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.optimise.proximal import singular_value_threshold
 from sigmastar.regression.counts import HankelEntries
-from sigmastar.regression.data.losses import AT_LEAST, HINGE, LOGISTIC, LOSSES, SQUARED
-from sigmastar.regression.data.observations import BilinearMeasure, Observations, Order
+from sigmastar.regression.data import (
+    AT_LEAST,
+    HINGE,
+    LOGISTIC,
+    LOSSES,
+    SQUARED,
+    BilinearMeasure,
+    Observations,
+    Order,
+)
 from sigmastar.regression.learn.completion import HankelLoss, automaton_of_factors
 from sigmastar.regression.learn.hankel import HankelSettings, complete, learn_hankel
 from sigmastar.regression.learn.refinement import TrieObjective, refine

@@ -21,7 +21,7 @@ from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator a
 from sigmastar.bilexical.estimator.pp_attachment import PPAttachment as PPAttachment
 from sigmastar.bilexical.estimator.word_vectors import WordVectors as WordVectors
 from sigmastar.bilexical.learn.attachment import interpolated as interpolated
-from sigmastar.bilexical.learn.unsupervised import (
+from sigmastar.bilexical.learn.vectors import (
     ChosenInnerProduct as ChosenInnerProduct,
     best_inner_product as best_inner_product,
     inner_product as inner_product,
@@ -34,8 +34,11 @@ from sigmastar.bilexical.metrics import (
     pairwise_accuracy as pairwise_accuracy,
 )
 from sigmastar.bilexical.model.attachment import AttachmentModel as AttachmentModel
-from sigmastar.bilexical.model.generators import MadeRelation as MadeRelation, make_relation as make_relation
-from sigmastar.bilexical.model.operator import BilexicalModel as BilexicalModel
+from sigmastar.bilexical.model.operator import (
+    BilexicalModel as BilexicalModel,
+    MadeRelation as MadeRelation,
+    make_relation as make_relation,
+)
 from sigmastar.bilexical.model.vectors import (
     Vectors as Vectors,
     read_vectors as read_vectors,

@@ -10,10 +10,9 @@ import numpy as np
 from sigmastar.bilexical.data.pairs import Pairs, split_heads
 from sigmastar.bilexical.draw import capacity_picture, word_map
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
-from sigmastar.bilexical.learn.unsupervised import inner_product
+from sigmastar.bilexical.learn.vectors import inner_product
 from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_accuracy
-from sigmastar.bilexical.model.generators import MadeRelation, make_relation
-from sigmastar.bilexical.model.operator import BilexicalModel
+from sigmastar.bilexical.model.operator import BilexicalModel, MadeRelation, make_relation
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError
 from sigmastar.core.page import Part, Section, Text

@@ -18,12 +18,11 @@ NAMES = {
     "data.quadruples": "Quadruples read_quadruples",
     "data.relations": "Pattern read_relation relation_pairs",
     "model.attachment": "AttachmentModel",
-    "model.generators": "MadeRelation make_relation",
-    "model.operator": "BilexicalModel",
+    "model.operator": "BilexicalModel MadeRelation make_relation",
     "model.vectors": "Vectors read_vectors read_word2vec write_word2vec",
     "metrics": "PairwiseAccuracy capacity_curve interval_over_splits pairwise_accuracy",
     "learn.attachment": "interpolated",
-    "learn.unsupervised": "ChosenInnerProduct best_inner_product inner_product vector_forms",
+    "learn.vectors": "ChosenInnerProduct best_inner_product inner_product vector_forms",
     "draw": "capacity_picture operator_page plot_embedding word_map",
 }
 """Names of the package beside the estimators, by module."""
@@ -65,11 +64,11 @@ FAMILY = Family(
         "p_value_against_linear": "McNemar's test of the pool against the linear judge.",
     },
     demo=f"{HERE}.demo:BilexicalFamily",
-    explore=f"{HERE}.explore.exhibits:open_exhibit",
+    explore=f"{HERE}.explore:open_exhibit",
     examples={
-        "words of a little English": f"{HERE}.explore.exhibits:example_vectors",
-        "verbs that fit a thing": f"{HERE}.explore.exhibits:example_operator",
-        "where a phrase attaches": f"{HERE}.explore.exhibits:example_attachment",
+        "words of a little English": f"{HERE}.explore:example_vectors",
+        "verbs that fit a thing": f"{HERE}.explore:example_operator",
+        "where a phrase attaches": f"{HERE}.explore:example_attachment",
     },
     laws=f"{HERE}.laws:BilexicalLaws",
 )

@@ -17,10 +17,14 @@ from sigmastar.bilexical.data.quadruples import Quadruples
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.estimator.pp_attachment import PPAttachment
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
-from sigmastar.bilexical.learn.likelihood import ConditionalLoss
-from sigmastar.bilexical.learn.operator import EarlyStopping, OperatorSettings, as_weights, solve
-from sigmastar.bilexical.model.generators import make_relation
-from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights, head_features
+from sigmastar.bilexical.learn.operator import (
+    ConditionalLoss,
+    EarlyStopping,
+    OperatorSettings,
+    as_weights,
+    solve,
+)
+from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights, head_features, make_relation
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example

@@ -8,10 +8,10 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.continuous.data.series import Series, read_series, written_series
+from sigmastar.continuous.data import Series, read_series, written_series
 from sigmastar.continuous.estimator import GaussianHMM
-from sigmastar.continuous.learn.starts import STARTS
-from sigmastar.continuous.model.gaussian_hmm import COVARIANCES, GaussianHmm
+from sigmastar.continuous.learn import STARTS
+from sigmastar.continuous.model import COVARIANCES, GaussianHmm
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, write_lines

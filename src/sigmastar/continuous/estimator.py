@@ -8,14 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from sigmastar.continuous.data.series import Series
-from sigmastar.continuous.learn.em import begin
-from sigmastar.continuous.learn.starts import STARTS
-from sigmastar.continuous.model.gaussian_hmm import COVARIANCES, GaussianHmm
+from sigmastar.continuous.data import Series
+from sigmastar.continuous.learn import STARTS, begin
+from sigmastar.continuous.model import COVARIANCES, GaussianHmm
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.em import Stopping, best_of, by_absolute
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive
+from sigmastar.core.estimator import LikelihoodEstimator, RandomState, as_generator, chosen, positive
 from sigmastar.core.progress import silent
 
 Vectors = Any
@@ -31,7 +30,7 @@ class _Fitted:
 
 
 @dataclass(eq=False, repr=False)
-class GaussianHMM(_Fitted, Estimator):
+class GaussianHMM(_Fitted, LikelihoodEstimator):
     """A hidden Markov model of vectors: a Gaussian, or a mixture of Gaussians, per state.
 
     Parameters
@@ -206,26 +205,11 @@ class GaussianHMM(_Fitted, Estimator):
         rng = as_generator(self.random_state if random_state is None else random_state)
         return list(model.sample(n_samples, rng, length))
 
-    def aic(self, X: Vectors, y: object = None, lengths: Lengths = None) -> float:
-        """Akaike's criterion: -2 log-likelihood + 2 free parameters.
+    def _n_parameters(self) -> int:
+        return self.model_.n_parameters
 
-        Parameters
-        ----------
-        X, y, lengths
-            As of `fit`.
-        """
-        return -2.0 * float(self.score_samples(X, y, lengths).sum()) + 2.0 * self.model_.n_parameters
-
-    def bic(self, X: Vectors, y: object = None, lengths: Lengths = None) -> float:
-        """The Bayesian criterion: -2 log-likelihood + free parameters times the logarithm of the rows.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As of `fit`.
-        """
-        penalty = self.model_.n_parameters * np.log(max(len(_series(X, y, lengths).values), 1))
-        return -2.0 * float(self.score_samples(X, y, lengths).sum()) + float(penalty)
+    def _n_observed(self, X: Vectors, y: object, lengths: Lengths) -> int:
+        return len(_series(X, y, lengths).values)
 
     @property
     def startprob_(self) -> Floats:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.continuous.data.series import Series, read_series
+from sigmastar.continuous.data import Series, read_series
 from sigmastar.continuous.estimator import GaussianHMM
-from sigmastar.continuous.model.gaussian_hmm import GaussianHmm
+from sigmastar.continuous.model import GaussianHmm
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,

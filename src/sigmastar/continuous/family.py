@@ -10,15 +10,15 @@ COMMANDS = {name: f"{HERE}.cli:{name}" for name in ("score", "predict", "evaluat
 FAMILY = Family(
     name="continuous",
     summary="Hidden Markov models of real-valued sequences.",
-    kinds={"gaussian-hmm": Kind(f"{HERE}.model.gaussian_hmm:GaussianHmm", COMMANDS)},
+    kinds={"gaussian-hmm": Kind(f"{HERE}.model:GaussianHmm", COMMANDS)},
     estimators={"GaussianHMM": f"{HERE}.estimator:GaussianHMM"},
     names={
-        "GaussianHmm": f"{HERE}.model.gaussian_hmm:GaussianHmm",
-        "Series": f"{HERE}.data.series:Series",
-        "read_series": f"{HERE}.data.series:read_series",
+        "GaussianHmm": f"{HERE}.model:GaussianHmm",
+        "Series": f"{HERE}.data:Series",
+        "read_series": f"{HERE}.data:read_series",
     },
     learn={"series": Command(f"{HERE}.cli:learn_series", "A hidden Markov model of vectors, from numbers.")},
-    formats={"series": f"{HERE}.data.series:read_series"},
+    formats={"series": f"{HERE}.data:read_series"},
     metrics={
         "log_density": "Mean natural log-density per row.",
         "aic": "Akaike's criterion, smaller is better.",

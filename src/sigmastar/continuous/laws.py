@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.continuous.data.series import Series, written_series
+from sigmastar.continuous.data import Series, written_series
 from sigmastar.continuous.estimator import GaussianHMM
-from sigmastar.continuous.learn.em import Moments, maximize
-from sigmastar.continuous.model.gaussian_hmm import GaussianHmm
+from sigmastar.continuous.learn import Moments, maximize
+from sigmastar.continuous.model import GaussianHmm
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
 

@@ -14,7 +14,7 @@ from sigmastar.dependency.data.pseudo_projective import (
 )
 from sigmastar.dependency.data.treebank import DependencyTreebank as DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs as draw_arcs
-from sigmastar.dependency.estimator.dependency_grammars import (
+from sigmastar.dependency.estimator import (
     DeterministicDependencyGrammar as DeterministicDependencyGrammar,
     EMDependencyGrammar as EMDependencyGrammar,
     SpectralDependencyGrammar as SpectralDependencyGrammar,

@@ -14,8 +14,8 @@ from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_arrays
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs
-from sigmastar.dependency.estimator.base import DependencyEstimator
-from sigmastar.dependency.estimator.dependency_grammars import (
+from sigmastar.dependency.estimator import (
+    DependencyEstimator,
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,

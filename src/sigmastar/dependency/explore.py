@@ -25,7 +25,7 @@ from sigmastar.core.exhibit import (
 from sigmastar.core.toy_english import sentences
 from sigmastar.dependency.data.conllu import read_treebank
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator.dependency_grammars import SpectralDependencyGrammar
+from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.dependency.model.parser import DependencyParser
 
 _LONGEST, _MOST_ROWS, _AUTOMATA = 80, 500, 3

@@ -25,7 +25,7 @@ FAMILY = Family(
     summary="Dependency parsers: head automata, and trained arcs.",
     kinds={"dependency": Kind(f"{HERE}model.parser:DependencyParser", COMMANDS)},
     estimators={
-        name: f"{HERE}estimator.dependency_grammars:{name}"
+        name: f"{HERE}estimator:{name}"
         for name in ("SpectralDependencyGrammar", "EMDependencyGrammar", "DeterministicDependencyGrammar")
     },
     exports={"DependencyTreebank": f"{HERE}data.treebank:DependencyTreebank"},

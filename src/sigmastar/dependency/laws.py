@@ -16,7 +16,7 @@ from sigmastar.dependency.counts import exact_blocks
 from sigmastar.dependency.data.conllu import read_treebank, write_conllu
 from sigmastar.dependency.data.sequences import head_sorts
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator.dependency_grammars import (
+from sigmastar.dependency.estimator import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,

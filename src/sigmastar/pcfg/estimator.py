@@ -22,12 +22,15 @@ from sigmastar.core.progress import silent
 from sigmastar.pcfg.data.events import Derivations
 from sigmastar.pcfg.data.rules import Grammar, as_grammar
 from sigmastar.pcfg.data.sentences import as_trees
-from sigmastar.pcfg.learn.em import Ascent, Labelled, learn_em, random_start
-from sigmastar.pcfg.learn.estimates import (
+from sigmastar.pcfg.learn import (
+    Ascent,
+    Labelled,
     dirichlet_map,
+    learn_em,
     learn_supervised,
     margin_of,
     maximum_likelihood,
+    random_start,
     truncated,
     truncated_by_reach,
 )

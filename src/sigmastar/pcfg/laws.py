@@ -14,7 +14,7 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
 from sigmastar.pcfg.data.rules import parse_rules
 from sigmastar.pcfg.estimator import ERMGrammar
-from sigmastar.pcfg.learn.estimates import learn_from_counts, maximum_likelihood
+from sigmastar.pcfg.learn import learn_from_counts, maximum_likelihood
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import (

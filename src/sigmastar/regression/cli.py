@@ -25,10 +25,8 @@ from sigmastar.core.model_files import kind_of, load_model, read_header, save_mo
 from sigmastar.core.progress import Say, watching
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.optimise.completers import COMPLETERS
-from sigmastar.regression.data.losses import LOSSES
-from sigmastar.regression.data.tables import Table, read_table
-from sigmastar.regression.estimator.classifier import HankelClassifier
-from sigmastar.regression.estimator.regressor import HankelRegressor
+from sigmastar.regression.data import LOSSES, Table, read_table
+from sigmastar.regression.estimator import HankelClassifier, HankelRegressor
 from sigmastar.regression.metrics import r_squared
 from sigmastar.regression.model import StringClassifier, StringFunction
 

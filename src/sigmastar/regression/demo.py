@@ -15,8 +15,8 @@ from sigmastar.core.figures import MissingMatplotlibError, plot_matrices, to_svg
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.core.provenance import hash_arrays
-from sigmastar.regression.data.generators import MadeRegression, make_regression
-from sigmastar.regression.estimator.regressor import HankelRegressor
+from sigmastar.regression.data import MadeRegression, make_regression
+from sigmastar.regression.estimator import HankelRegressor
 
 FAMILY = "regression"
 SIDE = 4

@@ -25,9 +25,8 @@ from sigmastar.core.exhibit import (
     plain,
     table,
 )
-from sigmastar.regression.data.tables import read_table
-from sigmastar.regression.estimator.classifier import HankelClassifier
-from sigmastar.regression.estimator.regressor import HankelRegressor
+from sigmastar.regression.data import read_table
+from sigmastar.regression.estimator import HankelClassifier, HankelRegressor
 from sigmastar.regression.model import StringClassifier, StringFunction
 
 _NEXT, _LABELS, _MOST_ROWS = 40, 6, 5000

@@ -12,9 +12,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
-from sigmastar.regression.data.generators import make_regression
-from sigmastar.regression.estimator.classifier import HankelClassifier
-from sigmastar.regression.estimator.regressor import HankelRegressor
+from sigmastar.regression.data import make_regression
+from sigmastar.regression.estimator import HankelClassifier, HankelRegressor
 from sigmastar.regression.model import StringFunction
 
 WORDS = ["".join(letters) for n in range(5) for letters in product("ab", repeat=n)]

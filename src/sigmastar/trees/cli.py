@@ -8,7 +8,13 @@ import click
 import numpy as np
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
-from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
+from sigmastar.core.cli.options import (
+    json_option,
+    model_argument,
+    output_option,
+    quiet_option,
+    sample_options,
+)
 from sigmastar.core.cli.printing import print_figures, write_lines
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
@@ -89,22 +95,11 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
 
 
 @click.command()
-@model_argument
-@click.option("-n", "n_trees", type=click.IntRange(1), default=10, show_default=True, help="Number of trees.")
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Largest number of words per tree, for automata of nodes.",
-)
-@seed_option
-@output_option
-@quiet_option
-def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+@sample_options("trees", "Largest number of words per tree, for automata of nodes.")
+def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Trees drawn from MODEL, one per line; larger ones than --max-length are drawn again."""
     with watching("sampling", quiet):
-        trees = load_model(model).sample(n_trees, np.random.default_rng(seed), max_length)
+        trees = load_model(model).sample(n_samples, np.random.default_rng(seed), max_length)
     write_lines(output, map(str, trees))
 
 

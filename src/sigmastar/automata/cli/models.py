@@ -29,7 +29,7 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
-    seed_option,
+    sample_options,
 )
 from sigmastar.core.cli.printing import to_json, write_lines
 from sigmastar.core.container import written
@@ -67,25 +67,12 @@ def score(
 
 
 @click.command()
-@model_argument
-@click.option(
-    "-n", "n_strings", type=click.IntRange(0), default=10, show_default=True, help="Number of strings."
-)
-@click.option(
-    "--max-length",
-    type=click.IntRange(0),
-    default=10_000,
-    show_default=True,
-    help="Number of symbols per string at which strings are cut.",
-)
+@sample_options("strings", "Number of symbols per string at which strings are cut.", 10_000, 0)
 @constraint_options
-@seed_option
 @string_options
-@output_option
-@quiet_option
 def sample(
     model: str,
-    n_strings: int,
+    n_samples: int,
     max_length: int,
     seed: int,
     output: str,
@@ -103,7 +90,7 @@ def sample(
     with watching("sampling", quiet):
         split = splitter(layout.separator, layout.characters)
         drawn_from = constrained(loaded.model, wanted, split, max_length)
-        strings = drawn_from.sample(n_strings, np.random.default_rng(seed), max_length)
+        strings = drawn_from.sample(n_samples, np.random.default_rng(seed), max_length)
     with atomic_write(output) as stream:
         layout.write(strings, stream)
 

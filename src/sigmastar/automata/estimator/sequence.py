@@ -28,7 +28,7 @@ from sigmastar.automata.model.sequence import SequenceModel, next_distribution, 
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import (
-    Estimator,
+    LikelihoodEstimator,
     RandomState,
     as_generator,
     positive,
@@ -78,7 +78,7 @@ class _FittedSequence:
 
 
 @dataclass(eq=False, repr=False)
-class SequenceEstimator(_FittedSequence, Estimator):
+class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
     """A distribution on strings, learned by `fit`.
 
     `X` is a list of strings, each a sequence of hashable symbols (text is a sequence of characters), or
@@ -181,39 +181,6 @@ class SequenceEstimator(_FittedSequence, Estimator):
         strings = require_strings(self._coded(X, lengths_of(X, y, lengths)), "score")
         return float(self.model_.log_probability(strings).mean())
 
-    def aic(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
-        """Akaike's criterion on all strings: smaller is better.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As of `fit`.
-
-        Returns
-        -------
-        float
-            -2 log-likelihood + 2 free parameters.
-        """
-        strings = self._coded(X, lengths_of(X, y, lengths))
-        return -2.0 * float(self.model_.log_probability(strings).sum()) + 2.0 * n_parameters(self.model_)
-
-    def bic(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
-        """The Bayesian criterion on all strings: smaller is better.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As of `fit`.
-
-        Returns
-        -------
-        float
-            -2 log-likelihood + free parameters times the logarithm of the number of symbols, ends included.
-        """
-        strings = self._coded(X, lengths_of(X, y, lengths))
-        penalty = n_parameters(self.model_) * np.log(max(strings.n_gaps, 1))
-        return -2.0 * float(self.model_.log_probability(strings).sum()) + float(penalty)
-
     def predict_next(
         self, prefixes: Corpus, top: int | None = None, lengths: Lengths = None
     ) -> list[tuple[Symbol, ...]]:
@@ -276,6 +243,12 @@ class SequenceEstimator(_FittedSequence, Estimator):
         model = self.model_
         rng = as_generator(self.random_state if random_state is None else random_state)
         return list(model.sample(n_samples, rng, max_length))
+
+    def _n_parameters(self) -> int:
+        return n_parameters(self.model_)
+
+    def _n_observed(self, X: Corpus, y: object, lengths: Lengths) -> int:
+        return self._coded(X, lengths_of(X, y, lengths)).n_gaps
 
     def _keep(self, found: Found) -> None:
         self._replace_fitted(**{**self._of_model(found["model_"]), **found})

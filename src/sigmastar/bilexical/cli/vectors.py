@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sigmastar.bilexical.counts.ppmi import WEIGHTINGS
+from sigmastar.bilexical.counts import WEIGHTINGS
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
 from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
 from sigmastar.core.atomic import atomic_write, require_folder

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigmastar.bilexical.counts.ppmi import WEIGHTINGS
+from sigmastar.bilexical.counts import WEIGHTINGS
 from sigmastar.bilexical.data.pairs import Pairs
 from sigmastar.bilexical.data.text import Text
 from sigmastar.bilexical.learn.vectors import VectorSettings, frequent_words, learn_vectors, window_counts

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special
 
-from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable
+from sigmastar.bilexical.counts import BackedOffCounts, FeatureTable
 from sigmastar.bilexical.data.quadruples import Quadruples
 from sigmastar.bilexical.model.attachment import JUDGES, POOLINGS, AttachmentModel, Factors, Places
 from sigmastar.bilexical.model.vectors import Vectors

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import special
 
-from sigmastar.bilexical.counts.attachment import BackedOffCounts, FeatureTable, normalized_word
+from sigmastar.bilexical.counts import BackedOffCounts, FeatureTable, normalized_word
 from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
 from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Array, Floats, Int64s

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TextIO
 import numpy as np
 from scipy import sparse
 
-from sigmastar.bilexical.counts.ppmi import normalized
+from sigmastar.bilexical.counts import normalized
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to

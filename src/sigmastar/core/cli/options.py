@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, TypeVar
 
 import click
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def auto_or_number(value: str | int) -> int | str:
@@ -58,6 +62,38 @@ sign_key_option = click.option(
     type=_KeyFile("signed_with"),
     help="Private Ed25519 key, a PEM file, that signs the model.",
 )
+
+
+def sample_options(
+    what: str, cut: str, max_length: int = 1000, least: int = 1
+) -> Callable[[Function], Function]:
+    """The options that all `sample` commands of structures of any length have: parameters of the command.
+
+    Parameters
+    ----------
+    what : str
+        What is drawn, such as "strings"; its number is the parameter `n_samples`.
+    cut : str
+        Help text of the largest length.
+    max_length : int
+        Its default.
+    least : int
+        The smallest that can be asked for.
+    """
+    number, length = click.IntRange(0), click.IntRange(least)
+    options = [
+        model_argument,
+        click.option(
+            "-n", "n_samples", type=number, default=10, show_default=True, help=f"Number of {what}."
+        ),
+        click.option("--max-length", type=length, default=max_length, show_default=True, help=cut),
+        seed_option,
+        output_option,
+        quiet_option,
+    ]
+    return lambda command: reduce(lambda wrapped, option: option(wrapped), reversed(options), command)
+
+
 unknown_option = click.option(
     "--unknown",
     type=click.Choice(["error", "zero"]),

@@ -15,7 +15,7 @@ from sigmastar.dependency.data.conllu import read_treebank
 from sigmastar.dependency.data.projectivity import projective_sentences
 from sigmastar.dependency.data.sequences import SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.estimator.dependency_grammars import (
+from sigmastar.dependency.estimator import (
     DeterministicDependencyGrammar,
     EMDependencyGrammar,
     SpectralDependencyGrammar,

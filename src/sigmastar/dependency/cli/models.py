@@ -12,7 +12,7 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
-    seed_option,
+    sample_options,
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, with_interval, write_lines
@@ -87,25 +87,14 @@ def score(model: str, file: str, automata: bool, output: str, quiet: bool) -> No
 
 
 @click.command()
-@model_argument
-@click.option("-n", "n_trees", type=click.IntRange(0), default=10, show_default=True, help="Number of trees.")
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Largest number of words; larger trees are drawn again.",
-)
-@seed_option
-@output_option
-@quiet_option
-def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+@sample_options("trees", "Largest number of words; larger trees are drawn again.")
+def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Trees over tags drawn from the head automata of MODEL, as CoNLL-U; words are `_`."""
     parser = read_parser(model)
     if not parser.is_generative:
         tell(f"drawn from the head automata; {parser.decided_by} decide the parses of this model", quiet)
     with watching("sampling", quiet):
-        trees = parser.sample(n_trees, np.random.default_rng(seed), max_length)
+        trees = parser.sample(n_samples, np.random.default_rng(seed), max_length)
     _write(trees, output)
 
 

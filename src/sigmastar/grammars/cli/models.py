@@ -14,7 +14,7 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
-    seed_option,
+    sample_options,
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures, write_lines
@@ -158,21 +158,11 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
 
 
 @click.command()
-@model_argument
-@click.option("-n", "n_strings", type=click.IntRange(0), default=10, help="Number of strings  [default: 10]")
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    default=10_000,
-    help="Number of symbols at which a string is cut  [default: 10000]",
-)
-@seed_option
-@output_option
-@quiet_option
-def sample(model: str, n_strings: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+@sample_options("strings", "Number of symbols at which a string is cut.", 10_000)
+def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Strings drawn from a proper grammar, one per line."""
     try:
-        strings = load_model(model, KIND).sample(n_strings, np.random.default_rng(seed), max_length)
+        strings = load_model(model, KIND).sample(n_samples, np.random.default_rng(seed), max_length)
     except ValueError as problem:
         raise InputError(f"{problem}, as with --method em or completion", file=model) from None
     with atomic_write(output) as stream:

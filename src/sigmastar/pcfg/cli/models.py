@@ -26,7 +26,7 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
-    seed_option,
+    sample_options,
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures, write_lines
@@ -154,25 +154,12 @@ def _state_names(model: str) -> Sequence[str]:
 
 
 @click.command()
-@model_argument
-@click.option(
-    "-n", "n_strings", type=click.IntRange(0), default=10, show_default=True, help="Number of strings."
-)
-@click.option(
-    "--max-length",
-    type=click.IntRange(0),
-    default=10_000,
-    show_default=True,
-    help="Length at which longer strings are cut.",
-)
-@seed_option
-@output_option
-@quiet_option
-def sample(model: str, n_strings: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+@sample_options("strings", "Length at which longer strings are cut.", 10_000, 0)
+def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Draw strings from MODEL and write them one per line."""
     grammar: Model = load_model(model)
     with watching("sampling", quiet):
-        strings = grammar.sample(n_strings, np.random.default_rng(seed), max_length)
+        strings = grammar.sample(n_samples, np.random.default_rng(seed), max_length)
     with atomic_write(output) as stream:
         write_strings(strings, stream, " ")
 

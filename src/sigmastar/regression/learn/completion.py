@@ -29,7 +29,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.optimise.proximal import Thresholded
 from sigmastar.regression.counts import HankelEntries
-from sigmastar.regression.data.observations import Observations
+from sigmastar.regression.data import Observations
 
 _RIDGE = 1e-10
 """Relative to the trace: what keeps directions that no row shows from blowing up."""

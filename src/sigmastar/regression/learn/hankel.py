@@ -25,7 +25,7 @@ from sigmastar.optimise.completion import Completer, Completion, CompletionSetti
 from sigmastar.optimise.constrained import bounded
 from sigmastar.optimise.solvers import SolverStep
 from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
-from sigmastar.regression.data.observations import Observations
+from sigmastar.regression.data import Observations
 from sigmastar.regression.learn.completion import HankelLoss, automaton_of_factors
 from sigmastar.regression.learn.refinement import Refined, Refinement
 

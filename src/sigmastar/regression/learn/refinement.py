@@ -26,7 +26,7 @@ from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel
-from sigmastar.regression.data.observations import Observations
+from sigmastar.regression.data import Observations
 
 TOO_LARGE = 1e100
 """What a cost beyond all numbers counts as, so that a line search turns back."""

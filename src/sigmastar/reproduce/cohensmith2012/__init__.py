@@ -19,13 +19,15 @@ from sigmastar.core.provenance import hash_arrays, provenance
 from sigmastar.core.text_files import open_text
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, parse_rules
-from sigmastar.pcfg.learn.em import Ascent, learn_em, random_start
-from sigmastar.pcfg.learn.estimates import (
+from sigmastar.pcfg.learn import (
+    Ascent,
     Estimate,
     dirichlet_map,
+    learn_em,
     learn_supervised,
     margin_of,
     maximum_likelihood,
+    random_start,
     truncated,
     truncated_by_reach,
 )

@@ -23,8 +23,8 @@ from sigmastar.bilexical.draw import RANKS, WEIGHTS
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
 from sigmastar.bilexical.learn.attachment import AttachmentSettings, interpolated, learn_judges
-from sigmastar.bilexical.learn.unsupervised import RANKS as DIRECTIONS
-from sigmastar.bilexical.learn.unsupervised import best_inner_product, inner_product, vector_forms
+from sigmastar.bilexical.learn.vectors import RANKS as DIRECTIONS
+from sigmastar.bilexical.learn.vectors import best_inner_product, inner_product, vector_forms
 from sigmastar.bilexical.metrics import PairwiseAccuracy, by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel

@@ -11,7 +11,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, positive
 from sigmastar.core.progress import silent, stage
 from sigmastar.dependency.data.treebank import DependencyTreebank, as_treebank
-from sigmastar.dependency.estimator.dependency_grammars import SpectralDependencyGrammar
+from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.data.tokenizer import Tokenizer
 from sigmastar.taggers.estimator import SpectralTagger

@@ -18,7 +18,7 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
-    seed_option,
+    sample_options,
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
@@ -179,23 +179,12 @@ def score(model: str, file: str, joint: bool, output: str, quiet: bool) -> None:
 
 
 @click.command()
-@model_argument
-@click.option("-n", "n_pairs", type=click.IntRange(0), default=10, show_default=True, help="Number of pairs.")
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Number of alignment units per pair, at most.",
-)
-@seed_option
-@output_option
-@quiet_option
-def sample(model: str, n_pairs: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+@sample_options("pairs", "Number of alignment units per pair, at most.")
+def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Draw pairs, `input TAB output` lines."""
     loaded = _load(model)
     with watching("sampling", quiet):
-        pairs = loaded.model.sample(n_pairs, np.random.default_rng(seed), max_length)
+        pairs = loaded.model.sample(n_samples, np.random.default_rng(seed), max_length)
     write_lines(output, (f"{joined(x, loaded.inputs)}\t{joined(y, loaded.outputs)}" for x, y in pairs))
 
 

@@ -22,7 +22,7 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
-    seed_option,
+    sample_options,
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
@@ -161,30 +161,19 @@ def score(model: str, file: str, output: str, quiet: bool) -> None:
 
 
 @click.command()
-@model_argument
-@click.option("-n", "n_trees", type=click.IntRange(1), default=10, show_default=True, help="Number of trees.")
-@click.option(
-    "--max-length",
-    type=click.IntRange(1),
-    default=1000,
-    show_default=True,
-    help="Largest number of words per tree.",
-)
-@seed_option
-@output_option
-@quiet_option
-def sample(model: str, n_trees: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
+@sample_options("trees", "Largest number of words per tree.")
+def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Trees drawn from the grammars, one per line; longer ones than --max-length are drawn again."""
     parser, rng = loaded(model), np.random.default_rng(seed)
     trees = list[Tree]()
     with watching("sampling", quiet) as say:
-        for _ in range(100 * n_trees + 1000):
-            if len(trees) == n_trees:
+        for _ in range(100 * n_samples + 1000):
+            if len(trees) == n_samples:
                 break
             (tree,) = parser.sample(1, rng)
             if sum(1 for _ in tree.words()) <= max_length:
                 trees.append(tree)
-                say("sampling", len(trees) / n_trees)
+                say("sampling", len(trees) / n_samples)
         else:
             raise InputError(f"trees of at most {max_length} words hardly ever come; raise --max-length")
     write_lines(output, map(str, trees))

@@ -1,19 +1,29 @@
-"""Word vectors and bilexical operators in the explorer: maps of words, and scores of pairs."""
+"""Word vectors, bilexical operators and attachment in the explorer: maps of words, scores of pairs, either
+side of an attachment and what each judge finds; and models to begin with.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from sigmastar.bilexical.data.quadruples import Quadruples, read_quadruples
 from sigmastar.bilexical.data.relations import read_relation
+from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
+from sigmastar.bilexical.estimator.pp_attachment import PPAttachment
+from sigmastar.bilexical.estimator.word_vectors import WordVectors
+from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
+    Example,
+    Exhibit,
     Field,
     Inputs,
     Judged,
@@ -22,7 +32,64 @@ from sigmastar.core.exhibit import (
     bars,
     learned_facts,
     table,
+    words_of,
 )
+from sigmastar.core.toy_english import INSTRUMENTS, sentences
+
+
+def open_exhibit(model: Vectors | BilexicalModel | AttachmentModel, learned: Mapping[str, Any]) -> Exhibit:
+    if isinstance(model, Vectors):
+        return VectorsExhibit(model, learned)
+    return (
+        OperatorExhibit(model, learned)
+        if isinstance(model, BilexicalModel)
+        else AttachmentExhibit(model, learned)
+    )
+
+
+def _vectors() -> Vectors:
+    return WordVectors(min_count=1, random_state=0).fit([node.words for node in sentences(1500)]).model_
+
+
+def _objects() -> list[tuple[str, str]]:
+    """Verbs with the head nouns of their objects."""
+    pairs = []
+    for node in sentences(1500):
+        words, tags, heads = node.words, node.tags, node.heads()
+        pairs += [
+            (words[head - 1], words[k])
+            for k, head in enumerate(heads)
+            if tags[k] == "N" and head and tags[head - 1] == "V" and k >= head
+        ]
+    return pairs
+
+
+def example_vectors() -> Example:
+    return Example(_vectors(), {"method": "ppmi"})
+
+
+def example_operator() -> Example:
+    """Objects of verbs, asked from the nouns: which verbs do something with a thing."""
+    swapped = [(noun, verb) for verb, noun in _objects()]
+    model = BilexicalOperator(_vectors(), rank=6, random_state=0).fit(swapped).model_
+    return Example(model, {"method": "nuclear", "example": "bread"})
+
+
+def example_attachment() -> Example:
+    """Instruments belong to verbs, and what things have to nouns."""
+    rows, labels = [], []
+    for node in sentences(1500):
+        words, tags, heads = node.words, node.tags, node.heads()
+        for k, tag in enumerate(tags):
+            if tag == "P" and words[k + 2] in (*INSTRUMENTS.values(), "hat", "tail", "smile"):
+                verb = next((at for at, other in enumerate(tags) if other == "V"), None)
+                noun = next((at for at in range(k - 1, -1, -1) if tags[at] == "N"), None)
+                if verb is not None and noun is not None and verb < noun:
+                    rows.append((words[verb], words[noun], words[k], words[k + 2]))
+                    labels.append("V" if heads[k] - 1 == verb else "N")
+    model = PPAttachment(_vectors(), random_state=0).fit(rows, labels).model_
+    return Example(model, {"method": "pool", "example": "sees girl with telescope"})
+
 
 _POINTS, _TOP, _MOST_ROWS = 500, 20, 5000
 
@@ -184,3 +251,71 @@ class OperatorExhibit:
             for (head, modifier), loss in zip(pairs, losses.tolist(), strict=True)
         ]
         return Judged(rows, "loss, nats")
+
+
+class AttachmentExhibit:
+    """Where a prepositional phrase belongs."""
+
+    def __init__(self, model: AttachmentModel, learned: Mapping[str, Any]) -> None:
+        self.model, self.learned = model, learned
+
+    @property
+    def fields(self) -> Sequence[Field]:
+        example = str(self.learned.get("example") or "saw man with telescope")
+        return (Field("text", "Four words", example, hint="verb noun preposition noun"),)
+
+    def facts(self) -> dict[str, Any]:
+        known = {"features": len(self.model.features.places), "prepositions": len(self.model.prepositions)}
+        return {"kind": "attachment of prepositional phrases", **known, **learned_facts(self.learned)}
+
+    def overview(self) -> list[View]:
+        votes = sorted(self.model.pool.items(), key=lambda item: -item[1])
+        top = max((abs(value) for _, value in votes), default=1.0)
+        prepositions = [
+            (word, "yes" if word in self.model.bilinear else "no") for word in self.model.prepositions
+        ]
+        return [
+            bars("Votes of the judges", votes, self.model.pooling, top=top),
+            table("Prepositions", ("preposition", "matrices of its own"), prepositions),
+        ]
+
+    def _item(self, inputs: Inputs) -> Quadruples:
+        words = words_of(inputs.get("text", ""), 4)
+        if len(words) != 4:
+            raise InputError("give four words: verb noun preposition noun")
+        return Quadruples.of([words])
+
+    def answer(self, inputs: Inputs) -> list[View]:
+        item = self._item(inputs)
+        noun = float(self.model.probabilities(item)[0])
+        verb_word, noun_word, _, _ = item.rows[0]
+        odds = [(name, float(values[0])) for name, values in self.model.judgements(item).items()]
+        top = max((abs(value) for _, value in odds), default=1.0) or 1.0
+        rows = [(f"noun: {noun_word}", noun), (f"verb: {verb_word}", 1 - noun)]
+        return [
+            bars("Attached to", rows, "Probability of either."),
+            bars(
+                "What each judge finds", odds, "Log-odds for the noun; below zero is for the verb.", top=top
+            ),
+        ]
+
+    def predict(self, inputs: Inputs) -> Any:
+        noun = float(self.model.probabilities(self._item(inputs))[0])
+        return {"attachment": "N" if noun > 0.5 else "V", "probability": max(noun, 1 - noun)}
+
+    def judge(self, path: str) -> Judged:
+        items = read_quadruples(path)
+        items = items.select(range(min(len(items), _MOST_ROWS)))
+        losses, found, gold = (
+            -self.model.label_log_probabilities(items),
+            self.model.predict(items),
+            items.labels,
+        )
+        rows = []
+        for words, right, guess, loss in zip(items.rows, gold, found, losses.tolist(), strict=True):
+            text = " ".join(words)
+            beside = table("In the data", ("", "attached to"), [("right", right), ("found", guess)])
+            rows.append(
+                Row(f"{text} ({right})", {"text": text}, 4, float(loss), float(right != guess), (beside,))
+            )
+        return Judged(rows, "loss, nats", "wrong", Counter(zip(gold, found, strict=True)))

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from sigmastar.continuous.data.series import Series
-from sigmastar.continuous.kernels.chains import best_chains, forward_backward
+from sigmastar.continuous.data import Series
+from sigmastar.continuous.kernels import best_chains, forward_backward
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.parallel import thread_map

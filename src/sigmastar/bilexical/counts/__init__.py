@@ -1,1 +1,0 @@
-"""Statistics of data."""

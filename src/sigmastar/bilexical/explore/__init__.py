@@ -1,1 +1,0 @@
-"""What the explorer shows of word vectors, bilexical operators and attachment."""

@@ -1,1 +1,0 @@
-"""Sequences of vectors, and files of them."""

@@ -1,1 +1,0 @@
-"""From sequences of vectors to models."""

@@ -1,0 +1,367 @@
+"""Dependency grammars: head automata over tags, learned by counting, by `recover`, from two views, by EM.
+
+What decides a parse is the parameter `arcs`. With "trained" or "lexical" trained weights of arcs and
+siblings decide alone, and the head automata take no part in `predict` and `score`: an accuracy that is
+quoted for such a parser is one of trained arcs, and so are probabilities (`score_samples`). The automata are
+what `sample` draws from, and `model_.grammar` lets them decide. With "none" they decide from the start.
+
+What all of them share: fit, predict, scores, samples.
+
+X is a sequence of sentences, each a sequence of words, and a word is `(form, tag)`, `(form, upos, xpos)` or
+a tag alone; y holds the heads of each sentence, 0 for the root. Or X is a `DependencyTreebank`, or a list
+of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+
+from sigmastar.core.arrays import Floats
+from sigmastar.core.errors import InputError
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
+from sigmastar.core.progress import silent
+from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
+from sigmastar.dependency.learn.arcs import ARC_EPOCHS
+from sigmastar.dependency.learn.parser import CLUSTERED_ITERATIONS, EM_ITERATIONS, Recipe, learn_parser
+from sigmastar.dependency.model.parser import DependencyParser
+
+Sentences = Sequence[Sequence[Word]] | Sequence[DependencyTreebank] | DependencyTreebank
+Heads = Sequence[Sequence[int]]
+
+
+class DependencyEstimator(Estimator):
+    """What all dependency grammars share."""
+
+    model_: DependencyParser
+    symbols: str
+    arcs: str
+    distances: bool
+    arc_epochs: int
+    projective: str
+
+    def _recipe(self) -> Recipe:
+        """How to learn."""
+        raise NotImplementedError
+
+    def _recipe_of(self, method: str, **more: Any) -> Recipe:
+        epochs = positive(self.arc_epochs, "arc_epochs")
+        return Recipe(
+            method,
+            symbols=self.symbols,
+            arcs=self.arcs,
+            distances=self.distances,
+            arc_epochs=epochs,
+            projective=self.projective,
+            **more,
+        )
+
+    def _em_recipe(self, method: str, n_states: int | str, max_iter: int) -> Recipe:
+        options = {"max_iter": positive(max_iter, "max_iter")}
+        return self._recipe_of(method, n_states=positive_or_auto(n_states, "n_states"), options=options)
+
+    def fit(self, X: Sentences, y: Heads | None = None) -> Self:
+        """Learn from trees; those that are not projective are lifted, as `projective` says.
+
+        Parameters
+        ----------
+        X : sentences
+            As `as_treebank` takes them.
+        y : sequence of sequences of int or None
+            The heads of each sentence; None: those of the treebank.
+
+        Returns
+        -------
+        Self
+            The estimator.
+        """
+        recipe, treebank = self._recipe(), as_treebank(X, y)
+        with self._working():
+            rng = as_generator(self.random_state)
+            parser = learn_parser(treebank, recipe, rng, self.progress or silent)
+        self._replace_fitted(model_=parser)
+        return self
+
+    @property
+    def parser_(self) -> DependencyParser:
+        """The same as `model_`."""
+        return self.model_
+
+    def predict(self, X: Sentences) -> list[list[int]]:
+        """The heads of every sentence, 0 for the root.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of list of int
+            One list per sentence.
+        """
+        self.check_fitted()
+        treebank = as_treebank(X)
+        with self._working():
+            heads = self.model_.predict(treebank).head
+        return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])][: len(treebank)]
+
+    def predict_labels(self, X: Sentences) -> list[list[str]]:
+        """The relation of every word to the head that `predict` gives it.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of list of str
+            One list per sentence.
+        """
+        self.check_fitted()
+        treebank = as_treebank(X)
+        with self._working():
+            labels = self.model_.predict(treebank).deprel
+        ends = treebank.sentence_offsets.tolist()
+        return [labels[low:high] for low, high in pairwise(ends)]
+
+    def marginals(self, X: Sentences) -> list[Floats]:
+        """The probability of each head of each word.
+
+        Parameters
+        ----------
+        X : sentences
+            As `fit` takes them.
+
+        Returns
+        -------
+        list of Floats
+            Per sentence a table of heads (rows, 0 is the root) x words (columns).
+        """
+        self.check_fitted()
+        with self._working():
+            found = self.model_.parse(as_treebank(X), marginals=True).marginals
+        return [table[:, 1:] for table in found or []]
+
+    def score(self, X: Sentences, y: Heads | None = None) -> float:
+        """The unlabelled attachment score (UAS): the share of words with the right head.
+
+        Parameters
+        ----------
+        X, y
+            As of `fit`.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+        """
+        self.check_fitted()
+        treebank = as_treebank(X, y)
+        if not treebank.has_heads:
+            raise InputError("score needs the true heads y")
+        with self._working():
+            return float((self.model_.predict(treebank).head == treebank.head).mean())
+
+    def score_samples(self, X: Sentences, y: Heads | None = None) -> Floats:
+        """Logarithms of probabilities under what decides the parse.
+
+        Parameters
+        ----------
+        X, y
+            As of `fit`. Of head automata the probability is that of sentence and tree, and where there are no
+            heads trees are summed over. Of trained arcs it is that of the tree given the sentence.
+
+        Returns
+        -------
+        Floats
+            One natural logarithm per sentence; -inf where the value is not positive.
+        """
+        self.check_fitted()
+        with self._working():
+            return self.model_.log_probability(as_treebank(X, y))
+
+    def sample(
+        self, n_samples: int = 1, random_state: RandomState = None, max_words: int = 200
+    ) -> DependencyTreebank:
+        """Trees drawn from the head automata, whatever decides the parse.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of trees.
+        random_state : int, Generator or None
+            None: that of the estimator.
+        max_words : int
+            Larger trees are drawn again.
+
+        Returns
+        -------
+        DependencyTreebank
+            Over tags; `_` stands for words.
+        """
+        self.check_fitted()
+        rng = as_generator(self.random_state if random_state is None else random_state)
+        return self.model_.sample(n_samples, rng, max_words)
+
+
+OF_RECOVER = ("spectral", "bigram")
+OF_TWO_VIEWS = "spectral+em"
+
+
+@dataclass(eq=False, repr=False)
+class SpectralDependencyGrammar(DependencyEstimator):
+    """Head automata from spectra; by default beside trained arcs, which then decide the parse alone.
+
+    Parameters
+    ----------
+    method : str
+        How the automata are learned. "spectral+em": states from two views (correlations, clusters, shrunk
+        counts), then EM. "spectral": by `recover` from long pasts and futures. "bigram": by `recover` from
+        the statistics of Luque et al. (2012).
+    n_states : int or "auto"
+        Largest number of states per automaton: one for 100 modifiers, 20 with EM. "auto": by held-out
+        likelihood.
+    symbols : str
+        What automata read: "upos", "xpos" or "upos+xpos".
+    arcs : str
+        What decides the parse. "trained": trained weights of arcs and siblings, over tags, distances and
+        neighbours. "lexical": the same over words too. With both of them the automata take no part in the
+        parse. "none": the automata decide.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    max_iter : int
+        Largest number of EM iterations ("spectral+em").
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
+        tell of it, and what a parse tells is undone, so that its arcs may cross.
+
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> sentences = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N"]] * 5
+    >>> heads = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3]] * 5
+    >>> grammar = SpectralDependencyGrammar(n_states=2, arcs="none").fit(sentences, heads)
+    >>> grammar.predict([["D", "N", "V", "D", "N"]])
+    [[2, 3, 0, 5, 3]]
+    >>> grammar.model_.decided_by
+    'head automata'
+    """
+
+    method: str = OF_TWO_VIEWS
+    n_states: int | str = 10
+    symbols: str = "upos+xpos"
+    arcs: str = "trained"
+    distances: bool = True
+    max_iter: int = CLUSTERED_ITERATIONS
+    arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
+
+    def _recipe(self) -> Recipe:
+        methods = (OF_TWO_VIEWS, *OF_RECOVER)
+        if self.method not in methods:
+            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
+        return self._em_recipe(self.method, self.n_states, self.max_iter)
+
+
+@dataclass(eq=False, repr=False)
+class EMDependencyGrammar(DependencyEstimator):
+    """Head automata by expectation-maximization from a random start.
+
+    Parameters
+    ----------
+    n_states : int or "auto"
+        Largest number of states per automaton: one for 20 modifiers. "auto": by held-out likelihood.
+    symbols : str
+        What automata read: "upos", "xpos" or "upos+xpos".
+    arcs : str
+        What decides the parse. "none": the automata; "trained" or "lexical": trained weights alone.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    max_iter : int
+        Largest number of EM iterations.
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
+        tell of it, and what a parse tells is undone, so that its arcs may cross.
+
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> sentences, heads = [["D", "N", "V"], ["N", "V"]] * 10, [[2, 3, 0], [2, 0]] * 10
+    >>> EMDependencyGrammar(n_states=2).fit(sentences, heads).predict([["D", "N", "V"]])
+    [[2, 3, 0]]
+    """
+
+    n_states: int | str = 10
+    symbols: str = "upos+xpos"
+    arcs: str = "none"
+    distances: bool = True
+    max_iter: int = EM_ITERATIONS
+    arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
+
+    def _recipe(self) -> Recipe:
+        return self._em_recipe("em", self.n_states, self.max_iter)
+
+
+@dataclass(eq=False, repr=False)
+class DeterministicDependencyGrammar(DependencyEstimator):
+    """Head automata by counting: DET, or DET+F.
+
+    Parameters
+    ----------
+    first : bool
+        Whether there is another state before the first modifier (DET+F).
+    symbols : str
+        What automata read: "upos", "xpos" or "upos+xpos".
+    arcs : str
+        What decides the parse. "none": the automata; "trained" or "lexical": trained weights alone.
+    distances : bool
+        Whether arcs are weighed by how far they reach.
+    decoding : str
+        How the automata decide. "mbr": the tree of the most probable arcs; "viterbi": the most probable tree.
+    arc_epochs : int
+        Number of passes over the trees when arcs are trained.
+    projective : str
+        Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
+        tell of it, and what a parse tells is undone, so that its arcs may cross.
+
+    Attributes
+    ----------
+    model_ : DependencyParser
+        What `fit` found.
+
+    Examples
+    --------
+    >>> sentences, heads = [["D", "N", "V"], ["N", "V"]] * 10, [[2, 3, 0], [2, 0]] * 10
+    >>> DeterministicDependencyGrammar().fit(sentences, heads).score(sentences, heads)
+    1.0
+    """
+
+    first: bool = True
+    symbols: str = "upos+xpos"
+    arcs: str = "none"
+    distances: bool = True
+    decoding: str = "mbr"
+    arc_epochs: int = ARC_EPOCHS
+    projective: str = "lift"
+
+    def _recipe(self) -> Recipe:
+        return self._recipe_of("det+f" if self.first else "det", n_states=1, decoding=self.decoding)

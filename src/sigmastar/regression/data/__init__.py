@@ -1,1 +1,0 @@
-"""Containers of data, their formats and generators."""

@@ -1,1 +1,0 @@
-"""Public classes that learn."""
