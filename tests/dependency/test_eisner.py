@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import projective_trees, tree_weight
-from sigmastar.dependency.kernels.charts import Automata
 from sigmastar.dependency.kernels.eisner import best_tree, viterbi_sentences, viterbi_tree
+from sigmastar.dependency.kernels.inside_outside import Automata
 
 
 def deterministic(rng: np.random.Generator, n_symbols: int, n_states: int) -> Automata:

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigmastar.dependency.kernels.charts import Automata
-from sigmastar.dependency.kernels.head_expectations import expected_moves
+from sigmastar.dependency.kernels.inside_outside import Automata
+from sigmastar.dependency.learn.em import expected_moves
 
 
 @settings(max_examples=30, deadline=None)

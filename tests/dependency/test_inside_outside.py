@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import projective_trees, stops_of, tree_weight, ways_of
-from sigmastar.dependency.kernels.charts import Automata, Ways
 from sigmastar.dependency.kernels.eisner import best_trees
-from sigmastar.dependency.kernels.inside_outside import all_marginals, sentence_marginals
+from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals, sentence_marginals
 from sigmastar.dependency.model.arcs import lay_ways
 
 NO_WAYS = Ways(np.zeros(13, dtype=np.int64), np.zeros(0), np.zeros(0))

@@ -9,8 +9,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.dependency.data.sequences import WeightedSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.learn.n_states import choose_states, held_out_scores
-from sigmastar.dependency.learn.parser import METHODS, Recipe, learn_parser
+from sigmastar.dependency.learn.parser import METHODS, Recipe, choose_states, held_out_scores, learn_parser
 
 
 def sequences(drawn: list[list[str]]) -> WeightedSequences:

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sigmastar.core.errors import InputError
-from sigmastar.dependency.data.projectivity import projective_sentences
-from sigmastar.dependency.data.pseudo_projective import lift_with_marks, undo_lifts
+from sigmastar.dependency.data.projectivity import lift_with_marks, projective_sentences, undo_lifts
 from sigmastar.dependency.data.treebank import DependencyTreebank, words_without_root
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
 

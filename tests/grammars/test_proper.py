@@ -9,10 +9,9 @@ from oracles_grammar import random_pcfg
 from sigmastar import CompletionGrammar, SpectralGrammar
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.em import Climb
-from sigmastar.grammars.data.counted import ENOUGH, exact_length, held_counts, some_of
-from sigmastar.grammars.data.substrings import distinct_strings
-from sigmastar.grammars.learn.ascent import ascend
+from sigmastar.grammars.data.substrings import ENOUGH, distinct_strings, exact_length, held_counts, some_of
 from sigmastar.grammars.learn.em import LONGEST_ANY, GrammarCorpus, RulePrior, from_chance
+from sigmastar.grammars.learn.proper import ascend
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import grammar_values_up_to, length_masses
 from sigmastar.grammars.model.rules import of_rules

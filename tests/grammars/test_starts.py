@@ -8,10 +8,9 @@ import pytest
 from oracles_grammar import random_pcfg
 from sigmastar.automata.data.strings import Strings
 from sigmastar.grammars.counts.span_occurrences import SpanOccurrences, flat_table, span_occurrences
-from sigmastar.grammars.kernels.span_posteriors import best_spans
-from sigmastar.grammars.learn.agreement import agreed_start, agreed_tables
+from sigmastar.grammars.kernels import best_spans
 from sigmastar.grammars.learn.em import EMSettings
-from sigmastar.grammars.learn.starts import cca_start, span_labels, span_points
+from sigmastar.grammars.learn.starts import agreed_start, agreed_tables, cca_start, span_labels, span_points
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from optimise.test_completion import Squares
+from sigmastar.optimise.completers import bounded, hard_thresholding
 from sigmastar.optimise.completion import CompletionSettings, proximal
-from sigmastar.optimise.constrained import bounded, hard_thresholding
 
 
 def settings(weight: float, rank: int, bound: float | None = None) -> CompletionSettings:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 
-from sigmastar.optimise.nonnegative import nonnegative_least_squares, successive_projection
+from sigmastar.optimise.proximal import nonnegative_least_squares, successive_projection
 
 SEEDS = st.integers(0, 2**32 - 1)
 

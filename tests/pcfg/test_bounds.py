@@ -20,7 +20,12 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     log_probability_of,
     sample_derivations,
 )
-from sigmastar.pcfg.theory.assumptions import Assumptions, estimate_assumptions, log_derivation_counts
+from sigmastar.pcfg.theory.assumptions import (
+    Assumptions,
+    estimate_assumptions,
+    fit_tail,
+    log_derivation_counts,
+)
 from sigmastar.pcfg.theory.bounds import (
     Complexity,
     automaton_samples,
@@ -34,7 +39,6 @@ from sigmastar.pcfg.theory.bounds import (
     multiplicative_samples_from_strings,
     tail,
 )
-from sigmastar.pcfg.theory.tails import fit_tail
 
 HALF = Assumptions(2.0, 1.0, 0.25, 0.5, 4.0)
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants
-from sigmastar.pcfg.theory.node_features import expected_visits
+from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants, expected_visits
 from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.learn import (
     Moments,

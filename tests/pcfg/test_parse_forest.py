@@ -16,8 +16,7 @@ from sigmastar.pcfg.data.rule_trie import RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word
 from sigmastar.pcfg.kernels.chart import inside_chart, log_insides
 from sigmastar.pcfg.kernels.chart_derivations import add_chart_counts
-from sigmastar.pcfg.kernels.forest_arrays import LONGEST, word_scales
-from sigmastar.pcfg.kernels.parse_forest import forest_events
+from sigmastar.pcfg.kernels.parse_forest import LONGEST, forest_events, word_scales
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 
 

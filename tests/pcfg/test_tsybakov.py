@@ -7,7 +7,7 @@ from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import divergence, log_probability_of, sample_derivations
-from sigmastar.pcfg.theory.tsybakov import counterexample, distance, log_ratio_vector, moment_matrix
+from sigmastar.pcfg.theory.assumptions import counterexample, distance, log_ratio_vector, moment_matrix
 
 
 def two_coins() -> ProbabilisticCFG:

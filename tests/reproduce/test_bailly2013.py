@@ -29,7 +29,7 @@ from sigmastar.reproduce.bailly2013.synthetic import (
     make_target,
     points,
 )
-from sigmastar.reproduce.unfinished import Unfinished
+from sigmastar.reproduce.result import Unfinished
 
 
 @pytest.mark.parametrize("shape", FIGURES, ids=lambda shape: shape.figure)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
-from sigmastar.pcfg.theory.tails import fit_tail
+from sigmastar.pcfg.theory.assumptions import fit_tail
 from sigmastar.reproduce.cohensmith2012 import run, sentence_lengths
 from sigmastar.reproduce.cohensmith2012.report import Looseness, Tail, _tail_claim, loose_claim, table_one
 

@@ -10,8 +10,7 @@ import pytest
 from oracles import backed_off, projective_trees, tree_weight
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.charts import Automata
-from sigmastar.dependency.kernels.inside_outside import sentence_marginals
+from sigmastar.dependency.kernels.inside_outside import Automata, sentence_marginals
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.reproduce.luque2012.lexical import (

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from sigmastar.reproduce.unfinished import NAME, Unfinished
+from sigmastar.reproduce.result import NAME, Unfinished
 
 
 class Row(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.intervals import Estimate
-from sigmastar.reproduce.verdicts import above, all_of, common_slope, gain, points
+from sigmastar.reproduce.result import above, all_of, common_slope, gain, points
 
 
 def test_a_difference_needs_a_test() -> None:

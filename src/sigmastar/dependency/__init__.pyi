@@ -7,9 +7,10 @@ from sigmastar.dependency.data.conllu import (
     write_conllu as write_conllu,
     write_dp as write_dp,
 )
-from sigmastar.dependency.data.projectivity import lift as lift, projective_sentences as projective_sentences
-from sigmastar.dependency.data.pseudo_projective import (
+from sigmastar.dependency.data.projectivity import (
+    lift as lift,
     lift_with_marks as lift_with_marks,
+    projective_sentences as projective_sentences,
     undo_lifts as undo_lifts,
 )
 from sigmastar.dependency.data.treebank import DependencyTreebank as DependencyTreebank

@@ -6,11 +6,10 @@ from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.dependency."
 COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
-COMMANDS |= {"show": f"{HERE}cli.show:show"}
+COMMANDS |= {"show": f"{HERE}cli.models:show"}
 NAMES = {
     "data.conllu": "read_treebank read_conllu format_conllu write_conllu read_dp write_dp",
-    "data.projectivity": "lift projective_sentences",
-    "data.pseudo_projective": "lift_with_marks undo_lifts",
+    "data.projectivity": "lift projective_sentences lift_with_marks undo_lifts",
     "model.parser": "DependencyParser",
     "model.head_automata": "HeadAutomata sample_trees",
     "model.generators": "make_head_automata",

@@ -25,7 +25,13 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     divergence as divergence,
     sample_derivations as sample_derivations,
 )
-from sigmastar.pcfg.theory.assumptions import Assumptions as Assumptions
+from sigmastar.pcfg.theory.assumptions import (
+    Assumptions as Assumptions,
+    Counterexample as Counterexample,
+    TailFit as TailFit,
+    counterexample as counterexample,
+    fit_tail as fit_tail,
+)
 from sigmastar.pcfg.theory.bounds import (
     Complexity as Complexity,
     SampleBound as SampleBound,
@@ -43,5 +49,3 @@ from sigmastar.pcfg.theory.hardness import (
     reduce_formula as reduce_formula,
 )
 from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants as TheoremConstants
-from sigmastar.pcfg.theory.tails import TailFit as TailFit, fit_tail as fit_tail
-from sigmastar.pcfg.theory.tsybakov import Counterexample as Counterexample, counterexample as counterexample

@@ -38,7 +38,7 @@ from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel, state_names
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG, score_data
 from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar
 from sigmastar.pcfg.theory.assumptions import estimate_assumptions
-from sigmastar.pcfg.theory.sample_bounds import SampleBounds
+from sigmastar.pcfg.theory.bounds import SampleBounds
 from sigmastar.trees.data.tree import Tree
 
 Rules = Grammar | str | Iterable[str] | None

@@ -15,13 +15,11 @@ NAMES = {
     "model.pcfg": "ProbabilisticCFG",
     "model.hidden_markov": "HiddenMarkovModel",
     "model.probabilistic_grammar": "ProbabilisticGrammar derivation_entropy divergence sample_derivations",
-    "theory.assumptions": "Assumptions",
+    "theory.assumptions": "Assumptions TailFit fit_tail Counterexample counterexample",
     "theory.bounds": "Complexity SampleBound automaton_samples entropy_bound latent_pcfg_samples "
     "multiplicative_samples multiplicative_samples_from_strings",
     "theory.hardness": "Reduction assignment_of best_likelihood parameters_of reduce_formula",
     "theory.latent_pcfg": "TheoremConstants",
-    "theory.tails": "TailFit fit_tail",
-    "theory.tsybakov": "Counterexample counterexample",
 }
 """Names of the package beside the estimator, by module."""
 

@@ -4,6 +4,18 @@ It is printed as text, and written as one page (`report.html`), the figures with
 (`figures.json`) and the pictures one by one (`NAME.svg`). The pages of all papers are made of the same
 pieces: `tabulated` makes a table of records by named columns, `drawn` leaves out pictures where they cannot
 be drawn, `curves` is a picture of learning curves.
+
+A long reproduction in parts: what is finished is kept beside the result until all of it is there.
+
+A line of the file is one part, `{"key": .., "rows": ..}`, after a first line that names the run.
+What another run left is not taken.
+
+When a claim holds: a difference needs a test, and one that no test can tell is open.
+
+    paired    items judged by both sides; the interval of the mean difference by the bootstrap
+    slopes    log error against log size, one line per case with a common slope; Student's interval
+
+A verdict is True, False, or None for what the data leave open.
 """
 
 from __future__ import annotations
@@ -16,10 +28,16 @@ from dataclasses import asdict, dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from textwrap import fill
+from threading import Lock
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
 
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.figures import Curve, MissingMatplotlibError, label_series, plot_learning_curves, to_svg
+from sigmastar.core.intervals import Estimate, PairedComparison, paired_comparison
 from sigmastar.core.page import Cell, Picture, Section, Table, Text, format_cell, render
 from sigmastar.core.progress import Progress, stage
 from sigmastar.core.provenance import Provenance
@@ -192,3 +210,126 @@ def _entry(names: Sequence[str], row: list[str]) -> list[str]:
         fill(f"{name + ':':<{width}}{cell}", _WIDTH, initial_indent="  ", subsequent_indent=" " * (width + 2))
         for name, cell in pairs
     ] + [""]
+
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+NAME = "unfinished.jsonl"
+
+
+class Unfinished:
+    """Parts of a run by key; nothing is kept where there is no folder."""
+
+    def __init__(self, folder: Path | None = None, run: str = "") -> None:
+        self._lock = Lock()
+        self._file = None if folder is None else folder / NAME
+        self._known = dict[str, list[list[Any]]]()
+        if self._file is None:
+            return
+        self._known = _read(self._file, run)
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(self._file) as stream:
+            stream.write(json.dumps({"run": run}) + "\n")
+            stream.writelines(_line(key, rows) for key, rows in self._known.items())
+
+    def rows(self, key: str, restore: Callable[..., Row], make: Callable[[], Iterable[Row]]) -> list[Row]:
+        """The rows of a part: those kept, or else those made now."""
+        if key in self._known:
+            return [restore(*row) for row in self._known[key]]
+        made = list(make())
+        if self._file is not None:
+            with self._lock, self._file.open("a", encoding="utf-8") as stream:
+                stream.write(_line(key, made))
+        return made
+
+    def finish(self) -> None:
+        """The result is written: forget the parts."""
+        if self._file is not None:
+            self._file.unlink(missing_ok=True)
+
+
+def _line(key: str, rows: Sequence[Any]) -> str:
+    return json.dumps({"key": key, "rows": rows}) + "\n"
+
+
+def _read(file: Path, run: str) -> dict[str, list[list[Any]]]:
+    """What a run left; a last line that was cut short does not count."""
+    if not file.exists():
+        return {}
+    known = dict[str, list[list[Any]]]()
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()):
+        try:
+            found = json.loads(line)
+        except ValueError:
+            break
+        if number == 0:
+            if found != {"run": run}:
+                return {}
+        else:
+            known[found["key"]] = found["rows"]
+    return known
+
+
+def above(gap: Estimate | PairedComparison, least: float = 0.0) -> bool | None:
+    """Whether a difference is above `least`: open where its interval holds that."""
+    if gap.low > least:
+        return True
+    return False if gap.high < least else None
+
+
+def all_of(verdicts: Sequence[bool | None]) -> bool | None:
+    """Whether all hold: no, where one does not; open, where none fails and one is open."""
+    if not verdicts or any(verdict is False for verdict in verdicts):
+        return False if verdicts else None
+    return None if any(verdict is None for verdict in verdicts) else True
+
+
+def gain(first: ArrayLike, second: ArrayLike, rng: np.random.Generator) -> PairedComparison:
+    """The mean of first - second over items, larger being better."""
+    return paired_comparison(np.asarray(first), np.asarray(second), rng, higher_is_better=True)
+
+
+def points(gap: Estimate | PairedComparison, scale: float = 100.0) -> str:
+    """A difference with its interval, as text."""
+    value = gap.value if isinstance(gap, Estimate) else gap.difference
+    low, high = scale * gap.low, scale * gap.high
+    return f"{scale * value:+.1f} points, 95% interval {low:+.1f} to {high:+.1f}"
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A slope in log-log, with the ends of its interval of 95%."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+    def reaches(self, rate: float) -> bool | None:
+        """Whether something falls at least as fast as size^rate, `rate` below 0.
+
+        Yes, where the interval holds or is below the rate; no, where it is above; open, where it does not
+        even tell a fall from none.
+        """
+        if self.high >= 0 and self.low <= rate:
+            return None
+        return bool(self.low <= rate)
+
+
+def common_slope(sizes: ArrayLike, errors: ArrayLike) -> Slope:
+    """Of log errors (cases x sizes) against log sizes, with a line of its own height for every case."""
+    x, y = np.log(np.asarray(sizes, dtype=float)), np.log(np.atleast_2d(np.asarray(errors, dtype=float)))
+    known = np.isfinite(y)
+    table = np.where(known, y, np.nan)
+    shifted = np.where(known, x, np.nan) - np.nanmean(np.where(known, x, np.nan), axis=1, keepdims=True)
+    heights = table - np.nanmean(table, axis=1, keepdims=True)
+    spread = float(np.nansum(shifted**2))
+    value = float(np.nansum(shifted * heights) / spread)
+    freedom = int(known.sum()) - len(y) - 1
+    if freedom < 1:
+        return Slope(value, -np.inf, np.inf)
+    noise = float(np.nansum((heights - value * shifted) ** 2)) / freedom
+    reach = float(special.stdtrit(freedom, 0.975)) * np.sqrt(noise / spread)
+    return Slope(value, value - reach, value + reach)

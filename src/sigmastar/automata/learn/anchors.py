@@ -12,7 +12,7 @@ import numpy as np
 from sigmastar.automata.learn.context_model import ContextModel
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats
-from sigmastar.optimise.nonnegative import nonnegative_least_squares, successive_projection
+from sigmastar.optimise.proximal import nonnegative_least_squares, successive_projection
 
 MASS_WEIGHT = 10.0
 _MIN_COUNT = 100  # of a class that may become a state

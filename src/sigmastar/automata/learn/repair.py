@@ -30,7 +30,7 @@ from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.optimise.nonnegative import successive_projection
+from sigmastar.optimise.proximal import successive_projection
 
 N_CLASSES = 300
 _EM_ITERATIONS = 100

@@ -21,7 +21,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.dependency.kernels.charts import LEFT, RIGHT, Automata
+from sigmastar.dependency.kernels.inside_outside import LEFT, RIGHT, Automata
 
 
 @part

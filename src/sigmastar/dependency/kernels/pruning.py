@@ -20,7 +20,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
-from sigmastar.dependency.kernels.charts import LEFT, MOST_RESTARTS, RIGHT, dot
+from sigmastar.dependency.kernels.inside_outside import LEFT, MOST_RESTARTS, RIGHT, dot
 
 
 class FirstAndRest(NamedTuple):

@@ -20,7 +20,7 @@ from sigmastar.core.clusters import k_means
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.views import correlate, damped, directions
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.model.word_states import WordStates, indicators, word_features
+from sigmastar.dependency.model.labels import WordStates, indicators, word_features
 
 N_STATES = 60
 N_DIMENSIONS = 20

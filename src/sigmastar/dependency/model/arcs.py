@@ -17,7 +17,7 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.dependency.kernels.arc_features import multiply_arcs
-from sigmastar.dependency.kernels.charts import Ways
+from sigmastar.dependency.kernels.inside_outside import Ways
 from sigmastar.dependency.kernels.pruning import prune
 from sigmastar.dependency.kernels.way_features import weigh_stops, weigh_ways
 from sigmastar.dependency.model.head_automata import HeadAutomata

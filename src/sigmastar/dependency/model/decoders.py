@@ -16,9 +16,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s
-from sigmastar.dependency.kernels.charts import Automata, Ways
 from sigmastar.dependency.kernels.eisner import best_trees, viterbi_sentences
-from sigmastar.dependency.kernels.inside_outside import all_marginals
+from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals
 from sigmastar.dependency.model.arcs import ArcPrior, no_ways, score_arcs
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.vocabulary import Encoded

@@ -27,7 +27,7 @@ from sigmastar.core.parts import Parts, floats, indices, text_alphabet
 from sigmastar.core.signature import OperatorModel, head_signature
 from sigmastar.dependency.data.sequences import LEFT, RIGHT, ModifierSequences, WeightedSequences, head_sorts
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.charts import Automata
+from sigmastar.dependency.kernels.inside_outside import Automata
 from sigmastar.dependency.kernels.pruning import FirstAndRest
 
 Children = list[list[list[int]]]

@@ -27,7 +27,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parallel import thread_map
 from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet, texts
-from sigmastar.dependency.data.pseudo_projective import undo_lifts
+from sigmastar.dependency.data.projectivity import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
 from sigmastar.dependency.model.arcs import N_BINS, ArcPrior

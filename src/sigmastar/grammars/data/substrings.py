@@ -7,6 +7,8 @@ position p stands at `rows[p] + l - 1`. So the two parts of a substring that is 
     left  = numbers[rows[first] + k - 1],    right = numbers[rows[first + k] + l - k - 1],
 
 are looked up at its first occurrence, and no list of cuts is ever held.
+
+Distinct strings with their counts: which are held out, how many are enough, and how long they may be.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from sigmastar.automata.data.strings import Codes, Offsets, PrefixTrie, Strings,
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.held_out import n_held, split
 
 MOST_SPANS, LONGEST = 500_000_000, 10_000
 """Places in the table of numbers (2 GB), and symbols of a string: its cost grows as the cube."""
@@ -131,3 +134,64 @@ def with_lengths(strings: Strings, exact: int, longest: int) -> Strings:
     places = np.arange(offsets[-1]) + np.repeat(strings.offsets[:-1] - offsets[:-1], lengths)
     codes = np.where(np.repeat(long, lengths), n_symbols, strings.codes[places])
     return Strings(Alphabet([*range(n_symbols), None]), codes.astype(np.int32), offsets)
+
+
+Counted = tuple[Strings, Floats]
+"""Distinct strings, and how often each occurs."""
+
+ENOUGH = 10
+"""Fewer strings than this are too few to hold any out."""
+FEW = 4000
+"""Distinct strings that are enough to choose a start by."""
+LEAST_EXACT = 12
+"""Symbols of strings that are always seen whole."""
+_EXACT = (16, 20, 24, 32, 40, 60, 80, 120, 200)
+
+
+def held_counts(strings: Strings, counts: Floats, rng: np.random.Generator) -> tuple[Counted, Counted | None]:
+    """Distinct strings with their counts, less a random share of these to choose by."""
+    total = float(counts.sum())
+    if total < ENOUGH:
+        return (strings, counts), None
+    if (counts == np.round(counts)).all():
+        taken = rng.multivariate_hypergeometric(
+            counts.astype(np.int64), n_held(int(total)), method="marginals"
+        ).astype(float)
+    else:  # weights that count nothing: whole strings are held out
+        parts = split(len(strings), rng, least=ENOUGH)
+        if parts is None:
+            return (strings, counts), None
+        taken = np.zeros_like(counts)
+        taken[parts.held] = counts[parts.held]
+    left = counts - taken
+    return _with_counts(strings, left), _with_counts(strings, taken)
+
+
+def _with_counts(strings: Strings, counts: Floats) -> Counted:
+    some = np.flatnonzero(counts)
+    return strings.select(some), counts[some]
+
+
+def some_of(corpus: Counted, rng: np.random.Generator) -> Counted:
+    """At most `FEW` distinct strings, the frequent ones as likely as their counts."""
+    strings, counts = corpus
+    if len(strings) <= FEW:
+        return corpus
+    some = np.sort(rng.choice(len(strings), FEW, replace=False, p=counts / counts.sum()))
+    return strings.select(some), counts[some]
+
+
+def exact_length(strings: Strings, n_cuts: int) -> int:
+    """The length up to which all strings together have no more cuts of distinct substrings.
+
+    It is never below `LEAST_EXACT`, nor below the length of half of the strings: what is left of strings of
+    which only the length is seen is not enough to learn from.
+    """
+    least = max(LEAST_EXACT, int(np.median(strings.lengths)))
+    for longer in (*_EXACT, int(strings.lengths.max())):
+        if longer > least:
+            table = Substrings.of(within_length(strings, None, longer)[0])
+            if int((np.diff(table.level_starts) * np.arange(table.longest)).sum()) > n_cuts:
+                break
+            least = longer
+    return least

@@ -18,10 +18,9 @@ from sigmastar.grammars.estimator.base import (
     as_bracketings,
     as_plain,
 )
-from sigmastar.grammars.learn.agreement import agreed_start
 from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.spectral import learn_spectral_grammar
-from sigmastar.grammars.learn.starts import BRACKETS, STARTS, named_start
+from sigmastar.grammars.learn.starts import BRACKETS, STARTS, agreed_start, named_start
 
 
 @dataclass(eq=False, repr=False)

@@ -22,8 +22,7 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.grammars.counts.closed_hankel import ClosedHankel, closed_hankel
-from sigmastar.grammars.data.counted import held_counts
-from sigmastar.grammars.data.substrings import distinct_strings, within_length
+from sigmastar.grammars.data.substrings import distinct_strings, held_counts, within_length
 from sigmastar.grammars.learn.refinement import refine_grammar
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.optimise.completion import (

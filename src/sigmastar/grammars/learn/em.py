@@ -24,14 +24,14 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.shrinkage import normalized, towards
-from sigmastar.grammars.data.counted import ENOUGH
 from sigmastar.grammars.data.substrings import (
+    ENOUGH,
     Substrings,
     distinct_strings,
     with_lengths,
     within_length,
 )
-from sigmastar.grammars.kernels.span_vectors import Insides, gradients, insides
+from sigmastar.grammars.kernels import Insides, gradients, insides
 from sigmastar.grammars.model.grammar import WeightedGrammar, spans_of
 
 Start = Callable[[Strings, Floats, int, np.random.Generator], WeightedGrammar]

@@ -28,7 +28,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.grammars.data.substrings import Substrings
-from sigmastar.grammars.kernels.span_vectors import Spans, gradients, insides
+from sigmastar.grammars.kernels import Spans, gradients, insides
 from sigmastar.grammars.model.grammar import WeightedGrammar, spans_of
 
 TOO_LARGE = 1e100

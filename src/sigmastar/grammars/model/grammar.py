@@ -24,9 +24,15 @@ from sigmastar.core.parts import Parts, floats
 from sigmastar.core.signature import OperatorModel, composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
-from sigmastar.grammars.kernels.span_posteriors import best_spans, span_posteriors
-from sigmastar.grammars.kernels.span_vectors import Insides, Spans, insides, outside_of_context
-from sigmastar.grammars.kernels.yields import draw_yields
+from sigmastar.grammars.kernels import (
+    Insides,
+    Spans,
+    best_spans,
+    draw_yields,
+    insides,
+    outside_of_context,
+    span_posteriors,
+)
 
 Coded = Codes | Sequence[int]
 

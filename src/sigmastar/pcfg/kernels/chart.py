@@ -19,7 +19,7 @@ import numpy as np
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import cell_by_end, exponent_of, grown, power_of_two
-from sigmastar.pcfg.kernels.unary_loops import close_loop
+from sigmastar.pcfg.data.unary_loops import close_loop
 
 Rules = Any  # pcfg.data.rule_trie.ChartRules: numba knows named tuples by their fields
 

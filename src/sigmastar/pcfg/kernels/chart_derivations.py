@@ -18,8 +18,8 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import cell_by_end, grown, power_of_two
+from sigmastar.pcfg.data.unary_loops import open_loop
 from sigmastar.pcfg.kernels.chart import Chart, Rules, Scratch
-from sigmastar.pcfg.kernels.unary_loops import open_loop
 
 
 @part

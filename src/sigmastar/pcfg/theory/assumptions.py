@@ -10,6 +10,24 @@ the observed tail is below the curve. The decay r of single derivations cannot b
 derivations occur once. It is set to q / growth^2, the largest with which Lambda(k)^2 r^k <= q^k holds if
 Lambda(k) = growth^k. Whether p(z) <= L r^|z| then holds is not tested: for ambiguous grammars it is a strong
 assumption, and the bound from strings stands or falls with it; the one from derivations uses q and L only.
+
+The tail of lengths: frequencies of lengths beyond the most frequent one fall like c alpha^length.
+
+Cohen and Smith (2012), section 3.1 and figure 1: c and alpha minimize the squared error between the
+frequencies and the curve, over all lengths above the mode. For a given alpha the best c is a ratio of sums.
+
+Tsybakov's noise condition, and where grammars break it (Cohen and Smith, 2012, section 7.1).
+
+    dist(p, h) = sqrt(E[(log p/h)^2]) <= C excess(h)^(1 / kappa)      for all h with a small excess risk
+
+    A[e, f] = E[psi_e psi_f] / (E[psi_e] E[psi_f])          positive semi-definite
+    v_e = E[psi_e] log(theta*_e / theta_e)                  dist^2 = v^T A v,  excess = sum_e v_e
+
+The counterexample of theorem 5 moves two binomials against each other, by alpha = C epsilon^(1 / kappa).
+Its excess risk is of the order of alpha^2, its distance of the order of alpha: so dist / excess^(1 / kappa)
+is unbounded for kappa < 2, and the condition fails. For kappa = 2 it holds near p for every grammar whose
+A is positive definite, since both sides are quadratic forms of the same small change: the theorem's "any
+kappa >= 1" claims too much. Its proof bounds the excess risk with E[psi_(k,1)] in the place of E[psi_(k,2)].
 """
 
 from __future__ import annotations
@@ -20,11 +38,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
-from sigmastar.core.arrays import Floats
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations
-from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar
+from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar, event_moments, expected_events
 
 
 @dataclass(frozen=True)
@@ -120,3 +139,135 @@ def log_derivation_counts(model: ProbabilisticGrammar, longest: int) -> Floats:
         table = new
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(table[system.root]))
+
+
+@dataclass(frozen=True, eq=False)
+class TailFit:
+    """f(l) = scale * rate ** l on the tail, and how far the frequencies are from it."""
+
+    scale: float
+    rate: float
+    squared_error: float
+    lengths: Int64s  # of the tail, every one from the mode on to the longest
+    frequencies: Floats
+    distance: float  # Kolmogorov and Smirnov's, between the tail and the geometric law with this rate
+    n_items: int = 0  # in the tail
+
+    @property
+    def critical(self) -> float:
+        """The distance above which the law is rejected at 5%: 1.36 / sqrt(n), or less for discrete laws."""
+        return float(1.36 / np.sqrt(max(self.n_items, 1)))
+
+    def curve(self, lengths: Int64s) -> Floats:
+        return np.asarray(self.scale * self.rate ** lengths.astype(float))
+
+
+def frequencies(lengths: Int64s) -> Floats:
+    """The share of each length, from 0 on."""
+    counts = np.bincount(np.asarray(lengths, np.int64))
+    return np.asarray(counts / counts.sum())
+
+
+def fit_tail(lengths: Int64s) -> TailFit:
+    """Fit c alpha^length to the frequencies of lengths.
+
+    Parameters
+    ----------
+    lengths
+        Of sentences or derivations.
+
+    Returns
+    -------
+    TailFit
+        The curve, and how far the frequencies are from it.
+    """
+    shares = frequencies(lengths)
+    tail = np.arange(int(shares.argmax()) + 1, len(shares))
+    if len(tail) < 2:
+        raise ValueError(f"{len(tail)} lengths lie above the most frequent one: too few for a tail")
+    values = shares[tail]
+
+    def error(rate: float) -> float:
+        return float(((values - _scale(values, tail, rate) * rate ** tail.astype(float)) ** 2).sum())
+
+    grid = np.linspace(0.001, 0.9999, 400)  # the error may have several minima
+    at = int(np.argmin([error(rate) for rate in grid]))
+    around = (float(grid[max(at - 1, 0)]), float(grid[min(at + 1, len(grid) - 1)]))
+    rate = float(minimize_scalar(error, bounds=around, method="bounded", options={"xatol": 1e-10}).x)
+    n_items = int((np.asarray(lengths) >= tail[0]).sum())
+    found = (_scale(values, tail, rate), rate, error(rate), tail, values)
+    return TailFit(*found, _distance(values, rate), n_items)
+
+
+def _scale(values: Floats, tail: Int64s, rate: float) -> float:
+    powers = rate ** (tail - tail[0]).astype(float)  # from the start of the tail: no underflow
+    return float((values @ powers) / (powers @ powers) * rate ** -float(tail[0]))
+
+
+def _distance(values: Floats, rate: float) -> float:
+    observed = np.cumsum(values) / values.sum()
+    return float(np.abs(observed - (1 - rate ** np.arange(1, len(values) + 1))).max())
+
+
+def moment_matrix(model: ProbabilisticGrammar) -> Floats:
+    """A_G(theta), exactly; events that never occur are left out by zeros."""
+    means = expected_events(model)
+    scale = np.divide(1.0, means, out=np.zeros_like(means), where=means > 0)
+    return np.asarray(event_moments(model) * np.outer(scale, scale))
+
+
+def log_ratio_vector(truth: ProbabilisticGrammar, other: ProbabilisticGrammar) -> Floats:
+    """v."""
+    means = expected_events(truth)
+    occurring = means > 0
+    ratio = np.zeros_like(means)
+    ratio[occurring] = np.log(truth.parameters[occurring]) - np.log(other.parameters[occurring])
+    return means * ratio
+
+
+def distance(truth: ProbabilisticGrammar, other: ProbabilisticGrammar) -> float:
+    """sqrt(E[(log p/h)^2]), exactly."""
+    v = log_ratio_vector(truth, other)
+    return math.sqrt(max(0.0, float(v @ moment_matrix(truth) @ v)))
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A grammar near the truth: how near in risk, how far in log-probability."""
+
+    excess: float
+    distance: float
+    ratio: float  # distance / excess^(1 / kappa): unbounded as excess goes to 0 where the condition fails
+
+
+def counterexample(
+    truth: ProbabilisticGrammar, first: int, second: int, shift: float, kappa: float
+) -> Counterexample:
+    """Move the first events of two binomials by c log(theta*/theta) = shift and -shift.
+
+    Parameters
+    ----------
+    truth
+        The true grammar.
+    first, second
+        The numbers of two multinomials of two events.
+    shift
+        How far to move.
+    kappa
+        The exponent of the condition.
+
+    Returns
+    -------
+    Counterexample
+        How near in risk, how far in log-probability.
+    """
+    means, parameters = expected_events(truth), truth.parameters.copy()
+    for k, direction in ((first, 1.0), (second, -1.0)):
+        event = int(truth.events.offsets[k])
+        if truth.events.sizes[k] != 2:
+            raise ValueError(f"multinomial {k} has {truth.events.sizes[k]} events; the construction needs 2")
+        moved = parameters[event] * np.exp(-direction * shift / means[event])
+        parameters[event : event + 2] = moved, 1 - moved
+    other = truth.with_parameters(parameters)
+    excess, far = float(log_ratio_vector(truth, other).sum()), distance(truth, other)
+    return Counterexample(excess, far, far / excess ** (1 / kappa))

@@ -40,9 +40,13 @@ whose constant c is not stated: it is 1 unless given, so that the figure is an o
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from sigmastar.core.estimator import Estimator
+from sigmastar.pcfg.data.binary_form import BinaryForm
+from sigmastar.pcfg.model.probabilistic_grammar import ProbabilisticGrammar
 from sigmastar.pcfg.theory.assumptions import Assumptions
 
 _STEPS = 4000
@@ -302,3 +306,47 @@ def _log(value: float) -> float:
 def _require_probability(delta: float) -> None:
     if not 0 < delta < 1:
         raise ValueError(f"delta={delta} must be between 0 and 1")
+
+
+class SampleBounds(Estimator):
+    """What the theory of empirical risk minimization gives for a fitted grammar."""
+
+    model_: ProbabilisticGrammar
+    margin_: float
+    n_samples_: int
+    assumptions_: Assumptions
+    objectives_: tuple[float, ...]
+    states_: tuple[Hashable, ...]
+    s: float
+
+    def complexity(self, supervised: bool = True) -> Complexity:
+        """What the bounds depend on: events in binary normal form, s, and the constants of the data."""
+        n_events = BinaryForm(self.model_.events).binary.n_events
+        return Complexity(n_events, self.s, self.assumptions_, supervised)
+
+    def bound(self, epsilon: float, delta: float, supervised: bool = True) -> SampleBound:
+        """How many samples are enough for an empirical risk within 2 epsilon of the risk. Very loose.
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The precision in nats, and the probability of failure.
+        supervised : bool
+            Whether derivations are seen, or strings alone.
+
+        Returns
+        -------
+        SampleBound
+            Its `samples` may be infinite, its `log_samples` never is.
+        """
+        return self.complexity(supervised).bound(epsilon, delta)
+
+    def guarantee(self, n: float, delta: float, supervised: bool = True) -> float:
+        """The epsilon that `n` samples certify; infinite where they certify nothing.
+
+        Parameters
+        ----------
+        n, delta, supervised
+            The number of samples; the others as of `bound`.
+        """
+        return self.complexity(supervised).guarantee(n, delta)

@@ -20,9 +20,8 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.race import Leg, leading, race, winner
-from sigmastar.optimise.completers import COMPLETERS
+from sigmastar.optimise.completers import COMPLETERS, bounded
 from sigmastar.optimise.completion import Completer, Completion, CompletionSettings
-from sigmastar.optimise.constrained import bounded
 from sigmastar.optimise.solvers import SolverStep
 from sigmastar.regression.counts import MOST_ENTRIES, HankelEntries
 from sigmastar.regression.data import Observations

@@ -15,8 +15,7 @@ from sigmastar.reproduce.bailly2013.dyck import dyck_points
 from sigmastar.reproduce.bailly2013.report import Findings, reproduction
 from sigmastar.reproduce.bailly2013.synthetic import FIGURES, LEARNERS, Plan, Point, points
 from sigmastar.reproduce.corpora import wsj_files
-from sigmastar.reproduce.result import Reproduction, part
-from sigmastar.reproduce.unfinished import Unfinished
+from sigmastar.reproduce.result import Reproduction, Unfinished, part
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,7 @@ from sigmastar.grammars.learn.starts import named_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import total_mass
 from sigmastar.reproduce.corpora import read_wsj
-from sigmastar.reproduce.result import timed
-from sigmastar.reproduce.unfinished import Unfinished
+from sigmastar.reproduce.result import Unfinished, timed
 
 BASES = (
     (1, 11), (6, 14), (12, 18), (18, 22), (24, 26), (30, 29),

@@ -27,8 +27,7 @@ from sigmastar.grammars.model.generators import dyck
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import grammar_values_up_to
 from sigmastar.reproduce.bailly2013.corpus import basis_yields
-from sigmastar.reproduce.result import timed
-from sigmastar.reproduce.unfinished import Unfinished
+from sigmastar.reproduce.result import Unfinished, timed
 
 N_STRINGS, LONGEST, N_STATES = 4000, 7, 4
 N_REFINEMENTS = 4500

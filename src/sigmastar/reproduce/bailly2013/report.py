@@ -14,8 +14,7 @@ from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.bailly2013.corpus import STATES, HeldOut, Problem
 from sigmastar.reproduce.bailly2013.dyck import DyckPoint
 from sigmastar.reproduce.bailly2013.synthetic import FIGURES, Point, geometric_means
-from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
-from sigmastar.reproduce.verdicts import above, gain
+from sigmastar.reproduce.result import Claim, Reproduction, above, curves, drawn, gain, tabulated
 
 NAME = "bailly2013"
 TITLE = "Bailly et al. (2013): unsupervised spectral learning of WCFG as low-rank matrix completion"

@@ -32,7 +32,7 @@ from sigmastar.reproduce.bailly2013.small_matrix import (
     grammar_of,
     learn_by_projections,
 )
-from sigmastar.reproduce.unfinished import Unfinished
+from sigmastar.reproduce.result import Unfinished
 
 N_REFINEMENTS = 900
 FLOOR = 1e-10

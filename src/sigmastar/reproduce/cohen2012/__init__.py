@@ -16,8 +16,7 @@ import numpy as np
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import hash_arrays, provenance
-from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants
-from sigmastar.pcfg.theory.node_features import expected_visits
+from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants, expected_visits
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.cohen2012.report import (
     NODES,

@@ -15,8 +15,18 @@ from sigmastar.core.arrays import Flags, Floats
 from sigmastar.core.intervals import PairedComparison
 from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
-from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
-from sigmastar.reproduce.verdicts import Slope, above, all_of, common_slope, gain
+from sigmastar.reproduce.result import (
+    Claim,
+    Reproduction,
+    Slope,
+    above,
+    all_of,
+    common_slope,
+    curves,
+    drawn,
+    gain,
+    tabulated,
+)
 from sigmastar.trees.learn import NodeWeights, all_nodes, one_node, one_uniform_node
 
 TITLE = "Spectral learning of latent-variable PCFGs (Cohen et al. 2012)"

@@ -41,9 +41,8 @@ from sigmastar.pcfg.model.probabilistic_grammar import (
     log_loss_of,
     sample_derivations,
 )
-from sigmastar.pcfg.theory.assumptions import estimate_assumptions
+from sigmastar.pcfg.theory.assumptions import estimate_assumptions, fit_tail, frequencies
 from sigmastar.pcfg.theory.bounds import Complexity, automaton_samples
-from sigmastar.pcfg.theory.tails import fit_tail, frequencies
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.cohensmith2012.report import (
     NAME,

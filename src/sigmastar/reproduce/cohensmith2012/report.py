@@ -12,9 +12,8 @@ from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import EventSystem
-from sigmastar.pcfg.theory.assumptions import Assumptions
+from sigmastar.pcfg.theory.assumptions import Assumptions, TailFit
 from sigmastar.pcfg.theory.bounds import LOOSE, Complexity, tail
-from sigmastar.pcfg.theory.tails import TailFit
 from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn, tabulated
 
 NAME = "cohensmith2012"

@@ -30,9 +30,8 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.dependency.data.sequences import LEFT, RIGHT, ROOT, ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.kernels.charts import Automata
 from sigmastar.dependency.kernels.eisner import best_tree
-from sigmastar.dependency.kernels.inside_outside import sentence_marginals
+from sigmastar.dependency.kernels.inside_outside import Automata, sentence_marginals
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.parser import DependencyParser
 

@@ -11,8 +11,7 @@ import numpy as np
 from sigmastar.core.page import Picture, Table
 from sigmastar.core.provenance import Provenance
 from sigmastar.reproduce.luque2012.lexical import Scores
-from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn
-from sigmastar.reproduce.verdicts import above, all_of, gain, points
+from sigmastar.reproduce.result import Claim, Reproduction, above, all_of, curves, drawn, gain, points
 
 TITLE = "Luque, Quattoni, Balle and Carreras (2012): spectral learning for dependency parsing"
 BIGRAM, EM = "spectral (bigrams)", "EM"

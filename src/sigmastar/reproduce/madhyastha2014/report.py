@@ -12,8 +12,7 @@ from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.core.intervals import Estimate
 from sigmastar.core.page import Cell, Picture, Table
 from sigmastar.core.provenance import Provenance
-from sigmastar.reproduce.result import Claim, Reproduction, curves, drawn
-from sigmastar.reproduce.verdicts import above, all_of, points
+from sigmastar.reproduce.result import Claim, Reproduction, above, all_of, curves, drawn, points
 
 NAME = "madhyastha2014"
 TITLE = "Madhyastha, Carreras and Quattoni (2014): learning task-specific bilexical embeddings"
