@@ -23,7 +23,7 @@ from sigmastar.dependency.data.conllu import read_conllu, read_dp
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.taggers.data.columns import read_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.transducers.data.string_pairs import Word, read_transductions
+from sigmastar.transducers.data import Word, read_transductions
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 
