@@ -32,8 +32,8 @@ from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.em import EMCorpus, random_start
 from sigmastar.automata.learn.on_shards import ShardedEMCorpus
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.engines import engine_of
-from sigmastar.core.provenance import hash_arrays
 from sigmastar.corpus.build import build_corpus
 from sigmastar.corpus.reading import StringCorpus
 

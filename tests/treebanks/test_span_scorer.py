@@ -9,8 +9,14 @@ import pytest
 
 from sigmastar import load_model, save_model
 from sigmastar.treebanks.data.phrases import phrases
-from sigmastar.treebanks.learn.methods import GrammarSpec, learn_treebank
-from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec, _gold, _labels, learn_span_scorer
+from sigmastar.treebanks.learn.methods import (
+    GrammarSpec,
+    SpanScorerSpec,
+    _gold,
+    _labels,
+    learn_span_scorer,
+    learn_treebank,
+)
 from sigmastar.trees.data.brackets import parse_brackets
 
 SUBJECTS = ("(NP (D the) (N dog))", "(NP (N cats))")

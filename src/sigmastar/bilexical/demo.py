@@ -13,11 +13,11 @@ from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.learn.vectors import inner_product
 from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, MadeRelation, make_relation
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError
 from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.progress import Progress
-from sigmastar.core.provenance import hash_arrays
 
 FAMILY, MEASURE = "bilexical", "pairwise accuracy"
 PENALTIES = {"nuclear norm": "nuclear", "l1": "l1", "l2": "l2"}

@@ -8,8 +8,9 @@ from typing import Any
 import click
 import numpy as np
 
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.options import json_option, output_option, quiet_option
-from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.engines import engine_of
 from sigmastar.core.memory import parsed_size, written_size
 from sigmastar.core.progress import tell, watching

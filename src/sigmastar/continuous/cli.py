@@ -12,9 +12,10 @@ from sigmastar.continuous.data import Series, read_series, written_series
 from sigmastar.continuous.estimator import GaussianHMM
 from sigmastar.continuous.learn import STARTS
 from sigmastar.continuous.model import COVARIANCES, GaussianHmm
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures, to_json, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import Say, watching

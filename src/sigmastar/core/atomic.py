@@ -203,3 +203,9 @@ def _cannot_write(problem: OSError, name: str) -> str:
 def _words(problem: OSError) -> str:
     words = os.strerror(problem.errno or 0)
     return words[:1].lower() + words[1:]
+
+
+def write_lines(output: str, lines: Iterable[str]) -> None:
+    """Write lines, given without their ends; `-` is standard output."""
+    with atomic_write(output) as stream:
+        stream.writelines(f"{line}\n" for line in lines)

@@ -6,20 +6,22 @@
 
 Files that others wrote are read too. Everything that the header claims is held against the size of the file
 before memory is taken, and arrays are views of one buffer: nothing is copied. A file is not mapped into
-memory: it could change under a model whose indices were found right.
+memory: it could change under a model whose indices were found right. What data a model was learned from is
+told by a hash of its arrays.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -197,3 +199,28 @@ def views(container: Container, buffer: NDArray[np.uint8]) -> Arrays:
         except ValueError:
             raise ValueError(f"the array {name!r} has no possible shape") from None
     return arrays
+
+
+class Coded(Protocol):
+    """A corpus as codes, and where each of its members begins."""
+
+    @property
+    def codes(self) -> NDArray[Any]: ...
+
+    @property
+    def offsets(self) -> NDArray[Any]: ...
+
+
+def hash_arrays(*arrays: ArrayLike) -> str:
+    """SHA-256 of arrays: their types, shapes and contents, in order."""
+    digest = hashlib.sha256()
+    for given in arrays:
+        array = np.ascontiguousarray(given)
+        digest.update(f"{array.dtype.str}{array.shape}".encode())
+        digest.update(array.tobytes())
+    return digest.hexdigest()
+
+
+def hash_strings(*corpora: Coded) -> str:
+    """SHA-256 of corpora: their codes and where strings end."""
+    return hash_arrays(*(array for corpus in corpora for array in (corpus.codes, corpus.offsets)))

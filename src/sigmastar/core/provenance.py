@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from sigmastar import __version__
 
@@ -58,31 +55,6 @@ def provenance(seed: int | None, data_hash: str = "", date: str | None = None) -
         cpu=cpu_model(),
         date=date,
     )
-
-
-class Coded(Protocol):
-    """A corpus as codes, and where each of its members begins."""
-
-    @property
-    def codes(self) -> NDArray[Any]: ...
-
-    @property
-    def offsets(self) -> NDArray[Any]: ...
-
-
-def hash_arrays(*arrays: ArrayLike) -> str:
-    """SHA-256 of arrays: their types, shapes and contents, in order."""
-    digest = hashlib.sha256()
-    for given in arrays:
-        array = np.ascontiguousarray(given)
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
-
-
-def hash_strings(*corpora: Coded) -> str:
-    """SHA-256 of corpora: their codes and where strings end."""
-    return hash_arrays(*(array for corpus in corpora for array in (corpus.codes, corpus.offsets)))
 
 
 _RECORDS = ":(exclude)benchmarks/results"  # they change no measurement

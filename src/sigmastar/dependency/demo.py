@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
-from sigmastar.core.provenance import hash_arrays
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.draw import draw_arcs
 from sigmastar.dependency.estimator import (

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sigmastar.core.container import hash_strings
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.progress import Progress
-from sigmastar.core.provenance import hash_strings
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.draw import completion_picture
 from sigmastar.grammars.estimator.base import GrammarEstimator

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
     auto_or_number,
@@ -18,7 +19,7 @@ from sigmastar.core.cli.options import (
     quiet_option,
     unknown_option,
 )
-from sigmastar.core.cli.printing import print_figures, to_json, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import kind_of, load_model, read_header, save_model

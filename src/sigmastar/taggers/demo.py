@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.page import Part, Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
-from sigmastar.core.provenance import hash_arrays
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.draw import plot_tags

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sigmastar.core.container import hash_strings
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.intervals import Estimate
 from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
-from sigmastar.core.provenance import hash_strings
 from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.draw import draw_lattice
 from sigmastar.transducers.estimator import SpectralTransducer

@@ -16,9 +16,9 @@ from sigmastar.treebanks.gpu.grammar import (
 from sigmastar.treebanks.learn.methods import (
     BEST as BEST,
     GrammarSpec as GrammarSpec,
+    SpanScorerSpec as SpanScorerSpec,
     learn_treebank as learn_treebank,
 )
-from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec as SpanScorerSpec
 from sigmastar.treebanks.metrics import (
     BracketScores as BracketScores,
     Conventions as Conventions,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.page import Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
-from sigmastar.core.provenance import hash_arrays
 from sigmastar.treebanks.draw import draw_chart
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, TreebankEstimator
 from sigmastar.treebanks.metrics import score_brackets

@@ -19,8 +19,7 @@ from sigmastar.treebanks.counts import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.data.sentences import Words, as_sentence, tagged_words
-from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, learn_treebank
-from sigmastar.treebanks.learn.span_scorer import SpanScorerSpec
+from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, SpanScorerSpec, learn_treebank
 from sigmastar.treebanks.metrics import score_brackets
 from sigmastar.treebanks.model.parser import DECODINGS, Chart, Parse, Span, TreebankParser
 from sigmastar.trees.data.brackets import as_trees

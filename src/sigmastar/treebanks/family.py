@@ -13,8 +13,7 @@ NAMES = {
     "counts": "INSIDE OUTSIDE",
     "model.parser": "TreebankParser Parse Chart",
     "metrics": "BracketScores Conventions EVALB paired_f1 score_brackets spans_of",
-    "learn.methods": "BEST GrammarSpec learn_treebank",
-    "learn.span_scorer": "SpanScorerSpec",
+    "learn.methods": "BEST GrammarSpec learn_treebank SpanScorerSpec",
     "draw": "draw_chart",
     "gpu.grammar": "TorchGrammar RuleFactors exact_factors",
 }

@@ -7,6 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
     json_option,
@@ -15,7 +16,7 @@ from sigmastar.core.cli.options import (
     quiet_option,
     sample_options,
 )
-from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import watching

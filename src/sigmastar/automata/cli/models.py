@@ -22,7 +22,7 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
-from sigmastar.core.atomic import atomic_write, atomic_write_pieces
+from sigmastar.core.atomic import atomic_write, atomic_write_pieces, write_lines
 from sigmastar.core.cli.constraints import NAMES, constrained, constraint_options
 from sigmastar.core.cli.options import (
     json_option,
@@ -31,7 +31,7 @@ from sigmastar.core.cli.options import (
     quiet_option,
     sample_options,
 )
-from sigmastar.core.cli.printing import to_json, write_lines
+from sigmastar.core.cli.printing import to_json
 from sigmastar.core.container import written
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import tell, watching

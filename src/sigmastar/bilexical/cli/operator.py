@@ -14,9 +14,9 @@ from sigmastar.bilexical.data.relations import read_relation
 from sigmastar.bilexical.metrics import by_popularity, pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights
 from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
-from sigmastar.core.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import tell, watching

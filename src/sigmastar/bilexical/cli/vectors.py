@@ -11,10 +11,10 @@ import click
 from sigmastar.bilexical.counts import WEIGHTINGS
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
 from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
-from sigmastar.core.atomic import atomic_write, require_folder
+from sigmastar.core.atomic import atomic_write, require_folder, write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option
-from sigmastar.core.cli.printing import print_figures, to_json, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import described_file, open_text

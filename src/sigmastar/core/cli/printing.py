@@ -1,22 +1,16 @@
-"""What commands print: figures to be read, or as JSON for programs, and lines of results."""
+"""What commands print: figures to be read, or as JSON for programs."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sigmastar.core.atomic import atomic_write
 
 if TYPE_CHECKING:  # estimates need scipy, which most commands do without
     from sigmastar.core.intervals import Estimate
-
-
-def write_lines(output: str, lines: Iterable[str]) -> None:
-    """Write lines, given without their ends; `-` is standard output."""
-    with atomic_write(output) as stream:
-        stream.writelines(f"{line}\n" for line in lines)
 
 
 def print_figures(figures: Mapping[str, Any], as_json: bool, output: str = "-") -> None:

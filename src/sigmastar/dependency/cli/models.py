@@ -12,6 +12,7 @@ import click
 import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -20,7 +21,7 @@ from sigmastar.core.cli.options import (
     sample_options,
     threads_option,
 )
-from sigmastar.core.cli.printing import print_figures, with_interval, write_lines
+from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.parallel import limited_threads

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from sigmastar.automata.data.formats import write_lines as write_strings
-from sigmastar.core.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -17,7 +17,7 @@ from sigmastar.core.cli.options import (
     sample_options,
     unknown_option,
 )
-from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import is_model_file, load_model, read_header
 from sigmastar.core.progress import watching

@@ -20,7 +20,7 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
-from sigmastar.core.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -29,7 +29,7 @@ from sigmastar.core.cli.options import (
     sample_options,
     unknown_option,
 )
-from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.progress import watching

@@ -24,9 +24,10 @@ from sigmastar.automata.learn.ngram import ORDERS, learn_ngram
 from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.container import hash_strings
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.provenance import hash_strings, provenance
+from sigmastar.core.provenance import provenance
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.balle2014.report import reproduction
 from sigmastar.reproduce.balle2014.tagging import with_tagging

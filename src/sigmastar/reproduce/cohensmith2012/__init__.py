@@ -14,8 +14,9 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.provenance import hash_arrays, provenance
+from sigmastar.core.provenance import provenance
 from sigmastar.core.text_files import open_text
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, parse_rules

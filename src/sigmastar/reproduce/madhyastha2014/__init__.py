@@ -29,11 +29,12 @@ from sigmastar.bilexical.metrics import PairwiseAccuracy, by_popularity, capacit
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.provenance import hash_arrays, provenance
+from sigmastar.core.provenance import provenance
 from sigmastar.dependency.data.conllu import read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.reproduce.madhyastha2014.report import Attached, Curve, Measured, reproduction

@@ -7,8 +7,9 @@ from typing import Any
 import click
 import numpy as np
 
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import tell, watching

@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
     json_option,
@@ -16,7 +17,7 @@ from sigmastar.core.cli.options import (
     quiet_option,
     threads_option,
 )
-from sigmastar.core.cli.printing import print_figures, write_lines
+from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Say, counted, tell, watching

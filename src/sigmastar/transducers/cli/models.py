@@ -12,7 +12,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import write_att_pairs
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,

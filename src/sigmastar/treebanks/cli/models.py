@@ -16,7 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.core.atomic import atomic_write
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -25,7 +25,7 @@ from sigmastar.core.cli.options import (
     sample_options,
     threads_option,
 )
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render

@@ -12,8 +12,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
+from sigmastar.core.container import hash_strings
 from sigmastar.core.progress import Say
-from sigmastar.core.provenance import hash_strings
 from sigmastar.core.text_files import described_file
 from sigmastar.words.estimator import PARAMETERS, WordModel
 from sigmastar.words.learn.words import STARTS
