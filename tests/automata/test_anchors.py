@@ -9,7 +9,6 @@ from automata.random_automata import SEEDS, strings_of
 from automata.random_corpora import corpora, corpus_of
 from automata.test_context_models import TRUTH, counted
 from oracles import words_up_to
-from sigmastar.automata.kernels.concave_moves import SliceEntries, expected_moves, ratio_sums
 from sigmastar.automata.learn.anchors import (
     anchor_states,
     background,
@@ -18,7 +17,7 @@ from sigmastar.automata.learn.anchors import (
     to_probabilistic,
 )
 from sigmastar.automata.learn.context_model import learn_contexts
-from sigmastar.automata.learn.convex import learn_anchor_model
+from sigmastar.automata.learn.convex import SliceEntries, expected_moves, learn_anchor_model, ratio_sums
 
 
 @settings(max_examples=40)

@@ -14,8 +14,7 @@ from pcfg.random_grammars import random_pcfg
 from sigmastar.automata.data.strings import Strings
 from sigmastar.pcfg.data.rule_trie import RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word
-from sigmastar.pcfg.kernels.chart import inside_chart, log_insides
-from sigmastar.pcfg.kernels.chart_derivations import add_chart_counts
+from sigmastar.pcfg.kernels.chart import add_chart_counts, inside_chart, log_insides
 from sigmastar.pcfg.kernels.parse_forest import LONGEST, forest_events, word_scales
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from oracles_tagging import marginals_of, operator_value, refined_value, tag_sequences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences, chain_marginals, pairs_within
-from sigmastar.taggers.kernels.expectations import GivenTags, Tokens, refined_expectations
 from sigmastar.taggers.kernels.margin import (
     MarginWeights,
     Schedule,
@@ -20,6 +19,7 @@ from sigmastar.taggers.kernels.margin import (
     train_margin,
 )
 from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
+from sigmastar.taggers.learn.refinement import GivenTags, Tokens, refined_expectations
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.weighted_tagger import Operators, signed_marginals
 

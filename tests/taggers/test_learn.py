@@ -15,8 +15,8 @@ from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
 from sigmastar.taggers.learn.clusters import TokenSpace
-from sigmastar.taggers.learn.hmm import bigram_model, trigram_model
 from sigmastar.taggers.learn.lexicon import TaggedCorpus, fit_softmax, learn_lexicon
+from sigmastar.taggers.learn.methods import bigram_model, trigram_model
 from sigmastar.taggers.learn.operators import RAW, Taming, learn_operators, recover_operators
 from sigmastar.taggers.learn.refinement import (
     Shrinkage,

@@ -144,9 +144,9 @@ FAMILY = Family(
         "words of a little English": f"{HERE}.explore:example",
     },
     pictures={
-        f"{HERE}.model.automaton:WeightedAutomaton": f"{HERE}.draw.notebook:draw_inner",
-        f"{HERE}.model.filtered:FilteredAutomaton": f"{HERE}.draw.notebook:draw_inner",
-        "sigmastar.core.rank:RankEvidence": f"{HERE}.draw.notebook:draw_evidence",
+        f"{HERE}.model.automaton:WeightedAutomaton": f"{HERE}.draw.graph:draw_inner",
+        f"{HERE}.model.filtered:FilteredAutomaton": f"{HERE}.draw.graph:draw_inner",
+        "sigmastar.core.rank:RankEvidence": f"{HERE}.draw.graph:draw_evidence",
     },
     laws=f"{HERE}.laws:AutomataLaws",
     paces={"SpectralAutomaton": Pace({"n_symbols": 4e-7, "alphabet": 6e-4})},

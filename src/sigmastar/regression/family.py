@@ -41,6 +41,6 @@ FAMILY = Family(
         "how often b follows a": f"{HERE}.explore:example_numbers",
         "even or odd numbers of a": f"{HERE}.explore:example_labels",
     },
-    pictures={f"{HERE}.model:StringFunction": "sigmastar.automata.draw.notebook:draw_inner"},
+    pictures={f"{HERE}.model:StringFunction": "sigmastar.automata.draw.graph:draw_inner"},
     laws=f"{HERE}.laws:RegressionLaws",
 )

@@ -3,19 +3,24 @@
 An arrow from state to state carries its symbols with their weights, `f = initial A_x1 .. A_xT final`:
 the heavier the wider, dashed where the weights add up to less than zero. Arrows in from nowhere are
 initial weights; the ring around a state is its final weight. Light arrows are left out, and states
-that matter little where there are many; what is missing is listed below the drawing.
+that matter little where there are many; what is missing is listed below the drawing. Notebooks show it of
+automata.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from sigmastar.automata.draw import marks
 from sigmastar.automata.draw.layout import Box, arrow, circle_order, ellipse, loop, turned
+from sigmastar.automata.draw.spectrum import plot_spectrum
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Flags, Floats
+from sigmastar.core.figures import to_svg
+from sigmastar.core.rank import RankEvidence
 
 ARROWS_PER_STATE = 2.5  # without a threshold, about as many as can be read
 LEAST_SHOWN = 0.005  # what would be written as .00
@@ -145,3 +150,15 @@ def _note(n_hidden_states: int, drawn: Flags, between: Floats, visits: Floats) -
         percent = min(int(100 * share + 0.5), 99)  # something is missing
         parts.append(f"{n_drawn} of {n_arrows} arrows are drawn, {percent}% of the weight of all moves.")
     return " ".join(parts)
+
+
+def draw_inner(model: Any) -> str:
+    """The automaton that a model is, or that is inside it."""
+    inner = getattr(model, "automaton", model)
+    assert isinstance(inner, WeightedAutomaton)
+    return draw_automaton(inner, label=f"{type(model).__name__} of {inner.n_states} states")
+
+
+def draw_evidence(evidence: RankEvidence) -> str:
+    """The spectrum, with the noise and the number of states that was chosen."""
+    return to_svg(plot_spectrum(evidence), f"Spectrum; {evidence.chosen} states were chosen")

@@ -16,9 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sigmastar.automata.data.cut_strings import CutStrings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.kernels.expectations import expected_counts
+from sigmastar.automata.kernels.expectations import CutStrings, expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s

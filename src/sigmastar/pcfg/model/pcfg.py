@@ -19,8 +19,7 @@ from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of
 from sigmastar.pcfg.data.sentences import as_trees
 from sigmastar.pcfg.data.unary_loops import with_weights
-from sigmastar.pcfg.kernels.chart import inside_chart, log_insides, log_total
-from sigmastar.pcfg.kernels.chart_derivations import add_chart_counts, best_events
+from sigmastar.pcfg.kernels.chart import add_chart_counts, best_events, inside_chart, log_insides, log_total
 from sigmastar.pcfg.kernels.parse_forest import forest_events
 from sigmastar.pcfg.model.probabilistic_grammar import (
     ProbabilisticGrammar,

@@ -5,6 +5,8 @@
 with p' log-linear in the affixes and the shape of the word: the only source for unknown words. Words also
 fall into classes by shape and ending, for models that back off from words to classes. Where other columns are
 observed, x is the word with what stands in them, and so are its features and classes.
+
+Rows of sparse matrices are those of SciPy, or a stand-in where a process has NumPy alone (`csr_rows`).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -21,13 +23,56 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, between, distinct_texts, indices, row_starts, singles
-from sigmastar.core.sparse_rows import csr_rows
+from sigmastar.core.plain_kernels import is_installed
 from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.lattice import TagLattice
 
 if TYPE_CHECKING:
     from scipy import sparse
+
+
+def csr_rows(data: Floats, indices: Array, indptr: Array, shape: tuple[int, int]) -> sparse.csr_array:
+    """A matrix by its rows, as SciPy's `csr_array` or as what behaves like it."""
+    if is_installed():
+        return cast("sparse.csr_array", PlainRows(data, indices, indptr, shape))
+    from scipy import sparse
+
+    return sparse.csr_array((data, indices, indptr), shape=shape)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainRows:
+    """What models ask of a matrix of rows."""
+
+    data: Floats
+    indices: Array
+    indptr: Array
+    shape: tuple[int, int]
+
+    def __getitem__(self, rows: Array) -> PlainRows:
+        sizes = np.diff(self.indptr)[rows].astype(np.int64)
+        starts = np.append(0, np.cumsum(sizes))
+        at = np.arange(starts[-1]) + np.repeat(self.indptr[rows] - starts[:-1], sizes)
+        return PlainRows(self.data[at], self.indices[at], starts, (len(rows), self.shape[1]))
+
+    @property
+    def _row_of(self) -> Array:
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    def toarray(self) -> Floats:
+        dense = np.zeros(self.shape)
+        np.add.at(dense, (self._row_of, self.indices), self.data)
+        return dense
+
+    def sum(self, axis: int) -> Floats:
+        places = self.indices if axis == 0 else self._row_of
+        return np.bincount(places, self.data, self.shape[1 - axis]).astype(np.float64)
+
+    def __matmul__(self, other: Any) -> Floats:
+        product = np.zeros((self.shape[0], other.shape[1]))
+        np.add.at(product, self._row_of, self.data[:, None] * other[self.indices])
+        return product
 
 
 @dataclass(frozen=True, eq=False)

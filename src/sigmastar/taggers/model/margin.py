@@ -30,7 +30,6 @@ from sigmastar.core.parts import (
     row_starts,
     singles,
 )
-from sigmastar.core.sparse_rows import csr_rows
 from sigmastar.taggers.data.features import (
     OWN,
     TemplateFeatures,
@@ -45,7 +44,7 @@ from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain
 from sigmastar.taggers.kernels.margin import MarginWeights, TokenFeatures, margin_scores
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
-from sigmastar.taggers.model.lexicon import TagLexicon, feature_matrix, places_of
+from sigmastar.taggers.model.lexicon import TagLexicon, csr_rows, feature_matrix, places_of
 from sigmastar.taggers.model.refined import Ratios
 
 if TYPE_CHECKING:
