@@ -15,7 +15,7 @@ from sigmastar.core.family import Pace, families
 from sigmastar.core.progress import expected_seconds, on_long_work
 from sigmastar.dependency.data.treebank import as_treebank
 from sigmastar.taggers.data.sentences import as_tagged
-from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data import StringPairs
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.trees.data.brackets import as_trees
 
