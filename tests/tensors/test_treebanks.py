@@ -78,7 +78,7 @@ def test_posteriors_are_sums_over_trees(device: str, precision: str, limit: floa
 
 def whole_chart(rules: Any, n: int) -> Any:
     """All items and edges of a sentence."""
-    from sigmastar.treebanks.kernels.chart_edges import EdgeChart
+    from sigmastar.treebanks.kernels.plain_chart import EdgeChart
 
     spans = [(i, i + width) for width in range(1, n + 1) for i in range(n - width + 1)]
     items = [(i, j, s) for i, j in spans for s in range(N_SYMBOLS) if (s < N_LEAVES) == (j == i + 1)]
@@ -179,13 +179,13 @@ TREES = "(S (NP (D the) (N dog)) (VP (V saw) (NP (NP (D a) (N cat)) (PP (P in) (
 @pytest.mark.parametrize("device", DEVICES)
 def test_states_of_trees_are_as_the_compiled_kernels_have_them(device: str) -> None:
     pytest.importorskip("numba", reason="the compiled kernels need numba")
-    from sigmastar.treebanks.counts.head_choice import choose_heads
+    from sigmastar.treebanks.counts import choose_heads
     from sigmastar.treebanks.data.binarized import Binarization, binarize
     from sigmastar.treebanks.data.phrases import phrases
     from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
-    from sigmastar.treebanks.kernels.tree_states import RootVectors, RuleTensors, expectations
-    from sigmastar.treebanks.learn.em import _there
+    from sigmastar.treebanks.learn.clusters_and_em import _there
     from sigmastar.treebanks.model.latent_grammar import rule_states
+    from sigmastar.treebanks.model.whole_trees import RootVectors, RuleTensors, expectations
     from sigmastar.trees.data.brackets import as_trees
 
     rng, flat = np.random.default_rng(0), phrases(as_trees(TREES))
