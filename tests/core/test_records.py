@@ -17,7 +17,7 @@ from sigmastar.automata.data.formats import read_lines
 from sigmastar.core.errors import InputError
 from sigmastar.core.skipping import reading
 from sigmastar.core.text_files import open_text, text_blocks
-from sigmastar.transducers.data.string_pairs import read_transductions
+from sigmastar.transducers.data import read_transductions
 
 ROWS = [{"id": 1, "text": "a b"}, {"id": 2, "text": ["b", "a"]}, {"id": 3, "text": "b\nb"}]
 
