@@ -201,6 +201,16 @@ def views(container: Container, buffer: NDArray[np.uint8]) -> Arrays:
     return arrays
 
 
+def above(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays of a part of a model under names that begin with `prefix`."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def below(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays of a part of a model: those whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 class Coded(Protocol):
     """A corpus as codes, and where each of its members begins."""
 

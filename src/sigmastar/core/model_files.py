@@ -40,7 +40,17 @@ from numpy.typing import NDArray
 from sigmastar import __version__
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.atomic import atomic_write_pieces
-from sigmastar.core.container import Arrays, Container, NotAContainer, read_data, read_head, views, written
+from sigmastar.core.container import (
+    Arrays,
+    Container,
+    NotAContainer,
+    above,
+    below,
+    read_data,
+    read_head,
+    views,
+    written,
+)
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import Kind, find_kind, foreign_kind, kinds
 from sigmastar.core.family import load as load_place
@@ -368,16 +378,6 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     kind = str(read_header(path)["family"])
     _known(kind, os.fspath(path))
     return kind
-
-
-def above(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays of a part of a model under names that begin with `prefix`."""
-    return {prefix + name: array for name, array in arrays.items()}
-
-
-def below(prefix: str, arrays: Arrays) -> Arrays:
-    """The arrays of a part of a model: those whose names begin with `prefix`, without it."""
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:

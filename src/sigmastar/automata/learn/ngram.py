@@ -11,7 +11,6 @@ from sigmastar.automata.counts.ngram_smoothing import (
     modified_kneser_ney,
     witten_bell,
 )
-from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.ngram import N_SHARES, NgramModel, cells_of, n_cells
