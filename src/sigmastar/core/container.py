@@ -211,6 +211,15 @@ def below(prefix: str, arrays: Arrays) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
+def digest_of(text: str, arrays: Arrays) -> str:
+    """SHA-256 of a text and of the name, type, shape and bytes of every array."""
+    digest = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        digest.update(f"\n{name}\n{array.dtype.str}\n{array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
 class Coded(Protocol):
     """A corpus as codes, and where each of its members begins."""
 

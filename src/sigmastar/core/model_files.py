@@ -23,7 +23,6 @@ were opened last are kept, and parsed once as long as the file is the same.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import math
@@ -46,6 +45,7 @@ from sigmastar.core.container import (
     NotAContainer,
     above,
     below,
+    digest_of,
     read_data,
     read_head,
     views,
@@ -307,7 +307,7 @@ def _pieces(model: StoredModel, learned: Mapping[str, Any] | None) -> Iterator[b
 def sealed(header: Header, arrays: Arrays, key: KeyPath | None) -> Iterator[bytes | memoryview]:
     """A file of the current version with its checksum, and with a signature where there is a private key."""
     text = to_json(header)
-    metadata = {KEY: text, SUM: _digest(text, arrays)}
+    metadata = {KEY: text, SUM: digest_of(text, arrays)}
     if key is not None:
         from sigmastar.core.signing import signature  # needs a package more
 
@@ -353,7 +353,7 @@ def read_arrays(name: str) -> tuple[OpenedModel, Arrays]:
         arrays = views(opened.container, data)
     except ValueError as problem:
         raise damaged(f"{problem}", name) from None
-    if _digest(opened.summed_text, arrays) != opened.header[SUM]:
+    if digest_of(opened.summed_text, arrays) != opened.header[SUM]:
         raise damaged("its checksum does not fit", name)
     return opened, arrays
 
@@ -441,14 +441,6 @@ def _built(family: type[StoredModel], arrays: Arrays, description: Header, name:
         raise ModelFileError(
             f"does not hold a model of its family: {problem}; write the model again", file=name
         ) from None
-
-
-def _digest(text: str, arrays: Arrays) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name, array in sorted(arrays.items()):
-        digest.update(f"\n{name}\n{array.dtype.str}\n{array.shape}\n".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _has_nan(array: NDArray[Any]) -> bool:
