@@ -15,7 +15,7 @@ from sigmastar import NgramTagger
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import read_att
 from sigmastar.core.model_files import load_model, read_arrays, save_model
-from sigmastar.transducers.data.string_pairs import StringPairs
+from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.model.generators import make_transducer
 
 WORDS = [("ab", "A B"), ("ba", "B A A"), ("aab", "A B"), ("b", "B"), ("a", "")]

@@ -23,8 +23,7 @@ from sigmastar.core.cli.options import model_argument, output_option, verify_key
 from sigmastar.core.cli.reading import reads_data
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import commands_of, load
-from sigmastar.core.model_files import kind_of, read_arrays, read_header
-from sigmastar.core.model_header import to_json
+from sigmastar.core.model_files import kind_of, read_arrays, read_header, to_json
 
 _ABOUT = """{summary}
 

@@ -21,7 +21,7 @@ from sigmastar.core.cli.options import (
     sample_options,
     threads_option,
 )
-from sigmastar.core.cli.printing import print_figures, to_json, with_interval, write_lines
+from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
