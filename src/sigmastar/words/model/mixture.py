@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -161,7 +161,8 @@ def as_stream(strings: Strings) -> Strings:
     return Strings(_with_end(strings.alphabet), tokens, np.array([0, len(tokens)]))
 
 
-def _with_end(alphabet: Alphabet) -> Alphabet:
+@lru_cache(maxsize=4)
+def _with_end(alphabet: Alphabet) -> Alphabet:  # made once: queries come in pieces
     return Alphabet((*alphabet, END))
 
 
