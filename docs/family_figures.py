@@ -9,8 +9,10 @@ import numpy as np
 from figures import typed
 
 from sigmastar.automata.draw.graph import draw_automaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_hmm
 from sigmastar.bilexical.draw import capacity_picture, plot_embedding
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.figures import (
     draw_probabilities,
     new_figure,
@@ -330,6 +332,41 @@ def stand_in_curve() -> str:
     return to_svg(plot_learning_curves(curves, "states", "what is lost", title, log_x=False), title)
 
 
+def _machine(moves: np.ndarray, final: np.ndarray, symbols: str) -> WeightedAutomaton:
+    """A deterministic automaton as a weighted one: ways that there are have weight 1."""
+    n_states, n_symbols = moves.shape
+    weights = np.zeros((n_symbols, n_states, n_states))
+    for state, symbol in np.argwhere(moves >= 0):
+        weights[symbol, state, moves[state, symbol]] = 1.0
+    return WeightedAutomaton(Alphabet(tuple(symbols)), np.eye(n_states)[0], weights, final)
+
+
+def rule() -> str:
+    """Strings of a, c, d without dd."""
+    moves = np.array([[0, 0, 1], [0, 0, -1]])
+    return draw_automaton(_machine(moves, np.ones(2), "acd"), label="The rule: no d after d")
+
+
+def odds() -> str:
+    """How likely a rule is kept, by the length of a string, where symbols are drawn independently."""
+    lengths = np.arange(0, 31, 3)
+    curves = {}
+    for share in (0.1, 0.2, 0.4):
+        step = np.array([[1 - share, share], [1 - share, 0.0]])
+        kept = [float(np.linalg.matrix_power(step, n)[0].sum()) for n in lengths]
+        curves[f"d: {share:.0%} of the symbols"] = (lengths, np.array(kept))
+    title = "The share of strings without dd"
+    return to_svg(plot_learning_curves(curves, "length", "share", title, log_x=False), title)
+
+
+def parity() -> str:
+    """The number of ab, modulo 3, with the last symbol: what a distilled classifier finds."""
+    moves = np.array([[[k + 3, k, k], [k + 3, (k + 1) % 3, k]] for k in range(3)])
+    table = np.concatenate([moves[:, 0], moves[:, 1]])
+    final = (np.arange(6) % 3 == 1).astype(float)
+    return draw_automaton(_machine(table, final, "abc"), label="Six states that count ab")
+
+
 PICTURES: dict[str, Callable[[], str]] = {
     "tags": tags,
     "unknown-word": unknown_word,
@@ -351,4 +388,7 @@ PICTURES: dict[str, Callable[[], str]] = {
     "capacity": capacity,
     "distilled": distilled,
     "stand-in-curve": stand_in_curve,
+    "rule": rule,
+    "odds": odds,
+    "parity": parity,
 }

@@ -30,6 +30,7 @@ SHOWN = {
     "induce_a_grammar": ("../pictures/bracketing.svg", "Phrases without names, as they are induced."),
     "learn_a_grammar": ("../pictures/risk.svg", "The excess risk falls with the number of trees."),
     "learn_an_automaton": ("../pictures/hmm.svg", "A machine like the one that the strings are drawn from."),
+    "model_words": ("../pictures/next-words.svg", "What comes after a word, of a little English."),
     "modifiers_of_a_head": (
         "../pictures/relation.svg",
         "Heads and modifiers that point the same way go together.",
@@ -76,18 +77,16 @@ def page() -> str:
 def _section(script: Path) -> list[str]:
     source = script.read_text(encoding="utf-8")
     text = ast.get_docstring(ast.parse(source)) or ""
-    picture, caption = SHOWN[script.stem]
+    picture, caption = SHOWN.get(script.stem, ("", ""))
+    figure = [f":::{{figure}} {picture}", f":alt: {caption}", caption, ":::", ""] if picture else []
     printed = EXAMPLES / "output" / f"{script.stem}.txt"
+    said = printed.read_text(encoding="utf-8").rstrip() if printed.exists() else "run make examples"
     return [
         f"## {script.stem.replace('_', ' ').capitalize()}",
         "",
         text,
         "",
-        f":::{{figure}} {picture}",
-        f":alt: {caption}",
-        caption,
-        ":::",
-        "",
+        *figure,
         f"```{{literalinclude}} ../../examples/{script.name}",
         ":language: python",
         "```",
@@ -95,7 +94,7 @@ def _section(script: Path) -> list[str]:
         "It prints:",
         "",
         "```text",
-        printed.read_text(encoding="utf-8").rstrip(),
+        said,
         "```",
         "",
     ]

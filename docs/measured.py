@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sigmastar.core.figures import INK, MUTED, label_series, new_figure, series_colour, tidy, to_svg
+from sigmastar.core.figures import (
+    INK,
+    MUTED,
+    label_series,
+    new_figure,
+    plot_learning_curves,
+    series_colour,
+    tidy,
+    to_svg,
+)
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results"
@@ -31,6 +40,7 @@ TEXTS = {
     "continuous": "Time of a fit beside ten restarts of hmmlearn, at the same or a better held-out density.",
     "scoring": "How many times faster strings are scored than by a loop over NumPy arrays.",
     "readers": "Million tokens per second, on one core.",
+    "startup": "Seconds until a program has started, the median of several starts.",
     "memory": "Peak memory of learning from 100,000 strings: the whole process, and what learning adds.",
 }
 
@@ -48,6 +58,7 @@ TITLES = {
     "scoring": "Scoring strings with 40 states",
     "readers": "Reading files",
     "memory": "Memory of the whole process",
+    "startup": "Start of a program",
 }
 
 
@@ -83,6 +94,7 @@ BARS = {
     "scoring": Bars("times faster", "times faster", from_zero=True),
     "readers": Bars("tokens a second", "million tokens per second", scale=1e-6, from_zero=True),
     "memory": Bars("whole process MB", "MB", from_zero=True),
+    "startup": Bars("seconds", "seconds", from_zero=True),
 }
 
 
@@ -99,7 +111,12 @@ def result(question: str) -> dict[str, Any]:
 
 def pictures() -> dict[str, Callable[[], str]]:
     """All plots by name."""
-    dots = {"measured-pautomac": _pautomac, "measured-splearn": _splearn}
+    dots = {
+        "measured-pautomac": _pautomac,
+        "measured-splearn": _splearn,
+        "gpu-speed": _gpu_speed,
+        "gpu-peak": _gpu_peak,
+    }
     return {**dots, **{f"measured-{question}": _drawn(question) for question in BARS}}
 
 
@@ -124,6 +141,33 @@ def _splearn() -> str:
         "single fit": [row["times faster, single"] for row in found["rows"]],
     }
     return _dots(columns, "times faster", TITLES["splearn"])
+
+
+def _gpu_rows() -> Rows:
+    """EM in bfloat16, the largest number of strings of each number of states."""
+    rows = [r for r in result("gpu")["rows"] if r["what"] == "EM" and r["precision"] == "bfloat16"]
+    best = {row["states"]: row for row in sorted(rows, key=lambda row: row["strings"])}
+    return [best[states] for states in sorted(best)]
+
+
+def _gpu_speed() -> str:
+    rows = _gpu_rows()
+    states = np.array([row["states"] for row in rows])
+    curves = {
+        "kernels of our own": (states, np.array([row["sequences/s"] for row in rows])),
+        "plain PyTorch": (states, np.array([row["eager sequences/s"] for row in rows])),
+    }
+    title = "Strings per second of EM, on one GPU"
+    return to_svg(plot_learning_curves(curves, "states", "strings per second", title), title)
+
+
+def _gpu_peak() -> str:
+    rows = _gpu_rows()
+    states = np.array([row["states"] for row in rows])
+    shares = np.array([row["share of the measured peak"] for row in rows])
+    title = "How much of the GPU is used"
+    figure = plot_learning_curves({"EM": (states, shares)}, "states", "share of its peak", title, log_y=False)
+    return to_svg(figure, title)
 
 
 def _dots(columns: dict[str, list[float]], axis: str, title: str) -> str:
