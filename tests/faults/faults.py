@@ -178,10 +178,13 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
 
 
 def _is_early(problem: BaseException) -> bool:
-    """Whether a signal that waited for the mask came before the first line of the command."""
+    """Whether a signal that waited for the mask came before the first line of the command.
+
+    That may be while the mask is taken off, which is where signals are seen first.
+    """
     here = problem.__traceback__
     inside = None if here is None else here.tb_next
-    return inside is None or (inside.tb_next is None and inside.tb_frame.f_code is main.__code__)
+    return inside is None or inside.tb_frame.f_code is not main.__code__ or inside.tb_next is None
 
 
 def _ends(group: int) -> bool:
@@ -246,7 +249,9 @@ def random_runs(jobs: list[Job], n_runs: int, seed: int) -> list[str]:
     """Runs with faults and signals, chosen by chance; findings. What takes long comes rarely."""
     rng, findings = random.Random(seed), []
     weights = [1.0 / max(job.seconds, 0.1) for job in jobs]
-    for _ in range(n_runs):
+    for number in range(n_runs):
+        if number and number % 50 == 0:
+            print(f"{number} runs", flush=True)
         (chosen,) = rng.choices(jobs, weights)
         if rng.random() < 0.5:
             found = fail_at(chosen, rng.choice(KINDS), rng.randint(1, 8), rng.choice(ERRORS))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sigmastar.report
-from faults.faults import KINDS, Job, fail_at, kill_after, random_runs
+from faults.faults import KINDS, Job, _forked, fail_at, kill_after, random_runs
 from faults.jobs import Places, small_jobs
 
 SIGMASTAR = [sys.executable, "-m", "sigmastar"]
@@ -47,6 +47,10 @@ def test_the_harness_can_fail(jobs: list[Job]) -> None:
     wrong = jobs[0]._replace(new={"out": b"other"})
     assert "out is neither old nor new" in fail_at(wrong, "fsync", 99, 28)
     assert "without ['more']" in fail_at(jobs[0]._replace(new={**jobs[0].new, "more": b""}), "fsync", 99, 28)
+
+
+def test_a_signal_that_waited_for_the_command_is_no_finding() -> None:
+    assert _forked(["--help"], lambda: os.kill(os.getpid(), signal.SIGINT)) == 130
 
 
 def test_sigterm_while_a_file_is_written_leaves_nothing(folder: Path, tmp_path: Path) -> None:
