@@ -149,5 +149,5 @@ FAMILY = Family(
         "sigmastar.core.rank:RankEvidence": f"{HERE}.draw.graph:draw_evidence",
     },
     laws=f"{HERE}.laws:AutomataLaws",
-    paces={"SpectralAutomaton": Pace({"n_symbols": 4e-7, "alphabet": 6e-4}, fixed=0.8)},
+    paces={"SpectralAutomaton": Pace({"n_symbols": 4e-7, "alphabet": 3.5e-4}, fixed=0.8)},
 )
