@@ -15,7 +15,7 @@ from oracles import filter_word, words_up_to
 from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import PrefixTrie, Strings
-from sigmastar.automata.kernels import filter as filtering
+from sigmastar.automata.model import filtered as filtering
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel

@@ -24,7 +24,6 @@ import numpy as np
 from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.kernels.filter import FilterTrie
 from sigmastar.automata.learn.context_model import (
     ContextModel,
     backoff_of,
@@ -35,7 +34,7 @@ from sigmastar.automata.learn.context_model import (
 )
 from sigmastar.automata.learn.held_out import HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.filtered import FilteredAutomaton, FilterTrie
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Singles
 from sigmastar.core.factors import quick_svd
