@@ -132,13 +132,13 @@ def _ranges(docs: list[Doc]) -> Iterator[tuple[int, int]]:
         begin += len(doc)
 
 
-@Language.factory("sigmastar_tagger", assigns=["token.pos", "token.tag"])
+@Language.factory("sigmastar_tagger", assigns=["token.pos", "token.tag"])  # type: ignore[untyped-decorator]
 def make_tagger(nlp: Language, name: str, model: str) -> Any:
     """The factory of `sigmastar_tagger`."""
     return TaggerComponent(model)
 
 
-@Language.factory("sigmastar_parser", assigns=["token.head", "token.dep", "doc.sents"])
+@Language.factory("sigmastar_parser", assigns=["token.head", "token.dep", "doc.sents"])  # type: ignore[untyped-decorator]
 def make_parser(nlp: Language, name: str, model: str) -> Any:
     """The factory of `sigmastar_parser`."""
     return ParserComponent(model)
