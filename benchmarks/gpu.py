@@ -15,6 +15,7 @@ import platform
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -117,14 +118,47 @@ def heads(torch: Any, n_sentences: int, n_states: int = 10, length: int = 40) ->
     factors = tensor._factors()
     inside = timed(lambda: chart_of(tensor, codes, factors).inside(), torch, 3)
 
-    def both() -> None:
+    def both() -> Any:
         chart = chart_of(tensor, codes, factors)
-        chart.outside(chart.inside())
+        z = chart.inside()
+        chart.outside(z)
+        return z.log() - chart.scale[:, 1:].log().sum(dim=1), chart.arcs
 
+    plain = {
+        "inside, plain": n_sentences / inside,
+        "with marginals, plain": n_sentences / timed(both, torch, 3),
+    }
     return {
         "what": "head automata", "states": n_states, "length": length, "sentences": n_sentences,
-        "inside, sentences/s": n_sentences / inside, "with marginals": n_sentences / timed(both, torch, 3),
+        **plain, **fused_heads(torch, tensor, codes, both()),
     }  # fmt: skip
+
+
+def fused_heads(torch: Any, tensor: Any, codes: Any, expected: tuple[Any, Any]) -> dict[str, Any]:
+    """One kernel for everything, in several shapes: the best of each, and the largest differences."""
+    from sigmastar.dependency.fused import FusedHeads, Shape
+
+    n, factors, tried = len(codes), tensor._factors(), {}
+    for block, n_warps, (n_programs, most) in product((16, 32), (1, 2, 4), ((4, None), (8, None), (16, 128))):
+        if n_warps * n_programs > 32 or n_warps * 16 > 2 * block:
+            continue
+        name = f"{block} items, {n_warps} warps, {n_programs} programs, {most or 'any'} registers"
+        try:
+            fused = FusedHeads(tensor, Shape(block, n_warps, n_programs, most))
+            logs, arcs = fused.marginals(codes, factors)
+            tried[name] = {
+                "inside, sentences/s": n / timed(lambda f=fused: f.log_totals(codes, factors), torch, 3),
+                "with marginals": n / timed(lambda f=fused: f.marginals(codes, factors), torch, 3),
+                "largest difference, log Z": float((logs - expected[0]).abs().max()),
+                "largest difference, arcs": float((arcs - expected[1]).abs().max()),
+            }
+        except Exception as problem:  # the others are worth having
+            tried[name] = {"failed": f"{type(problem).__name__}: {problem}"[:2000]}
+        print(json.dumps({name: tried[name]}), flush=True)
+    done = [shape for shape in tried.values() if "failed" not in shape]
+    best = {key: max(shape[key] for shape in done) for key in done[0]} if done else {}
+    public = timed(lambda: tensor.marginals(codes.ravel(), np.arange(n + 1) * codes.shape[1]), torch, 2)
+    return {**best, "with marginals, to NumPy": n / public, "shapes": tried}
 
 
 def svd(torch: Any) -> dict[str, Any]:

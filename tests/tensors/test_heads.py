@@ -98,3 +98,28 @@ def test_what_leaves_the_range_of_float32_is_done_again(device: str) -> None:
     logs, arcs = narrow.marginals(words, np.array([0, 60]), np.full(N_SYMBOLS, 1e-3))
     assert np.isfinite(logs).all()
     assert arcs[0].sum(axis=0)[1:] == pytest.approx(np.ones(60), abs=1e-6)
+
+
+@pytest.mark.skipif("cuda" not in DEVICES, reason="the kernels in Triton need a GPU")
+@pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-10), ("float32", 1e-4)])
+@pytest.mark.parametrize("n_states", [1, 3, 10, 17])
+def test_the_kernels_in_triton_give_the_same(n_states: int, precision: str, limit: float) -> None:
+    rng = np.random.default_rng(3)
+    arrays = automata(rng, n_states)
+    fused, plain = (TorchHeads(*arrays, device="cuda", precision=precision) for _ in range(2))
+    assert fused.fused is not None
+    plain.fused = None
+    lengths = np.array([1, 2, 3, 31, 32, 33, *[40] * 3000, 70])  # more than there are programs
+    codes, offsets = rng.integers(0, N_SYMBOLS, lengths.sum()), np.concatenate([[0], np.cumsum(lengths)])
+    found, expected = (one.marginals(codes.astype(np.int32), offsets) for one in (fused, plain))
+    assert np.abs(found[0] - expected[0]).max() < 10 * limit
+    for ours, theirs in zip(found[1], expected[1], strict=True):
+        assert np.abs(ours - theirs).max() < limit
+
+
+def test_what_the_kernels_in_triton_do_not_take_is_done_by_the_plain_version() -> None:
+    from sigmastar.dependency.fused import MOST_STATES, is_fusible
+
+    many = TorchHeads(*automata(np.random.default_rng(4), MOST_STATES + 1), device=DEVICES[-1])
+    assert many.fused is None
+    assert not is_fusible(TorchHeads(*automata(np.random.default_rng(4), 2), device="cpu"))

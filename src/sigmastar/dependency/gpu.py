@@ -7,7 +7,7 @@ all items of a width are slices, one of them turned round:
     by head: t[a][i] from i to i + a       by end: t[a][j] from j - a to j
 
 The way back takes the derivative of log Z through the same sums. Every word has a factor that keeps values in
-range.
+range. On a GPU the kernels of `fused` do this work for models of few states.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from sigmastar.core.torch_device import (
 
 if TYPE_CHECKING:
     import torch
+
+    from sigmastar.dependency.fused import FusedHeads
 
 LEFT, RIGHT = 0, 1
 _SHARE = 0.3  # of the free memory of a GPU
@@ -67,6 +69,7 @@ class TorchHeads:
             torch.as_tensor(np.ascontiguousarray(array)).to(self.device, self.dtype) for array in self.arrays
         )
         self.n_symbols, self.n_states = operators.shape[1:3]
+        self.fused = _fused(self)
 
     def marginals(
         self, codes: Int32s, offsets: Int64s, scales: Floats | None = None
@@ -131,6 +134,9 @@ class TorchHeads:
         return np.concatenate([z for z, _ in parts]), np.concatenate([arcs for _, arcs in parts])
 
     def _run(self, words: Int32s, factors: Floats) -> tuple[Floats, Floats]:
+        if self.fused is not None and self.fused.takes(words):
+            logs, arcs = self.fused.marginals(words, factors)
+            return logs.double().cpu().numpy(), arcs.cpu().double().numpy()
         chart = chart_of(self, words, factors)
         z = chart.inside()
         logs = z.log() - chart.scale[:, 1:].log().sum(dim=1)
@@ -272,6 +278,13 @@ class Chart:
     def _arcs(self, direction: int, width: int) -> torch.Tensor:
         """The cells [head, modifier] of all arcs of a width."""
         return self.arcs.diagonal(width if direction == RIGHT else -width, 1, 2)
+
+
+def _fused(heads: TorchHeads) -> FusedHeads | None:
+    """One kernel for everything, where there is a GPU that runs it."""
+    from sigmastar.dependency.fused import FusedHeads, is_fusible
+
+    return FusedHeads(heads) if is_fusible(heads) else None
 
 
 def chart_of(heads: TorchHeads, words: Int32s, factors: Floats) -> Chart:
