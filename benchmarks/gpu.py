@@ -105,7 +105,7 @@ def timed_round(tensor: Any, codes: Any, offsets: Any, torch: Any) -> float:
 
 
 def heads(torch: Any, n_sentences: int, n_states: int = 10, length: int = 40) -> dict[str, Any]:
-    from sigmastar.dependency.gpu import TorchHeads, chart_of
+    from sigmastar.dependency.gpu.heads import TorchHeads, chart_of
 
     rng, n_symbols = np.random.default_rng(0), 45
     n_sorts = 2 * n_symbols + 1
@@ -136,7 +136,7 @@ def heads(torch: Any, n_sentences: int, n_states: int = 10, length: int = 40) ->
 
 def fused_heads(torch: Any, tensor: Any, codes: Any, expected: tuple[Any, Any]) -> dict[str, Any]:
     """One kernel for everything, in several shapes: the best of each, and the largest differences."""
-    from sigmastar.dependency.fused import FusedHeads, Shape
+    from sigmastar.dependency.gpu.fused import FusedHeads, Shape
 
     n, factors, tried = len(codes), tensor._factors(), {}
     for block, n_warps, (n_programs, most) in product((16, 32), (1, 2, 4), ((4, None), (8, None), (16, 128))):

@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
-from sigmastar.dependency.gpu import TorchHeads  # noqa: E402
+from sigmastar.dependency.gpu.heads import TorchHeads  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 N_SYMBOLS = 3
@@ -118,7 +118,7 @@ def test_the_kernels_in_triton_give_the_same(n_states: int, precision: str, limi
 
 
 def test_what_the_kernels_in_triton_do_not_take_is_done_by_the_plain_version() -> None:
-    from sigmastar.dependency.fused import MOST_STATES, is_fusible
+    from sigmastar.dependency.gpu.fused import MOST_STATES, is_fusible
 
     many = TorchHeads(*automata(np.random.default_rng(4), MOST_STATES + 1), device=DEVICES[-1])
     assert many.fused is None

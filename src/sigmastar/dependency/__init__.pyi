@@ -20,7 +20,7 @@ from sigmastar.dependency.estimator import (
     EMDependencyGrammar as EMDependencyGrammar,
     SpectralDependencyGrammar as SpectralDependencyGrammar,
 )
-from sigmastar.dependency.gpu import TorchHeads as TorchHeads
+from sigmastar.dependency.gpu.heads import TorchHeads as TorchHeads
 from sigmastar.dependency.learn.dfa import approximate_dfa as approximate_dfa
 from sigmastar.dependency.metrics import attachment as attachment
 from sigmastar.dependency.model.generators import make_head_automata as make_head_automata

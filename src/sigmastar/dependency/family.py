@@ -14,7 +14,7 @@ NAMES = {
     "model.head_automata": "HeadAutomata sample_trees",
     "model.generators": "make_head_automata",
     "metrics": "attachment",
-    "gpu": "TorchHeads",
+    "gpu.heads": "TorchHeads",
     "learn.dfa": "approximate_dfa",
     "draw": "draw_arcs",
 }

@@ -30,7 +30,7 @@ from sigmastar.core.torch_device import (
 if TYPE_CHECKING:
     import torch
 
-    from sigmastar.dependency.fused import FusedHeads
+    from sigmastar.dependency.gpu.fused import FusedHeads
 
 LEFT, RIGHT = 0, 1
 _SHARE = 0.3  # of the free memory of a GPU
@@ -282,7 +282,7 @@ class Chart:
 
 def _fused(heads: TorchHeads) -> FusedHeads | None:
     """One kernel for everything, where there is a GPU that runs it."""
-    from sigmastar.dependency.fused import FusedHeads, is_fusible
+    from sigmastar.dependency.gpu.fused import FusedHeads, is_fusible
 
     return FusedHeads(heads) if is_fusible(heads) else None
 

@@ -1,7 +1,7 @@
 """Inside-outside for head automata of few states in one kernel, written in Triton.
 
 A program takes whole sentences and keeps their items in a room of its own, which all its sentences share, so
-that the sums over splits are read from the cache and nothing between is written. `gpu.Chart` is the plain
+that the sums over splits are read from the cache and nothing between is written. `heads.Chart` is the plain
 version, and the tests hold this one to it.
 """
 
@@ -19,7 +19,7 @@ from sigmastar.core.torch_device import import_torch
 if TYPE_CHECKING:
     import torch
 
-    from sigmastar.dependency.gpu import TorchHeads
+    from sigmastar.dependency.gpu.heads import TorchHeads
 
 MOST_STATES, LONGEST = 32, 255
 """What a program can hold: states of an automaton, words of a sentence."""
@@ -52,7 +52,7 @@ def is_fusible(heads: TorchHeads) -> bool:
 
 def _kernels() -> Any:
     """Imported late: Triton comes with PyTorch for GPUs."""
-    from sigmastar.dependency import triton_kernels
+    from sigmastar.dependency.gpu import triton_kernels
 
     return triton_kernels
 
