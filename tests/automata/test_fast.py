@@ -98,3 +98,10 @@ def test_smoothing_is_as_strong_as_held_out_strings_prefer():
         assert logs[1] >= logs[0] - 1e-9
         found.append(strength)
     assert found[0] > 10.0 * found[1]
+
+
+def test_few_strings_with_structure_are_learned_as_they_are() -> None:
+    """A dozen held-out strings gain little by any structure: that is no reason to give it up."""
+    strings = ["ab", "abab", "", "ab", "abab", "ababab"] * 20
+    found = SpectralAutomaton().fit(strings).score_samples(["ab", "abab", "ababab"])
+    np.testing.assert_allclose(np.exp(found), [1 / 3, 1 / 3, 1 / 6], atol=0.02)

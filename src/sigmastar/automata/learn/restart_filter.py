@@ -11,7 +11,8 @@ nearly random; solved to the end they say which of the two is better there as we
 - contexts of at most two symbols alone, and no automaton.
 
 The better of the first two is taken if it is surely better than the third, by `SURE` nats and by a standard
-error: in strings that are nearly random, or nearly all empty, all that a search finds may be chance.
+error: in strings that are nearly random, or nearly all empty, all that a search finds may be chance. Few
+held-out strings cannot say so, and the better way stays.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from sigmastar.core.rank import RankEvidence, climb_ladder, count_above
 RANKS = (2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80)
 SURE = 6.0
 """Nats on all held-out strings: what the best of some thirty models gains by chance is about half of that."""
+_ENOUGH = 200  # held-out strings: of fewer the best structure that there is may not gain so much
 _QUICK_ROUNDS, _LAST_ROUNDS = 10, 40  # of mixing rates: few are enough to compare ranks
 _FINAL_ROUNDS = 1  # of a decomposition that starts from that of nine tenths of the counts
 _DEPTHS = (0, 1, 2)  # of contexts alone
@@ -259,7 +261,7 @@ def _behind_filter(contexts: ContextModel, strength: float = 1.0) -> FilteredAut
 
 def or_contexts_alone(choice: Choice, counts: ContextCounts, held_out: HeldOut) -> Choice:
     """The choice, if it is surely better than what stands in contexts of at most two symbols."""
-    if not held_out.is_held:
+    if not held_out.is_held or held_out.n_strings < _ENOUGH:
         return choice
     context, outcome, count = counts.next_symbols()
     judged, found = judged_steps(held_out, counts.pasts, len(counts.strings_like.alphabet)), []
