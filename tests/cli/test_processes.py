@@ -50,18 +50,14 @@ def test_results_and_messages_go_their_own_ways(folder: Path) -> None:
 
 
 def test_a_reader_that_leaves_is_no_error_message(folder: Path) -> None:
-    process = subprocess.Popen(
-        [*SIGMASTAR, "sample", folder / "ngram.model", "-n", "50000"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.readline()
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait() == 1
-    process.stderr.close()
+    words = [*SIGMASTAR, "sample", folder / "ngram.model", "-n", "50000"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141  # 128 and the number of SIGPIPE
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 
@@ -39,7 +40,19 @@ class Small:
 
 
 ONE_OF_EACH_KIND = (
-    *("fast", "auto", "ngram", "function", "classifier", "grammar", "pcfg", "hmm", "tree", "latent"),
+    *(
+        "fast",
+        "auto",
+        "ngram",
+        "classed",
+        "function",
+        "classifier",
+        "grammar",
+        "pcfg",
+        "hmm",
+        "tree",
+        "latent",
+    ),
     *("tagger-refined", "treebank-pcfg", "transducer-ngram", "transducer-spectral", "dependency-det"),
     *("vectors", "bilexical", "attachment", "words", "word-states", "series", "pipeline"),
 )
@@ -59,6 +72,8 @@ def small_models(place: Path, names: Sequence[str] | None = None) -> Mapping[str
 
     for method in ("fast", "auto", "ngram"):
         learn(method, "learn", "automaton", "@strings", "--method", method, data="strings")
+    with patch("sigmastar.automata.estimator.spectral.LARGE_ALPHABET", 1):
+        learn("classed", "learn", "automaton", "@strings", data="strings")
     learn("function", "learn", "regression", "@numbers", "--characters", data="numbers")
     learn(
         "classifier",

@@ -62,11 +62,11 @@ def by_sums(words: tuple[int, ...]) -> tuple[float, Any, Any]:
 def test_posteriors_are_sums_over_trees(device: str, precision: str, limit: float) -> None:
     rng = np.random.default_rng(0)
     arrays = grammar(rng, 2, 3)
-    lengths = [4, 1, 5, 2, 4, 3]
+    lengths = [4, 1, 5, 2, 4, 3, 1]
     codes = rng.integers(0, N_WORDS, sum(lengths)).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     there = TorchGrammar(*arrays, device=device, precision=precision)
-    there.batches = lambda lengths: [np.array([2, 0, 4, 5]), np.array([3, 1])]  # of several lengths
+    there.batches = lambda lengths: [np.array([2, 0, 4, 5]), np.array([3, 1]), np.array([6])]
     logs, found = there.posteriors(codes, offsets)
     for number, (low, high) in enumerate(pairwise(offsets)):
         log, words, phrases = by_sums(tuple(codes[low:high].tolist()))

@@ -33,7 +33,7 @@ class Shape:
     """How the work falls into programs: measured, see benchmarks/gpu.py."""
 
     block: int = 32  # items that a program does at once
-    n_warps: int = 1
+    n_warps: int = 4
     n_programs: int = 8  # per multiprocessor
     n_registers: int | None = None  # per thread at most; fewer leave room for more programs
 

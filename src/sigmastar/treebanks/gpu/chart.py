@@ -158,6 +158,8 @@ class Chart:
         """The cells of whole sentences: of those of several words, and of those of one."""
         torch = import_torch()
         rows = torch.arange(self.n_rows, device=words.device)
+        if self.size == 1:  # there are no cells of several words
+            return phrases.new_zeros((len(phrases), self.n_rows, phrases.shape[2])), words[:, rows]
         return phrases[:, self._top_rows], words[:, rows]
 
     @cached_property
