@@ -136,7 +136,8 @@ def test_an_interrupt_before_the_work_is_told() -> None:
 
 
 LONG_KERNEL = """
-import os, sys, threading
+import os, signal, sys, threading
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have it ignored, as nohup does
 from sigmastar.cli.signals import hear_signals
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.jit import kernel
