@@ -60,7 +60,12 @@ def _core_page() -> str:
     for heading, modules in CORE.items():
         lines += [heading, "-" * len(heading), ""]
         for name in modules:
-            lines += [f".. automodule:: sigmastar.core.{name}", "   :members:", ""]
+            lines += [f".. automodule:: sigmastar.core.{name}", "   :members:"]
+            common = [
+                place for place in sigmastar._COMMON.values() if place.startswith(f"sigmastar.core.{name}:")
+            ]
+            elsewhere = ", ".join(place.partition(":")[2] for place in common)  # on the page of common names
+            lines += [f"   :exclude-members: {elsewhere}", ""] if elsewhere else [""]
     return "\n".join(lines)
 
 
