@@ -110,3 +110,12 @@ def test_commands(tmp_path: Path) -> None:
     assert len(succeed("score", model, text).splitlines()) == 200
     told = fail("learn", "words", text, "-o", model, "--device", "cuda")
     assert "log-bilinear" in told
+
+
+def test_states_by_chance_that_are_all_alike_can_be_learned() -> None:
+    """None of 300 states has a hundredth of a belief at first: the best is kept all the same."""
+    rng = np.random.default_rng(0)
+    text = [[f"w{k}" for k in rng.integers(0, 2, 12)] for _ in range(400)]
+    found = WordModel(n_states=300, start="random", stream=True, max_iter=3).fit(text)
+    assert np.isfinite(found.model_.states.moves).all()
+    assert np.isfinite(found.score(text))

@@ -56,7 +56,7 @@ def room_for(n_tokens: int, most: int, like: Array) -> Kept:
 
 @part
 def _keep(joint: Array, total: float, least: float, states: Int32s, shares: Array) -> int:
-    """The states with more than the least share, at most as many as there is room for; their number."""
+    """The states with more than the least share, or the best; at most as many as there is room for."""
     n, most, bound = len(joint), len(states), least * total
     while True:
         count, highest = 0, 0.0
@@ -71,8 +71,11 @@ def _keep(joint: Array, total: float, least: float, states: Int32s, shares: Arra
                         if count < most:
                             states[count] = z
                         count += 1
-        if count <= most:
+        if 0 < count <= most or highest <= 0.0:
             break
+        if count == 0:  # as many states alike as there are: the best of them, or nothing would be left
+            bound = 0.99 * highest
+            continue
         if bound >= 0.99 * highest:  # more states alike than there is room for: the first of them
             count = most
             break
