@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch
+from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, on_device
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,12 @@ class Backend:
         """An array of numbers; what has the right type already is not copied."""
         if not self.is_tensor:
             return np.asarray(values, dtype=self.precision)
-        torch = import_torch()
-        values = values if torch.is_tensor(values) else torch.as_tensor(np.ascontiguousarray(values))
-        return values.to(*self._place())
+        return on_device(values, *self._place())
 
     def indices(self, values: Array) -> Any:
         if not self.is_tensor:
             return values
-        return import_torch().as_tensor(np.ascontiguousarray(values, dtype=np.int64)).to(self._place()[0])
+        return on_device(values, self._place()[0], import_torch().int64)
 
     def host(self, values: Any) -> Floats:
         """As an array of NumPy, of double precision unless it was one before."""

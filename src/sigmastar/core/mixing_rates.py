@@ -80,10 +80,8 @@ def rates_by_level(
     for number in range(len(levels) - 1, -1, -1):
         level = levels[number]
         prior = rates if number == len(levels) - 1 else rates[levels[number + 1].of_finer]
-        if n_rounds is None:
-            rates = best_rates(cells[number], events, prior, level.strength)
-        else:
-            rates = climb_rates(cells[number], events, prior, level.strength, n_rounds)
+        given = cells[number], events, prior, level.strength
+        rates = best_rates(*given) if n_rounds is None else climb_rates(*given, n_rounds)
     return rates
 
 

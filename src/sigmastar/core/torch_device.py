@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from sigmastar.core.arrays import Array
+
 if TYPE_CHECKING:
     import torch
 
@@ -57,6 +61,17 @@ def chosen_precision(name: str) -> torch.dtype:
         raise ValueError(f"precision is one of {', '.join(PRECISIONS)}, not {name!r}")
     dtype: torch.dtype = getattr(import_torch(), name)
     return dtype
+
+
+def on_device(
+    values: Array | torch.Tensor, device: torch.device, dtype: torch.dtype | None = None
+) -> torch.Tensor:
+    """An array as a tensor on a device; what is there already, in the right type, is not copied."""
+    made: Any = import_torch().as_tensor(
+        np.ascontiguousarray(values) if isinstance(values, np.ndarray) else values
+    )
+    tensor: torch.Tensor = made.to(device, dtype or made.dtype)
+    return tensor
 
 
 def batch_budget(device: torch.device, share: float) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.torch_device import chosen_device, import_torch
+from sigmastar.core.torch_device import chosen_device, import_torch, on_device
 
 if TYPE_CHECKING:
     import torch
@@ -137,7 +137,7 @@ def clusters(
         Cluster of each point, and clusters by dimensions.
     """
     torch, where = import_torch(), chosen_device(device)
-    data = torch.as_tensor(np.ascontiguousarray(points)).to(where, torch.float32)
+    data = on_device(points, where, torch.float32)
     if not 0 < n_clusters <= len(data):
         raise ValueError(f"{n_clusters} clusters of {len(data)} points")
     chosen = np.random.default_rng(seed).choice(len(data), n_clusters, replace=False)

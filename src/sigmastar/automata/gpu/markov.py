@@ -24,6 +24,7 @@ from sigmastar.core.torch_device import (
     chosen_device,
     chosen_precision,
     import_torch,
+    on_device,
     smaller_on_failure,
 )
 
@@ -94,7 +95,7 @@ class TorchMarkov:
         )
 
     def _tensor(self, array: Floats, dtype: torch.dtype) -> torch.Tensor:
-        return import_torch().as_tensor(np.ascontiguousarray(array)).to(self.device, dtype)
+        return on_device(array, self.device, dtype)
 
     def log_probability(self, codes: Int32s, offsets: Int64s) -> Floats:
         """The logarithm of the probability of every string.

@@ -19,6 +19,7 @@ from sigmastar.core.torch_device import (
     chosen_device,
     chosen_precision,
     import_torch,
+    on_device,
     smaller_on_failure,
 )
 
@@ -61,7 +62,7 @@ class TorchAutomaton:
             raise ValueError("a signed automaton cancels digits; use float32 or float64")
         arrays = (initial, transitions, final)
         self.initial, self.transitions, self.final = (
-            torch.as_tensor(np.ascontiguousarray(array)).to(self.device, self.dtype) for array in arrays
+            on_device(array, self.device, self.dtype) for array in arrays
         )
         self.n_states = len(initial)
 

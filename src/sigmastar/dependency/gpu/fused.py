@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sigmastar.core.arrays import Floats, Int32s
-from sigmastar.core.torch_device import import_torch
+from sigmastar.core.torch_device import import_torch, on_device
 
 if TYPE_CHECKING:
     import torch
@@ -104,9 +102,9 @@ class FusedHeads:
 
     def _run(self, words: Int32s, factors: Floats, *, is_back: bool) -> tuple[torch.Tensor, torch.Tensor]:
         torch, heads, (n_rows, length) = import_torch(), self.heads, words.shape
-        size, scale = length + 1, torch.as_tensor(factors).to(heads.device, heads.dtype)
+        size, scale = length + 1, on_device(factors, heads.device, heads.dtype)
         rooted = torch.full((n_rows, size), heads.n_symbols, dtype=torch.int32, device=heads.device)
-        rooted[:, 1:] = torch.as_tensor(np.ascontiguousarray(words, dtype=np.int32)).to(heads.device)
+        rooted[:, 1:] = on_device(words, heads.device, torch.int32)
         n_vectors, n_numbers = (4, 10) if is_back else (2, 5)
         most = _ROOM // (size * size * (n_vectors * self.pitch + n_numbers) * heads.dtype.itemsize)
         n_programs = max(min(n_rows, most, self.shape.n_programs * self._n_processors()), 1)

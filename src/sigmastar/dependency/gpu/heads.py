@@ -24,6 +24,7 @@ from sigmastar.core.torch_device import (
     chosen_device,
     chosen_precision,
     import_torch,
+    on_device,
     smaller_on_failure,
 )
 
@@ -66,7 +67,7 @@ class TorchHeads:
             raise ValueError("products of many probabilities need float32 or float64")
         self.arrays = (initial, final, operators)
         self.initial, self.final, self.operators = (
-            torch.as_tensor(np.ascontiguousarray(array)).to(self.device, self.dtype) for array in self.arrays
+            on_device(array, self.device, self.dtype) for array in self.arrays
         )
         self.n_symbols, self.n_states = operators.shape[1:3]
         self.fused = _fused(self)

@@ -13,6 +13,7 @@ from sigmastar.core.torch_device import (
     chosen_device,
     chosen_precision,
     import_torch,
+    on_device,
     smaller_on_failure,
 )
 from sigmastar.treebanks.gpu.chart import Chart, Rules, RuleSet
@@ -123,8 +124,7 @@ class TorchGrammar:
             self.chart = FusedChart
 
     def _tensor(self, array: Reals | Int64s, dtype: Any = None) -> torch.Tensor:
-        made = import_torch().as_tensor(np.ascontiguousarray(array))
-        return made.to(self.device, dtype or self.wide)
+        return on_device(array, self.device, dtype or self.wide)
 
     def _rules(self, factors: RuleFactors, roots: torch.Tensor) -> Rules:
         n = self.n_leaves

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
-from sigmastar.core.torch_device import batch_budget, chosen_device, chosen_precision, import_torch
+from sigmastar.core.torch_device import batch_budget, chosen_device, chosen_precision, import_torch, on_device
 
 if TYPE_CHECKING:
     import torch
@@ -95,13 +95,13 @@ class TorchTrees:
         self.n_symbols = len(n_states)
 
     def _whole(self, array: Any) -> torch.Tensor:
-        return import_torch().as_tensor(np.ascontiguousarray(array, dtype=np.int64)).to(self.device)
+        return on_device(array, self.device, import_torch().int64)
 
     def _filled(self, values: Reals, places: torch.Tensor, *shape: int) -> torch.Tensor:
         """Flat numbers in tables of equal sizes, the rest zero."""
         torch = import_torch()
         result = torch.zeros(int(np.prod(shape)), device=self.device, dtype=self.dtype)
-        result[places] = torch.as_tensor(np.ascontiguousarray(values)).to(self.device, self.dtype)
+        result[places] = on_device(values, self.device, self.dtype)
         return result.view(shape)
 
     def expect(self, tensors: Reals, roots: Floats, vectors: Reals) -> Expectations:

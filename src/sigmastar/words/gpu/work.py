@@ -13,7 +13,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.torch_device import chosen_device, import_torch
+from sigmastar.core.torch_device import chosen_device, import_torch, on_device
 from sigmastar.words.gpu.bilinear import Bilinear, Training, fit_to_counts, perplexity, train
 from sigmastar.words.gpu.em import (
     TensorCounts,
@@ -67,7 +67,7 @@ class Work:
         self.n_states, self.n_features = min(n_states, len(text.tokens)), n_features
 
     def _tensor(self, array: Any) -> Any:
-        return import_torch().from_numpy(np.ascontiguousarray(array)).to(self.device)
+        return on_device(array, self.device)
 
     def started(self, views: Views | None, progress: Progress = silent) -> Bilinear:
         """Random vectors, moved to what clusters of tokens and some iterations of EM expect, given views."""
