@@ -186,11 +186,12 @@ def _kneser_ney_counts(contexts: list, rows: list, context: tuple) -> dict:
 
 
 def filter_word(
-    start, transitions, mass, final, word, classes, backoff, restarts, mixing
+    start, transitions, mass, final, word, classes, backoff, restarts, mixing, limit
 ) -> tuple[list, list]:
     """One string through the restart filter: the distribution at every gap, the probabilities of its steps.
 
-    `classes` are the context classes of the gaps, `backoff[r]` the back-off distribution of class r.
+    `classes` are the context classes of the gaps, `backoff[r]` the back-off distribution of class r; a state
+    with a coordinate beyond `limit` starts anew.
     """
     state, distributions, taken = np.asarray(start), [], []
     for gap, outcome in enumerate((*word, len(transitions))):
@@ -210,6 +211,8 @@ def filter_word(
             continue
         moved = (1.0 - rate) * (state @ transitions[outcome]) / total if own[outcome] > 0 else 0.0
         state = (moved + rate * given[outcome] * restart) / mixed[outcome]
+        if not np.all(np.abs(state) < limit):
+            state = restart
     return distributions, taken
 
 

@@ -68,7 +68,7 @@ def test_the_trie_is_filtered_as_string_by_string(model, words):
         at += len(word) + 1
         rows, taken = filter_word(
             model.start, automaton.transitions, model.mass, automaton.final, word, own, backoff,
-            model.restarts, model.mixing,
+            model.restarts, model.mixing, model.limit,
         )  # fmt: skip
         expected += rows
         with np.errstate(divide="ignore"):
