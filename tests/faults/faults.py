@@ -149,7 +149,7 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if not child:
-        status = 70
+        status = 128 + signal.SIGINT  # of one that comes after the last line of the command
         try:
             os.setpgrp()
             null = os.open(os.devnull, os.O_RDWR)
@@ -168,7 +168,8 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
             status = problem.code if isinstance(problem.code, int) else 1
         except BaseException as problem:
             status = 130 if isinstance(problem, KeyboardInterrupt) and _is_early(problem) else 71
-        os._exit(status)
+        finally:  # whatever comes: the child must not go on as a second process of the tests
+            os._exit(status)
     signal.pthread_sigmask(signal.SIG_SETMASK, heard)
     if killed is not None:
         time.sleep(killed[1])
