@@ -21,7 +21,7 @@ from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, Timing, timed
 from sigmastar import DeterministicDependencyGrammar, EMDependencyGrammar, SpectralDependencyGrammar
 from sigmastar.core.intervals import Estimate
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.resources import limited_threads
 from sigmastar.dependency import (
     DependencyParser,
     DependencyTreebank,

@@ -21,7 +21,7 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target, Timing,
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.em import EMCorpus, Maximize, maximize, maximize_hmm
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.resources import limited_threads
 
 N_STATES = 16
 N_RUNS, N_PEER_RUNS = 15, 3

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.harness import Finding, Question, Row, Settings, Skip, Target, timed
 from sigmastar import EMGrammar
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.resources import thread_map
 from sigmastar.grammars import baselines, bracket_score
 from sigmastar.reproduce.corpora import ewt_files, read_ewt, read_wsj, wsj_files
 

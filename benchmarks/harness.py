@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.resources import one_blas_thread
 
 Row = dict[str, Any]
 Result = TypeVar("Result")

@@ -22,7 +22,7 @@ from sigmastar.automata.data.pautomac import read_pautomac
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.fast import CLASSES
-from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.resources import one_blas_thread
 
 STATUS = Path("/proc/self/status")
 

@@ -24,7 +24,7 @@ from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, Tree
 from sigmastar.core.model_files import save_model
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.resources import limited_threads
 from sigmastar.treebanks import BracketScores, Parse, Phrases, TreebankParser, phrases, score_brackets
 from sigmastar.treebanks.estimator import TreebankEstimator
 from sigmastar.treebanks.kernels.plain_chart import Allowed

@@ -17,7 +17,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.resources import one_blas_thread
 
 # A kernel compiles at its first call: neither the deadline nor the slowness check can know that.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -23,9 +23,9 @@ from sigmastar.core.demo import DemoFamily, DemoResult, DemoRow
 from sigmastar.core.family import families as all_families
 from sigmastar.core.family import load
 from sigmastar.core.page import Section, Table, Text, render
-from sigmastar.core.parallel import WorkerPool, limited_threads
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import Provenance, provenance
+from sigmastar.core.resources import WorkerPool, limited_threads
 
 TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorize, solve."

@@ -19,7 +19,7 @@ from sigmastar.automata.learn.context_model import LARGEST, largest_size
 from sigmastar.automata.learn.spectral import BasisBatches
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.gap_probabilities import gap_probabilities
-from sigmastar.core import memory
+from sigmastar.core import resources
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 
@@ -67,7 +67,7 @@ def test_iterative_learners_try_no_more_weights_than_the_data_bear() -> None:
 def test_em_beyond_memory_is_refused_with_a_number_that_works(
     n_states: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory, "_free_on_machine", lambda: 3 << 30)
+    monkeypatch.setattr(resources, "_free_on_machine", lambda: 3 << 30)
     said = (
         rf"EM with {n_states} states over 4 symbols needs about .* GB, 3 GB are free; use at most 2896 states"
     )
@@ -77,7 +77,7 @@ def test_em_beyond_memory_is_refused_with_a_number_that_works(
 
 def test_em_is_refused_under_the_limit_that_users_set() -> None:
     with (
-        memory.limited(memory._taken() + (64 << 20)),
+        resources.limited(resources._taken() + (64 << 20)),
         pytest.raises(InputError, match=r"EM with 900 .* are free; use at most [34]\d\d states"),
     ):
         EMAutomaton(n_states=900).fit(["abcd", "dcba"] * 10)

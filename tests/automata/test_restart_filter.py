@@ -15,7 +15,7 @@ from sigmastar.automata.learn.restart_filter import (
     held_out_score,
     tune_mixing,
 )
-from sigmastar.core.mixing_rates import Events
+from sigmastar.core.mixture import Events
 
 
 @pytest.fixture(scope="module")

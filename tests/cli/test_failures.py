@@ -11,7 +11,7 @@ from safetensors.numpy import load, save
 
 from cli.calls import fail, invoke, succeed
 from sigmastar.automata.cli import models
-from sigmastar.cli.group import _in_words
+from sigmastar.cli.failures import _in_words
 from sigmastar.core.model_files import load_model, save_model
 
 

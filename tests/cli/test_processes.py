@@ -138,7 +138,7 @@ def test_an_interrupt_before_the_work_is_told() -> None:
 LONG_KERNEL = """
 import os, signal, sys, threading
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have it ignored, as nohup does
-from sigmastar.cli.signals import hear_signals
+from sigmastar.cli.failures import hear_signals
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.jit import kernel
 
@@ -224,7 +224,7 @@ def test_signals_wait_where_native_code_takes_no_exception() -> None:
     """As llvmlite's callbacks: what is raised inside is printed and lost."""
     script = (
         "import signal, time\n"
-        "from sigmastar.cli.signals import hear_signals\n"
+        "from sigmastar.cli.failures import hear_signals\n"
         "hear_signals()\n"
         "def callback():\n    signal.raise_signal(signal.SIGINT)\n    return 'whole'\n"
         "code = callback.__code__.replace(co_filename='/x/llvmlite/binding/executionengine.py')\n"

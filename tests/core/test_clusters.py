@@ -17,7 +17,7 @@ from sigmastar.core.clusters import (
     sampled_k_means,
     soft_labels,
 )
-from sigmastar.core.parallel import limited_threads
+from sigmastar.core.resources import limited_threads
 
 seeds = st.integers(0, 10**6)
 

@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sigmastar.core.engines import Cluster, Engine, Here, Processes, engine_of
+from sigmastar.core.engines import Cluster, Engine, Here, Ledger, Processes, engine_of
 from sigmastar.core.errors import InputError
-from sigmastar.core.ledger import Ledger
 
 
 class Sums(NamedTuple):

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core import jit, kernel_store
+from sigmastar.core.progress import Compilation, compilation, on_compile
 
 JIT = jit.__name__
 SOURCES = str(Path(__import__("sigmastar").__file__).parents[1])
@@ -287,28 +288,28 @@ def test_processes_that_compile_at_once_agree(folder: Path) -> None:
 
 def test_compilation_is_told_once_and_timed_and_the_cache_takes_no_time(folder: Path) -> None:
     told: list[str] = []
-    before = jit.compiled_seconds()
-    jit.on_compile(lambda: told.append("compiling"))
-    jit.on_compile(lambda: told.append("forgotten"))()
+    before = compilation.seconds()
+    on_compile(lambda: told.append("compiling"))
+    on_compile(lambda: told.append("forgotten"))()
     fresh().top(10)
     fresh().top(1.5)
     assert told == ["compiling"]
-    after = jit.compiled_seconds()
+    after = compilation.seconds()
     assert after > before
-    forget = jit.on_compile(lambda: told.append("again"))
+    forget = on_compile(lambda: told.append("again"))
     fresh().top(10)
     forget()
-    assert (told, jit.compiled_seconds()) == (["compiling"], after)
+    assert (told, compilation.seconds()) == (["compiling"], after)
 
 
 def test_time_under_way_counts_and_what_is_nested_counts_once() -> None:
-    watch = jit._Stopwatch()
-    for step in (watch.on_start, watch.on_start, watch.on_end):
-        step(None)
+    watch = Compilation()
+    for step in (watch.begin, watch.begin, watch.end):
+        step()
     time.sleep(0.01)
-    assert watch.total() >= 0.01
-    watch.on_end(None)
-    assert watch.total() == watch.seconds
+    assert watch.seconds() >= 0.01
+    watch.end()
+    assert watch.seconds() == watch.seconds()
 
 
 # What is swept.
@@ -366,8 +367,9 @@ def test_a_sweep_under_a_running_process_costs_a_compilation_at_most(folder: Pat
 UNCOMPILED = f"""
 import numpy as np, top
 import {JIT} as jit
+from sigmastar.core.progress import compilation
 bits = [jit.lowest_bit(np.uint64(b)) for b in (1, 8, 2**63, 0)] + [jit.lowest_bit(12)]
-print(top.top(10), [int(b) for b in bits], bits[0].dtype, jit.compiled_seconds(), jit.cache_problem())
+print(top.top(10), [int(b) for b in bits], bits[0].dtype, compilation.seconds(), jit.cache_problem())
 """
 
 

@@ -8,17 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from sigmastar.core.mixing_rates import (
+from sigmastar.core.mixture import (
     Cells,
     Events,
     best_rates,
     climb_rates,
     groups_of_size,
+    likelihoods_of,
     mixed_log_likelihood,
+    mixture_weights,
     rates_by_level,
     share_by_em,
+    weights_by_em,
 )
-from sigmastar.core.mixture import likelihoods_of, mixture_weights, weights_by_em
 
 seeds = st.integers(0, 10**6)
 

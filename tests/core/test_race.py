@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.race import Leg, leading, race, winner
+from sigmastar.core.resources import thread_map
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.options import json_option, output_option, quiet_option
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.engines import engine_of
-from sigmastar.core.memory import parsed_size, written_size
 from sigmastar.core.progress import tell, watching
+from sigmastar.core.resources import parsed_size, written_size
 from sigmastar.corpus.build import BuildSettings, build_corpus
 from sigmastar.corpus.ngrams import count_ngrams, spelled
 from sigmastar.corpus.reading import StringCorpus

@@ -1,62 +1,55 @@
-"""`sigmastar`: the table of commands, and what becomes of errors.
+"""`sigmastar`: the table of commands, and how a call finds its own.
 
-exit 0    done
-exit 1    the work failed: one line on standard error: where, why, and what to do
-exit 2    the call was wrong
-exit 141  whoever read the output left, as head does: the status of a process that SIGPIPE ended
-exit 130  interrupted; files appear whole or not at all, so nothing partial is left
-exit 143  ended by SIGTERM (129 by SIGHUP), likewise
+Commands on a model file are those of the family that the model belongs to:
+
+    sigmastar predict MODEL ..    ->    the header of MODEL names its kind    ->    what the family does
+
+So options that a family does not know are refused, and `sigmastar predict MODEL --help` lists those it knows.
 """
 
 from __future__ import annotations
 
-import errno
+import copy
+import inspect
+import io
 import os
-import signal
 import sys
-import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
 from typing import Any
 
 import click
 
 from sigmastar import __version__
-from sigmastar.cli.signals import Ended, hear_signals
+from sigmastar.cli.failures import Interrupted, Unread, hear_signals, report
+from sigmastar.core.atomic import atomic_write_bytes, refuse_terminal
+from sigmastar.core.cli.options import model_argument, output_option, verify_key_option
 from sigmastar.core.cli.reading import configured, reads_data
-from sigmastar.core.errors import InputError
-from sigmastar.core.family import Command, families, load
+from sigmastar.core.errors import ModelFileError
+from sigmastar.core.family import Command, commands_of, families, load
 
-TRACEBACK = "SIGMASTAR_TRACEBACK"
 VERIFY_KEY = "SIGMASTAR_VERIFY_KEY"
+NPZ = "npz"
+_ABOUT = """{summary}
 
-# click before 8.2 prints the help itself
-_NO_ARGUMENTS: tuple[type[click.UsageError], ...] = (
-    (click.exceptions.NoArgsIsHelpError,) if hasattr(click.exceptions, "NoArgsIsHelpError") else ()
-)
+The options are those of the family that MODEL belongs to:
+`sigmastar {name} MODEL --help` lists them. MODEL may be of kind {kinds}."""
 
-
-ON_MODELS = {
-    "evaluate": Command("sigmastar.cli.model_commands:evaluate", "Measure how good a model is on data."),
-    "score": Command(
-        "sigmastar.cli.model_commands:score", "The natural log-probability of each string, pair or sentence."
-    ),
-    "predict": Command("sigmastar.cli.model_commands:predict", "Next symbols, tags, trees, arcs or outputs."),
-    "sample": Command("sigmastar.cli.model_commands:sample", "Draw strings, pairs or trees from a model."),
-    "show": Command(
-        "sigmastar.cli.model_commands:show",
-        "What a model is and how it was learned; as a graph or a page too.",
-    ),
-    "convert": Command("sigmastar.cli.model_commands:convert", "Write a model in the format of other tools."),
-    "compare": Command("sigmastar.cli.model_commands:compare", "How far two models are from each other."),
-    "minimize": Command(
-        "sigmastar.cli.model_commands:minimize",
-        "The smallest automaton of the same function, or a smaller one near it.",
-    ),
+_SUMMARIES = {
+    "evaluate": "Measure how good a model is on data.",
+    "score": "The natural log-probability of each string, pair or sentence.",
+    "predict": "Next symbols, tags, trees, arcs or outputs.",
+    "sample": "Draw strings, pairs or trees from a model.",
+    "show": "What a model is and how it was learned; as a graph or a page too.",
+    "convert": "Write a model in the format of other tools.",
+    "compare": "How far two models are from each other.",
+    "minimize": "The smallest automaton of the same function, or a smaller one near it.",
 }
+ON_MODELS = {name: Command(f"{__name__}:{name}", summary) for name, summary in _SUMMARIES.items()}
 """Commands on a model file; what they do is up to the family of the model."""
+_ON_DATA = ("evaluate", "score", "predict")
 
 _FIRST = {
     "demo": Command("sigmastar.cli.demo:command", "Every family on data it generates: a table and a page."),
@@ -153,16 +146,16 @@ class RootGroup(LazyGroup):
                 status = super().main(words, *rest, **extra)
             sys.stdout.flush()  # a full disk shows here
         except BaseException as problem:
-            sys.exit(_report(problem))
+            sys.exit(report(problem))
         sys.exit(status if isinstance(status, int) else 0)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:  # before click prints an empty line for it
-            raise _Interrupted from None
+            raise Interrupted from None
         except BrokenPipeError:  # before click makes an exit of its own of it
-            raise _Unread from None
+            raise Unread from None
 
 
 def _warn(message: Warning | str, *_: object) -> None:
@@ -187,74 +180,125 @@ def _refuse_overwriting(words: Sequence[str]) -> None:
                 raise click.UsageError(f"{words[number + 1]} is read and written; give {word} another file")
 
 
-class _Interrupted(Exception):
-    """Ctrl-C."""
+class ModelCommand(click.Command):
+    """A command that becomes the command of its model's family as soon as the model is known."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        model = _model_among(args)
+        if model is None:
+            return super().make_context(info_name, args, parent, **extra)
+        context = _with_key(self.of_model(model)).make_context(info_name, args, parent, **extra)
+        first = context.params.get("model", model)
+        if first != model and _is_model(model) and not _is_model(first):
+            raise click.UsageError(f"{model} is the model, not {first}: the model comes first", context)
+        return context
+
+    def of_model(self, path: str) -> click.Command:
+        """What the family of a model file does under this command."""
+        from sigmastar.core.model_files import kind_of  # help and wrong calls read no model
+
+        kind = kind_of(path)
+        places = dict(commands_of(str(self.name)))
+        if self.name == "convert":
+            return with_arrays(load(places[kind]) if kind in places else None, path)
+        if kind not in places:
+            raise click.UsageError(
+                f"there is no {self.name} for models of kind {kind!r}; it is for {', '.join(places)}"
+            )
+        found = load(places[kind])
+        assert isinstance(found, click.Command)
+        if self.name == "show":
+            from sigmastar.cli.model_card import with_card  # most calls show nothing
+
+            return with_card(found, path)
+        return reads_data(found) if self.name in _ON_DATA else found
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))
+        self.help = _ABOUT.format(summary=ON_MODELS[str(self.name)].summary, name=self.name, kinds=kinds)
+        super().format_help_text(ctx, formatter)
 
 
-class _Unread(Exception):
-    """Whoever read standard output left."""
+def with_arrays(command: click.Command | None, model: str) -> click.Command:
+    """The `convert` of a family with a format that all models have: their arrays for NumPy."""
+    if command is None:
+        command = click.Command("convert", params=[], callback=None, help="Write the arrays of MODEL.")
+        for decorate in (model_argument, output_option, click.option("--to", "target", required=True)):
+            decorate(command)
+    found, inner = copy.copy(command), command.callback
+    (to,) = (option for option in command.params if "--to" in option.opts)
+    chosen = copy.copy(to)
+    chosen.type = click.Choice([*getattr(to.type, "choices", ()), NPZ])
+    found.params = [chosen if option is to else option for option in command.params]
+    about = f"{NPZ} holds the arrays of the file, and its header as JSON, for numpy.load."
+    found.help = f"{inspect.cleandoc(command.help or '')}\n\n{about}"
+
+    def callback(**options: Any) -> Any:
+        if options[str(to.name)] != NPZ:
+            assert inner is not None
+            return inner(**options)
+        refuse_terminal(options["output"])
+        import numpy as np
+
+        from sigmastar.core.model_files import read_arrays, to_json
+
+        opened, arrays = read_arrays(model)
+        content = io.BytesIO()
+        parts: dict[str, Any] = {**arrays, "header": np.array(to_json(opened.header))}
+        np.savez(content, **parts)
+        atomic_write_bytes(options["output"], content.getvalue())
+        return None
+
+    found.callback = callback
+    return found
 
 
-def _report(problem: BaseException) -> int:
-    """Print what went wrong, in one line; the exit status."""
-    if isinstance(problem, (BrokenPipeError, _Unread)):
-        _silence_output()
-        return 141
-    if isinstance(problem, SystemExit) and not isinstance(problem, Ended):
-        return problem.code if isinstance(problem.code, int) else 1
-    if isinstance(problem, OSError) and problem.errno == errno.EBADF and problem.filename is None:
-        _silence_output()
-        problem = InputError("is closed; give a file with -o", file="standard output")
-    if isinstance(problem, _NO_ARGUMENTS):  # the message is the whole help
-        problem.show()
-        return problem.exit_code
-    if os.environ.get(TRACEBACK):
-        traceback.print_exception(problem)
-    message, status = _in_words(problem)
-    click.echo(f"sigmastar: {' '.join(message.split())}", err=True)
-    return status
+def _with_key(command: click.Command) -> click.Command:
+    """The command with an option more, which all commands on models have."""
+    keyed = copy.copy(command)
+    keyed.params = [*command.params]
+    return verify_key_option(keyed)
 
 
-def _cause(problem: BaseException | None, kinds: Any) -> BaseException | None:
-    """The error of some kind that this one came from: inside a compiled kernel Ctrl-C is a SystemError."""
-    while problem is not None and not isinstance(problem, kinds):
-        problem = problem.__cause__ or problem.__context__
-    return problem
+def _model_among(args: Sequence[str]) -> str | None:
+    """The model file among the words of a call: the first that is one, else the first that could be.
+
+    Values of options may stand before it, and only the family of the model knows which options have values.
+    """
+    words = list(_positional(args))
+    return next((word for word in words if _is_model(word)), words[0] if words else None)
 
 
-def _in_words(problem: BaseException) -> tuple[str, int]:
-    if isinstance(problem, click.UsageError):
-        return _usage(problem), problem.exit_code
-    if isinstance(problem, click.ClickException):
-        return problem.format_message(), problem.exit_code
-    if (ended := _cause(problem, Ended)) is not None:
-        name = signal.Signals(int(str(ended)) - 128).name
-        return f"ended by {name}; no unfinished file is left", int(str(ended))
-    if _cause(problem, (_Interrupted, KeyboardInterrupt, click.Abort)) is not None:
-        return "interrupted; no unfinished file is left", 130
-    if isinstance(problem, MemoryError):
-        return "out of memory; use fewer strings, states or symbols, or a larger --max-memory", 1
-    if isinstance(problem, (InputError, ImportError)):
-        return str(problem), 1
-    if isinstance(problem, OSError):
-        place = f"{problem.filename}: " if problem.filename else ""
-        return f"{place}{problem.strerror or problem}", 1
-    if isinstance(problem, ValueError):
-        return str(problem), 1
-    kind = type(problem).__name__
-    return f"unexpected {kind}: {problem}; this is a bug, set {TRACEBACK}=1 for the place and report it", 1
+def _positional(args: Sequence[str]) -> Iterator[str]:
+    for number, word in enumerate(args):
+        if word == "--":
+            yield from args[number + 1 :]
+            return
+        if not word.startswith("-") or word == "-":
+            yield word
 
 
-def _usage(problem: click.UsageError) -> str:
-    path = problem.ctx.command_path if problem.ctx else "sigmastar"
-    text = problem.format_message().rstrip(".")
-    return f"{text}{'' if text.endswith('?') else ';'} see {path} --help"
+def _is_model(word: str) -> bool:
+    if not os.path.isfile(word):
+        return False
+    from sigmastar.core.model_files import read_header
+
+    try:
+        read_header(word)
+    except ModelFileError:
+        return False
+    return True
 
 
-def _silence_output() -> None:
-    """The reader of our output is gone: let the interpreter's last flush go nowhere."""
-    with suppress(OSError, ValueError):  # where standard output is no file
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _command(name: str) -> ModelCommand:
+    argument = click.Argument(["model"], metavar="MODEL")
+    return ModelCommand(name, params=[argument], help=ON_MODELS[name].summary)
+
+
+evaluate, score, predict, sample = map(_command, ("evaluate", "score", "predict", "sample"))
+show, convert, compare, minimize = map(_command, ("show", "convert", "compare", "minimize"))
 
 
 @click.group(
@@ -298,4 +342,4 @@ def main() -> None:
         hear_signals()
         command(prog_name="sigmastar")
     except KeyboardInterrupt as problem:  # before the work, or after it
-        sys.exit(_report(problem))
+        sys.exit(report(problem))

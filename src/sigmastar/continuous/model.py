@@ -19,8 +19,8 @@ from sigmastar.continuous.data import Series
 from sigmastar.continuous.kernels import best_chains, forward_backward
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.parts import Parts, floats, one_of
+from sigmastar.core.resources import thread_map
 
 COVARIANCES = ("diag", "full")
 _LOG_TWO_PI = float(np.log(2.0 * np.pi))

@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.resources import thread_map
 
 _NOTHING = 1e-12  # of the weight: what is left where all points lie on centres
 

@@ -12,15 +12,23 @@ writes what it found, and a job that was stopped reads it instead of working aga
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import numpy as np
+
+from sigmastar.core.atomic import atomic_write_pieces
+from sigmastar.core.container import read_data, read_head, views, written
 from sigmastar.core.errors import InputError
-from sigmastar.core.parallel import WorkerPool, limited_threads
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import WorkerPool, limited_threads
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
@@ -254,3 +262,62 @@ def _connected(address: str) -> Any:
             f"no Dask scheduler answers there ({type(problem).__name__}); start one and its workers",
             file=address,
         ) from None
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What finished tasks found, one file each, so that a job that was stopped goes on.
+
+    Parameters
+    ----------
+    folder : path
+        Where the files lie; workers on other machines must see it too.
+    job : str
+        What the job is: parts of another one are not taken for its own.
+    """
+
+    folder: Path
+    job: str
+
+    def keeping(self, task: Callable[[Any], Part], kind: Callable[..., Part]) -> Kept[Part]:
+        """The task with a memory; `kind` is the named tuple of arrays that it gives."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return Kept(self, task, kind)
+
+    def file_of(self, item: Any) -> Path:
+        """Where the part of an item is kept."""
+        digest = hashlib.sha256(f"{self.job}\n{item!r}".encode()).hexdigest()
+        return self.folder / f"{digest[:32]}.part"
+
+    def close(self) -> None:
+        """Forget all parts: the job is done."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Kept(Generic[Part]):
+    """A task that looks into the ledger first."""
+
+    ledger: Ledger
+    task: Callable[[Any], Part]
+    kind: Callable[..., Part]
+
+    def __call__(self, item: Any) -> Part:
+        file = self.ledger.file_of(item)
+        if (known := _read_part(file)) is not None:
+            return self.kind(**known)
+        part: Any = self.task(item)
+        arrays = {name: np.asarray(value) for name, value in part._asdict().items()}
+        atomic_write_pieces(file, written(arrays, {}))
+        return part  # type: ignore[no-any-return]
+
+
+def _read_part(file: Path) -> dict[str, Any] | None:
+    if not os.path.exists(file):
+        return None
+    try:
+        with open(file, "rb") as stream:
+            head = read_head(stream)
+            return views(head, read_data(stream, head.n_bytes))
+    except ValueError:
+        return None  # damaged: the task runs again

@@ -42,12 +42,11 @@ import numpy as np
 from sigmastar import __version__
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, ModelFileError, NotFittedError
-from sigmastar.core.family import families
+from sigmastar.core.family import families, picture_of
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_files import load_model, read_header, save_model
-from sigmastar.core.notebook import picture_of
-from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress, announced, told
+from sigmastar.core.resources import limited_threads
 
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")

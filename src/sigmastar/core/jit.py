@@ -11,9 +11,7 @@ and again inside its caller, and get an entry from Python that nothing uses.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
@@ -22,6 +20,7 @@ from numba.core import event, serialize
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from sigmastar.core.kernel_store import KernelCache, cache_problem
+from sigmastar.core.progress import compilation
 
 _config: Any = numba.config
 _event: Any = event
@@ -29,7 +28,7 @@ _serialize: Any = serialize
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-__all__ = ["cache_problem", "compiled_seconds", "fast_kernel", "kernel", "lowest_bit", "on_compile", "part"]
+__all__ = ["cache_problem", "fast_kernel", "kernel", "lowest_bit", "part"]
 
 # A compiled function that returns a named tuple calls this one and takes no exception from it: Ctrl-C in that
 # moment would be a segmentation fault. Signals are heard where Python code begins: a remembered one has none.
@@ -71,69 +70,14 @@ lowest_bit = cast(Callable[[int], int], _lowest_bit if _config.DISABLE_JIT else 
 """In kernels: the number of the lowest bit that is set."""
 
 
-# What is going on: compilation takes seconds where learning may take less.
-
-
-class _Stopwatch(event.Listener):
-    """Times compilation; numba compiles under a lock, so starts and ends never interleave."""
-
-    def __init__(self) -> None:
-        self.seconds, self.began, self.depth = 0.0, 0.0, 0
-        self.waiting: list[Callable[[], None]] = []
+class _Compilation(event.Listener):
+    """Tells when kernels are compiled, which takes seconds where learning may take less."""
 
     def on_start(self, _: object) -> None:
-        self.depth += 1
-        if self.depth == 1:  # kernels that a kernel calls are compiled within it
-            self.began = time.perf_counter()
-        while self.waiting:
-            self.waiting.pop(0)()
+        compilation.begin()
 
     def on_end(self, _: object) -> None:
-        self.depth -= 1
-        if not self.depth:
-            self.seconds += time.perf_counter() - self.began
-
-    def total(self) -> float:
-        return self.seconds + (time.perf_counter() - self.began if self.depth else 0.0)
+        compilation.end()
 
 
-_stopwatch = _Stopwatch()
-_event.register("numba:compile", _stopwatch)
-
-
-def compiled_seconds() -> float:
-    """Seconds that this process has spent on compiling so far; kernels read from the cache take none.
-
-    Returns
-    -------
-    float
-        Wall-clock seconds, those of a compilation under way included.
-    """
-    return _stopwatch.total()
-
-
-def on_compile(callback: Callable[[], None]) -> Callable[[], None]:
-    """Have `callback` called once, when the next kernel is compiled that is not in the cache.
-
-    Parameters
-    ----------
-    callback : callable
-        Takes nothing. Called before the compilation, by the thread that needs the kernel.
-
-    Returns
-    -------
-    callable
-        Takes the callback back, called or not, for example when the command that gave it has ended.
-
-    Examples
-    --------
-    >>> forget = on_compile(lambda: print("compiling kernels (once)"))
-    >>> forget()
-    """
-    _stopwatch.waiting.append(callback)
-
-    def forget() -> None:
-        with suppress(ValueError):
-            _stopwatch.waiting.remove(callback)
-
-    return forget
+_event.register("numba:compile", _Compilation())

@@ -48,13 +48,3 @@ def lowest_bit(bits: int) -> int:
 
 def cache_problem() -> None:
     """Nothing is compiled, so nothing is kept."""
-
-
-def compiled_seconds() -> float:
-    """Nothing is compiled."""
-    return 0.0
-
-
-def on_compile(_: Callable[[], None]) -> Callable[[], None]:
-    """Nothing is compiled, so nothing is called."""
-    return lambda: None

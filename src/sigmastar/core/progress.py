@@ -27,8 +27,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
+Listener = TypeVar("Listener", bound=Callable[..., None])
 LOGGER = logging.getLogger("sigmastar")
 LOGGER.addHandler(logging.NullHandler())
 LONG = 10.0  # seconds of work that are told beforehand
@@ -145,11 +146,15 @@ def on_long_work(callback: Callable[[float], None]) -> Callable[[], None]:
     callable
         Takes the callback back.
     """
-    _listeners.append(callback)
+    return _joined(_listeners, callback)
+
+
+def _joined(listeners: list[Listener], listener: Listener) -> Callable[[], None]:
+    listeners.append(listener)
 
     def forget() -> None:
         with suppress(ValueError):
-            _listeners.remove(callback)
+            listeners.remove(listener)
 
     return forget
 
@@ -232,8 +237,58 @@ class Outlook:
 
 
 def _seconds_of_work() -> float:
-    jit = sys.modules.get("sigmastar.core.jit")  # where it is not loaded nothing was compiled
-    return time.perf_counter() - (jit.compiled_seconds() if jit is not None else 0.0)
+    return time.perf_counter() - compilation.seconds()
+
+
+class Compilation:
+    """How long kernels have been compiled for, and who is told; `core.jit` has it begin and end.
+
+    Compilers work under a lock, so beginnings and ends never interleave.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[], None]] = []
+        self._done, self._began, self._depth = 0.0, 0.0, 0
+
+    def begin(self) -> None:
+        self._depth += 1
+        if self._depth == 1:  # kernels that a kernel calls are compiled within it
+            self._began = time.perf_counter()
+        while self.waiting:
+            self.waiting.pop(0)()
+
+    def end(self) -> None:
+        self._depth -= 1
+        if not self._depth:
+            self._done += time.perf_counter() - self._began
+
+    def seconds(self) -> float:
+        """Seconds of this process so far, those of a compilation under way included; the cache takes none."""
+        return self._done + (time.perf_counter() - self._began if self._depth else 0.0)
+
+
+compilation = Compilation()
+
+
+def on_compile(callback: Callable[[], None]) -> Callable[[], None]:
+    """Have `callback` called once, when the next kernel is compiled that is not in the cache.
+
+    Parameters
+    ----------
+    callback : callable
+        Takes nothing. Called before the compilation, by the thread that needs the kernel.
+
+    Returns
+    -------
+    callable
+        Takes the callback back, called or not, for example when the command that gave it has ended.
+
+    Examples
+    --------
+    >>> forget = on_compile(lambda: print("compiling kernels (once)"))
+    >>> forget()
+    """
+    return _joined(compilation.waiting, callback)
 
 
 def _line_if_long(outlook: Outlook) -> Say:

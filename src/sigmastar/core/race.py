@@ -12,8 +12,8 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from sigmastar.core.parallel import Mapper
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import Mapper
 
 Keep = Callable[[Sequence[float]], list[int]]
 """From scores to the numbers of those that go on, the best first."""

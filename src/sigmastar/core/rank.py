@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.core.factors import Factors, Matrix, iterative_svd
-from sigmastar.core.notebook import picture_of
-from sigmastar.core.parallel import Mapper
+from sigmastar.core.family import picture_of
+from sigmastar.core.resources import Mapper
 
 Array = NDArray[np.float64]
 Score = Callable[[int], float | Array]

@@ -14,8 +14,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
+from sigmastar.core.family import picture_of
 from sigmastar.core.model_files import Arrays, Header, above, below
-from sigmastar.core.notebook import picture_of
 from sigmastar.core.parts import Parts, lists, tables
 
 

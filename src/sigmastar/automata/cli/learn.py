@@ -18,9 +18,9 @@ from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.memory import parsed_size
 from sigmastar.core.progress import Say, counted, tell
 from sigmastar.core.rank import RankEvidence
+from sigmastar.core.resources import parsed_size
 
 _OF_ALL = ("n_states", "min_count")
 _OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")

@@ -13,7 +13,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, written_codes
 from sigmastar.core.arrays import Indices, Int64s
 from sigmastar.core.errors import UnknownSymbolError
-from sigmastar.core.memory import require_memory
+from sigmastar.core.resources import require_memory
 from sigmastar.corpus.reading import Shard, StringCorpus
 
 _FEWER = "learn with --method fast or em, which read corpora shard by shard, or use fewer strings"

@@ -26,9 +26,9 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.factors import Solver, constant_first, factorize_up_to
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.rank import RankEvidence, count_above, noise_level
 from sigmastar.core.recover import affordable_states, recover
+from sigmastar.core.resources import thread_map
 
 if TYPE_CHECKING:  # most corpora are in memory
     from sigmastar.automata.data.corpora import ShardedStrings

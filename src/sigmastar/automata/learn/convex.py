@@ -57,8 +57,8 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.jit import fast_kernel, kernel
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import thread_map
 
 
 class SliceEntries(NamedTuple):

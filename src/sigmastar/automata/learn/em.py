@@ -19,7 +19,7 @@ from sigmastar.automata.kernels.expectations import CutStrings, expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.resources import thread_map
 
 _PSEUDO_COUNT = 0.5
 _SHARD_BYTES = 16_000_000  # of the forward vectors of one shard, at most about

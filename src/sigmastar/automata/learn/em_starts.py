@@ -41,8 +41,8 @@ from sigmastar.core.em import (
     relaxed,
 )
 from sigmastar.core.errors import InputError
-from sigmastar.core.memory import free_memory, require_memory
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import free_memory, require_memory
 
 if TYPE_CHECKING:  # most corpora are in memory
     from sigmastar.automata.data.corpora import ShardedStrings

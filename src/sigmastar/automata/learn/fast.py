@@ -29,8 +29,8 @@ from sigmastar.automata.learn.restart_filter import (
     or_contexts_alone,
     search_ranks,
 )
-from sigmastar.core.parallel import Mapper, thread_map
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import Mapper, thread_map
 
 CLASSES = (300, 1500)
 """Numbers of context classes that are tried."""

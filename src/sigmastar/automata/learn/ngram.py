@@ -15,7 +15,7 @@ from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.ngram import N_SHARES, NgramModel, cells_of, n_cells
 from sigmastar.core.arrays import Floats, Int32s
-from sigmastar.core.mixing_rates import Cells, Events, rates_by_level
+from sigmastar.core.mixture import Cells, Events, rates_by_level
 
 SMOOTHINGS: dict[str, Smoothing] = {
     "witten-bell": witten_bell,

@@ -1,7 +1,7 @@
 """Automata behind the restart filter: ranks that are tried, and what is mixed, chosen by held-out strings.
 
 Given the two predictions q and g for every held-out step, the mixing rates are a one-dimensional concave
-problem for each group of classes; expectation-maximization climbs all at once (`core.mixing_rates`). Each
+problem for each group of classes; expectation-maximization climbs all at once (`core.mixture`). Each
 class is drawn to the rate of its group (classes of like counts), each group to the rate of all, by `STRENGTH`
 steps. A few rounds leave the rates near `START_RATE` where q and g are nearly alike, as on strings that are
 nearly random; solved to the end they say which of the two is better there as well. So there are three ways:
@@ -39,9 +39,9 @@ from sigmastar.automata.model.filtered import FilteredAutomaton, FilterTrie
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Singles
 from sigmastar.core.factors import quick_svd
-from sigmastar.core.mixing_rates import Cells, Events, groups_of_size, mixed_log_likelihood, rates_by_level
-from sigmastar.core.parallel import Mapper
+from sigmastar.core.mixture import Cells, Events, groups_of_size, mixed_log_likelihood, rates_by_level
 from sigmastar.core.rank import RankEvidence, climb_ladder, count_above
+from sigmastar.core.resources import Mapper
 
 RANKS = (2, 3, 5, 7, 10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80)
 SURE = 6.0

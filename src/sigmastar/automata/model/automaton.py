@@ -20,7 +20,7 @@ from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_s
 from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.notebook import picture_of
+from sigmastar.core.family import picture_of
 from sigmastar.core.parts import Parts, floats
 from sigmastar.core.signature import OperatorModel, string_signature
 

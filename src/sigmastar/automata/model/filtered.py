@@ -27,9 +27,9 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
+from sigmastar.core.family import picture_of
 from sigmastar.core.jit import fast_kernel, kernel, part
 from sigmastar.core.model_files import above, below
-from sigmastar.core.notebook import picture_of
 from sigmastar.core.parts import Parts, floats
 
 CELLS = 1 << 20  # next-symbol weights held at a time

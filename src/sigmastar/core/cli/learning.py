@@ -29,9 +29,9 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.cli.reading import configuration
 from sigmastar.core.estimator import Estimator, is_plain, plain
-from sigmastar.core.jit import cache_problem, compiled_seconds, on_compile
+from sigmastar.core.jit import cache_problem
 from sigmastar.core.model_files import save_model
-from sigmastar.core.progress import Say, in_words, on_long_work, tell, watching
+from sigmastar.core.progress import Say, compilation, in_words, on_compile, on_long_work, tell, watching
 from sigmastar.core.text_files import reading_policy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -181,11 +181,11 @@ def learn(
     require_folder(output)
     refuse_terminal(output)
     settings = {name: _written(value) for name, value in estimator.get_params().items()}
-    begin, compiled = time.perf_counter(), compiled_seconds()
+    begin, compiled = time.perf_counter(), compilation.seconds()
     with watching("reading", quiet) as say, _waiting_told(quiet):
         estimator.set_params(random_state=seed, n_jobs=threads or -1, progress=say)
         found = work(estimator, say)
-    compiled = compiled_seconds() - compiled
+    compiled = compilation.seconds() - compiled
     seconds = round(time.perf_counter() - begin - compiled, 3)
     learned = {
         "method": method,

@@ -23,7 +23,7 @@ import click
 from click.core import ParameterSource
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.memory import limited, parsed_size
+from sigmastar.core.resources import limited, parsed_size
 from sigmastar.core.text_files import ReadingPolicy, hold, reading_policy, use_policy
 
 _SHOWN = 5

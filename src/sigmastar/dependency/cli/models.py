@@ -24,8 +24,8 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
-from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import tell, watching
+from sigmastar.core.resources import limited_threads
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.sequences import DIRECTIONS, ROOT
 from sigmastar.dependency.data.treebank import DependencyTreebank

@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.notebook import picture_of
+from sigmastar.core.family import picture_of
 
 Word = str | tuple[str, ...]
 NO_HEAD = -1

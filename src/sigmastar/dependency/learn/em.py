@@ -24,8 +24,8 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.clusters import k_means
 from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_relative
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.core.shrinkage import normalized, towards
 from sigmastar.core.views import correlate
 from sigmastar.dependency.counts import Indicators, Views, count_pairs, rich_views

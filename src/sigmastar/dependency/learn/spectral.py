@@ -13,8 +13,8 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.recover import recover
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.core.signature import Sort
 from sigmastar.dependency.counts import Views, count_heads, rich_views
 from sigmastar.dependency.data.sequences import Gaps, WeightedSequences, head_sorts

@@ -17,7 +17,7 @@ from scipy import sparse
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Flags, Int64s
 from sigmastar.core.clusters import k_means
-from sigmastar.core.parallel import one_blas_thread
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.core.views import correlate, damped, directions
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.model.labels import WordStates, indicators, word_features

@@ -25,8 +25,8 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet, texts
+from sigmastar.core.resources import thread_map
 from sigmastar.dependency.data.projectivity import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths

@@ -31,9 +31,9 @@ from scipy import optimize
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
 from sigmastar.core.em import Climb, Problem, Step, Stopping, by_absolute, extrapolation, iterate, relaxed
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.race import Leg, leading, race
+from sigmastar.core.resources import thread_map
 from sigmastar.grammars.counts.span_occurrences import Tables
 from sigmastar.grammars.data.substrings import (
     LEAST_EXACT,

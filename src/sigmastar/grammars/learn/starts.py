@@ -34,8 +34,8 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.clusters import k_means, soft_labels
 from sigmastar.core.em import Climb
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.race import Leg, leading, race
+from sigmastar.core.resources import thread_map
 from sigmastar.core.shrinkage import normalized
 from sigmastar.core.views import (
     as_given,

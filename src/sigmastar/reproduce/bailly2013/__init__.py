@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sigmastar import __version__
 from sigmastar.core.container import hash_strings
-from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
+from sigmastar.core.resources import limited_threads
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.bailly2013.corpus import BASES, Problem, corpora, held_out, problems
 from sigmastar.reproduce.bailly2013.dyck import dyck_points

@@ -18,8 +18,8 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress
+from sigmastar.core.resources import thread_map
 from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
 from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.refinement import refine_grammar

@@ -25,9 +25,9 @@ from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.container import hash_strings
-from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.balle2014.report import reproduction
 from sigmastar.reproduce.balle2014.tagging import with_tagging

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from sigmastar.core.container import hash_arrays
-from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.pcfg.theory.latent_pcfg import TheoremConstants, expected_visits
 from sigmastar.reproduce import require_files
 from sigmastar.reproduce.cohen2012.report import (

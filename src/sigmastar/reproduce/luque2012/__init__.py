@@ -17,9 +17,9 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.container import hash_arrays
-from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.conllu import read_treebank
 from sigmastar.dependency.data.projectivity import lift

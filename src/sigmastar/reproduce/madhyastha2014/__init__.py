@@ -32,9 +32,9 @@ from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.container import hash_arrays
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import Estimate, mcnemar
-from sigmastar.core.parallel import one_blas_thread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
+from sigmastar.core.resources import one_blas_thread
 from sigmastar.dependency.data.conllu import read_conllu
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.reproduce.madhyastha2014.report import Attached, Curve, Measured, reproduction

@@ -19,8 +19,8 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.model_files import load_model, read_header
-from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import Say, counted, tell, watching
+from sigmastar.core.resources import limited_threads
 from sigmastar.core.text_files import described_file, open_text
 from sigmastar.dependency.data.conllu import format_conllu, read_treebank
 from sigmastar.taggers.estimator import SPECTRAL_METHODS

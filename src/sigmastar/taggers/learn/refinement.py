@@ -29,8 +29,8 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.em import NEVER, Climb, Problem, Step, extrapolation, hastened, plain
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import thread_map
 from sigmastar.core.shrinkage import Level, chain, normalized, rows
 from sigmastar.taggers.learn.clusters import clustered_states, state_starts, summed
 from sigmastar.taggers.learn.lexicon import TaggedCorpus

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.resources import thread_map
 from sigmastar.taggers.kernels.chains import Chain, Lattice, Marginals, chain_marginals, pairs_within
 
 _TOKENS_PER_SHARD = 4096

@@ -25,8 +25,8 @@ from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
-from sigmastar.core.parallel import limited_threads
 from sigmastar.core.progress import tell, watching
+from sigmastar.core.resources import limited_threads
 from sigmastar.transducers.data import StringPairs, joined, read_inputs, read_transductions
 from sigmastar.transducers.draw import draw_alignment, draw_lattice
 from sigmastar.transducers.model.transducer import Transducer

@@ -12,7 +12,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Int64s
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.resources import thread_map
 from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.kernels.alignment import PairCodes
 from sigmastar.transducers.kernels.beam import joint_beam

@@ -31,7 +31,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.parallel import thread_map
+from sigmastar.core.resources import thread_map
 from sigmastar.core.scaling import grown
 from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.kernels.alignment import (

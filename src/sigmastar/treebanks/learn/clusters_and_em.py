@@ -23,8 +23,8 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals
 from sigmastar.core.clusters import cluster_groups, merged, rows_by_group
 from sigmastar.core.em import NEVER, Climb, Problem
-from sigmastar.core.parallel import thread_map
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.resources import thread_map
 from sigmastar.core.views import GroupedIndicators, correlate_views, random_block, unit_columns
 from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-from sigmastar.core.notebook import picture_of
+from sigmastar.core.family import picture_of
 
 Result = TypeVar("Result")
 

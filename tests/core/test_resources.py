@@ -1,4 +1,4 @@
-"""Limits of memory: sizes in words, refusals in time, and errors instead of a killed process."""
+"""Threads that share work; limits of memory: sizes in words, refusals in time, errors in place of a kill."""
 
 from __future__ import annotations
 
@@ -6,11 +6,48 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 from cli.calls import fail
 from sigmastar.core.errors import InputError
-from sigmastar.core.memory import free_memory, limited, parsed_size, require_memory, written_size
+from sigmastar.core.resources import (
+    free_memory,
+    limited,
+    limited_threads,
+    one_blas_thread,
+    parsed_size,
+    require_memory,
+    thread_map,
+    written_size,
+)
+
+
+def test_one_blas_thread_holds_inside_and_ends_outside() -> None:
+    np.ones((2, 2)) @ np.ones((2, 2))
+
+    def threads() -> list[int]:
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    before = threads()
+    with one_blas_thread():
+        assert set(threads()) == {1}
+    assert threads() == before
+
+
+def test_a_shard_that_fails_stops_the_others() -> None:
+    seen: list[int] = []
+
+    def task(shard: int) -> int:
+        seen.append(shard)
+        if shard == 1:
+            raise ValueError("shard 1 is broken")
+        return shard
+
+    with limited_threads(2), pytest.raises(ValueError, match="shard 1 is broken"):
+        thread_map(task, range(10_000))
+    assert len(seen) < 10_000
 
 
 @pytest.mark.parametrize(
@@ -39,7 +76,7 @@ def test_work_that_does_not_fit_is_refused_with_its_remedy() -> None:
 def test_a_limit_holds_inside_its_block_alone() -> None:
     program = (
         "import numpy as np\n"
-        "from sigmastar.core.memory import limited\n"
+        "from sigmastar.core.resources import limited\n"
         "with limited(1 << 30):\n"
         "    try:\n"
         "        np.ones(1 << 28)\n"
