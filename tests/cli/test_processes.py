@@ -31,13 +31,15 @@ def loaded_after(*words: str) -> set[str]:
     return set(json.loads(done.stderr.splitlines()[-1]))
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("learn", "--help"), ("lern",), ()])
+@pytest.mark.parametrize(
+    "words", [("--help",), ("--version",), ("learn", "--help"), ("score", "--help"), ("lern",), ()]
+)
 def test_help_loads_nothing_heavy(words: tuple[str, ...]) -> None:
     assert not loaded_after(*words) & HEAVY
 
 
 def test_the_check_of_what_is_loaded_can_fail() -> None:
-    assert "numpy" in loaded_after("score", "--help")
+    assert "numpy" in loaded_after("learn", "automaton", "--help")
 
 
 def test_results_and_messages_go_their_own_ways(folder: Path) -> None:
