@@ -31,7 +31,7 @@ from sigmastar.grammars.model.mass import expected_length, grammar_values_up_to
 from sigmastar.optimise.completion import AffineEntries, CompletionSettings, largest_penalty, proximal
 from sigmastar.optimise.proximal import singular_value_threshold
 from sigmastar.optimise.solvers import accelerated
-from sigmastar.reproduce.bailly2013.small_matrix import learn_by_projections
+from sigmastar.reproduce.bailly2013.synthetic import learn_by_projections
 from sigmastar.reproduce.corpora import read_wsj, wsj_files
 
 PENALTY, N_STATES, LONGEST, N_TARGETS = 0.02, 8, 10, 20

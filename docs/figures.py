@@ -13,8 +13,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.draw.graph import draw_automaton
-from sigmastar.automata.draw.heatmap import plot_next_symbols
-from sigmastar.automata.draw.spectrum import plot_spectrum
+from sigmastar.automata.draw.plots import plot_next_symbols, plot_spectrum
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_hmm
 from sigmastar.bilexical.draw import plot_embedding

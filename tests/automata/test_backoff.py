@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from automata.random_corpora import corpora, corpus_of
 from automata.test_context_classes import spelled
 from oracles import kneser_ney_row, next_counts, witten_bell_row
-from sigmastar.automata.counts.ngram_smoothing import (
+from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.contexts import grow_contexts
+from sigmastar.automata.model.ngram import (
     NextCounts,
+    NgramModel,
     kneser_ney,
     modified_kneser_ney,
     witten_bell,
 )
-from sigmastar.automata.counts.on_classes import ContextCounts
-from sigmastar.automata.data.contexts import grow_contexts
-from sigmastar.automata.model.ngram import NgramModel
 
 ORACLES = {
     witten_bell: witten_bell_row,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, invoke, succeed
-from sigmastar.automata.cli import stream
+from sigmastar.automata.cli import learn
 from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic
 from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.counts.on_classes import ContextCounts
@@ -190,14 +190,14 @@ def test_what_has_no_counts_cannot_go_on() -> None:
 def test_a_pipe_is_followed_and_every_model_is_whole(strings: Strings, tmp_path: Path) -> None:
     text = "".join(" ".join(map(str, string)) + "\n" for string in strings)
     model, saved = tmp_path / "m.sigma", list[int]()
-    real = stream.save_model
+    real = learn.save_model
 
     def save(found: object, path: str, learned: dict[str, Any]) -> None:
         real(found, path, learned)
         saved.append(read_header(path)["learned"]["data"]["n_strings"])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "save_model", save)
+        patch.setattr(learn, "save_model", save)
         words = ["learn", "automaton", "-", "--every", "250", "-o", model, "--states", "3"]
         told = invoke(*words, "--half-life", "500", stdin=text).stderr
     assert saved == [250, 500, 600]

@@ -10,14 +10,14 @@ import pytest
 
 from cli.calls import figures, succeed
 from sigmastar import SpectralAutomaton
-from sigmastar.automata.counts.ngram_smoothing import modified_kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator import spectral
+from sigmastar.automata.estimator.sequence import n_parameters
 from sigmastar.automata.learn import classed
 from sigmastar.automata.learn.classed import symbol_classes
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.classed import ClassedAutomaton
-from sigmastar.automata.model.free_parameters import n_parameters
+from sigmastar.automata.model.ngram import modified_kneser_ney
 from sigmastar.automata.model.runtime import SequenceRuntime
 from sigmastar.automata.model.sequence import next_distribution
 from sigmastar.core.model_files import load_model, model_bytes, save_model

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, strings_of
 from automata.random_corpora import Corpus, corpora, corpus_of
 from oracles import filter_word, words_up_to
-from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.model import filtered as filtering
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.ngram import NextCounts, NgramModel
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.model_files import load_model, save_model
 

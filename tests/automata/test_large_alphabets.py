@@ -17,8 +17,7 @@ from sigmastar.automata.estimator.em_and_ngram import EMAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.context_model import LARGEST, largest_size
 from sigmastar.automata.learn.spectral import BasisBatches
-from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.gap_probabilities import gap_probabilities
+from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
 from sigmastar.core import resources
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from automata.random_automata import strings_of
 from automata.random_corpora import corpora
 from oracles import words_up_to
-from sigmastar.automata.counts.ngram_smoothing import (
+from sigmastar.automata.data.contexts import grow_contexts
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model import sequence as lockstep
+from sigmastar.automata.model.ngram import (
     NextCounts,
+    NgramModel,
     kneser_ney,
     modified_kneser_ney,
     witten_bell,
 )
-from sigmastar.automata.data.contexts import grow_contexts
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model import sequence as lockstep
-from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.model_files import load_model, save_model
 

@@ -7,14 +7,14 @@ import pytest
 
 from automata.test_context_models import TRUTH, counted
 from sigmastar.automata.learn.context_model import backoff_of, learn_contexts
-from sigmastar.automata.learn.held_out import Held, HeldOut
-from sigmastar.automata.learn.restart_filter import (
+from sigmastar.automata.learn.fast import (
     START_RATE,
     Steps,
     behind_filter,
     held_out_score,
     tune_mixing,
 )
+from sigmastar.automata.learn.held_out import Held, HeldOut
 from sigmastar.core.mixture import Events
 
 

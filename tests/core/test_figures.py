@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.draw.heatmap import plot_next_symbols
-from sigmastar.automata.draw.spectrum import plot_spectrum
+from sigmastar.automata.draw.plots import plot_next_symbols, plot_spectrum
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.figures import (
     SERIES,
@@ -168,10 +167,10 @@ def test_without_matplotlib_the_remedy_is_named(monkeypatch):
 def test_plots_import_without_matplotlib_and_never_touch_pyplot():
     code = (
         "import sys\n"
-        "import sigmastar.automata.draw.graph, sigmastar.automata.draw.spectrum\n"
-        "import sigmastar.automata.draw.heatmap\n"
+        "import sigmastar.automata.draw.graph, sigmastar.automata.draw.plots\n"
+        "import sigmastar.automata.draw.plots\n"
         "assert 'matplotlib' not in sys.modules\n"
-        "sigmastar.automata.draw.spectrum.plot_spectrum([2.0, 1.0])\n"
+        "sigmastar.automata.draw.plots.plot_spectrum([2.0, 1.0])\n"
         "assert 'matplotlib.pyplot' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

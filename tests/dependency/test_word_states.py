@@ -10,8 +10,8 @@ import pytest
 
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.learn.arcs import learn_word_states
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
-from sigmastar.dependency.learn.word_states import learn_word_states
 from sigmastar.dependency.model.labels import WordStates
 from sigmastar.dependency.model.parser import DependencyParser
 

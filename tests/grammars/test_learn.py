@@ -30,7 +30,7 @@ from sigmastar.grammars.learn.spectral import learn_spectral_grammar
 from sigmastar.grammars.learn.starts import cca_start
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import grammar_values_up_to, total_mass
-from sigmastar.reproduce.bailly2013.small_matrix import learn_by_projections
+from sigmastar.reproduce.bailly2013.synthetic import learn_by_projections
 from sigmastar.trees.data.tree import Tree
 
 

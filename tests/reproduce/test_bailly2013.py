@@ -18,14 +18,16 @@ from sigmastar.reproduce import bailly2013
 from sigmastar.reproduce.bailly2013.corpus import BASES, Problem, _judged, basis_yields
 from sigmastar.reproduce.bailly2013.dyck import DyckPoint, unsupervised
 from sigmastar.reproduce.bailly2013.report import SCHEME, Findings, _claims, falling_claim
-from sigmastar.reproduce.bailly2013.small_matrix import ShortCounts, bracketed_matrix, grammar_of
 from sigmastar.reproduce.bailly2013.synthetic import (
     FIGURES,
     LEARNERS,
     Plan,
     Point,
+    ShortCounts,
+    bracketed_matrix,
     draw,
     geometric_means,
+    grammar_of,
     make_target,
     points,
 )

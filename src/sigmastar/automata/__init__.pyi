@@ -12,11 +12,6 @@ from sigmastar.automata.counts.block_smoothing import (
     scale_by_counts as scale_by_counts,
     unigram_blocks as unigram_blocks,
 )
-from sigmastar.automata.counts.ngram_smoothing import (
-    kneser_ney as kneser_ney,
-    modified_kneser_ney as modified_kneser_ney,
-    witten_bell as witten_bell,
-)
 from sigmastar.automata.counts.on_basis import count_strings as count_strings
 from sigmastar.automata.data.formats import (
     FORMATS as FORMATS,
@@ -31,8 +26,10 @@ from sigmastar.automata.data.pautomac import (
 from sigmastar.automata.data.spice import read_spice as read_spice, read_spice_targets as read_spice_targets
 from sigmastar.automata.data.strings import END as END, Strings as Strings
 from sigmastar.automata.draw.graph import draw_automaton as draw_automaton
-from sigmastar.automata.draw.heatmap import plot_next_symbols as plot_next_symbols
-from sigmastar.automata.draw.spectrum import plot_spectrum as plot_spectrum
+from sigmastar.automata.draw.plots import (
+    plot_next_symbols as plot_next_symbols,
+    plot_spectrum as plot_spectrum,
+)
 from sigmastar.automata.estimator.em_and_ngram import (
     EMAutomaton as EMAutomaton,
     NgramAutomaton as NgramAutomaton,
@@ -101,7 +98,12 @@ from sigmastar.automata.model.minimize import (
     minimal_rank as minimal_rank,
     minimize as minimize,
 )
-from sigmastar.automata.model.ngram import NgramModel as NgramModel
+from sigmastar.automata.model.ngram import (
+    NgramModel as NgramModel,
+    kneser_ney as kneser_ney,
+    modified_kneser_ney as modified_kneser_ney,
+    witten_bell as witten_bell,
+)
 from sigmastar.automata.model.pautomac_machine import (
     read_pautomac_model as read_pautomac_model,
     write_pautomac_model as write_pautomac_model,

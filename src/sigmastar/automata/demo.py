@@ -11,8 +11,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.draw.graph import draw_automaton
-from sigmastar.automata.draw.heatmap import plot_next_symbols
-from sigmastar.automata.draw.spectrum import plot_spectrum
+from sigmastar.automata.draw.plots import plot_next_symbols, plot_spectrum
 from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.metrics import (

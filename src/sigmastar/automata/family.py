@@ -63,9 +63,9 @@ FAMILY = Family(
         "unigram_blocks": f"{HERE}.counts.block_smoothing:unigram_blocks",
         "add_strings": f"{HERE}.counts.block_smoothing:add_strings",
         "scale_by_counts": f"{HERE}.counts.block_smoothing:scale_by_counts",
-        "witten_bell": f"{HERE}.counts.ngram_smoothing:witten_bell",
-        "kneser_ney": f"{HERE}.counts.ngram_smoothing:kneser_ney",
-        "modified_kneser_ney": f"{HERE}.counts.ngram_smoothing:modified_kneser_ney",
+        "witten_bell": f"{HERE}.model.ngram:witten_bell",
+        "kneser_ney": f"{HERE}.model.ngram:kneser_ney",
+        "modified_kneser_ney": f"{HERE}.model.ngram:modified_kneser_ney",
         "learn_automaton": f"{HERE}.learn.spectral:learn_automaton",
         "REPAIRS": f"{HERE}.learn.repair:REPAIRS",
         "string_automaton": f"{HERE}.learn.spectral:string_automaton",
@@ -118,8 +118,8 @@ FAMILY = Family(
         "next_symbol_error": f"{HERE}.metrics:next_symbol_error",
         "ndcg": f"{HERE}.metrics:ndcg",
         "draw_automaton": f"{HERE}.draw.graph:draw_automaton",
-        "plot_spectrum": f"{HERE}.draw.spectrum:plot_spectrum",
-        "plot_next_symbols": f"{HERE}.draw.heatmap:plot_next_symbols",
+        "plot_spectrum": f"{HERE}.draw.plots:plot_spectrum",
+        "plot_next_symbols": f"{HERE}.draw.plots:plot_next_symbols",
     },
     learn={
         "automaton": Command(

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -32,6 +32,7 @@ from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.text_files import LeftOut, ReadingPolicy, reading_policy, use_policy
 from sigmastar.corpus.manifest import (
     BUILD,
+    MANIFEST,
     VOCABULARY,
     Manifest,
     ShardEntry,
@@ -40,7 +41,6 @@ from sigmastar.corpus.manifest import (
     token_type,
 )
 from sigmastar.corpus.reading import StringCorpus
-from sigmastar.corpus.resuming import begin_or_resume
 from sigmastar.corpus.sources import (
     UNIT_BYTES,
     Source,
@@ -294,3 +294,37 @@ def _finish(site: _Site, sources: Sequence[Any], entries: tuple[ShardEntry, ...]
     kind = token_type(len(words))
     Manifest(kind, len(words), file_sum(file), entries, settings, described, found).write(site.folder)
     shutil.rmtree(site.build)
+
+
+def begin_or_resume(folder: Path, build: Path, job: Mapping[str, Any]) -> bool:
+    """Make the folder, or find in it what the same build left.
+
+    Parameters
+    ----------
+    folder, build : Path
+        Where the corpus is to be, and the folder in it that holds parts until all is done.
+    job : mapping
+        All that the corpus depends on.
+
+    Returns
+    -------
+    bool
+        Whether what is there is the whole corpus.
+    """
+    known, file = json.dumps(job, sort_keys=True), build / "job.json"
+    same = file.exists() and file.read_text() == known and "standard input" not in known
+    if (folder / MANIFEST).exists():
+        shutil.rmtree(build, ignore_errors=True)  # it was stopped between its last file and this
+        if same:
+            return True
+        raise InputError("holds a corpus already; remove it, or choose another folder", file=str(folder))
+    if not file.exists() and any(path != build for path in folder.glob("*")):
+        raise InputError("is not empty; choose another folder", file=str(folder))
+    if file.exists() and not same:
+        shutil.rmtree(build)  # other files or settings: nothing of it can be used
+    try:
+        build.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise InputError(f"cannot be made: {problem.strerror}", file=str(folder)) from None
+    atomic_write_bytes(file, known.encode())
+    return False

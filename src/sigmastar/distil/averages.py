@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.automata.counts.ngram_smoothing import Backoff
 from sigmastar.automata.data.contexts import grow_contexts
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.ngram import Backoff, NgramModel
 from sigmastar.distil.asked import Asked
 
 MOST_CONTEXTS = 5000

@@ -1,11 +1,15 @@
-"""`sigmastar score`, `sample`, `predict` and `convert` on models of strings."""
+"""`sigmastar score`, `sample`, `predict` and `convert` on models of strings.
+
+`sample` has options that restrict strings to a language; what they do is in the record of one family.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
 from io import StringIO
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import click
 import numpy as np
@@ -23,7 +27,6 @@ from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.atomic import atomic_write, atomic_write_pieces, write_lines
-from sigmastar.core.cli.constraints import NAMES, constrained, constraint_options
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -34,12 +37,66 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import to_json
 from sigmastar.core.container import written
 from sigmastar.core.errors import InputError
+from sigmastar.core.family import families
+from sigmastar.core.family import load as load_place
 from sigmastar.core.progress import tell, watching
 
 END = "<end>"
 
 Ranking = list[tuple[Symbol | None, float]]
 """Symbols, None for the end, with their probabilities, best first."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+CONSTRAINTS = ("constraint", "contains", "avoids", "length")
+
+_CONSTRAINING = (
+    click.option(
+        "--constraint",
+        multiple=True,
+        metavar="REGEX",
+        help="Regular expression over symbols that the whole string matches, as 'a .* (b|c)+'; repeatable.",
+    ),
+    click.option(
+        "--contains", multiple=True, metavar="PHRASE", help="Phrase that every string contains; repeatable."
+    ),
+    click.option(
+        "--avoids", multiple=True, metavar="PHRASE", help="Phrase that no string contains; repeatable."
+    ),
+    click.option("--length", metavar="N|LOW-HIGH", help="Number of symbols per string, or its bounds."),
+)
+
+
+def constraint_options(function: Function) -> Function:
+    """A command with options that restrict strings."""
+    return reduce(lambda wrapped, option: option(wrapped), reversed(_CONSTRAINING), function)
+
+
+def constrained(
+    model: Any, options: Mapping[str, Any], split: Callable[[str], Iterable[str]], max_length: int
+) -> Any:
+    """A model under the constraints of the options, or itself without any.
+
+    Parameters
+    ----------
+    model : object
+        A model of strings.
+    options : mapping
+        What `constraint_options` brought.
+    split : callable
+        How a phrase falls into symbols.
+    max_length : int
+        Largest number of symbols of a string.
+
+    Returns
+    -------
+    object
+        With the `sample` of the model.
+    """
+    if not any(options[name] for name in CONSTRAINTS):
+        return model
+    place = next(family.constrained for family in families().values() if family.constrained)
+    return load_place(place)(model, options, split, max_length)
 
 
 @click.command()
@@ -85,7 +142,7 @@ def sample(
     """
     loaded = load(model)
     loaded.say_if_no_distribution()
-    wanted = {**{name: options.pop(name) for name in NAMES}, "quiet": quiet}
+    wanted = {**{name: options.pop(name) for name in CONSTRAINTS}, "quiet": quiet}
     layout = layout_of(**options, learned=loaded.learned)
     with watching("sampling", quiet):
         split = splitter(layout.separator, layout.characters)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sigmastar.automata.cli.inputs import Loaded, load
 from sigmastar.automata.draw.graph import draw_automaton
-from sigmastar.automata.draw.spectrum import plot_spectrum
+from sigmastar.automata.draw.plots import plot_spectrum
 from sigmastar.automata.model.diagnosis import Diagnosis, diagnose
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.ngram import NgramModel

@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.automata.draw import marks
 from sigmastar.automata.draw.layout import Box, arrow, circle_order, ellipse, loop, turned
-from sigmastar.automata.draw.spectrum import plot_spectrum
+from sigmastar.automata.draw.plots import plot_spectrum
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Flags, Floats
 from sigmastar.core.figures import to_svg

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.automata.counts.ngram_smoothing import Smoothing
 from sigmastar.automata.data.strings import Strings, Unknown
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
 from sigmastar.automata.estimator.states import HiddenStates, Monitor
@@ -22,6 +21,7 @@ from sigmastar.automata.learn.em_starts import (
     learn_em,
 )
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
+from sigmastar.automata.model.ngram import Smoothing
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (

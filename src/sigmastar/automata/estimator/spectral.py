@@ -18,9 +18,8 @@ from sigmastar.automata.estimator.states import HiddenStates
 from sigmastar.automata.learn.auto import AutoFit, learn_auto
 from sigmastar.automata.learn.classed import LARGE_ALPHABET, learn_classed
 from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.fast import CLASSES, ContextBatches, learn_fast
+from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, learn_fast
 from sigmastar.automata.learn.repair import REPAIRS, Repair
-from sigmastar.automata.learn.restart_filter import FilteredFit
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS, BasisBatches, SpectralFit
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sigmastar.automata.gpu.fused import FusedMarkov, is_fusible
-from sigmastar.automata.gpu.lanes import Lanes, lanes_of
-from sigmastar.automata.gpu.rows import LargePass, has_rows
+from sigmastar.automata.gpu.lanes import Lanes, LargePass, has_rows, lanes_of
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.torch_device import (
     batch_budget,

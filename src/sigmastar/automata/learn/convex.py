@@ -49,9 +49,8 @@ from sigmastar.automata.learn.context_model import (
     largest_size,
     learn_contexts,
 )
-from sigmastar.automata.learn.fast import CLASSES
+from sigmastar.automata.learn.fast import CLASSES, FilteredFit, behind_filter, held_out_score, tune_mixing
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
-from sigmastar.automata.learn.restart_filter import FilteredFit, behind_filter, held_out_score, tune_mixing
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton

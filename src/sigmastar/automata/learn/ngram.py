@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.automata.counts.ngram_smoothing import (
-    NextCounts,
-    Smoothing,
-    kneser_ney,
-    modified_kneser_ney,
-    witten_bell,
-)
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
-from sigmastar.automata.model.ngram import N_SHARES, NgramModel, cells_of, n_cells
+from sigmastar.automata.model.ngram import (
+    N_SHARES,
+    NextCounts,
+    NgramModel,
+    Smoothing,
+    cells_of,
+    kneser_ney,
+    modified_kneser_ney,
+    n_cells,
+    witten_bell,
+)
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.mixture import Cells, Events, rates_by_level
 

@@ -39,9 +39,8 @@ from sigmastar.automata.learn.em_starts import (
     em_problem,
     refuse_beyond_limits,
 )
-from sigmastar.automata.learn.fast import CLASSES, ContextBatches, coarser_classes
+from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, coarser_classes
 from sigmastar.automata.learn.held_out import FEW, Held, HeldOut
-from sigmastar.automata.learn.restart_filter import FilteredFit
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s

@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from sigmastar.automata.counts.ngram_smoothing import NextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import trie_values
@@ -23,11 +22,11 @@ from sigmastar.automata.learn.anchors import memberships
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.em import EMCorpus, normalized
 from sigmastar.automata.learn.em_starts import begin_climb
+from sigmastar.automata.learn.fast import behind_filter, tune_mixing
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
-from sigmastar.automata.learn.restart_filter import behind_filter, tune_mixing
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.ngram import NextCounts, NgramModel
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.optimise.proximal import successive_projection

@@ -22,8 +22,7 @@ from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.algebra import prefix_to_string, substring_to_string
-from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.gap_probabilities import gap_probabilities
+from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
 from sigmastar.core.arrays import Floats
 from sigmastar.core.blocks import Blocks
 from sigmastar.core.factors import Factors, factorize_up_to

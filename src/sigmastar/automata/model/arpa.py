@@ -17,9 +17,8 @@ from typing import TextIO
 
 import numpy as np
 
-from sigmastar.automata.counts.ngram_smoothing import Backoff
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.ngram import Backoff, NgramModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError

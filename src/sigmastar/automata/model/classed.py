@@ -17,9 +17,8 @@ import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import gap_nodes
-from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.gap_probabilities import gap_probabilities
 from sigmastar.automata.model.ngram import NgramModel, cells_of, n_cells
 from sigmastar.automata.model.sequence import next_distribution, sample_lockstep
 from sigmastar.core.alphabet import Alphabet

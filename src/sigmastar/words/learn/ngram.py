@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sigmastar.automata.counts.ngram_smoothing import NextCounts, modified_kneser_ney
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import learn_ngram
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.ngram import NextCounts, NgramModel, modified_kneser_ney
 from sigmastar.words.model.mixture import as_stream
 
 

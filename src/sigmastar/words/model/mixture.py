@@ -15,11 +15,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sigmastar.automata.counts.ngram_smoothing import Backoff
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import END, Strings
 from sigmastar.automata.model.hmm_conversion import Hmm
-from sigmastar.automata.model.ngram import NgramModel, cells_of, n_cells
+from sigmastar.automata.model.ngram import Backoff, NgramModel, cells_of, n_cells
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
