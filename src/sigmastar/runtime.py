@@ -9,6 +9,8 @@ For servers that start cold and for small devices. It reads the model files of a
 transducers, holds them to the same checks, and gives the answers that the whole package gives. Automata and
 n-grams are read by array operations; taggers and transducers by the kernels as Python runs them, which is far
 slower than compiled. So a process whose first model was read here is not one to learn in, and `fit` refuses.
+
+Where there is no Python, `JAVASCRIPT` is a file that reads the same models in a browser.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from sigmastar.core.family import load as load_place
 from sigmastar.core.model_files import kind_of, load_model
 from sigmastar.core.plain_kernels import install
 
-__all__ = ["load"]
+__all__ = ["JAVASCRIPT", "load"]
+
+JAVASCRIPT = os.path.join(os.path.dirname(__file__), "sigmastar.mjs")
+"""The path of one JavaScript file, without dependencies, that reads model files in a browser or in Node."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:
