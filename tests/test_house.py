@@ -52,7 +52,7 @@ ROOMS = (
     "cli",
 )
 CLOSED = ("demo", "laws", "cli")  # rooms that nothing outside their family imports
-NO_ROOMS = ("__pycache__", "py.typed", "__init__.pyi")
+NO_ROOMS = ("__pycache__", "py.typed", "__init__.pyi", "sigmastar.mjs")
 OF_THE_PACKAGE = ("__version__", "_COMMON")
 
 
