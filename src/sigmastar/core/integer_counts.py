@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.core.jit import kernel, lowest_bit
+from sigmastar.core.jit import kernel, lowest_bit, part
 
 Keys = NDArray[Any]  # int32, or int64 where they do not fit
 Longs = NDArray[np.int64]
@@ -21,6 +21,7 @@ Tally = tuple[Keys, Keys]
 
 MOST_MAJORS = 1 << 20  # above this many, counting them all takes longer than sorting
 _FITS = 1 << 31
+_MANY = 1 << 16  # keys, for which the walk pays what it takes to compile
 ONCE = np.ones(1, np.int32)
 """The weights of pairs that count once each."""
 
@@ -41,7 +42,7 @@ def tally_pairs(major: Keys, minor: Keys, n_major: int, n_minor: int, counts: Ke
     if n_major > MOST_MAJORS:
         flat = major.astype(np.int64) * n_minor + minor
         keys, totals = tally(flat, None if counts is None else counts.astype(np.int64))
-        return keys.astype(_key_type(n_major * n_minor)), _narrow(totals)
+        return keys.astype(key_type(n_major * n_minor)), _narrow(totals)
     starts, order = np.zeros(n_major + 2, np.int64), np.empty(len(major), np.int32)
     _bucket(major, starts, order)
     weights = ONCE if counts is None else counts[order]
@@ -52,16 +53,23 @@ def tally_buckets(starts: Longs, minors: Keys, weights: Keys, n_minor: int) -> T
     """The tally of pairs whose minors stand bucket by bucket; `starts` has the end added."""
     seen = np.full(n_minor, -1, np.int32)
     n_distinct = _n_distinct(starts, minors, seen)
-    keys = np.empty(n_distinct, _key_type((len(starts) - 1) * n_minor))
+    keys = np.empty(n_distinct, key_type((len(starts) - 1) * n_minor))
     counts, table = np.empty(n_distinct, weights.dtype), np.zeros(n_minor, weights.dtype)
     _tally_buckets(starts, minors, weights, table, np.zeros(n_minor // 64 + 1, np.uint64), keys, counts)
     return keys, counts
 
 
 def add(first: Tally, second: Tally) -> Tally:
+    """The tally of both; many keys are met in one walk over the two."""
     keys, counts, other_keys, other_counts = *first, *second
     if counts.sum(dtype=np.int64) + other_counts.sum(dtype=np.int64) >= _FITS:
         counts, other_counts = counts.astype(np.int64), other_counts.astype(np.int64)
+    same_types = keys.dtype == other_keys.dtype and counts.dtype == other_counts.dtype
+    if same_types and len(keys) + len(other_keys) > _MANY:
+        n_most = len(keys) + len(other_keys)
+        room = np.empty(n_most, keys.dtype), np.empty(n_most, counts.dtype)
+        n_found = _walk((keys, counts), (other_keys, other_counts), room)
+        return room[0][:n_found].copy(), room[1][:n_found].copy()
     at = np.searchsorted(keys, other_keys)
     is_new = np.append(keys, -1)[at] != other_keys
     merged = np.insert(keys, at[is_new], other_keys[is_new])
@@ -96,7 +104,8 @@ def minor_type(n_minor: int) -> type[np.integer[Any]]:
     return np.uint16 if n_minor < 1 << 16 else np.int32 if n_minor < _FITS else np.int64
 
 
-def _key_type(n_keys: int) -> type[np.signedinteger[Any]]:
+def key_type(n_keys: int) -> type[np.signedinteger[Any]]:
+    """The type that keys are held in."""
     return np.int32 if n_keys < _FITS else np.int64
 
 
@@ -135,15 +144,42 @@ def _tally_buckets(
             value = np.int64(minors[at])
             table[value] += weights[at] if each else weights[0]
             met[value >> 6] |= np.uint64(1) << np.uint64(value & 63)
-        for word in range(len(met)):
-            bits = met[word]
-            while bits:
-                value = 64 * word + np.int64(lowest_bit(bits))
-                keys[n_found], counts[n_found] = np.int64(major) * n_minor + value, table[value]
-                table[value] = 0
-                n_found += 1
-                bits &= bits - np.uint64(1)
-            met[word] = 0
+        n_found = take_met(np.int64(major) * n_minor, table, met, (keys, counts), n_found)
+
+
+@part
+def take_met(first: int, table: Keys, met: NDArray[np.uint64], found: Tally, n_found: int) -> int:
+    """Move the cells of a table that were met behind those found; the key of its first cell is `first`."""
+    for word in range(len(met)):
+        bits = met[word]
+        while bits:
+            value = 64 * word + np.int64(lowest_bit(bits))
+            found[0][n_found], found[1][n_found] = first + value, table[value]
+            table[value] = 0
+            n_found += 1
+            bits &= bits - np.uint64(1)
+        met[word] = 0
+    return n_found
+
+
+@kernel
+def _walk(first: Tally, second: Tally, found: Tally) -> int:
+    """The number of keys of the sum, which are written with their counts; steps are sums, not branches."""
+    (keys, counts), (other_keys, other_counts) = first, second
+    at, other, n_found = 0, 0, 0
+    while at < len(keys) and other < len(other_keys):
+        key, other_key = keys[at], other_keys[other]
+        here, there = key <= other_key, other_key <= key
+        found[0][n_found] = min(key, other_key)
+        found[1][n_found] = counts[at] * here + other_counts[other] * there
+        at, other, n_found = at + here, other + there, n_found + 1
+    for rest in range(at, len(keys)):
+        found[0][n_found], found[1][n_found] = keys[rest], counts[rest]
+        n_found += 1
+    for rest in range(other, len(other_keys)):
+        found[0][n_found], found[1][n_found] = other_keys[rest], other_counts[rest]
+        n_found += 1
+    return n_found
 
 
 @kernel

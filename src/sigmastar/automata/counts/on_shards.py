@@ -24,13 +24,12 @@ from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.engines import Engine, Here, Ledger
 from sigmastar.core.errors import InputError
 from sigmastar.core.integer_counts import (
-    MOST_MAJORS,
-    ONCE,
     Keys,
+    Tally,
     add,
-    minor_type,
+    key_type,
     pruned,
-    tally_buckets,
+    take_met,
     tally_pairs,
 )
 from sigmastar.core.jit import kernel
@@ -40,6 +39,7 @@ from sigmastar.corpus.reading import StringCorpus
 BUDGET = 1 << 30
 _ENTRY = 64  # bytes of an entry while parts are merged
 _TABLE_LIMIT = 1 << 24  # cells of a table of classes and symbols
+_MOST_ROWS = 1 << 16  # classes of pasts, or of futures: a step is one number of 32 bits
 _GAPS_AT_ONCE = 1 << 20
 
 Classes = tuple[ContextTrie, ContextTrie]
@@ -86,27 +86,36 @@ def opened(folder: str, digest: str) -> StringCorpus:
 
 
 def count_steps(strings: Strings, classes: Classes, budget: int = BUDGET) -> StepCounts:
-    """The steps of strings: by a table where it fits the budget, else piece by piece."""
+    """The steps of strings: by tables of classes where they are small, else piece by piece."""
     pasts, futures = classes
-    n_rows, n_symbols = max(pasts.n_classes, futures.n_classes), len(strings.alphabet)
-    small = n_rows * n_symbols <= _TABLE_LIMIT and n_symbols * pasts.n_classes <= MOST_MAJORS
+    n_rows = max(pasts.n_classes, futures.n_classes)
+    small = n_rows * len(strings.alphabet) <= _TABLE_LIMIT and n_rows <= _MOST_ROWS
     if small and pasts.table is not None and futures.table is not None:
-        tables = ClassTables(pasts.table, futures.table, pasts.start, futures.start)
+        tables = ClassTables(
+            pasts.table.astype(np.uint16), futures.table.astype(np.uint16), pasts.start, futures.start
+        )
         return _within(_count_by_tables(strings, tables), budget)
     parts = (_of_piece(piece, classes) for piece in strings.pieces(_GAPS_AT_ONCE))
     return reduce(partial(merged, budget=budget), parts)
 
 
 def _count_by_tables(strings: Strings, tables: ClassTables) -> StepCounts:
-    """Steps are put into buckets of (symbol, past), and each bucket is counted for itself."""
+    """Steps are put into buckets of symbols, those of a symbol into buckets of pasts, which are counted each
+    for itself: what is written to at a time stays near the processor.
+    """
     n_pasts, n_futures, n_symbols = len(tables.pasts), len(tables.futures), len(strings.alphabet)
     codes, offsets = np.array(strings.codes, np.int32), np.array(strings.offsets)  # not mapped: one kernel
     edges = np.zeros(n_pasts, np.int64), np.zeros(n_futures, np.int64)
-    room = np.empty(int(strings.lengths.max(initial=0)) + 1, minor_type(n_futures))
-    buckets, minors = np.zeros(n_symbols * n_pasts + 2, np.int64), np.empty(len(codes), room.dtype)
-    _bucket_steps(codes, offsets, tables, buckets, minors, *edges, room)
-    found = tally_buckets(buckets[:-1], minors, ONCE, n_futures)
-    return StepCounts(np.array(len(strings)), *found, *edges, np.zeros(2, np.int64))
+    pairs, starts = np.empty(len(codes), np.uint32), np.zeros(n_symbols + 2, np.int64)
+    room = np.empty((2, int(strings.lengths.max(initial=0))), np.uint32)
+    _bucket_steps(codes, offsets, tables, starts, pairs, *edges, room)
+    del codes
+    n_most = min(len(pairs), n_symbols * n_pasts * n_futures)
+    found = np.empty(n_most, key_type(n_symbols * n_pasts * n_futures)), np.empty(n_most, np.int32)
+    futures = np.empty(int(np.diff(starts[:-1]).max(initial=0)), np.uint16)
+    n_found = _tally_steps(starts[:-1], pairs, futures, np.zeros(n_pasts + 2, np.int64), n_futures, found)
+    kept = found[0][:n_found].copy(), found[1][:n_found].copy()
+    return StepCounts(np.array(len(strings)), *kept, *edges, np.zeros(2, np.int64))
 
 
 def _of_piece(strings: Strings, classes: Classes) -> StepCounts:
@@ -170,33 +179,58 @@ def _bucket_steps(
     codes: Int32s,
     offsets: Int64s,
     tables: ClassTables,
-    buckets: Int64s,
-    minors: Array,
-    ends: Int64s,
     starts: Int64s,
-    futures: Array,
+    pairs: Array,
+    ends: Int64s,
+    begins: Int64s,
+    room: Array,
 ) -> None:
-    """The futures of steps into `minors`, bucket by bucket, and into `buckets` where each begins."""
-    n_pasts = len(tables.pasts)
-    for string in range(len(offsets) - 1):
-        past = tables.past_edge
-        for at in range(offsets[string], offsets[string + 1]):
-            buckets[codes[at] * n_pasts + past + 2] += 1
-            past = tables.pasts[past, codes[at]]
-        ends[past] += 1
-    for bucket in range(2, len(buckets)):
-        buckets[bucket] += buckets[bucket - 1]
+    """Steps (past, future), as one number each, into `pairs`, symbol by symbol, which begin at `starts`."""
+    for at in range(len(codes)):
+        starts[codes[at] + 2] += 1
+    for symbol in range(2, len(starts)):
+        starts[symbol] += starts[symbol - 1]
+    n_futures = len(tables.futures)
     for string in range(len(offsets) - 1):
         first, length = offsets[string], offsets[string + 1] - offsets[string]
-        future, past = tables.future_edge, tables.past_edge
-        futures[length] = future
-        for at in range(length - 1, -1, -1):
-            future = tables.futures[future, codes[first + at]]
-            futures[at] = future
-        starts[future] += 1
+        past, future = np.int64(tables.past_edge), np.int64(tables.future_edge)
+        for at in range(length):  # both ways at once: neither look waits for the other
+            room[0, at], room[1, length - 1 - at] = past * n_futures, future
+            past = np.int64(tables.pasts[past, codes[first + at]])
+            future = np.int64(tables.futures[future, codes[first + length - 1 - at]])
+        ends[past] += 1
+        begins[future] += 1
         for at in range(length):
-            code = codes[first + at]
-            place = buckets[code * n_pasts + past + 1]
-            minors[place] = futures[at + 1]
-            buckets[code * n_pasts + past + 1] = place + 1
-            past = tables.pasts[past, code]
+            place = starts[codes[first + at] + 1]
+            pairs[place] = room[0, at] + room[1, at]
+            starts[codes[first + at] + 1] = place + 1
+
+
+@kernel
+def _tally_steps(
+    starts: Int64s, pairs: Array, futures: Array, rows: Int64s, n_futures: int, found: Tally
+) -> int:
+    """The number of distinct steps; `futures` has room for the steps of a symbol, `rows` for all pasts."""
+    n_found, n_pasts = 0, len(rows) - 2
+    table, met = np.zeros(n_futures, found[1].dtype), np.zeros(n_futures // 64 + 1, np.uint64)
+    for symbol in range(len(starts) - 1):
+        if starts[symbol] == starts[symbol + 1]:
+            continue
+        rows[:] = 0
+        for at in range(starts[symbol], starts[symbol + 1]):
+            rows[pairs[at] // n_futures + 2] += 1
+        for past in range(2, len(rows)):
+            rows[past] += rows[past - 1]
+        for at in range(starts[symbol], starts[symbol + 1]):
+            past = np.int64(pairs[at] // n_futures)
+            futures[rows[past + 1]] = pairs[at] - past * n_futures
+            rows[past + 1] += 1
+        for past in range(n_pasts):
+            for at in range(rows[past], rows[past + 1]):
+                future = np.int64(futures[at])
+                table[future] += 1
+                met[future >> 6] |= np.uint64(1) << np.uint64(future & 63)
+            if rows[past] < rows[past + 1]:
+                first = (np.int64(symbol) * n_pasts + past) * n_futures
+                n_found = take_met(first, table, met, found, n_found)
+    return n_found
