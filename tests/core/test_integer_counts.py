@@ -43,9 +43,11 @@ def test_pairs_are_counted_as_by_a_dictionary(pairs, weighted, limit):
     assert found[0].dtype == found[1].dtype == np.int32
 
 
-@given(PAIRS, PAIRS)
-def test_tallies_add_up_and_subtract(first, second):
-    whole = add(tallied(first, True), tallied(second, True))
+@given(PAIRS, PAIRS, st.sampled_from([-1, 1 << 16]))
+def test_tallies_add_up_and_subtract(first, second, few):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tallies, "_MANY", few)  # -1: always in one walk
+        whole = add(tallied(first, True), tallied(second, True))
     assert as_counter(whole) == expected(first + second, True)
     left = subtract(whole, tallied(second, True))
     assert left[0] is whole[0]

@@ -148,7 +148,7 @@ def _tally_buckets(
 
 
 @part
-def take_met(first: int, table: Keys, met: NDArray[np.uint64], found: Tally, n_found: int) -> int:
+def take_met(first: Any, table: Keys, met: NDArray[np.uint64], found: Tally, n_found: int) -> int:
     """Move the cells of a table that were met behind those found; the key of its first cell is `first`."""
     for word in range(len(met)):
         bits = met[word]

@@ -40,6 +40,7 @@ BUDGET = 1 << 30
 _ENTRY = 64  # bytes of an entry while parts are merged
 _TABLE_LIMIT = 1 << 24  # cells of a table of classes and symbols
 _MOST_ROWS = 1 << 16  # classes of pasts, or of futures: a step is one number of 32 bits
+_TASK_GAPS = 1 << 22  # of a task: small enough that workers end together
 _GAPS_AT_ONCE = 1 << 20
 
 Classes = tuple[ContextTrie, ContextTrie]
@@ -65,15 +66,18 @@ def count_shards(
     progress: Progress = silent,
 ) -> StepCounts:
     """The steps of a corpus on disk."""
-    task = partial(_count_shard, str(strings.corpus.folder), strings.corpus.manifest.digest, classes, budget)
+    task = partial(_count_part, str(strings.corpus.folder), strings.corpus.manifest.digest, classes, budget)
     kept = task if ledger is None else ledger.keeping(task, StepCounts)
     where: Engine = Here() if engine is None else engine
-    found: StepCounts = where.run(kept, range(strings.n_shards), partial(merged, budget=budget), progress)
+    parts = strings.parts(_TASK_GAPS)
+    found: StepCounts = where.run(kept, parts, partial(merged, budget=budget), progress)
     return found
 
 
-def _count_shard(folder: str, digest: str, classes: Classes, budget: int, number: int) -> StepCounts:
-    return count_steps(ShardedStrings(opened(folder, digest)).shard(number), classes, budget)
+def _count_part(
+    folder: str, digest: str, classes: Classes, budget: int, part: tuple[int, int, int]
+) -> StepCounts:
+    return count_steps(ShardedStrings(opened(folder, digest)).part(*part), classes, budget)
 
 
 @lru_cache(maxsize=2)
@@ -222,9 +226,9 @@ def _tally_steps(
         for past in range(2, len(rows)):
             rows[past] += rows[past - 1]
         for at in range(starts[symbol], starts[symbol + 1]):
-            past = np.int64(pairs[at] // n_futures)
-            futures[rows[past + 1]] = pairs[at] - past * n_futures
-            rows[past + 1] += 1
+            row = np.int64(pairs[at] // n_futures)
+            futures[rows[row + 1]] = pairs[at] - row * n_futures
+            rows[row + 1] += 1
         for past in range(n_pasts):
             for at in range(rows[past], rows[past + 1]):
                 future = np.int64(futures[at])

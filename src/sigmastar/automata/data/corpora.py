@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,6 +58,15 @@ class ShardedStrings:
     def shard(self, number: int) -> Strings:
         """The strings of one shard."""
         return _strings(self.alphabet, self.corpus.shard(number))
+
+    def parts(self, most_gaps: int) -> list[tuple[int, int, int]]:
+        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers."""
+        parts = list[tuple[int, int, int]]()
+        for number, shard in enumerate(self.corpus.manifest.shards):
+            n_parts = -(-(shard.n_tokens + shard.n_strings) // most_gaps)
+            edges = np.linspace(0, shard.n_strings, n_parts + 1).astype(np.int64).tolist()
+            parts += [(number, begin, end) for begin, end in pairwise(edges) if begin < end]
+        return parts
 
     def part(self, number: int, begin: int, end: int) -> Strings:
         """Some strings of one shard, one after the other; no others are copied."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -159,16 +158,7 @@ class ShardedEMCorpus:
         """Expected moves of an automaton on all strings but those held out."""
         corpus = self.strings.corpus
         task = partial(_expect, str(corpus.folder), corpus.manifest.digest, automaton, self.held, self.dtype)
-        return self.engine.run(task, self._parts(), _plus)
-
-    def _parts(self) -> list[tuple[int, int, int]]:
-        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers."""
-        parts = list[tuple[int, int, int]]()
-        for number, shard in enumerate(self.strings.corpus.manifest.shards):
-            n_parts = -(-(shard.n_tokens + shard.n_strings) // _TASK_GAPS)
-            edges = np.linspace(0, shard.n_strings, n_parts + 1).astype(np.int64).tolist()
-            parts += [(number, a, b) for a, b in pairwise(edges) if a < b]
-        return parts
+        return self.engine.run(task, self.strings.parts(_TASK_GAPS), _plus)
 
 
 def learn_em_on_shards(
