@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sigmastar.core.engines import Cluster, Engine, Here, Ledger, Processes, engine_of
+from sigmastar.core.engines import Cluster, Engine, Here, Ledger, engine_of
 from sigmastar.core.errors import InputError
+from sigmastar.core.worker_processes import Processes
 
 
 class Sums(NamedTuple):

@@ -15,32 +15,30 @@ what it found, and a job that was stopped reads it instead of working again.
 from __future__ import annotations
 
 import hashlib
-import mmap
 import os
-import pickle
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from sigmastar.core.arrays import Int64s
 from sigmastar.core.atomic import atomic_write_pieces
 from sigmastar.core.container import read_data, read_head, views, written
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.resources import WorkerPool, limited_threads
+from sigmastar.core.resources import limited_threads
 
 Item = TypeVar("Item")
 Part = TypeVar("Part")
 RETRIES = 2
 _BRANCHES = 8  # of a worker
-_ALIGNED, _JOB = 64, "job"
 
 
 class Engine(Protocol):
@@ -76,13 +74,56 @@ def engine_of(workers: int | None = None, client: Any = None) -> Engine:
         return Cluster(_connected(client) if isinstance(client, str) else client)
     if workers is not None and workers < 1:
         raise ValueError(f"workers={workers} must be at least 1")
-    return Here() if workers is None or workers == 1 else Processes(workers)
+    if workers is None or workers == 1:
+        return Here()
+    from sigmastar.core.worker_processes import Processes  # which needs this module
+
+    return Processes(workers)
+
+
+_at_hand: ContextVar[Engine | None] = ContextVar("engine", default=None)
+
+
+@contextmanager
+def spreading(workers: int | None = None, client: Any = None) -> Iterator[None]:
+    """Inside, `spread` runs its tasks on the engine that was asked for."""
+    with closing(engine_of(workers, client)) as engine:
+        token = _at_hand.set(engine)
+        try:
+            yield
+        finally:
+            _at_hand.reset(token)
+
+
+def spread(task: Callable[[Any], Part], items: Sequence[Any], merge: Callable[[Part, Part], Part]) -> Part:
+    """What the tasks give, merged, on the engine at hand: this process, or what `spreading` has set.
+
+    This is how families count: a task counts some structures, and counts are merged. Items must not depend on
+    the number of workers; then sums of floats do not either. What a single task does is done here.
+    """
+    engine = _at_hand.get()
+    return (Here() if engine is None or len(items) == 1 else engine).run(task, items, merge)
+
+
+def ranges(sizes: Sequence[int] | Int64s, most: int) -> list[tuple[int, int]]:
+    """Neighbours of which each group has a size of at most `most`, or is alone; one empty group of none.
+
+    Examples
+    --------
+    >>> ranges([2, 2, 3, 1, 9], 5)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    ends, edges = np.cumsum(sizes), [0]
+    while edges[-1] < len(ends):
+        before = ends[edges[-1] - 1] if edges[-1] else 0
+        edges.append(max(int(np.searchsorted(ends, before + most, side="right")), edges[-1] + 1))
+    return list(pairwise(edges)) or [(0, 0)]
 
 
 Node = tuple[int, int]  # level from the leaves, and place in it
 
 
-class _Tree(Generic[Part]):
+class Tree(Generic[Part]):
     """Parts merged as soon as both halves of a node are there."""
 
     def __init__(self, n_leaves: int, merge: Callable[[Part, Part], Part] | None = None) -> None:
@@ -117,7 +158,7 @@ class _Tree(Generic[Part]):
         return self.waiting[len(self.widths) - 1, 0]
 
 
-class _Branch(NamedTuple):
+class Branch(NamedTuple):
     """A piece of work for one worker: neighbours in the tree that become one part."""
 
     task: Callable[[Any], Any]
@@ -125,13 +166,13 @@ class _Branch(NamedTuple):
 
     def __call__(self, items: Sequence[Any]) -> Any:
         with limited_threads(1):  # the workers are as many as there are cores for them
-            tree = _Tree[Any](len(items), self.merge)
+            tree = Tree[Any](len(items), self.merge)
             for number, item in enumerate(items):
                 tree.add(number, self.task(item))
             return tree.root
 
 
-def _branches(items: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
+def branches(items: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
     """Items in whole branches of their tree, of which each worker has several, so that all end together."""
     width = 1
     while len(items) >= 2 * width * n_workers * _BRANCHES:
@@ -167,7 +208,7 @@ class Here:
         object
             One part.
         """
-        tree = _Tree(len(items), merge)
+        tree = Tree(len(items), merge)
         for number, item in enumerate(items):
             progress(f"shard {number + 1} of {len(items)}", number / len(items))
             tree.add(number, task(item))
@@ -175,158 +216,6 @@ class Here:
 
     def close(self) -> None:
         """Nothing to let go."""
-
-
-class Processes:
-    """Processes on this machine, begun anew where one was killed, and kept from job to job.
-
-    Parameters
-    ----------
-    n_workers : int
-        Their number.
-    """
-
-    def __init__(self, n_workers: int) -> None:
-        self.n_workers = n_workers
-        self._pool: WorkerPool | None = None
-
-    def run(
-        self,
-        task: Callable[[Any], Part],
-        items: Sequence[Any],
-        merge: Callable[[Part, Part], Part],
-        progress: Progress = silent,
-    ) -> Part:
-        """What the tasks give, merged; as `Here.run`. The merge goes to the workers, as the task does."""
-        branches = _branches(items, self.n_workers)
-        with TemporaryDirectory(prefix="sigmastar-", ignore_cleanup_errors=True) as folder:
-            try:
-                desk = _Desk(folder, _Branch(task, merge), branches)
-                while not desk.is_done:
-                    for n_done in self._round(desk):
-                        progress(f"shard {n_done} of {len(items)}", n_done / len(items))
-            except BaseException:
-                self._leave()
-                raise
-            root: Part = desk.tree.root.taken()
-            return root
-
-    def close(self) -> None:
-        """Let the processes go; between jobs they have nothing to do."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            self._pool = None
-
-    def _leave(self) -> None:
-        """End them in the midst of what they do."""
-        if self._pool is not None:
-            self._pool.end()
-            self._pool = None
-
-    def _round(self, desk: _Desk) -> Iterator[int]:
-        """How many shards are done, whenever some are, until all are or the pool breaks."""
-        running = dict[Future[_Filed], _Order]()
-        self._pool = self._pool or WorkerPool(self.n_workers)
-        try:
-            while desk.waiting or running:
-                while desk.waiting and len(running) < self.n_workers + 1:  # one is at hand for who is free
-                    order = desk.waiting.pop()
-                    running[self._pool.submit(_done, desk.folder, order)] = order
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    filed = future.result()
-                    desk.take(running.pop(future), filed)
-                    yield desk.n_done
-        except BrokenExecutor as problem:
-            self._leave()
-            if desk.lost(running.values()) > RETRIES:
-                problem.add_note("a worker was killed in the same shard again and again")
-                raise
-
-
-class _Order(NamedTuple):
-    """Work for a process: a branch of the tree, or two parts to merge."""
-
-    node: Node
-    items: Sequence[Any]
-    parts: tuple[_Filed, ...] = ()
-
-
-class _Filed(NamedTuple):
-    """A part whose arrays lie in a file."""
-
-    file: str
-    rest: bytes
-    ends: tuple[int, ...]  # where each array ends
-
-    @classmethod
-    def of(cls, file: str, part: Any) -> _Filed:
-        buffers, ends = list[pickle.PickleBuffer](), list[int]()
-        rest = pickle.dumps(part, 5, buffer_callback=buffers.append)
-        with open(file, "wb") as stream:
-            for buffer in buffers:
-                stream.write(bytes(-stream.tell() % _ALIGNED))
-                stream.write(buffer.raw())
-                ends.append(stream.tell())
-        return cls(file, rest, tuple(ends))
-
-    def taken(self) -> Any:
-        """The part, mapped; who writes to its arrays writes to a copy."""
-        if not self.ends or not self.ends[-1]:
-            return pickle.loads(self.rest, buffers=[bytearray() for _ in self.ends])
-        with open(self.file, "rb") as stream:
-            whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
-        begins = [end + -end % _ALIGNED for end in (0, *self.ends[:-1])]
-        return pickle.loads(
-            self.rest, buffers=[whole[begin:end] for begin, end in zip(begins, self.ends, strict=True)]
-        )
-
-
-class _Desk:
-    """What is to do, what was done, and the folder where parts lie while they wait for each other."""
-
-    def __init__(self, folder: str, branch: _Branch, branches: Sequence[Sequence[Any]]) -> None:
-        self.folder, self.tree, self.n_done = folder, _Tree[_Filed](len(branches)), 0
-        self.waiting = [_Order((0, place), items) for place, items in enumerate(branches)][::-1]
-        self.tries: dict[Node, int] = {}
-        with open(os.path.join(folder, _JOB), "wb") as stream:
-            pickle.dump(branch, stream, 5)  # once, however many orders there are
-
-    @property
-    def is_done(self) -> bool:
-        return (len(self.tree.widths) - 1, 0) in self.tree.waiting
-
-    def take(self, order: _Order, filed: _Filed) -> None:
-        for part in order.parts:
-            os.remove(part.file)
-        self.n_done += len(order.items)
-        both = self.tree.settle(order.node, filed)
-        if both is not None:
-            self.waiting.append(_Order(both[0], (), both[1:]))  # before others: it frees room
-
-    def lost(self, orders: Iterable[_Order]) -> int:
-        """Put orders back, whoever had them is gone; how often the unluckiest of them was lost."""
-        for order in orders:
-            self.waiting.append(order)
-            self.tries[order.node] = self.tries.get(order.node, 0) + 1
-        return max(self.tries.values())
-
-
-def _done(folder: str, order: _Order) -> _Filed:
-    """In a worker: what an order asks for, in a file of the folder."""
-    branch = _branch_of(folder)
-    if order.parts:
-        with limited_threads(1):
-            part = branch.merge(*(part.taken() for part in order.parts))
-    else:
-        part = branch(order.items)
-    return _Filed.of(os.path.join(folder, "{}-{}".format(*order.node)), part)
-
-
-@lru_cache(maxsize=1)
-def _branch_of(folder: str) -> _Branch:
-    with open(os.path.join(folder, _JOB), "rb") as stream:
-        branch: _Branch = pickle.load(stream)
-    return branch
 
 
 @dataclass(frozen=True)
@@ -351,11 +240,11 @@ class Cluster:
         """What the tasks give, merged; as `Here.run`."""
         as_completed: Any = import_module("distributed").as_completed
         options = {"pure": False, "retries": RETRIES}
-        branches = _branches(items, max(sum(self.client.nthreads().values()), 1))
-        job = self.client.submit(_itself, _Branch(task, merge), **options)  # sent once, not with each branch
-        tree = _Tree[Any](len(branches), lambda *both: self.client.submit(_merged, job, *both, **options))
-        leaves = [self.client.submit(_called, job, branch, **options) for branch in branches]
-        sizes = {leaf.key: len(branch) for leaf, branch in zip(leaves, branches, strict=True)}
+        pieces = branches(items, max(sum(self.client.nthreads().values()), 1))
+        job = self.client.submit(_itself, Branch(task, merge), **options)  # sent once, not with each branch
+        tree = Tree[Any](len(pieces), lambda *both: self.client.submit(_merged, job, *both, **options))
+        leaves = [self.client.submit(_called, job, piece, **options) for piece in pieces]
+        sizes = {leaf.key: len(piece) for leaf, piece in zip(leaves, pieces, strict=True)}
         for number, leaf in enumerate(leaves):
             tree.add(number, leaf)
         root, n_done = tree.root, 0
@@ -369,15 +258,15 @@ class Cluster:
         """The cluster is the user's."""
 
 
-def _itself(branch: _Branch) -> _Branch:
+def _itself(branch: Branch) -> Branch:
     return branch
 
 
-def _called(branch: _Branch, items: Sequence[Any]) -> Any:
+def _called(branch: Branch, items: Sequence[Any]) -> Any:
     return branch(items)
 
 
-def _merged(branch: _Branch, left: Any, right: Any) -> Any:
+def _merged(branch: Branch, left: Any, right: Any) -> Any:
     return branch.merge(left, right)
 
 
