@@ -9,6 +9,8 @@ changes somewhere between i = 0 and i = n, and what follows there is a new test 
 Networks are not regular everywhere, so that a test may split states by an accident far from the strings that
 matter. So several tests are tried, the one with the fewest errors on a pool of strings is kept, and at the
 end single moves are changed, and states made one, where that lowers the errors of the pool, or costs none.
+Errors of one string in ten thousand hang on the draw of a small pool, and with them the automaton. So an
+automaton that is nearly right is settled on a large one.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 
 from sigmastar.automata.model.dfa import smallest_table
 from sigmastar.core.arrays import Flags, Int64s
+from sigmastar.core.jit import kernel
 from sigmastar.distil.labels import Labels, Padded, Pool, Word
 
 _TRIES = 6  # counterexamples per step
@@ -28,6 +31,8 @@ _PATIENCE = 5  # steps without fewer errors
 _CLEAN = 2  # rounds of fresh strings without an error that end the search
 _HOPELESS = 0.02  # share of errors at which there is no use in going on
 _REPAIRED = 0.02  # share of errors below which moves are tried
+_SETTLED = (32_000, 160_000)  # strings of the pool; the second where the first have errors
+_NEARLY = 1e-3  # share of errors below which that is worth the questions
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +50,34 @@ class Hypothesis:
     def errors(self, words: Padded, truth: Flags) -> Int64s:
         """The numbers of words with another label."""
         return np.flatnonzero(self.accepting[words.ends(self.table)] != truth)
+
+    def n_errors(self, words: Padded, truth: Flags, most: int) -> int:
+        """How many words have another label; where more than `most` do, some number above it."""
+        rows, right = (words.codes, words.lengths), truth[words.order]
+        return count_errors(*rows, right, self.table, self.accepting, most)
+
+    def description(self, n_errors: int, n_words: int) -> float:
+        """Bits: per state a usual move and those symbols that move elsewhere, and the words that are wrong."""
+        n_symbols, target = self.table.shape[1], np.log2(self.n_states)
+        usual = sum(int(np.bincount(row).max()) for row in self.table)
+        others = (self.table.size - usual) * (np.log2(n_symbols) + target)
+        return float(self.n_states * target + others + n_errors * np.log2(n_words))
+
+
+@kernel
+def count_errors(
+    codes: Int64s, lengths: Int64s, truth: Flags, table: Int64s, accepting: Flags, most: int
+) -> int:
+    """How many rows of codes a deterministic automaton labels otherwise, counted until there are too many."""
+    found = 0
+    for row in range(len(lengths)):
+        state = 0
+        for position in range(lengths[row]):
+            state = table[state, codes[row, position]]
+        found += accepting[state] != truth[row]
+        if found > most:
+            break
+    return found
 
 
 def hypothesis(labels: Labels, tests: list[Word], max_states: int) -> Hypothesis | None:
@@ -74,7 +107,7 @@ def _rows(labels: Labels, prefixes: list[Word], tests: list[Word]) -> list[bytes
 
 def climb(pool: Pool, max_states: int) -> Hypothesis:
     """Tests one after the other, each the best of several, until the pool has no errors."""
-    words, tests = Padded.of(pool.words), list[Word]([()])
+    words, tests = pool.padded, list[Word]([()])
     current = best = hypothesis(pool.labels, tests, max_states)
     assert current is not None
     least, waited = (len(pool.words) + 1, 0), 0
@@ -122,28 +155,33 @@ def _new_tests(pool: Pool, current: Hypothesis, word: Word) -> Iterator[tuple[Wo
 
 def repaired(made: Hypothesis, pool: Pool) -> Hypothesis:
     """Moves changed one by one, or all of one state to another, as long as the pool has fewer errors then."""
-    words = Padded.of(pool.words)
-    errors = made.errors(words, pool.truth)
-    while 0 < len(errors) <= _REPAIRED * len(pool.words):
-        wrong, truth = Padded.of([pool.words[number] for number in errors]), pool.truth[errors]
-        helpful = [other for other in _changes(made) if len(other.errors(wrong, truth)) < len(errors)]
-        found = [(len(other.errors(words, pool.truth)), number) for number, other in enumerate(helpful)]
-        if not found or min(found)[0] >= len(errors):
+    words, truth = pool.padded, pool.truth
+    errors = made.errors(words, truth)
+    while 0 < len(errors) <= _REPAIRED * len(truth):
+        wrong, least_errors, best = Padded.of([pool.words[number] for number in errors]), len(errors), made
+        for other in _changes(made):
+            if other.n_errors(wrong, truth[errors], len(errors) - 1) < len(errors):
+                n_errors = other.n_errors(words, truth, least_errors - 1)
+                least_errors, best = (n_errors, other) if n_errors < least_errors else (least_errors, best)
+        if best is made:
             break
-        made = helpful[min(found)[1]]
-        errors = made.errors(words, pool.truth)
-    return _merged(least(made), words, pool.truth)
+        made, errors = best, best.errors(words, truth)
+    return _merged(least(made), words, truth)
 
 
 def _merged(made: Hypothesis, words: Padded, truth: Flags) -> Hypothesis:
-    """States made one as long as that costs no error."""
+    """States made one as long as that costs no error; where there are errors, no longer a description."""
     n_errors, pairs = len(made.errors(words, truth)), list(combinations(range(made.n_states), 2))
     while pairs:
         first, second = pairs.pop()
         table = np.where(made.table == second, first, made.table)
         smaller = least(Hypothesis(table, made.accepting))
-        if smaller.n_states < made.n_states and len(smaller.errors(words, truth)) <= n_errors:
-            made, pairs = smaller, list(combinations(range(smaller.n_states), 2))
+        if smaller.n_states == made.n_states:
+            continue
+        found = smaller.n_errors(words, truth, 2 * n_errors)
+        sizes = (h.description(n, len(truth)) for h, n in ((smaller, found), (made, n_errors)))
+        if found <= n_errors or (found <= 2 * n_errors and next(sizes) <= next(sizes)):
+            made, n_errors, pairs = smaller, found, list(combinations(range(smaller.n_states), 2))
     return made
 
 
@@ -193,18 +231,37 @@ def deterministic(pool: Pool, max_states: int, n_rounds: int, per_round: int) ->
     """
     kept, n_clean = list[Hypothesis](), 0
     for _ in range(n_rounds):
-        words = Padded.of(pool.words)
+        words = pool.padded
         kept = [repaired(made, pool) for made in kept] if n_clean == 0 else kept
         if all(len(made.errors(words, pool.truth)) for made in kept):
             kept.append(repaired(climb(pool, max_states), pool))
         kept.sort(key=lambda made: (len(made.errors(words, pool.truth)), made.n_states))
         kept = kept[:2]
-        n_errors = len(kept[0].errors(words, pool.truth))
-        if n_errors > _HOPELESS * len(pool.words):
+        if len(kept[0].errors(words, pool.truth)) > _HOPELESS * len(pool.words):
             break
         pool.grow(per_round, per_round // 3)
-        n_errors = len(kept[0].errors(Padded.of(pool.words), pool.truth))
-        n_clean = n_clean + 1 if n_errors == 0 else 0
+        n_clean = n_clean + 1 if not len(kept[0].errors(pool.padded, pool.truth)) else 0
         if n_clean == _CLEAN:
             break
-    return kept[0], Evidence(len(pool.words), n_errors)
+    return settled(kept[0], pool)
+
+
+def settled(made: Hypothesis, pool: Pool) -> tuple[Hypothesis, Evidence]:
+    """An automaton that is nearly right, repaired on a large pool."""
+    evidence = _evidence(made, pool)
+    for size in _SETTLED:
+        n_more = int(min(size - len(pool.words), pool.labels.questions.left // 4))
+        if evidence.rate > _NEARLY:
+            break
+        if n_more <= 0:
+            continue
+        pool.grow(n_more * 7 // 8, n_more // 8)
+        if (evidence := _evidence(made, pool)).n_errors == 0:
+            break
+        made = repaired(made, pool)
+        evidence = _evidence(made, pool)
+    return made, evidence
+
+
+def _evidence(made: Hypothesis, pool: Pool) -> Evidence:
+    return Evidence(len(pool.words), len(made.errors(pool.padded, pool.truth)))

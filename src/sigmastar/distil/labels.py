@@ -53,6 +53,14 @@ class Pool:
     rng: np.random.Generator
     words: list[Word] = field(default_factory=list)
     truth: Flags = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    _padded: Padded | None = None
+
+    @property
+    def padded(self) -> Padded:
+        """The strings so far as one array."""
+        if self._padded is None:
+            self._padded = Padded.of(self.words)
+        return self._padded
 
     def grow(self, n_edited: int, n_random: int) -> None:
         """More edited and random strings."""
@@ -64,6 +72,7 @@ class Pool:
         fresh = [word for word in dict.fromkeys(words) if word not in known]
         self.truth = np.append(self.truth, self.labels(fresh))
         self.words += fresh
+        self._padded = None
 
     def edited(self) -> Word:
         """A given string with one to three symbols replaced, removed or put in."""
