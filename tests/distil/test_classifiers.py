@@ -13,8 +13,16 @@ import pytest
 import sigmastar
 from cli.calls import fail, succeed
 from sigmastar import DistilledClassifier
+from sigmastar.automata import make_automaton
+from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.control import as_constraint, matches
 from sigmastar.distil import from_function
+from sigmastar.distil.deterministic import Hypothesis, repaired
+from sigmastar.distil.forms import Linear
+from sigmastar.distil.kernels import SoftTrie, soft_gradient
+from sigmastar.distil.labels import Labels, Padded, Pool
+from sigmastar.distil.questions import Questions
+from sigmastar.distil.signed import cross_entropy
 
 ALL = ["".join(string) for n in range(8) for string in product("ab", repeat=n)]
 LANGUAGES = {"even": "(b|ab*a)*", "begins": "aab.*", "no-bb": "a*(ba+)*b?", "third-last": ".*a.."}
@@ -97,3 +105,70 @@ def test_the_command(tmp_path: Path) -> None:
     assert succeed("predict", model, tmp_path / "strings.txt", "-q").split() == ["1", "0", "0"]
     message = fail("distil", source, "-o", model, "--task", "classify", "--method", "ngram", status=2)
     assert "--method ngram is for --task next, not classify" in message
+
+
+def test_errors_are_counted_until_there_are_too_many() -> None:
+    rng = np.random.default_rng(4)
+    words = [tuple(rng.integers(0, 3, rng.integers(0, 9)).tolist()) for _ in range(200)]
+    made = Hypothesis(rng.integers(0, 4, (4, 3)), np.array([True, False, False, True]))
+    ends = []
+    for word in words:
+        state = 0
+        for symbol in word:
+            state = made.table[state, symbol]
+        ends.append(bool(made.accepting[state]))
+    truth = rng.random(len(words)) < 0.5
+    wrong = np.flatnonzero(np.array(ends) != truth)
+    padded = Padded.of(words)
+    np.testing.assert_array_equal(made.errors(padded, truth), wrong)
+    assert made.n_errors(padded, truth, len(words)) == len(wrong)
+    assert made.n_errors(padded, truth, 5) == 6
+
+
+def pool_of(black_box: Any, n_words: int) -> Pool:
+    pool = Pool(Labels(Questions(black_box), 0.5), [(0,) * n for n in range(30)], np.random.default_rng(0))
+    pool.grow(0, n_words)
+    return pool
+
+
+def test_a_state_that_saves_one_error_of_many_is_not_worth_it() -> None:
+    """An even number of a: four states of which two count as well whether b was met; one label is turned."""
+    table = np.array([[1, 2], [0, 3], [3, 2], [2, 3]])
+    pool = pool_of(box("(b|ab*a)*"), 400)
+    larger = Hypothesis(table, np.array([True, False, True, False]))
+    assert repaired(larger, pool).n_states == 2
+    turned = Hypothesis(np.array([[1, 0], [0, 1]]), np.array([True, False]))
+    with_accident = pool.truth.copy()
+    with_accident[[5, 9]] ^= True
+    pool.truth = with_accident
+    assert repaired(larger, pool).n_states == 2
+    assert repaired(turned, pool).n_errors(pool.padded, pool.truth, 400) == 2
+
+
+def test_slopes_of_scores_vanish_where_they_are_exact_and_are_those_of_the_loss_elsewhere() -> None:
+    rng = np.random.default_rng(3)
+    machine = make_automaton(3, 3, rng, density=1.0, stop=0.3)
+    trie = PrefixTrie.of(machine.sample(8, rng, 6))
+    form, states = Linear(1e3), [machine.initial]
+    for node in range(1, trie.n_nodes):
+        states.append(states[trie.parent[node]] @ machine.transitions[trie.symbol[node]])
+    exact = (np.array(states) @ machine.final)[:, None].astype(np.float32)
+    nodes = (trie.parent, trie.symbol, trie.level_starts)
+    parameters, weights = form.parameters(machine), np.ones(trie.n_nodes, np.float32)
+
+    def told(goals: Any) -> tuple[float, list[Any]]:
+        arrays = form.arrays(parameters)
+        loss = lambda soft, values: cross_entropy(0.1, soft, values)  # noqa: E731
+        value, found = soft_gradient(SoftTrie(*nodes, goals, weights), arrays, loss)
+        return value, form.slopes(arrays, found)
+
+    assert max(np.abs(slope).max() for slope in told(exact)[1]) < 1e-4
+    goals = rng.normal(size=exact.shape).astype(np.float32)
+    slopes = told(goals)[1]
+    for number, at in ((0, (1,)), (1, (0, 1, 2)), (2, (2,))):
+        values = []
+        for change in (1e-2, -1e-2):
+            parameters[number][at] += change
+            values.append(told(goals)[0])
+            parameters[number][at] -= change
+        assert slopes[number][at] == pytest.approx((values[0] - values[1]) / 2e-2, rel=2e-2, abs=1e-2)

@@ -27,7 +27,7 @@ from sigmastar.distil.explain import state_lines, worst_strings
 from sigmastar.distil.forms import Proper, Signed
 from sigmastar.distil.futures import MOST_COLUMNS, coarse
 from sigmastar.distil.judging import judged
-from sigmastar.distil.kernels import FilterArrays, SoftTrie, soft_gradient
+from sigmastar.distil.kernels import FilterArrays, SoftTrie, divergence, soft_gradient
 from sigmastar.distil.learn import mean_divergence
 from sigmastar.distil.pools import draw, edited
 from sigmastar.distil.questions import Questions
@@ -99,7 +99,7 @@ def test_slopes_are_those_of_the_loss(form: Any) -> None:
         machine = machine.change_basis(np.array([[1.0, 0.2, 0.3], [1.0, -0.4, 0.1], [1.0, 0.5, -0.6]]))
     parameters = form.parameters(machine)
     arrays = form.arrays(parameters)
-    loss, found = soft_gradient(trie, arrays, 1e-6)
+    loss, found = soft_gradient(trie, arrays, divergence(1e-6))
     assert loss == pytest.approx(loss_by_hand(trie, arrays), rel=1e-5)
     slopes = form.slopes(arrays, found)
     for number, at in ((0, (1,)), (1, (1, 2)), (1, (0, 0))):

@@ -57,7 +57,7 @@ class Hypothesis:
         return count_errors(*rows, right, self.table, self.accepting, most)
 
     def description(self, n_errors: int, n_words: int) -> float:
-        """Bits: per state a usual move and those symbols that move elsewhere, and the words that are wrong."""
+        """Bits: a usual move per state, the symbols that move elsewhere, and the words that are wrong."""
         n_symbols, target = self.table.shape[1], np.log2(self.n_states)
         usual = sum(int(np.bincount(row).max()) for row in self.table)
         others = (self.table.size - usual) * (np.log2(n_symbols) + target)

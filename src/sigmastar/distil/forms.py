@@ -1,6 +1,7 @@
 """How numbers without constraints become an automaton, and slopes come back.
 
 signed     A_a and the initial state themselves; mass = e_1, final = mass - sum_a A_a mass
+linear     A_a, the initial state and final themselves; mass = 0, nothing is divided
 proper     softmax over all moves of a state and its end; mass = 1
 """
 
@@ -77,6 +78,33 @@ class Signed:
             np.asarray(part, np.float64) for part in (arrays.initial, arrays.transitions, arrays.mass)
         )
         return WeightedAutomaton(alphabet, initial, transitions, mass - transitions[:, :, 0].sum(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """Values that are no probabilities: initial state, operators and final weights, without a filter."""
+
+    farthest: float  # where states are held that stray
+    speed: float = 0.003
+
+    def parameters(self, automaton: WeightedAutomaton) -> list[Array]:
+        parts = (automaton.initial, automaton.transitions, automaton.final)
+        return [part.astype(np.float32) for part in parts]
+
+    def arrays(self, parameters: list[Array]) -> FilterArrays:
+        initial, transitions, final = parameters
+        none, limits = np.zeros_like(initial), np.full_like(initial, self.farthest)
+        return FilterArrays(initial, transitions, final[:, None].copy(), none, limits, np.float32(1.0))
+
+    def slopes(self, arrays: FilterArrays, found: Gradients) -> list[Array]:
+        return [found.initial, found.transitions, found.readout[:, 0]]
+
+    def rates(self, parameters: list[Array]) -> list[float]:
+        return [self.speed * float(np.sqrt(np.mean(part**2))) for part in parameters]
+
+    def automaton(self, alphabet: Alphabet, arrays: FilterArrays) -> WeightedAutomaton:
+        initial, transitions, readout = (np.asarray(part, np.float64) for part in arrays[:3])
+        return WeightedAutomaton(alphabet, initial, transitions, readout[:, 0])
 
 
 class Proper:

@@ -12,6 +12,8 @@ Nodes of a level that read the same symbol are neighbours: one matrix product se
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,22 +59,32 @@ def filter_states(trie: SoftTrie, automaton: FilterArrays) -> Array:
     return states
 
 
-def soft_gradient(trie: SoftTrie, automaton: FilterArrays, floor: float) -> tuple[float, Gradients]:
-    """The loss, summed over the nodes by their weights, and its gradients.
+Loss = Callable[[SoftTrie, Array], float]
+"""The loss of predictions at the nodes, which are replaced by the slopes of the loss in them."""
 
-    The part of the loss that does not depend on the automaton, the entropy of the answers, is left out.
-    """
+
+def divergence(floor: float) -> Loss:
+    """From what was told; the entropy of the answers, on which no automaton depends, is left out."""
+    return partial(_of_divergence, floor)
+
+
+def _of_divergence(floor: float, trie: SoftTrie, predictions: Array) -> float:
+    return _slopes(trie.targets, trie.weights, predictions, floor)
+
+
+def soft_gradient(trie: SoftTrie, automaton: FilterArrays, loss: Loss) -> tuple[float, Gradients]:
+    """The loss, summed over the nodes by their weights, and its gradients."""
     shape, dtype = (len(trie.parent), len(automaton.initial)), automaton.transitions.dtype
     states, room = np.empty(shape, dtype), np.empty(shape, dtype)
     divisors = np.ones(len(states), dtype)
     found = Gradients(*(np.zeros_like(part) for part in automaton[:3]))
     _forward(trie, automaton, states, divisors, room)
     predictions = states @ automaton.readout
-    loss = _slopes(trie.targets, trie.weights, predictions, floor)
+    value = loss(trie, predictions)
     found.readout[:] = states.T @ predictions
     slopes = predictions @ automaton.readout.T
     _backward(trie, automaton, (states, divisors, slopes), found, (room, np.empty(shape, dtype)))
-    return loss, found
+    return value, found
 
 
 @fast_kernel

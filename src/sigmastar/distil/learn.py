@@ -29,7 +29,7 @@ from sigmastar.distil.clusters import cluster_automaton, future_points
 from sigmastar.distil.forms import Proper, Signed
 from sigmastar.distil.futures import coarse, future_features, width_of
 from sigmastar.distil.gathering import Pool, sampled
-from sigmastar.distil.kernels import SoftTrie
+from sigmastar.distil.kernels import Loss, SoftTrie, divergence
 from sigmastar.distil.questions import Questions
 from sigmastar.distil.refine import refine
 from sigmastar.distil.spectral import Directions, Regression, exact_automaton, principal
@@ -76,10 +76,10 @@ class Evidence:
         return float(np.mean([mean_divergence(model, pool.held) for pool in judges]))
 
     @property
-    def floor(self) -> float:
-        """What is too small to be told by this black box."""
+    def loss(self) -> Loss:
+        """The divergence, but for what is too small to be told by this black box."""
         told = self.train.rows[: 200_000 // self.train.rows.shape[1] + 1]
-        return float(np.clip(0.1 * np.quantile(told, 0.001), 1e-7, 1e-3))
+        return divergence(float(np.clip(0.1 * np.quantile(told, 0.001), 1e-7, 1e-3)))
 
 
 def mean_divergence(model: SequenceModel, asked: Asked) -> float:
@@ -190,9 +190,9 @@ def _refined(evidence: Evidence, best: FilteredAutomaton, form: Signed) -> Weigh
 
     rounds = max(4, n_epochs(evidence, best.automaton.n_states) // 4)
     progress = stage(evidence.progress, 0.8, 1.0)
-    return refine(
-        form, best.automaton, evidence.train, score, evidence.rng, rounds, evidence.floor, progress
-    )[0]
+    return refine(form, best.automaton, evidence.train, score, evidence.rng, rounds, evidence.loss, progress)[
+        0
+    ]
 
 
 def _behind_filter(
@@ -223,5 +223,5 @@ def _clusters(evidence: Evidence, n_states: int | None, futures: Futures) -> Wei
     start = cluster_automaton(evidence.questions.alphabet, trie, found.labels, soft, found.n_clusters)
     rounds, progress = n_epochs(evidence, size), stage(evidence.progress, 0.3, 0.8)
     return refine(
-        Proper(), start, evidence.train, evidence.score, evidence.rng, rounds, evidence.floor, progress
+        Proper(), start, evidence.train, evidence.score, evidence.rng, rounds, evidence.loss, progress
     )[0]

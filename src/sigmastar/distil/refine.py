@@ -1,4 +1,4 @@
-"""Refinement: Adam on the soft-label divergence through the filter, judged by held-out answers."""
+"""Refinement: Adam on the loss of what an automaton tells at every prefix, judged by held-out answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sigmastar.core.arrays import Array
 from sigmastar.core.progress import Progress, silent
 from sigmastar.distil.asked import Asked
 from sigmastar.distil.forms import Form
-from sigmastar.distil.kernels import soft_gradient
+from sigmastar.distil.kernels import Loss, soft_gradient
 
 BATCH = 8192  # gaps per step
 _EVERY = 5  # epochs between looks at what is held out
@@ -53,7 +53,7 @@ def refine(
     score: Callable[[WeightedAutomaton], float],
     rng: np.random.Generator,
     n_epochs: int,
-    floor: float,
+    loss: Loss,
     progress: Progress = silent,
 ) -> tuple[WeightedAutomaton, float]:
     """The automaton with the lowest score, held-out answers decide, of those met on the way down.
@@ -67,7 +67,7 @@ def refine(
     for epoch in range(n_epochs):
         for trie in train.batches(BATCH, rng):
             arrays = form.arrays(parameters)
-            slopes = form.slopes(arrays, soft_gradient(trie, arrays, floor)[1])
+            slopes = form.slopes(arrays, soft_gradient(trie, arrays, loss)[1])
             size = trie.weights.sum()
             adam.step([slope / size for slope in slopes], 0.5 + 0.5 * np.cos(np.pi * min(step / n_steps, 1)))
             step += 1
