@@ -31,6 +31,7 @@ from sigmastar.distil.kernels import FilterArrays, SoftTrie, divergence, soft_gr
 from sigmastar.distil.learn import mean_divergence
 from sigmastar.distil.pools import draw, edited
 from sigmastar.distil.questions import Questions
+from sigmastar.distil.refine import Adam
 
 
 class Network:
@@ -110,6 +111,16 @@ def test_slopes_are_those_of_the_loss(form: Any) -> None:
             values.append(loss_by_hand(trie, form.arrays(parameters)))
             parameters[number][at] -= change
         assert slopes[number][at] == pytest.approx((values[0] - values[1]) / 2e-2, rel=2e-2, abs=1e-3)
+
+
+def test_a_batch_whose_slopes_strayed_moves_nothing() -> None:
+    parameters = [np.ones(3, np.float32), np.ones((2, 2), np.float32)]
+    adam = Adam(parameters, [0.1, 0.1])
+    for strayed in (np.inf, np.nan, 1e30):
+        adam.step([np.ones(3, np.float32), np.full((2, 2), strayed, np.float32)], 1.0)
+    np.testing.assert_array_equal(parameters[0], 1.0)
+    adam.step([np.ones(3, np.float32), np.ones((2, 2), np.float32)], 1.0)
+    np.testing.assert_allclose(parameters[1], 0.9, atol=1e-6)
 
 
 def test_a_machine_is_given_back() -> None:

@@ -16,6 +16,7 @@ from sigmastar.distil.kernels import Loss, soft_gradient
 BATCH = 8192  # gaps per step
 _EVERY = 5  # epochs between looks at what is held out
 _SLOW, _SLOWER = 0.9, 0.99  # of the moments of slopes
+_STRAYED = 1e15  # a slope beyond which squares are not kept; nothing is learned from such a batch
 _BOUND = 4.0  # a slope this many times the usual size is cut: one string may have strayed
 
 
@@ -29,6 +30,8 @@ class Adam:
 
     def step(self, slopes: list[Array], share: float) -> None:
         """Move the parameters against the slopes by a share of the rates."""
+        if not all(np.abs(slope).max(initial=0.0) < _STRAYED for slope in slopes):
+            return
         self.n += 1
         down, up = 1.0 - _SLOW**self.n, 1.0 - _SLOWER**self.n
         for number, slope in enumerate(slopes):
@@ -73,7 +76,9 @@ def refine(
             step += 1
         progress(f"refining {len(parameters[0])} states", (epoch + 1) / n_epochs)
         if epoch % _EVERY == _EVERY - 1 or epoch == n_epochs - 1:
+            if not all(np.isfinite(part).all() for part in parameters):
+                break
             met = form.automaton(automaton.alphabet, form.arrays(parameters))
-            found = score(met) if all(np.isfinite(part).all() for part in parameters) else np.inf
+            found = score(met)
             best, lowest = (met, found) if found < lowest else (best, lowest)
     return best, lowest
