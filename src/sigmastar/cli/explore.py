@@ -1,4 +1,12 @@
-"""`sigmastar explore` and `sigmastar serve`: models in the browser, and for other programs."""
+"""`sigmastar explore`, `serve` and `learn --watch`: models in the browser, and for other programs.
+
+What `learn --watch` learns is shown by the same page:
+
+    command  --events-->  Board  --JSON-->  page;     model file  -->  the explorer's gallery
+
+The work is done where it is always done, on the main thread; the server has a thread of its own. Kernels
+release the interpreter, so that the page is answered while they run.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +14,24 @@ import os
 import re
 import threading
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from sigmastar.core.cli.options import quiet_option, verify_key_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import is_model_file
-from sigmastar.core.progress import tell
+from sigmastar.core.progress import listening, tell
 from sigmastar.explorer.server import need_packages, serve
+
+if TYPE_CHECKING:
+    from sigmastar.explorer.app import Explorer
 
 TOKEN = "SIGMASTAR_TOKEN"
 _PATIENCE = 600.0  # seconds: a first model is learned, and kernels are compiled, while the page waits
+_LAST_WORDS = 6.0  # seconds that a server on a thread has to end
 
 _port_option = click.option(
     "--port",
@@ -126,3 +140,50 @@ def _token() -> str | None:
     if given is not None and not re.fullmatch(r"[A-Za-z0-9_-]{16,}", given):
         raise InputError(f"{TOKEN} must be at least 16 letters, digits, - and _")
     return given
+
+
+def watched(work: Callable[[], Any], output: str, port: int, has_window: bool) -> None:
+    """Learn, with a page that shows it, until a signal ends the page."""
+    with _page(output, port, has_window) as explorer:
+        work()
+        _stay(explorer)
+
+
+@contextmanager
+def _page(output: str, port: int, has_window: bool) -> Iterator[Explorer]:
+    """A server on a thread, which shows what is reported while the block runs."""
+    need_packages()
+    from sigmastar.explorer.app import Explorer, application
+    from sigmastar.explorer.gallery import Gallery
+    from sigmastar.explorer.guard import Limits
+    from sigmastar.explorer.learning import Board
+
+    board = Board(os.path.basename(output))
+    explorer = Explorer(Gallery(()), Limits(seconds=_PATIENCE), board=board)
+    served = serve(lambda token, number: application(explorer, token, number), port)
+    thread = threading.Thread(target=served.run, name="page", daemon=True)
+    thread.start()
+    click.echo(served.address, err=True)  # standard output may be for figures
+    if has_window:
+        webbrowser.open(served.address)
+    try:
+        with listening(board):
+            yield explorer
+    finally:
+        served.stop()
+        thread.join(_LAST_WORDS)
+
+
+def _stay(explorer: Explorer) -> None:
+    """The page goes on with the model, until a signal ends it: that is how it is meant to end."""
+    from sigmastar.explorer.gallery import Gallery
+
+    assert explorer.board is not None
+    file = explorer.board.file
+    if not os.path.isfile(file):  # it went into a pipe
+        return
+    explorer.gallery = Gallery.of_files([file])
+    explorer.board.finish()
+    click.echo("the page shows the model now; Ctrl-C ends it, and the model stays", err=True)
+    with suppress(KeyboardInterrupt, SystemExit):
+        threading.Event().wait()

@@ -18,6 +18,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from difflib import get_close_matches
+from functools import partial, wraps
 from typing import Any
 
 import click
@@ -108,7 +109,7 @@ class LazyGroup(click.Group):
         assert isinstance(found, click.Command)
         if isinstance(found, click.Group) or entry in _WITHOUT_DATA:
             return found
-        return configured(reads_data(found)) if self.entries is learners else reads_data(found)
+        return watchable(configured(reads_data(found))) if self.entries is learners else reads_data(found)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -311,6 +312,48 @@ def command() -> None:
     Data comes from files, plain, gzip or zstandard, or from standard input (-). Results go to standard
     output, messages to standard error.
     """
+
+
+def watchable(command: click.Command) -> click.Command:
+    """A `learn` command with the options of the page."""
+    assert command.callback is not None
+    found = copy.copy(command)
+    found.params = [*command.params, *_options()]
+    found.callback = _with_page(command.callback)
+    return found
+
+
+def _options() -> list[click.Option]:
+    return [
+        click.Option(
+            ["--watch"],
+            is_flag=True,
+            help="Page in the browser that shows learning live, and then the model; Ctrl-C ends it.",
+        ),
+        click.Option(
+            ["--port"], type=click.IntRange(0, 65535), help="Port of the page  [default: any free one]"
+        ),
+        click.Option(
+            ["--no-browser"],
+            is_flag=True,
+            help="No browser window for the page; its address is printed.",
+        ),
+    ]
+
+
+def _with_page(work: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(work)
+    def run(*words: Any, watch: bool, port: int | None, no_browser: bool, **options: Any) -> None:
+        if watch:
+            from sigmastar.cli.explore import watched  # few calls have a page
+
+            watched(partial(work, *words, **options), str(options["output"]), port or 0, not no_browser)
+            return
+        if port is not None or no_browser:
+            raise click.UsageError(f"{'--no-browser' if no_browser else '--port'} goes with --watch")
+        work(*words, **options)
+
+    return run
 
 
 @click.group(cls=LazyGroup, entries=learners)

@@ -193,7 +193,9 @@ def spectrum(learned: Mapping[str, Any]) -> list[View]:
                 "x_name": "number",
                 "y_name": "singular value",
             },
-            "Values above the noise are structure of the data; those below are chance.",
+            "Values above the noise are structure of the data; those below are chance."
+            if noise is not None
+            else "The few values that stand out are structure of the data; the flat rest is mostly chance.",
         )
     ]
     if rank.get("candidates") and len(rank["candidates"]) == len(rank.get("scores") or ()) > 1:

@@ -35,6 +35,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import svds
 
+from sigmastar.core.progress import Spectrum, report
+
 Array = NDArray[np.float64]
 Matrix = Array | sparse.csr_array
 Triples = tuple[Array, Array, Array]
@@ -110,6 +112,7 @@ def factorize_up_to(matrix: Matrix, most_states: int, solver: Solver | None = No
     _require_numbers(matrix)
     n_states = min(most_states, *matrix.shape)
     left, values, right = (solver or choose_solver(matrix, n_states))(matrix, n_states)
+    report(Spectrum(values))
     return Factors(*_fix_signs(left, values, right)).leading(_rank(values, matrix.shape))
 
 

@@ -17,6 +17,21 @@ settings, and data whose size is not known beforehand, have no estimate: a wrong
 Commands show it on standard error (`watching`): a bar if it is a terminal, else one line where the work will
 take long. The time that is left is that of the share that is not done, at the speed so far; compiling
 kernels, which happens once, does not count.
+
+What learners measure is one stream of events to whoever listens (`listening`). Families do not report; the
+drivers that they learn through do:
+
+    `core.em`            log-likelihood of the training data by iteration, held-out score at the checks
+    `core.race`          the score of every start after every leg
+    `core.rank`          held-out score by number of states, singular values, their noise, the choice
+    `core.factors`       singular values of a block
+    `optimise.solvers`   the objective by iteration
+    `watching`           what is being done, and the share of the work that is done
+    `core.cli.learning`  where the model was written
+
+A measurement is a `Point` of a curve in a picture; the picture says what its axes are. Nothing is kept here,
+and where nobody listens a report costs a test for an empty list. Listeners are called on the thread that
+reports, which may be any, and must return at once. What other processes do is not heard.
 """
 
 from __future__ import annotations
@@ -24,10 +39,14 @@ from __future__ import annotations
 import logging
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:  # commands that only print their help do not load NumPy
+    from sigmastar.core.arrays import Floats
 
 Listener = TypeVar("Listener", bound=Callable[..., None])
 LOGGER = logging.getLogger("sigmastar")
@@ -173,6 +192,118 @@ def announced(estimator: Any, data: Any) -> Iterator[None]:
         _INSIDE.reset(token)
 
 
+@dataclass(frozen=True)
+class Picture:
+    """What curves have in common: a heading, the names of both axes, and what to see."""
+
+    title: str
+    x_name: str
+    y_name: str
+    note: str
+
+
+CLIMB = Picture(
+    "Objective",
+    "iteration",
+    "log-likelihood per item",
+    "Log-likelihood of the training data; a curve per climb. EM never lets it fall.",
+)
+DESCENT = Picture(
+    "Loss",
+    "iteration",
+    "loss with its penalty",
+    "What a solver makes small; a curve per problem that it solves.",
+)
+HELD_OUT = Picture(
+    "Held-out score",
+    "iteration",
+    "score per held-out item",
+    "Data that are not learned from decide when to stop: where a curve bends down, the best model is past.",
+)
+STARTS = Picture(
+    "Race of starts",
+    "leg",
+    "score",
+    "Every start runs the first leg, the leaders run on: a curve that ends early was left behind.",
+)
+SIZES = Picture(
+    "Held-out score by number of states",
+    "states",
+    "held-out score",
+    "Numbers of states that were tried so far; the highest point wins.",
+)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """What is being done, and the share of the whole that is done, if it is known."""
+
+    message: str
+    done: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A point of a curve; those of one curve come with equal objects, which can be hashed."""
+
+    picture: Picture
+    x: float
+    y: float
+    curve: object
+    name: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    """Singular values, and where known the largest one of chance and the number of states that was chosen."""
+
+    singular_values: Sequence[float] | Floats
+    noise_level: float | None = None
+    chosen: int | None = None
+
+
+@dataclass(frozen=True)
+class Saved:
+    """A model file that is complete."""
+
+    path: str
+
+
+Event = Phase | Point | Spectrum | Saved
+_hearers: list[Callable[[Event], Any]] = []
+
+
+@contextmanager
+def listening(listener: Callable[[Event], Any]) -> Iterator[None]:
+    """Have a function called with all that is reported while the block runs, on whatever thread.
+
+    Parameters
+    ----------
+    listener : callable
+        Takes an event.
+
+    Examples
+    --------
+    >>> heard = []
+    >>> with listening(heard.append):
+    ...     report(Phase("counting", 0.5))
+    >>> report(Phase("counting", 1.0))
+    >>> heard
+    [Phase(message='counting', done=0.5)]
+    """
+    _hearers.append(listener)
+    try:
+        yield
+    finally:
+        _hearers.remove(listener)
+
+
+def report(event: Event) -> None:
+    """Hand an event to all who listen."""
+    for listener in tuple(_hearers):
+        listener(event)
+
+
 Say = Progress
 MUCH_LEFT = 30.0  # seconds of work that are worth a line
 _LEAST_SECONDS, _LEAST_SHARE = 3.0, 0.02  # that an estimate rests on
@@ -186,11 +317,11 @@ def watching(message: str, quiet: bool = False, estimates: bool = True) -> Itera
     would count as work.
     """
     if quiet or not (estimates or sys.stderr.isatty()):
-        yield silent
+        yield _reported(silent)
         return
     outlook = Outlook()
     if not sys.stderr.isatty():
-        yield _line_if_long(outlook)
+        yield _reported(_line_if_long(outlook))
         return
     from rich.console import Console  # most calls are short or go into files: they need not load it
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -212,7 +343,17 @@ def watching(message: str, quiet: bool = False, estimates: bool = True) -> Itera
             total = None if done is None else 1.0
             bars.update(task, description=message, completed=done or 0.0, total=total, left=left)
 
-        yield say
+        yield _reported(say)
+
+
+def _reported(say: Say) -> Say:
+    """The same, told to those who listen to events too."""
+
+    def told(message: str, done: float | None = None) -> None:
+        report(Phase(message, done))
+        say(message, done)
+
+    return told
 
 
 class Outlook:

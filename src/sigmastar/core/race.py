@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from sigmastar.core.progress import Progress, silent
+from sigmastar.core.progress import STARTS, Point, Progress, report, silent
 from sigmastar.core.resources import Mapper
 
 Keep = Callable[[Sequence[float]], list[int]]
@@ -88,19 +88,26 @@ def race(
     list
         In the order of `runners`; `winner` gives the best.
     """
-    everyone = list(runners)
+    everyone, curves = list(runners), object()
     going = list(range(len(everyone)))
     for number, leg in enumerate(legs, 1):
         progress(f"race of {len(going)} starts, leg {number}")
         moved = run(lambda k, n=leg.n_iterations: everyone[k].run(n) if n else everyone[k], going)
         for k, runner in zip(going, moved, strict=False):
             everyone[k] = runner
+            report(Point(STARTS, number, runner.score, (curves, k), _name(runner, k)))
             if runner.score >= enough:
                 return everyone
         going = [going[k] for k in leg.keep([everyone[k].score for k in going])]
         if len(going) == 1:
             break
     return everyone
+
+
+def _name(runner: Runner, k: int) -> str:
+    """What pictures call a start; runners may have names."""
+    name = getattr(runner, "name", "")
+    return f"start {k + 1}, {name}" if name else f"start {k + 1}"
 
 
 def winner(runners: Sequence[AnyRunner]) -> AnyRunner:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,11 @@ from scipy import sparse
 
 from sigmastar.core.factors import Factors, Matrix, iterative_svd
 from sigmastar.core.family import picture_of
+from sigmastar.core.progress import SIZES, Point, Spectrum, report
 from sigmastar.core.resources import Mapper
 
 Array = NDArray[np.float64]
+Value = TypeVar("Value", float, float | Array)
 Score = Callable[[int], float | Array]
 """The held-out log-likelihood of a model with so many states: one number, or one for each structure."""
 
@@ -103,13 +106,25 @@ def choose_rank(
     tried = tuple(sorted(candidates or candidate_ranks(len(values))))
     if tried[0] < 1 or tried[-1] > len(values):
         raise ValueError(f"candidates {tried} do not lie between 1 and the {len(values)} singular values")
-    scores = [_as_row(score(n_states)) for n_states in tried]
+    scores = [_as_row(value) for value in map(_reported(score), tried)]
     means = tuple(float(row.mean()) for row in scores)
     if np.isneginf(means).all():
         position, reason = _by_noise(tried, values, noise_level)
     else:
         position, reason = int(np.argmax(means)), f"the best held-out score of {len(tried)} candidates"
+    report(Spectrum(values, noise_level, tried[position]))
     return RankEvidence(values, noise_level, tried, means, tried[position], reason)
+
+
+def _reported(score: Callable[[int], Value]) -> Callable[[int], Value]:
+    curve = object()
+
+    def scored(n_states: int) -> Value:
+        found = score(n_states)
+        report(Point(SIZES, n_states, float(np.mean(found)), curve))
+        return found
+
+    return scored
 
 
 def _as_row(score: float | Array) -> Array:
@@ -155,9 +170,10 @@ def climb_ladder(
     """
     nearest = min(int(np.searchsorted(ladder, expected)), len(ladder) - 1)
     around = range(max(nearest - 1, 0), min(nearest + 2, len(ladder)))
-    scores = list(run(lambda rung: score(ladder[rung]), around))
+    scored = _reported(score)
+    scores = list(run(lambda rung: scored(ladder[rung]), around))
     at = around[int(np.argmax(scores))]
     for step in (1, -1):
-        while 0 <= at + step < len(ladder) and score(ladder[at + step]) > score(ladder[at]):
+        while 0 <= at + step < len(ladder) and scored(ladder[at + step]) > score(ladder[at]):
             at += step
     return ladder[at]

@@ -4,6 +4,7 @@ GET  /                          the page              GET  /api/models          
 GET  /api/models/N              a model itself        POST /api/models/N/answer     views of what is typed
 POST /api/models/N/batch        values for many       GET  /api/models/N/data       items of data, sorted
 GET  /api/models/N/data/K       one item              GET  /api/models/N/summary    pictures of all items
+GET  /api/learning              a fit under way, where `learn --watch` shows one
 GET  /openapi.json, /health, /metrics
 """
 
@@ -28,6 +29,7 @@ from sigmastar.core.exhibit import plain
 from sigmastar.explorer.data_views import SORTS, selected
 from sigmastar.explorer.gallery import Gallery, Shown, in_json
 from sigmastar.explorer.guard import Guard, Limits, Refused
+from sigmastar.explorer.learning import Board
 from sigmastar.explorer.metering import Meter
 from sigmastar.explorer.openapi import document
 
@@ -46,6 +48,7 @@ class Explorer:
     limits: Limits = field(default_factory=Limits)
     meter: Meter = field(default_factory=Meter)
     has_page: bool = True
+    board: Board | None = None  # what is heard of a model that is being learned
 
     def __post_init__(self) -> None:
         self.pool = ThreadPoolExecutor(4, "answers")
@@ -78,7 +81,14 @@ class Explorer:
 
 async def models(explorer: Explorer, request: Request) -> Response:
     entries = [shown.entry() for shown in explorer.gallery]
-    return JSONResponse({"version": __version__, "models": entries})
+    watched = explorer.board is not None
+    return JSONResponse({"version": __version__, "models": entries, "is_watched": watched})
+
+
+async def learning(explorer: Explorer, request: Request) -> Response:
+    if explorer.board is None:
+        raise Refused(404, "no model is learned here; learn with --watch to see it")
+    return _json(explorer.board.to_json())
 
 
 async def about(explorer: Explorer, request: Request) -> Response:
@@ -147,6 +157,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/", page),
     ("GET", "/static/{name}", page),
     ("GET", "/api/models", models),
+    ("GET", "/api/learning", learning),
     ("GET", "/api/models/{number}", about),
     ("POST", "/api/models/{number}/answer", answer),
     ("POST", "/api/models/{number}/batch", batch),

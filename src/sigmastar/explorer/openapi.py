@@ -42,6 +42,21 @@ ENTRY: Schema = {
         "has_data": {"type": "boolean"},
     },
 }
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+LEARNING: Schema = {
+    "type": "object",
+    "properties": {
+        "name": TEXT,
+        "state": {"enum": ["learning", "done"]},
+        "phase": TEXT,
+        "done": {"type": ["number", "null"], "minimum": 0, "maximum": 1},
+        "seconds": {"type": "number"},
+        "seconds_left": {"type": ["number", "null"]},
+        "file": TEXT,
+        "views": {"type": "array", "items": VIEW},
+    },
+}
 
 
 def document(limits: Limits) -> Schema:
@@ -55,7 +70,7 @@ def document(limits: Limits) -> Schema:
     many = {"type": "array", "maxItems": limits.batch, "items": TEXTS}
     model = "/api/models/{number}"
     paths = {
-        "/api/models": _get("All models.", _object(version={"type": "string"}, models=_list(ENTRY))),
+        "/api/models": _get("All models.", _object(version=TEXT, models=_list(ENTRY), is_watched=FLAG)),
         model: _get("A model itself: facts, fields to fill, views.", {"type": "object"}, number),
         f"{model}/answer": _post("Views of one input.", _object(inputs=TEXTS), answered, number),
         f"{model}/batch": _post(
@@ -75,6 +90,7 @@ def document(limits: Limits) -> Schema:
         ),
         f"{model}/data/{{row}}": _get("One item, and what is right for it.", {"type": "object"}, number, row),
         f"{model}/summary": _get("Pictures of all items.", views, number),
+        "/api/learning": _get("A fit under way, or its end; with learn --watch alone.", LEARNING),
         "/health": _get("Whether the server answers; needs no token.", {"type": "object"}),
         "/metrics": _get("Counts and times, as Prometheus reads them.", None),
     }

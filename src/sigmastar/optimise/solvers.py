@@ -20,6 +20,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
+from sigmastar.core.progress import DESCENT, report
+from sigmastar.core.progress import Point as Measured
 from sigmastar.optimise.proximal import Penalty
 
 Point = TypeVar("Point")
@@ -72,10 +74,12 @@ class Trace:
     objectives: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     begin: float = field(default_factory=time.process_time)
+    curve: object = field(default_factory=object)  # of this run, in pictures
 
     def done(self, objective: float, *weights: Floats) -> bool:
         """Note a step; whether it was the last."""
         self.objectives.append(objective)
+        report(Measured(DESCENT, len(self.objectives), objective, self.curve))
         self.seconds.append(time.process_time() - self.begin)
         step = SolverStep(len(self.objectives), objective, self.seconds[-1], weights)
         return (self.watch is not None and self.watch(step)) or self._still()

@@ -41,7 +41,7 @@ from sigmastar.core.em import (
     relaxed,
 )
 from sigmastar.core.errors import InputError
-from sigmastar.core.progress import Progress, silent
+from sigmastar.core.progress import Progress, counted, silent
 from sigmastar.core.resources import free_memory, require_memory
 
 if TYPE_CHECKING:  # most corpora are in memory
@@ -101,7 +101,7 @@ def begin_climb(
 ) -> AutomatonClimb:
     """An ascent from an automaton, judged by held-out strings where there are any."""
     judge = held_out.mean_log_probability if held_out is not None else None
-    problem = em_problem(corpus, step, judge, f"EM with {start.n_states} states")
+    problem = em_problem(corpus, step, judge, f"EM with {counted(start.n_states, 'state')}")
     return Climb.begin(problem, start, RELAXED)
 
 

@@ -31,7 +31,17 @@ from sigmastar.core.cli.reading import configuration
 from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem
 from sigmastar.core.model_files import save_model
-from sigmastar.core.progress import Say, compilation, in_words, on_compile, on_long_work, tell, watching
+from sigmastar.core.progress import (
+    Saved,
+    Say,
+    compilation,
+    in_words,
+    on_compile,
+    on_long_work,
+    report,
+    tell,
+    watching,
+)
 from sigmastar.core.text_files import reading_policy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -204,6 +214,7 @@ def learn(
         print_figures({**learned, "seconds": seconds}, as_json=True)
     beside = f", and {compiled:.1f} s of compiling kernels, once" if compiled > 0.1 else ""
     tell(f"{output}: {method}, {found.summary} in {seconds:.1f} s{beside}", quiet)
+    report(Saved(output))
     if compiled and (problem := cache_problem()) is not None:
         tell(problem, quiet)
 

@@ -36,6 +36,7 @@ KEY = "call"
 _OF_THE_CALL = {
     *("output", "as_json", "quiet", "threads", "max_memory", "sign_key", "config"),
     *("workers", "client"),  # how the work is spread, which changes no result
+    *("watch", "port", "no_browser"),
 }
 _ALWAYS = {"method", "seed"}  # whatever their defaults will be
 _GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)

@@ -3,6 +3,7 @@ import { el, figure, startTips } from "./dom.js";
 import { bars, barsDrawing, strip, table } from "./plain_views.js";
 import { arcs, chart, heat, lattice, lines, tree } from "./drawings.js";
 import { graph, map } from "./canvas.js";
+import { follow, learningFacts } from "./learning.js";
 import { saveAs, standalone, toCsv, toPng } from "./save.js";
 
 const VIEWS = { bars, strip, table, heat, lines, tree, arcs, chart, lattice, graph, map };
@@ -10,7 +11,7 @@ const WIDE = new Set(["arcs", "tree", "chart", "graph"]);
 const byId = (id) => document.getElementById(id);
 const [modelPicker, againstPicker, board, message, fieldsForm, tabs] = ["model", "against", "board", "message", "fields", "tabs"].map(byId);
 const abouts = new Map();
-let models = [], state = {}, about = null, asked = 0, typing = 0;
+let models = [], state = {}, about = null, asked = 0, typing = 0, learning = null;
 
 async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
@@ -32,8 +33,9 @@ function busy(words) {
 
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
-  state = { model: Number(given.get("m") || 0), against: given.has("c") ? Number(given.get("c")) : -1, tab: given.get("v") || "ask", row: given.has("r") ? Number(given.get("r")) : -1, sort: given.get("sort") || "loss", filter: given.get("filter") || "", inputs: {} };
+  state = { model: Number(given.get("m") || 0), against: given.has("c") ? Number(given.get("c")) : -1, tab: given.get("v") || (learning ? "learning" : "ask"), row: given.has("r") ? Number(given.get("r")) : -1, sort: given.get("sort") || "loss", filter: given.get("filter") || "", inputs: {} };
   for (const [name, value] of given) if (name.startsWith("i.")) state.inputs[name.slice(2)] = value;
+  if (!models.length) return;
   if (!(state.model >= 0 && state.model < models.length)) state.model = 0;
   if (!(state.against >= 0 && state.against < models.length)) state.against = -1;
 }
@@ -75,6 +77,14 @@ function card(view) {
   const element = el("article", { class: `card${WIDE.has(view.kind) ? " wide" : ""}`, "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
     el("header", {}, el("h3", { id: `card-${cards}` }, view.title), saveButtons(view, place)), place,
     view.note ? el("p", { class: "note" }, view.note) : null);
+  element.refresh = (next) => {
+    if (JSON.stringify(next) === JSON.stringify(view)) return;
+    Object.assign(view, next);
+    element.drawn = 0;
+    element.redraw();
+    const note = element.querySelector(".note");
+    if (note) note.textContent = view.note;
+  };
   element.redraw = () => {
     const width = element.clientWidth - 36;
     if (width <= 0 || Math.abs(width - (element.drawn || 0)) < 2) return;
@@ -110,7 +120,7 @@ function pick(fieldName, name, begun = "") {
 }
 
 function fillFields() {
-  fieldsForm.hidden = state.tab === "model";
+  fieldsForm.hidden = state.tab === "model" || state.tab === "learning";
   fieldsForm.replaceChildren(...about.fields.map((field) => {
     const value = state.inputs[field.name] ?? field.example;
     state.inputs[field.name] = value;
@@ -137,7 +147,7 @@ async function answer(gold = []) {
   const numbers = state.against >= 0 ? [state.model, state.against] : [state.model];
   try {
     const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs })));
-    if (turn !== asked || state.tab === "model") return;
+    if (turn !== asked || state.tab !== "ask") return;
     if (found[0].problem) return void say(found[0].problem, true);
     show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: k === 0 ? [...gold, ...views] : views })));
     say(`answered in ${Math.max(1, Math.round(performance.now() - began))} ms`);
@@ -168,6 +178,34 @@ function dataTable(found) {
     el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), sorted("loss", found.loss_name), sorted("error", found.error_name), sorted("length", "length"))), el("tbody", {}, rows))));
 }
 
+// Cards stay where they are and are drawn anew: a picture that is looked at does not jump.
+function showLearning() {
+  byId("facts").replaceChildren(...learningFacts(learning));
+  const known = [...board.querySelectorAll("[data-live]")];
+  const titles = learning.views.map((view) => view.title);
+  if (JSON.stringify(known.map((each) => each.dataset.live)) === JSON.stringify(titles)) {
+    learning.views.forEach((view, k) => known[k].refresh(view));
+    return;
+  }
+  const old = new Map(known.map((each) => [each.dataset.live, each]));
+  show([{ name: learning.name, views: learning.views.map((view) => {
+    const element = old.get(view.title) || card(view);
+    element.dataset.live = view.title;
+    element.refresh(view);
+    return element;
+  }) }]);
+}
+
+async function watched(found) {
+  learning = found;
+  document.title = `${found.state === "done" ? "done" : found.done === null ? "learning" : `${Math.floor(100 * found.done)} %`} · ${found.name} · Sigmastar`;
+  if (models.length) return;
+  if (found.state === "learning") return void showLearning();
+  await loadModels();
+  readAddress();
+  await render();
+}
+
 async function showData() {
   busy("measuring");
   const query = new URLSearchParams({ sort: state.sort, filter: state.filter });
@@ -187,7 +225,7 @@ async function openRow(number) {
 }
 
 function fillTabs() {
-  const known = { ask: "Ask", model: "The model", ...(about.has_data ? { data: "Data" } : {}) };
+  const known = { ask: "Ask", model: "The model", ...(about.has_data ? { data: "Data" } : {}), ...(learning ? { learning: "How it learned" } : {}) };
   if (!known[state.tab]) state.tab = "ask";
   tabs.replaceChildren(...Object.entries(known).map(([name, label]) => el("button", { type: "button", "aria-current": name === state.tab ? "page" : null, onclick: () => { state.tab = name; writeAddress(); render(); } }, label)));
 }
@@ -216,7 +254,8 @@ async function render() {
     fillFacts();
     fillTabs();
     fillFields();
-    if (state.tab === "model") await showModel();
+    if (state.tab === "learning") { showLearning(); say(`Learned, and written to ${learning.file}. “Ask” shows what it answers.`); }
+    else if (state.tab === "model") await showModel();
     else if (state.tab === "data") await showData();
     else if (state.row >= 0 && about.has_data) await openRow(state.row);
     else await answer();
@@ -242,21 +281,34 @@ function startTheme() {
   apply();
 }
 
-async function start() {
-  startTheme();
-  startTips(byId("tip"));
-  fieldsForm.addEventListener("submit", (event) => event.preventDefault());
+async function loadModels() {
   ({ models } = await ask("models"));
-  readAddress();
   const groups = new Map();
   for (const each of models) {
     if (!groups.has(each.family)) groups.set(each.family, el("optgroup", { label: each.family }));
     groups.get(each.family).append(el("option", { value: each.id }, each.name));
   }
-  modelPicker.append(...groups.values());
+  modelPicker.replaceChildren(...groups.values());
+  byId("pickers").hidden = !models.length;
+}
+
+async function start() {
+  startTheme();
+  startTips(byId("tip"));
+  fieldsForm.addEventListener("submit", (event) => event.preventDefault());
   modelPicker.addEventListener("change", () => { Object.assign(state, { model: Number(modelPicker.value), inputs: {}, row: -1, against: -1 }); render(); });
   againstPicker.addEventListener("change", () => { state.against = Number(againstPicker.value); writeAddress(); render(); });
-  addEventListener("hashchange", () => { readAddress(); render(); });
+  addEventListener("hashchange", () => { readAddress(); if (models.length) render(); });
+  const { is_watched } = await ask("models");
+  if (is_watched) {
+    learning = await ask("learning");
+    readAddress();
+    say("Learning: the page follows, and shows the model when it is there.");
+    fieldsForm.hidden = byId("pickers").hidden = true;
+    return follow(() => ask("learning"), watched);
+  }
+  await loadModels();
+  readAddress();
   await render();
 }
 

@@ -28,7 +28,7 @@ export function heat(data, context) {
   return scroll(drawing(round(width), top + data.rows.length * high + 8, "Heat map", cells, marks, heads, names), "Heat map");
 }
 
-function ticksOf(low, high, log) {
+function ticksOf(low, high, log, least = 0) {
   if (log) {
     const from = Math.floor(Math.log10(low)), to = Math.ceil(Math.log10(high));
     const step = Math.max(1, Math.ceil((to - from) / 6));
@@ -38,15 +38,26 @@ function ticksOf(low, high, log) {
     return powers;
   }
   const rough = (high - low || 1) / 5, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((by) => by * power).find((size) => size >= rough);
+  const step = [1, 2, 5, 10].map((by) => by * power).find((size) => size >= rough && size >= least) || least;
   const found = [];
   for (let tick = Math.ceil(low / step) * step; tick <= high + step * 1e-9; tick += step) found.push(Number(tick.toPrecision(6)));
   return found;
 }
 
+// Names at the ends of curves, the last ones first; one that would hide another is left to its tip.
+function labels(named, left) {
+  const taken = [];
+  return [...named].reverse().flatMap(([name, end, y, tone]) => {
+    const shown = short(name, 24), width = widthOf(shown, 11), x = Math.max(end, left + width + 4);
+    if (taken.some((other) => Math.abs(other.y - y) < 12 && x - width < other.x && other.x - other.width < x)) return [];
+    taken.push({ x, y, width });
+    return [text(x, y, shown, `small f${tone} halo`, "end")];
+  });
+}
+
 export function lines(data, context) {
   const width = Math.max(300, Math.min(context.width, 760)), height = 280;
-  const [left, right, top, bottom] = [62, 18, 14, 44];
+  const [left, right, top, bottom] = [68, 18, 22, 44];
   const every = data.series.flatMap((series) => series.y).concat((data.levels || []).map((level) => level.y))
     .filter((value) => value !== null && (!data.log || value > 0));
   if (!every.length || !data.x.length) return el("p", { class: "empty" }, "Nothing to draw.");
@@ -62,7 +73,8 @@ export function lines(data, context) {
     parts.push(draw("line", { x1: left, x2: width - right, y1: round(y(tick)), y2: round(y(tick)), class: "grid" }));
     parts.push(text(left - 8, y(tick) + 4, figure(tick), "small muted", "end"));
   }
-  for (const tick of ticksOf(first, last, false)) parts.push(text(x(tick), height - bottom + 18, figure(tick), "small muted", "middle"));
+  const whole = data.x.every(Number.isInteger) ? 1 : 0;
+  for (const tick of ticksOf(first, last, false, whole)) parts.push(text(x(tick), height - bottom + 18, figure(tick), "small muted", "middle"));
   parts.push(draw("line", { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom, class: "axis" }));
   for (const level of data.levels || []) {
     parts.push(draw("line", { x1: left, x2: width - right, y1: round(y(level.y)), y2: round(y(level.y)), class: "s2 dash", "stroke-width": 1.5 }));
@@ -73,6 +85,7 @@ export function lines(data, context) {
     const late = x(mark.x) > width - 110;
     parts.push(text(x(mark.x) + (late ? -6 : 6), top + 12, mark.name, "small f3 halo", late ? "end" : "start"));
   }
+  const named = [];
   data.series.forEach((series, number) => {
     const good = data.x.map((at, k) => [at, series.y[k]]).filter(([, value]) => value !== null && value !== undefined && (!data.log || value > 0));
     const path = good.map(([at, value], k) => `${k ? "L" : "M"}${round(x(at))},${round(y(value))}`).join("");
@@ -81,11 +94,12 @@ export function lines(data, context) {
     for (const [at, value] of good) {
       parts.push(draw("circle", { cx: round(x(at)), cy: round(y(value)), r: good.length > 60 ? 2 : 3.5, class: `f${tone}`, "data-tip": `${series.name}: ${figure(value)} at ${figure(at)}` }));
     }
-    if (data.series.length > 1 && good.length) parts.push(text(x(good.at(-1)[0]) - 4, y(good.at(-1)[1]) - 8, series.name, `small f${tone} halo`, "end"));
+    if (data.series.length > 1 && good.length) named.push([series.name, x(good.at(-1)[0]) - 4, y(good.at(-1)[1]) - 8, tone]);
   });
+  parts.push(...labels(named, left));
   parts.push(text((left + width - right) / 2, height - 8, data.x_name || "", "small muted", "middle"));
-  const name = text(14, (height - bottom + top) / 2, data.y_name || "", "small muted", "middle");
-  name.setAttribute("transform", `rotate(-90 14 ${(height - bottom + top) / 2})`);
+  const name = text(11, (height - bottom + top) / 2, data.y_name || "", "small muted", "middle");
+  name.setAttribute("transform", `rotate(-90 11 ${(height - bottom + top) / 2})`);
   return drawing(width, height, data.y_name || "Lines", parts, name);
 }
 

@@ -31,7 +31,7 @@ from scipy import optimize
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats
 from sigmastar.core.em import Climb, Problem, Step, Stopping, by_absolute, extrapolation, iterate, relaxed
-from sigmastar.core.progress import Progress, silent, stage
+from sigmastar.core.progress import Progress, counted, silent, stage
 from sigmastar.core.race import Leg, leading, race
 from sigmastar.core.resources import thread_map
 from sigmastar.grammars.counts.span_occurrences import Tables
@@ -153,6 +153,10 @@ class Candidate:
     @property
     def score(self) -> float:
         return self.climb.score
+
+    @property
+    def name(self) -> str:
+        return f"{self.start}, {counted(self.n_states, 'state')}"
 
     def run(self, n_iterations: int, /) -> Candidate:
         return replace(self, climb=self.climb.run(n_iterations, _PATIENT))
