@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.serving import Client, serving
+from explorer.serving import Client, echo_gallery, serving
 from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.model.generators import make_hmm
 from sigmastar.core.exhibit import View, bars, table
 from sigmastar.core.family import families
 from sigmastar.core.model_files import save_model
+from sigmastar.core.progress import CLIMB, STARTS, Phase, Point, Saved
 from sigmastar.explorer.gallery import Gallery, Shown
+from sigmastar.explorer.learning import Board
 
 PATIENCE = 600_000  # milliseconds: the first page learns a model, and compiles kernels
 SIZES = {"phone": (360, 740), "desk": (1280, 800), "wall": (3840, 2160)}
@@ -263,6 +265,41 @@ def test_data_beside_a_model(chromium: Any, measured: Client) -> None:
         wanted = page.locator("button.pick").first.inner_text()
         page.locator("button.pick").first.click()
         until(page, f"document.querySelector('#fields input').value === {json.dumps(wanted)}")
+
+
+def test_a_model_that_is_being_learned(chromium: Any) -> None:
+    gallery, _ = echo_gallery("m.sigma")
+    board = Board("m.sigma")
+    for k in range(1, 5):
+        board(Phase(f"EM, iteration {k}", k / 8))
+        for curve in ("one", "two"):
+            board(Point(CLIMB, k, -1.0 / k - (curve == "two"), curve, curve))
+            board(Point(STARTS, k, -1.0 / k, curve, curve))
+    with serving(Gallery(())) as client:
+        client.explorer.board = board
+        with Page(chromium, client.address, viewport=_size("desk")) as page:
+            until(page, "document.title.startsWith('50 %')")
+            assert page.locator("#pickers, #fields").filter(visible=True).count() == 0
+            titles = page.locator(".card h3").all_inner_texts()
+            assert titles == ["Objective", "Race of starts", "Starts", "What was done"]
+            assert not violations(page)
+            _resized(page)
+            page.evaluate("document.querySelector('.card').mark = true")
+            board(Point(CLIMB, 5, -0.1, "one", "one"))
+            board(Phase("EM, iteration 5", 0.75))
+            until(page, "document.title.startsWith('75 %')")
+            until(page, "document.querySelector('.card svg').outerHTML.includes('one: -0.1 at 5')")
+            assert page.evaluate("document.querySelector('.card').mark")  # it was drawn anew in its place
+            client.explorer.gallery = gallery
+            board(Saved("somewhere/m.sigma"))
+            board.finish()
+            until(page, "document.querySelector('#message').textContent.includes('somewhere/m.sigma')")
+            assert page.locator(".card").count() == 4
+            page.get_by_role("button", name="Ask").click()
+            until(page, "document.querySelector('#message').textContent.startsWith('answered')")
+            page.get_by_role("button", name="How it learned").click()
+            until(page, "document.querySelectorAll('.card').length === 4")
+            assert not violations(page)
 
 
 def test_two_models_side_by_side(chromium: Any, measured: Client) -> None:

@@ -142,11 +142,11 @@ def _token() -> str | None:
     return given
 
 
-def watched(work: Callable[[], Any], output: str, port: int, has_window: bool) -> None:
+def watched(work: Callable[[], Any], output: str, port: int, has_window: bool, quiet: bool) -> None:
     """Learn, with a page that shows it, until a signal ends the page."""
     with _page(output, port, has_window) as explorer:
         work()
-        _stay(explorer)
+        _stay(explorer, quiet)
 
 
 @contextmanager
@@ -165,7 +165,7 @@ def _page(output: str, port: int, has_window: bool) -> Iterator[Explorer]:
     thread.start()
     click.echo(served.address, err=True)  # standard output may be for figures
     if has_window:
-        webbrowser.open(served.address)
+        threading.Timer(0.3, webbrowser.open, [served.address]).start()
     try:
         with listening(board):
             yield explorer
@@ -174,7 +174,7 @@ def _page(output: str, port: int, has_window: bool) -> Iterator[Explorer]:
         thread.join(_LAST_WORDS)
 
 
-def _stay(explorer: Explorer) -> None:
+def _stay(explorer: Explorer, quiet: bool) -> None:
     """The page goes on with the model, until a signal ends it: that is how it is meant to end."""
     from sigmastar.explorer.gallery import Gallery
 
@@ -184,6 +184,6 @@ def _stay(explorer: Explorer) -> None:
         return
     explorer.gallery = Gallery.of_files([file])
     explorer.board.finish()
-    click.echo("the page shows the model now; Ctrl-C ends it, and the model stays", err=True)
+    tell("the page shows the model now; Ctrl-C ends it, and the model stays", quiet)
     with suppress(KeyboardInterrupt, SystemExit):
         threading.Event().wait()

@@ -347,7 +347,8 @@ def _with_page(work: Callable[..., Any]) -> Callable[..., Any]:
         if watch:
             from sigmastar.cli.explore import watched  # few calls have a page
 
-            watched(partial(work, *words, **options), str(options["output"]), port or 0, not no_browser)
+            learning = partial(work, *words, **options)
+            watched(learning, str(options["output"]), port or 0, not no_browser, bool(options["quiet"]))
             return
         if port is not None or no_browser:
             raise click.UsageError(f"{'--no-browser' if no_browser else '--port'} goes with --watch")
