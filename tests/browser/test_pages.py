@@ -17,7 +17,7 @@ from sigmastar.automata.model.generators import make_hmm
 from sigmastar.core.exhibit import View, bars, table
 from sigmastar.core.family import families
 from sigmastar.core.model_files import save_model
-from sigmastar.core.progress import CLIMB, STARTS, Phase, Point, Saved
+from sigmastar.core.progress import Measure, Phase, Point, Saved
 from sigmastar.explorer.gallery import Gallery, Shown
 from sigmastar.explorer.learning import Board
 
@@ -273,8 +273,8 @@ def test_a_model_that_is_being_learned(chromium: Any) -> None:
     for k in range(1, 5):
         board(Phase(f"EM, iteration {k}", k / 8))
         for curve in ("one", "two"):
-            board(Point(CLIMB, k, -1.0 / k - (curve == "two"), curve, curve))
-            board(Point(STARTS, k, -1.0 / k, curve, curve))
+            board(Point(Measure.CLIMB, k, -1.0 / k - (curve == "two"), curve, curve))
+            board(Point(Measure.START, k, -1.0 / k, curve, curve))
     with serving(Gallery(())) as client:
         client.explorer.board = board
         with Page(chromium, client.address, viewport=_size("desk")) as page:
@@ -285,7 +285,7 @@ def test_a_model_that_is_being_learned(chromium: Any) -> None:
             assert not violations(page)
             _resized(page)
             page.evaluate("document.querySelector('.card').mark = true")
-            board(Point(CLIMB, 5, -0.1, "one", "one"))
+            board(Point(Measure.CLIMB, 5, -0.1, "one", "one"))
             board(Phase("EM, iteration 5", 0.75))
             until(page, "document.title.startsWith('75 %')")
             until(page, "document.querySelector('.card svg').outerHTML.includes('one: -0.1 at 5')")

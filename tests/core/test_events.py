@@ -13,14 +13,9 @@ from core.test_race import Sprinter
 from sigmastar.core.em import NEVER, Climb
 from sigmastar.core.factors import factorize
 from sigmastar.core.progress import (
-    CLIMB,
-    DESCENT,
-    HELD_OUT,
-    SIZES,
-    STARTS,
     Event,
+    Measure,
     Phase,
-    Picture,
     Point,
     Spectrum,
     listening,
@@ -39,11 +34,11 @@ def heard_of(work: Any) -> list[Event]:
     return heard
 
 
-def curves(events: list[Event], picture: Picture) -> list[list[tuple[float, float]]]:
+def curves(events: list[Event], measure: Measure) -> list[list[tuple[float, float]]]:
     """The points of each curve in the order in which they came."""
     found: dict[object, list[tuple[float, float]]] = {}
     for event in events:
-        if isinstance(event, Point) and event.picture is picture:
+        if isinstance(event, Point) and event.measure is measure:
             found.setdefault(event.curve, []).append((event.x, event.y))
     return list(found.values())
 
@@ -52,23 +47,23 @@ def test_climbs_report_their_objective_and_what_is_held_out() -> None:
     problem = Counter([0.0, 1.0, 3.0, 2.0, 7.0]).problem()  # models are numbers, each a step from the last
     first, second = Climb.begin(problem, 0), Climb.begin(problem, 1)
     heard = heard_of(lambda: (first.run(2, NEVER).run(1, NEVER), second.run(1, NEVER)))
-    assert curves(heard, CLIMB) == [[(1, 0.0), (2, 1.0), (3, 3.0)], [(1, 1.0)]]
-    assert curves(heard, HELD_OUT) == [[(2, 3.0), (3, 2.0)], [(1, 3.0)]]
+    assert curves(heard, Measure.CLIMB) == [[(1, 0.0), (2, 1.0), (3, 3.0)], [(1, 1.0)]]
+    assert curves(heard, Measure.HELD_OUT) == [[(2, 3.0), (3, 2.0)], [(1, 3.0)]]
 
 
 def test_races_report_every_start_as_far_as_it_ran() -> None:
     runners = [Sprinter(1.0), Sprinter(4.0), Sprinter(3.0)]
     heard = heard_of(lambda: race(runners, [Leg(2, leading(2)), Leg(3, leading(1))]))
-    assert curves(heard, STARTS) == [[(1, 2.0)], [(1, 8.0), (2, 20.0)], [(1, 6.0), (2, 15.0)]]
+    assert curves(heard, Measure.START) == [[(1, 2.0)], [(1, 8.0), (2, 20.0)], [(1, 6.0), (2, 15.0)]]
 
 
 def test_ranks_report_scores_and_the_spectrum_with_the_choice() -> None:
     heard = heard_of(lambda: choose_rank(np.array([3.0, 2.0, 0.1]), lambda n: -abs(n - 2.0), noise_level=0.5))
-    assert curves(heard, SIZES) == [[(1, -1.0), (2, 0.0), (3, -1.0)]]
+    assert curves(heard, Measure.SIZE) == [[(1, -1.0), (2, 0.0), (3, -1.0)]]
     (found,) = (event for event in heard if isinstance(event, Spectrum))
     assert (found.noise_level, found.chosen) == (0.5, 2)
     heard = heard_of(lambda: climb_ladder([2, 3, 5, 7, 10], 4, lambda rank: -abs(rank - 9.0)))
-    assert {x for x, _ in curves(heard, SIZES)[0]} == {3, 5, 7, 10}
+    assert {x for x, _ in curves(heard, Measure.SIZE)[0]} == {3, 5, 7, 10}
 
 
 def test_factorizations_report_singular_values() -> None:
@@ -80,7 +75,7 @@ def test_factorizations_report_singular_values() -> None:
 def test_solvers_report_their_objective() -> None:
     trace, other = Trace(), Trace()
     heard = heard_of(lambda: (trace.done(4.0), trace.done(3.0), other.done(1.0)))
-    assert curves(heard, DESCENT) == [[(1, 4.0), (2, 3.0)], [(1, 1.0)]]
+    assert curves(heard, Measure.DESCENT) == [[(1, 4.0), (2, 3.0)], [(1, 1.0)]]
 
 
 @pytest.mark.parametrize("quiet", [True, False])

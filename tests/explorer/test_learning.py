@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.calls import fail
+from cli.calls import fail, succeed
 from explorer.serving import echo_gallery, serving
-from sigmastar.core.model_files import load_model
-from sigmastar.core.progress import CLIMB, STARTS, Phase, Point, Saved, Spectrum
+from sigmastar.core.progress import Measure, Phase, Point, Saved, Spectrum
 from sigmastar.explorer.gallery import Gallery
-from sigmastar.explorer.learning import MOST_CURVES, MOST_POINTS, Board
+from sigmastar.explorer.learning import MOST_CURVES, MOST_POINTS, PICTURES, Board
 
 
 def view(board: Board, title: str) -> Any:
@@ -35,8 +34,8 @@ def test_the_board_keeps_what_the_pictures_need() -> None:
     for k in range(1, 4):
         now[0] += 2.0
         board(Phase(f"EM, iteration {k}, log-likelihood -{k}.5e-3", k / 4))
-        board(Point(CLIMB, k, -1.0 / k, "one", "EM"))
-    board(Point(CLIMB, 2, -np.inf, "two", "EM"))
+        board(Point(Measure.CLIMB, k, -1.0 / k, "one", "EM"))
+    board(Point(Measure.CLIMB, 2, -np.inf, "two", "EM"))
     told = board.to_json()
     assert (told["state"], told["done"], told["seconds"], told["seconds_left"]) == (
         "learning",
@@ -64,7 +63,7 @@ def test_starts_stand_in_the_order_of_their_scores() -> None:
     board = Board("m")
     for start, scores in enumerate(([-3.0], [-2.0, -1.5], [np.nan], [-2.5, -1.0])):
         for leg, score in enumerate(scores, 1):
-            board(Point(STARTS, leg, score, start, f"start {start + 1}"))
+            board(Point(Measure.START, leg, score, start, f"start {start + 1}"))
     rows = view(board, "Starts")["data"]["rows"]
     assert [row[0] for row in rows] == ["start 4", "start 2", "start 1", "start 3"]
     assert rows[1] == ["start 2", 2, -1.5, 0.5]
@@ -84,7 +83,7 @@ def test_long_work_fits_the_page() -> None:
     board = Board("m")
     for curve in range(2 * MOST_CURVES):
         for x in range(10 * MOST_POINTS if curve == 3 else 2):
-            board(Point(CLIMB, x, float(x), curve))
+            board(Point(Measure.CLIMB, x, float(x), curve))
     found = view(board, "Objective")
     assert len(found["data"]["series"]) == MOST_CURVES
     assert "12 shorter curves are not drawn" in found["note"]
@@ -120,7 +119,12 @@ def test_options_of_the_page_go_with_it(tmp_path: Path, monkeypatch: pytest.Monk
     assert not (tmp_path / "m.sigma").exists()
 
 
-def test_a_model_is_watched_then_explored_and_kept(tmp_path: Path) -> None:
+def test_every_measure_has_a_picture() -> None:
+    assert set(PICTURES) == set(Measure)
+
+
+def test_a_model_is_watched_then_explored_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("a b a b\nb a\na b\n" * 20)
     words = ["learn", "automaton", "a.txt", "--method", "em", "--states", "2", "-o", "m.sigma"]
     with subprocess.Popen(
@@ -128,7 +132,6 @@ def test_a_model_is_watched_then_explored_and_kept(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=tmp_path,
         env=dict(os.environ),
     ) as run:
         assert run.stderr is not None
@@ -148,4 +151,5 @@ def test_a_model_is_watched_then_explored_and_kept(tmp_path: Path) -> None:
         printed, errors = run.communicate(timeout=20)
     assert run.returncode == 0, errors
     assert "watch" not in json.loads(printed)["call"]["options"]
-    assert load_model(tmp_path / "m.sigma").n_states == 2
+    succeed(*words[:-1], "alone.sigma", "-q")
+    assert Path("m.sigma").read_bytes() == Path("alone.sigma").read_bytes()

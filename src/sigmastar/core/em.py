@@ -21,7 +21,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.progress import CLIMB, HELD_OUT, Picture, Point, Progress, report, silent
+from sigmastar.core.progress import Measure, Point, Progress, report, silent
 
 __all__ = [
     "NEVER",
@@ -328,17 +328,17 @@ class Climb(Generic[Model, Counts]):
     def _advanced(self) -> Climb[Model, Counts]:
         position, evaluated, log_likelihood = self.step(self.problem, self.position)
         logs = (*self.log_likelihoods, log_likelihood / self.problem.n_items)
-        self._measured(CLIMB, len(logs), logs[-1])
+        self._measured(Measure.CLIMB, len(logs), logs[-1])
         return replace(self, position=position, evaluated=evaluated, log_likelihoods=logs)
 
-    def _measured(self, picture: Picture, iteration: int, value: float) -> None:
-        report(Point(picture, iteration, value, self.curve, self.name))
+    def _measured(self, what: Measure, iteration: int, value: float) -> None:
+        report(Point(what, iteration, value, self.curve, self.name))
 
     def _checked(self, stopping: Stopping) -> Climb[Model, Counts]:
         judge = self.problem.held_out
         score = self.log_likelihoods[-1] if judge is None else judge(self.latest)
         if judge is not None:
-            self._measured(HELD_OUT, self.n_iterations, score)
+            self._measured(Measure.HELD_OUT, self.n_iterations, score)
         misses = 0 if score > stopping.better(self.score) else self.misses + 1
         best = self.latest if judge is None or score > self.score else self.best
         top = max(self.score, score) if score == score else self.score

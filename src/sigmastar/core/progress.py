@@ -29,9 +29,8 @@ drivers that they learn through do:
     `watching`           what is being done, and the share of the work that is done
     `core.cli.learning`  where the model was written
 
-A measurement is a `Point` of a curve in a picture; the picture says what its axes are. Nothing is kept here,
-and where nobody listens a report costs a test for an empty list. Listeners are called on the thread that
-reports, which may be any, and must return at once. What other processes do is not heard.
+Nothing is kept here, and where nobody listens a report costs a test for an empty list. Listeners are called on
+the thread that reports, which may be any, and must return at once. What other processes do is not heard.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:  # commands that only print their help do not load NumPy
@@ -192,46 +192,14 @@ def announced(estimator: Any, data: Any) -> Iterator[None]:
         _INSIDE.reset(token)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """What curves have in common: a heading, the names of both axes, and what to see."""
+class Measure(Enum):
+    """What a point is a measurement of, by what."""
 
-    title: str
-    x_name: str
-    y_name: str
-    note: str
-
-
-CLIMB = Picture(
-    "Objective",
-    "iteration",
-    "log-likelihood per item",
-    "Log-likelihood of the training data; a curve per climb. EM never lets it fall.",
-)
-DESCENT = Picture(
-    "Loss",
-    "iteration",
-    "loss with its penalty",
-    "What a solver makes small; a curve per problem that it solves.",
-)
-HELD_OUT = Picture(
-    "Held-out score",
-    "iteration",
-    "score per held-out item",
-    "Data that are not learned from decide when to stop: where a curve bends down, the best model is past.",
-)
-STARTS = Picture(
-    "Race of starts",
-    "leg",
-    "score",
-    "Every start runs the first leg, the leaders run on: a curve that ends early was left behind.",
-)
-SIZES = Picture(
-    "Held-out score by number of states",
-    "states",
-    "held-out score",
-    "Numbers of states that were tried so far; the highest point wins.",
-)
+    CLIMB = "log-likelihood of the training data per item, by iteration"
+    DESCENT = "loss with its penalty, by iteration"
+    HELD_OUT = "score per held-out item, by iteration"
+    START = "score of a start, by leg of the race"
+    SIZE = "held-out score, by number of states"
 
 
 @dataclass(frozen=True)
@@ -244,9 +212,9 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """A point of a curve; those of one curve come with equal objects, which can be hashed."""
+    """A measurement; those of one curve come with equal objects, which can be hashed."""
 
-    picture: Picture
+    measure: Measure
     x: float
     y: float
     curve: object

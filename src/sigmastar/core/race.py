@@ -12,7 +12,7 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from sigmastar.core.progress import STARTS, Point, Progress, report, silent
+from sigmastar.core.progress import Measure, Point, Progress, report, silent
 from sigmastar.core.resources import Mapper
 
 Keep = Callable[[Sequence[float]], list[int]]
@@ -95,7 +95,7 @@ def race(
         moved = run(lambda k, n=leg.n_iterations: everyone[k].run(n) if n else everyone[k], going)
         for k, runner in zip(going, moved, strict=False):
             everyone[k] = runner
-            report(Point(STARTS, number, runner.score, (curves, k), _name(runner, k)))
+            report(Point(Measure.START, number, runner.score, (curves, k), _name(runner, k)))
             if runner.score >= enough:
                 return everyone
         going = [going[k] for k in leg.keep([everyone[k].score for k in going])]

@@ -23,7 +23,7 @@ from scipy import sparse
 
 from sigmastar.core.factors import Factors, Matrix, iterative_svd
 from sigmastar.core.family import picture_of
-from sigmastar.core.progress import SIZES, Point, Spectrum, report
+from sigmastar.core.progress import Measure, Point, Spectrum, report
 from sigmastar.core.resources import Mapper
 
 Array = NDArray[np.float64]
@@ -121,7 +121,7 @@ def _reported(score: Callable[[int], Value]) -> Callable[[int], Value]:
 
     def scored(n_states: int) -> Value:
         found = score(n_states)
-        report(Point(SIZES, n_states, float(np.mean(found)), curve))
+        report(Point(Measure.SIZE, n_states, float(np.mean(found)), curve))
         return found
 
     return scored

@@ -10,15 +10,58 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sigmastar.core.exhibit import View, plain, spectrum, table
-from sigmastar.core.progress import STARTS, Event, Outlook, Phase, Picture, Point, Saved, Spectrum
+from sigmastar.core.progress import Event, Measure, Outlook, Phase, Point, Saved, Spectrum
 
 MOST_CURVES, MOST_POINTS, MOST_PHASES = 12, 300, 40
 """What one picture can hold: the longest curves, points of each of them, lines of the diary."""
+
+
+class Picture(NamedTuple):
+    """How a measure is drawn: a heading, the names of both axes, and what to see."""
+
+    title: str
+    x_name: str
+    y_name: str
+    note: str
+
+
+PICTURES = {
+    Measure.CLIMB: Picture(
+        "Objective",
+        "iteration",
+        "log-likelihood per item",
+        "Log-likelihood of the training data, which EM makes rise; a curve per climb.",
+    ),
+    Measure.DESCENT: Picture(
+        "Loss",
+        "iteration",
+        "loss with its penalty",
+        "What a solver makes small; a curve per problem that it solves.",
+    ),
+    Measure.HELD_OUT: Picture(
+        "Held-out score",
+        "iteration",
+        "score per held-out item",
+        "Data that are not learned from tell when to stop: where a curve bends down, the best model is past.",
+    ),
+    Measure.START: Picture(
+        "Race of starts",
+        "leg",
+        "score",
+        "Every start runs the first leg, the leaders run on: a curve that ends early was left behind.",
+    ),
+    Measure.SIZE: Picture(
+        "Held-out score by number of states",
+        "states",
+        "held-out score",
+        "Numbers of states that were tried so far; the highest point wins.",
+    ),
+}
 
 
 @dataclass
@@ -44,7 +87,7 @@ class Board:
         self._ended: float | None = None
         self._lock, self._outlook = threading.Lock(), Outlook(clock)
         self._phase, self._phases = Phase("starting"), list[tuple[float, Phase]]()
-        self._curves: dict[Picture, dict[object, Curve]] = {}
+        self._curves: dict[Measure, dict[object, Curve]] = {}
         self._spectrum: Spectrum | None = None
 
     def __call__(self, event: Event) -> None:
@@ -72,7 +115,7 @@ class Board:
             self._phases = [*self._phases[1 - MOST_PHASES :], (self._clock() - self._began, phase)]
 
     def _add(self, point: Point) -> None:
-        curves = self._curves.setdefault(point.picture, {})
+        curves = self._curves.setdefault(point.measure, {})
         if point.curve not in curves:
             known = {curve.name for curve in curves.values()}
             curves[point.curve] = Curve(_name(point.name or "run", known))
@@ -94,9 +137,9 @@ class Board:
             }
 
     def _views(self) -> list[View]:
-        views = [_lines(picture, list(curves.values())) for picture, curves in self._curves.items()]
-        if STARTS in self._curves:
-            views.append(_standings(list(self._curves[STARTS].values())))
+        views = [_lines(PICTURES[what], list(curves.values())) for what, curves in self._curves.items()]
+        if Measure.START in self._curves:
+            views.append(_standings(list(self._curves[Measure.START].values())))
         return [*views, *self._spectrum_views(), self._diary()]
 
     def _spectrum_views(self) -> list[View]:

@@ -20,7 +20,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.progress import DESCENT, report
+from sigmastar.core.progress import Measure, report
 from sigmastar.core.progress import Point as Measured
 from sigmastar.optimise.proximal import Penalty
 
@@ -79,7 +79,7 @@ class Trace:
     def done(self, objective: float, *weights: Floats) -> bool:
         """Note a step; whether it was the last."""
         self.objectives.append(objective)
-        report(Measured(DESCENT, len(self.objectives), objective, self.curve))
+        report(Measured(Measure.DESCENT, len(self.objectives), objective, self.curve))
         self.seconds.append(time.process_time() - self.begin)
         step = SolverStep(len(self.objectives), objective, self.seconds[-1], weights)
         return (self.watch is not None and self.watch(step)) or self._still()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
-from sigmastar.core.progress import HELD_OUT, Point, Progress, report, silent
+from sigmastar.core.progress import Measure, Point, Progress, report, silent
 from sigmastar.words.kernels.beams import Chain, Text, count_back, walk
 from sigmastar.words.kernels.tokens import count_labels
 from sigmastar.words.learn.start import FirstStates
@@ -140,7 +140,7 @@ def climb(
         scores.append(score(chain, held) if held is not None else 0.0)
         told = f", held-out perplexity {np.exp(-scores[-1]):.1f}" if held is not None else ""
         if held is not None:
-            report(Point(HELD_OUT, k + 1, scores[-1], curve, "EM"))
+            report(Point(Measure.HELD_OUT, k + 1, scores[-1], curve, "EM"))
         progress(f"EM, iteration {k + 1}{told}", k / max_iter)
         if held is not None and k > 1 and scores[-1] - scores[-2] < _LITTLE:
             break
