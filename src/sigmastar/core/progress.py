@@ -29,8 +29,8 @@ drivers that they learn through do:
     `watching`           what is being done, and the share of the work that is done
     `core.cli.learning`  where the model was written
 
-Nothing is kept here, and where nobody listens a report costs a test for an empty list. Listeners are called on
-the thread that reports, which may be any, and must return at once. What other processes do is not heard.
+Nothing is kept here, and where nobody listens a report costs a test for an empty list. Listeners are called
+on the thread that reports, which may be any, and must return at once. What other processes do is not heard.
 """
 
 from __future__ import annotations
