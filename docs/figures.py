@@ -43,10 +43,12 @@ WRONG, RIGHT = (
 def write(app: object = None) -> None:
     """All pictures, into a folder of their own."""
     import family_figures  # which draws with what stands here
+    import guide_figures
     import measured
 
     FOLDER.mkdir(exist_ok=True)
-    for name, draw in {**PICTURES, **family_figures.PICTURES, **measured.pictures()}.items():
+    others = (family_figures.PICTURES, guide_figures.PICTURES, measured.pictures())
+    for name, draw in {**PICTURES, **{name: draw for each in others for name, draw in each.items()}}.items():
         (FOLDER / f"{name}.svg").write_text(draw(), encoding="utf-8")
 
 

@@ -116,6 +116,7 @@ def pictures() -> dict[str, Callable[[], str]]:
         "measured-splearn": _splearn,
         "gpu-speed": _gpu_speed,
         "gpu-peak": _gpu_peak,
+        "gpu-times": _gpu_times,
     }
     return {**dots, **{f"measured-{question}": _drawn(question) for question in BARS}}
 
@@ -167,6 +168,27 @@ def _gpu_peak() -> str:
     shares = np.array([row["share of the measured peak"] for row in rows])
     title = "How much of the GPU is used"
     figure = plot_learning_curves({"EM": (states, shares)}, "states", "share of its peak", title, log_y=False)
+    return to_svg(figure, title)
+
+
+def _gpu_times() -> str:
+    """How many times faster kernels are than the same work in plain PyTorch."""
+    rows = result("gpu")["rows"]
+    em = next(row for row in _gpu_rows() if row["eager sequences/s"])
+    heads = next(row for row in rows if row["what"] == "head automata")
+    grammar = next(row for row in rows if row["what"] == "latent grammar")
+    times = {
+        f"EM, {em['states']} states": em["sequences/s"] / em["eager sequences/s"],
+        "heads, sums": heads["inside, sentences/s"] / heads["inside, plain"],
+        "heads, posteriors": heads["with marginals"] / heads["with marginals, plain"],
+        "grammar, sums": grammar["inside, sentences/s"] / grammar["plain inside, sentences/s"],
+    }
+    title = "Kernels of our own beside plain PyTorch"
+    figure = new_figure(6.4, 2.4)
+    axes = figure.subplots()
+    tidy(axes, title, "times faster", "", grid="x")
+    axes.barh(list(times), list(times.values()), 0.7, color=series_colour(0))
+    axes.invert_yaxis()
     return to_svg(figure, title)
 
 

@@ -69,8 +69,9 @@ def test_formulas_need_no_script(pages: ModuleType) -> None:
 
 
 def test_pictures_are_many_and_every_one_is_shown() -> None:
-    family_figures, measured, figures = (module(name) for name in ("family_figures", "measured", "figures"))
-    made = {*figures.PICTURES, *family_figures.PICTURES, *measured.pictures()}
+    modules = [module(name) for name in ("figures", "family_figures", "guide_figures")]
+    measured = module("measured")
+    made = {*(name for each in modules for name in each.PICTURES), *measured.pictures()}
     generated = measured.page() + module("gallery").page()
     shown = {
         name
@@ -79,6 +80,12 @@ def test_pictures_are_many_and_every_one_is_shown() -> None:
     }
     assert made == shown
     assert len(made) >= 30
+
+
+@pytest.mark.parametrize("guide", sorted((DOCS / "guides").glob("*.md")), ids=lambda path: path.stem)
+def test_a_guide_has_three_figures_made_when_it_is_built(guide: Path) -> None:
+    shown = re.findall(r"^:::\{figure\} \.\./pictures/[\w-]+\.svg$", guide.read_text("utf-8"), re.MULTILINE)
+    assert len(set(shown)) >= 3
 
 
 def test_the_gallery_has_every_example_with_what_it_prints() -> None:
