@@ -160,3 +160,32 @@ def test_a_key_counts_on_other_threads_too(machine: Any, tmp_path: Path) -> None
         opener = of_file(str(tmp_path / "m.sigma"), "sigmastar.automata.explore:open_exhibit")
     with ThreadPoolExecutor(1) as pool, pytest.raises(ModelFileError, match="sign"):
         pool.submit(opener).result()
+
+
+def test_what_a_stand_in_fails_on_is_told(machine: Any) -> None:
+    exhibit = StringsExhibit(machine, {"worst_strings": [["a b", "12.5"], ["nothing", "3"]]})
+    assert views(exhibit, text="a")["Where the stand-in fails"]["rows"] == [["a b", 12.5], ["nothing", 3.0]]
+    assert "Where the stand-in fails" not in views(StringsExhibit(machine, {}), text="a")
+
+
+def test_symbols_that_are_not_known_are_not_taken_for_others(machine: Any, tmp_path: Path) -> None:
+    (tmp_path / "data.txt").write_text("a zebra b\n")
+    (row,) = StringsExhibit(machine, {}).judge(str(tmp_path / "data.txt")).rows
+    assert (row.text, row.length) == ("a ? b", 3)
+
+
+def test_words_are_shown_with_their_states(tmp_path: Path) -> None:
+    found = load("sigmastar.words.explore:example")()
+    exhibit: Any = load("sigmastar.words.explore:open_exhibit")(found.model, found.learned)
+    seen = views(exhibit, text="the girl ")
+    told = {bar["name"]: bar["value"] for bar in seen["What comes next"]["bars"]}
+    row = found.model.next_distribution(Strings.of([["the", "girl"]], alphabet=found.model.alphabet))[0]
+    assert told["sees"] == pytest.approx(row[found.model.alphabet.codes["sees"]])
+    assert sum(probability for _, probability, _ in seen["Hidden states now"]["rows"]) <= 1.0 + 1e-6
+    nouns = [line for line in seen["States by their words"]["rows"] if "girl" in line[2] and "dog" in line[2]]
+    assert nouns  # nouns share a state
+    strange = views(exhibit, text="the blick sees ")["Surprise"]["tokens"]
+    assert [token["below"] for token in strange] == [None, "?", None, None]
+    (tmp_path / "data.txt").write_text("the girl sees a dog\n")
+    (judged,) = exhibit.judge(str(tmp_path / "data.txt")).rows
+    assert judged.loss == pytest.approx(-found.model.log_probability(exhibit.coded(judged.text.split()))[0])

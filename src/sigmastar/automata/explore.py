@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.diagnosis import diagnose
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces
+from sigmastar.core.alphabet import UNKNOWN
 from sigmastar.core.arrays import Floats
 from sigmastar.core.exhibit import (
     Example,
@@ -86,7 +88,7 @@ class StringsExhibit:
 
     def overview(self) -> list[View]:
         graph = [] if self.automaton is None else [graph_view(self.automaton)]
-        return [*graph, *spectrum(self.learned), *self._states(), *self._mass()]
+        return [*graph, *spectrum(self.learned), *self._failures(), *self._states(), *self._mass()]
 
     def answer(self, inputs: Inputs) -> list[View]:
         symbols, begun = self.symbols(inputs.get("text", ""))
@@ -118,10 +120,11 @@ class StringsExhibit:
             (names[gold], names[found]) for gold, found in zip(outcomes.tolist(), best.tolist(), strict=True)
         )
         rows = []
-        for number, string in enumerate(strings):
-            text = self.between.join("?" if symbol is None else str(symbol) for symbol in string)
+        for number, (begin, end) in enumerate(pairwise(strings.offsets.tolist())):
+            codes = strings.codes[begin:end].tolist()
+            text = self.between.join("?" if code == UNKNOWN else self.names[code] for code in codes)
             loss, error = float(losses[number]), float(wrong[number])
-            rows.append(Row(text, {"text": text}, len(string), loss, error))
+            rows.append(Row(text, {"text": text}, len(codes), loss, error))
         return Judged(rows, "loss, nats", "next symbols missed", confusion)
 
     def _next(self, row: Floats, begun: str) -> View:
@@ -231,6 +234,15 @@ class StringsExhibit:
                 note,
             )
         ]
+
+    def _failures(self) -> list[View]:
+        """Of a model that stands in for another one: where the two part most."""
+        worst = self.learned.get("worst_strings")
+        if not isinstance(worst, list) or not worst:
+            return []
+        note = "Of held-out strings, those on which what is expected next differs most from the black box."
+        rows = [(str(string), float(parting)) for string, parting in worst]
+        return [table("Where the stand-in fails", ("string", "millinats per symbol"), rows, note)]
 
     def _mass(self) -> list[View]:
         if self.automaton is None:

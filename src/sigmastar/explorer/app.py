@@ -63,7 +63,8 @@ class Explorer:
         loop = asyncio.get_running_loop()
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(future), self.limits.seconds)
+            async with asyncio.timeout(self.limits.seconds):
+                return await asyncio.wrap_future(future)
         except TimeoutError:
             raise Refused(504, f"no answer within {self.limits.seconds:g} seconds; give less") from None
         except (ValueError, MemoryError, RecursionError) as problem:
@@ -207,7 +208,8 @@ async def _gone(request: Request, problem: Exception) -> Response:
 async def _body(request: Request) -> dict[str, Any]:
     """The JSON object that was sent."""
     try:
-        text = await asyncio.wait_for(request.body(), _SLOW_CLIENT)
+        async with asyncio.timeout(_SLOW_CLIENT):
+            text = await request.body()
         found = json.loads(text)
     except TimeoutError:
         raise Refused(408, "the body did not arrive in time") from None

@@ -35,6 +35,7 @@ HEADERS = {
     "x-frame-options": "DENY",
     "cache-control": "no-store",
 }
+_OWN = {name.encode(): value.encode() for name, value in HEADERS.items()}
 NAMES = ("127.0.0.1", "localhost")
 
 
@@ -73,9 +74,8 @@ class Guard:
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 seen.update(status=message["status"], is_open=True)
-                own = {name.encode() for name in HEADERS}
-                kept = [pair for pair in message["headers"] if pair[0].lower() not in own]
-                message["headers"] = [*kept, *((n.encode(), v.encode()) for n, v in HEADERS.items())]
+                kept = [pair for pair in message["headers"] if pair[0].lower() not in _OWN]
+                message["headers"] = [*kept, *_OWN.items()]
             await send(message)
 
         try:

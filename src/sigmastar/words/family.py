@@ -32,5 +32,7 @@ FAMILY = Family(
     learn={
         "words": Command(f"{HERE}.cli.learn:command", "A language model of words from text."),
     },
+    explore=f"{HERE}.explore:open_exhibit",
+    examples={"next words of a little English": f"{HERE}.explore:example"},
     laws=f"{HERE}.laws:WordLaws",
 )
