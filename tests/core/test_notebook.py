@@ -49,7 +49,10 @@ def test_an_estimator_shows_its_model() -> None:
         def __sklearn_is_fitted__(self) -> bool:
             return True
 
-    assert "<svg" in Learner()._repr_html_()
+    shown = Learner()._repr_html_()
+    assert "<svg" in shown
+    assert "states <b>3</b>" in shown
+    assert BAD not in shown
 
 
 def test_every_picture_is_of_a_class_that_asks_for_it() -> None:

@@ -42,7 +42,7 @@ import numpy as np
 from sigmastar import __version__
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, ModelFileError, NotFittedError
-from sigmastar.core.family import families, picture_of
+from sigmastar.core.family import facts_of, families, picture_of
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.progress import Progress, announced, told
@@ -109,15 +109,17 @@ class Estimator:
         return self
 
     def _repr_html_(self) -> str:
-        """A table of the parameters, whether `fit` was called, and a picture of what it found."""
+        """A table of the parameters, whether `fit` was called, and what it found: in words, and drawn."""
         rows = "".join(
             f"<tr><td>{escape(name)}</td><td><code>{escape(repr(value))}</code></td></tr>"
             for name, value in self.get_params().items()
         )
         state = "fitted" if self.__sklearn_is_fitted__() else "not fitted"
         summary = f"<summary><b>{type(self).__name__}</b>, {state}</summary>"
-        drawn = picture_of(self.model_) if self.__sklearn_is_fitted__() and hasattr(self, "model_") else None
-        return f"<details>{summary}<table>{rows}</table></details>{drawn or ''}"
+        model = getattr(self, "model_", None) if self.__sklearn_is_fitted__() else None
+        facts = " · ".join(f"{escape(k)} <b>{escape(str(v))}</b>" for k, v in facts_of(model).items())
+        found = f"{f'<p>{facts}</p>' if facts else ''}{picture_of(model) or ''}"
+        return f"<details>{summary}<table>{rows}</table></details>{found}"
 
     def __repr__(self) -> str:
         changed = (f"{name}={value!r}" for name, value in self._changed_parameters().items())

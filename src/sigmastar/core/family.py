@@ -312,6 +312,18 @@ def load(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
+def facts_of(model: object) -> dict[str, Any]:
+    """What a model is, in the few words that its page in the explorer begins with; empty without a page."""
+    wanted = f"{type(model).__module__}:{type(model).__qualname__}"
+    for family in families().values():
+        if family.explore is not None and any(kind.model == wanted for kind in family.kinds.values()):
+            try:
+                return dict(load(family.explore)(model, {}).facts())
+            except (ValueError, ArithmeticError, ImportError):  # a notebook shows what else there is
+                return {}
+    return {}
+
+
 def picture_of(value: object) -> str | None:
     """An SVG element of an object; None where no family draws its class, or this one cannot be drawn.
 
