@@ -97,15 +97,14 @@ class WordsExhibit(StringsExhibit):
         return table("Hidden states now", ("state", "probability", "its words"), rows, note)
 
     def _words_of(self, state: int) -> str:
-        emitted = np.asarray(self.states.emissions.by_word[:, state])
+        emitted = np.asarray(self.states.emissions.by_word[:, state], dtype=np.float64)
         names = [*self.names, END]
         return " · ".join(names[k] for k in np.argsort(-emitted, kind="stable")[:_WORDS])
 
     def _states(self) -> list[View]:
         """The states that drawn strings visit most, by what they emit and by what is theirs alone."""
-        use = np.mean(
-            [self._beliefs(self.coded(tuple(map(str, row)))).mean(axis=0) for row in self.drawn], axis=0
-        )
+        visits = [self._beliefs(self.coded(tuple(map(str, row)))).mean(axis=0) for row in self.drawn]
+        use: Floats = np.array(visits).mean(axis=0)
         table_of = np.asarray(self.states.emissions.by_word, dtype=np.float64)
         overall = np.maximum(table_of @ use, 1e-12)
         names, rows = [*self.names, END], []
