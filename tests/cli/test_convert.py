@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cli.calls import fail, invoke, succeed
-from sigmastar import NgramTagger
+from sigmastar import PCFG, EMTagger, GaussianHMM, NgramTagger, SpectralTagger, SpectralTreebankGrammar
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import read_att
 from sigmastar.core.model_files import load_model, read_arrays, save_model
+from sigmastar.pcfg.data.rules import Word, read_rules
+from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.model.generators import make_transducer
 
 WORDS = [("ab", "A B"), ("ba", "B A A"), ("aab", "A B"), ("b", "B"), ("a", "")]
 
 
-def weight_of(text: str, inputs: str, outputs: list[str]) -> float:
+def weight_of(text: str, inputs: str | list[str], outputs: list[str]) -> float:
     """The sum over all paths of a transducer in AT&T text that read and write a pair, as OpenFst has it."""
     arcs, finals, start = defaultdict(list), {}, ""
     for line in text.splitlines():
@@ -99,3 +103,98 @@ def test_signed_transducers_are_refused(tmp_path: Path) -> None:
     succeed("learn", "transducer", data, "--method", "spectral", "--states", "2", "-o", tmp_path / "t.sigma")
     done = invoke("convert", tmp_path / "t.sigma", "--to", "att", "-o", tmp_path / "t.att")
     assert done.exit_code == 0 or "negative weights" in done.stderr
+
+
+def test_a_transducer_comes_back_from_openfst(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    truth = make_transducer(2, "ab", "AB", rng, shapes=((1, 1), (1, 0), (0, 1), (2, 1)), density=1.0)
+    save_model(truth, tmp_path / "t.sigma")
+    succeed("convert", tmp_path / "t.sigma", "--to", "att", "-o", tmp_path / "t.fst.txt")
+    pairs = StringPairs.of([(inputs, outputs.split()) for inputs, outputs in WORDS])
+    again = load_model(tmp_path / "t.fst.txt")
+    np.testing.assert_allclose(again.log_value(pairs).log, truth.log_value(pairs).log, rtol=1e-9)
+    (tmp_path / "p.tsv").write_text("ab\tA B\n")
+    assert float(succeed("score", tmp_path / "t.fst.txt", tmp_path / "p.tsv", "-q")) < 0
+
+
+SENTENCES = [[("the", "D"), ("dog", "N"), ("runs", "V")], [("a", "D"), ("run", "N")], [("runs", "N")]] * 5
+
+
+@pytest.mark.parametrize(
+    "tagger", [NgramTagger(order=2), NgramTagger(order=3), EMTagger(n_states=2, max_iter=2)]
+)
+def test_a_tagger_of_states_in_openfst(tmp_path: Path, tagger: Any) -> None:
+    tagger.fit(SENTENCES).save(tmp_path / "t.sigma")
+    text = succeed("convert", tmp_path / "t.sigma", "--to", "att")
+    words = ["the", "run", "runs"]
+    tags = tagger.classes_ if hasattr(tagger, "classes_") else tagger.model_.tags
+    weights = {y: weight_of(text, words, list(y)) for y in itertools.product(tags, repeat=3)}
+    gold = TaggedSentences.of([words] * len(weights), list(weights))
+    shares = np.array(list(weights.values())) / sum(weights.values())
+    np.testing.assert_allclose(shares, np.exp(tagger.model_.log_probability(gold)), atol=1e-3)
+    (tmp_path / "t.fst.txt").write_text(text)
+    pairs = StringPairs.of([(words, list(y)) for y in weights])
+    back = np.exp(load_model(tmp_path / "t.fst.txt").log_value(pairs).log)
+    np.testing.assert_allclose(back, list(weights.values()), rtol=1e-9)
+
+
+def test_a_tagger_of_features_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    SpectralTagger("chain").fit(SENTENCES).save(tmp_path / "t.sigma")
+    said = fail("convert", tmp_path / "t.sigma", "--to", "att")
+    assert "--method bigram, trigram or em" in said
+    assert "--to npz" in said
+
+
+TREES = [
+    "(S (NP (D the) (N dog)) (V runs))",
+    "(S (NP (D a) (N dog) (N cat)) (VP (V sees) (NP (N cats))))",
+] * 4
+
+
+@pytest.mark.parametrize(
+    "parser", [PCFG(), SpectralTreebankGrammar("spectral+em", n_states=2, max_iter=2)], ids=["pcfg", "em"]
+)
+def test_the_rules_of_a_parser_are_its_grammar(tmp_path: Path, parser: Any) -> None:
+    parser.fit(TREES).save(tmp_path / "p.sigma")
+    succeed("convert", tmp_path / "p.sigma", "--to", "rules", "-o", tmp_path / "rules.txt")
+    read = read_rules(tmp_path / "rules.txt")
+    assert read.grammar.start == "TOP"
+    assert read.weights is not None
+    words = ["the", "cat", "sees", "a", "dog"]
+    found = inside(read.grammar, read.weights, words)
+    assert math.log(found) == pytest.approx(parser.model_.log_probability(words), abs=1e-4)
+
+
+def inside(grammar: Any, weights: Any, words: list[str]) -> float:
+    """The weight of all trees of a sentence under rules to one or two non-terminals or a word."""
+
+    def cell(symbol: str, low: int, high: int) -> float:
+        key = symbol, low, high
+        if key not in known:
+            known[key] = 0.0
+            for rule, weight in zip(grammar.rules, weights, strict=True):
+                if rule.left != symbol:
+                    continue
+                if isinstance(rule.right[0], Word):
+                    known[key] += weight * ([rule.right[0].text] == words[low:high])
+                elif len(rule.right) == 1:
+                    known[key] += weight * cell(rule.right[0], low, high)
+                else:
+                    known[key] += weight * sum(
+                        cell(rule.right[0], low, middle) * cell(rule.right[1], middle, high)
+                        for middle in range(low + 1, high)
+                    )
+        return known[key]
+
+    known: dict[tuple[str, int, int], float] = {}
+    return cell(grammar.start, 0, len(words))
+
+
+def test_a_gaussian_model_as_hmmlearn_names_it(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0.0], [5.0, 5.0]], 30, axis=0)
+    fitted = GaussianHMM(n_states=2, max_iter=2).fit([rows])
+    fitted.save(tmp_path / "g.sigma")
+    found = json.loads(succeed("convert", tmp_path / "g.sigma", "--to", "hmm"))
+    np.testing.assert_allclose(found["transmat"], fitted.model_.transition)
+    np.testing.assert_allclose(found["means"], fitted.model_.means[:, 0])
+    assert found["covariance_type"] == fitted.model_.kind

@@ -21,7 +21,12 @@ FAMILY = Family(
     name="automata",
     summary="Weighted automata, hidden Markov models and n-grams: distributions on strings.",
     kinds={
-        "automaton": Kind(f"{HERE}.model.automaton:WeightedAutomaton", COMMANDS, RUNTIME),
+        "automaton": Kind(
+            f"{HERE}.model.automaton:WeightedAutomaton",
+            COMMANDS,
+            RUNTIME,
+            {".att": f"{HERE}.model.att:read_att"},
+        ),
         "filtered-automaton": Kind(f"{HERE}.model.filtered:FilteredAutomaton", COMMANDS, RUNTIME),
         "classed-automaton": Kind(f"{HERE}.model.classed:ClassedAutomaton", COMMANDS, RUNTIME),
         "ngram": Kind(

@@ -51,6 +51,7 @@ _SUMMARIES = {
 ON_MODELS = {name: Command(f"{__name__}:{name}", summary) for name, summary in _SUMMARIES.items()}
 """Commands on a model file; what they do is up to the family of the model."""
 _ON_DATA = ("evaluate", "score", "predict")
+_RECORDS = ("predict", "score", "sample")
 
 _FIRST = {
     "demo": Command("sigmastar.cli.demo:command", "Every family on data it generates: a table and a page."),
@@ -214,7 +215,12 @@ class ModelCommand(click.Command):
             from sigmastar.cli.model_card import with_card  # most calls show nothing
 
             return with_card(found, path)
-        return reads_data(found) if self.name in _ON_DATA else found
+        found = reads_data(found) if self.name in _ON_DATA else found
+        if self.name not in _RECORDS:
+            return found
+        from sigmastar.core.cli.records import writes_records
+
+        return writes_records(found, str(self.name))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))
@@ -277,7 +283,8 @@ def _positional(args: Sequence[str]) -> Iterator[str]:
         if word == "--":
             yield from args[number + 1 :]
             return
-        if not word.startswith("-") or word == "-":
+        is_output = number > 0 and args[number - 1] in ("-o", "--output")  # which may be a model of before
+        if not is_output and (not word.startswith("-") or word == "-"):
             yield word
 
 

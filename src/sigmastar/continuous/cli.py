@@ -161,3 +161,22 @@ def show(model: str, as_json: bool, output: str) -> None:
         arrays = {"initial": found.initial, "transition": found.transition, "means": found.means}
         facts |= {name: array.tolist() for name, array in arrays.items()} | {"learned": header["learned"]}
     print_figures(facts, as_json, output)
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(["hmm"]), required=True, help="Format to write.")
+@output_option
+def convert(model: str, target: str, output: str) -> None:
+    """Write the arrays of MODEL as JSON, by the names that hmmlearn has for them.
+
+    startprob, transmat, weights of components, means and covars; without mixtures the axis of components is
+    left out, as in its GaussianHMM.
+    """
+    found = load_model(model)
+    parts = {"weights": found.weights, "means": found.means, "covars": found.covariances}
+    if found.weights.shape[1] == 1:
+        parts = {"means": found.means[:, 0], "covars": found.covariances[:, 0]}
+    arrays = {"startprob": found.initial, "transmat": found.transition, **parts}
+    facts = {"covariance_type": found.kind, **{name: array.tolist() for name, array in arrays.items()}}
+    write_lines(output, [to_json(facts)])

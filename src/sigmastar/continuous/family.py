@@ -5,7 +5,9 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.continuous"
-COMMANDS = {name: f"{HERE}.cli:{name}" for name in ("score", "predict", "evaluate", "sample", "show")}
+COMMANDS = {
+    name: f"{HERE}.cli:{name}" for name in ("score", "predict", "evaluate", "sample", "show", "convert")
+}
 
 FAMILY = Family(
     name="continuous",

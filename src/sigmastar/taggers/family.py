@@ -5,7 +5,7 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.taggers"
-COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "show")}
+COMMANDS = {name: f"{HERE}.cli.models:{name}" for name in ("evaluate", "score", "predict", "show", "convert")}
 OF_PIPELINES = {name: f"{HERE}.cli.pipeline:{name}" for name in ("evaluate", "predict", "show")}
 
 FAMILY = Family(

@@ -20,4 +20,7 @@ from sigmastar.transducers.metrics import (
 from sigmastar.transducers.model.aligner import Aligner as Aligner
 from sigmastar.transducers.model.generators import make_transducer as make_transducer
 from sigmastar.transducers.model.transducer import Transducer as Transducer, UnitModels as UnitModels
-from sigmastar.transducers.model.weighted_transducer import WeightedTransducer as WeightedTransducer
+from sigmastar.transducers.model.weighted_transducer import (
+    WeightedTransducer as WeightedTransducer,
+    read_transducer as read_transducer,
+)

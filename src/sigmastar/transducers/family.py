@@ -17,7 +17,10 @@ FAMILY = Family(
     kinds={
         "transducer": Kind(f"{HERE}.model.transducer:Transducer", COMMANDS, RUNTIME),
         "weighted-transducer": Kind(
-            f"{HERE}.model.weighted_transducer:WeightedTransducer", COMMANDS, RUNTIME
+            f"{HERE}.model.weighted_transducer:WeightedTransducer",
+            COMMANDS,
+            RUNTIME,
+            {".fst.txt": f"{HERE}.model.weighted_transducer:read_transducer"},
         ),
     },
     estimators={"SpectralTransducer": f"{HERE}.estimator:SpectralTransducer"},
@@ -39,6 +42,7 @@ FAMILY = Family(
         "learn_transducer": f"{HERE}.learn.combined:learn_transducer",
         "make_transducer": f"{HERE}.model.generators:make_transducer",
         "read_inputs": f"{HERE}.data:read_inputs",
+        "read_transducer": f"{HERE}.model.weighted_transducer:read_transducer",
         "read_transductions": f"{HERE}.data:read_transductions",
         "transduction_scores": f"{HERE}.metrics:transduction_scores",
     },

@@ -5,7 +5,9 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.treebanks."
-COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
+COMMANDS = {
+    name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample", "convert")
+}
 COMMANDS["show"] = f"{HERE}cli.models:show"
 NAMES = {
     "data.phrases": "Phrases phrases",

@@ -26,6 +26,7 @@ from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 EPSILON = "<eps>"
+_LARGEST = 1 << 27  # weights of an automaton that is read
 Pair = tuple[Sequence[object], Sequence[object]]
 Path = tuple[tuple[str, ...], ...]
 """The labels of the arcs that one symbol becomes."""
@@ -45,7 +46,7 @@ def write_att(
     symbols_stream : text stream, optional
         Where to write the table of symbols.
     """
-    names = [_writable(str(symbol)) for symbol in automaton.alphabet]
+    names = [writable(str(symbol)) for symbol in automaton.alphabet]
     if len(set(names)) < len(names):
         raise InputError("two symbols of the alphabet are written alike; rename one of them")
     paths: list[Path] = [((name,),) for name in names]
@@ -71,7 +72,7 @@ def write_att_pairs(model: WeightedAutomaton | NgramModel, units: Sequence[Pair]
     stream : text stream
         Where to write.
     """
-    sides = [[[_writable(str(symbol)) for symbol in side] for side in unit] for unit in units]
+    sides = [[[writable(str(symbol)) for symbol in side] for side in unit] for unit in units]
     paths: list[Path] = [tuple(zip_longest(*pair, fillvalue=EPSILON)) for pair in sides]
     if isinstance(model, NgramModel):
         _write_states(stream, _ngram_states(model), paths, model.contexts.n_classes)
@@ -121,6 +122,49 @@ def read_att(path: TextPath, alphabet: Alphabet | None = None) -> WeightedAutoma
     for state, value in finals.items():
         final[state] = value
     return WeightedAutomaton(alphabet, initial, transitions, final)
+
+
+def read_att_pairs(path: TextPath) -> WeightedAutomaton:
+    """Read a transducer as an automaton over pairs of short strings, what each arc reads and writes.
+
+    Parameters
+    ----------
+    path : path
+        File to read, plain, gzip or zstandard; - is standard input.
+
+    Returns
+    -------
+    WeightedAutomaton
+        Over pairs of tuples. Arcs that neither read nor write are summed up: A_u becomes (I - E)^-1 A_u.
+    """
+    file = display_name(path)
+    states: dict[str, int] = {}
+    arcs: dict[tuple[Pair, int, int], float] = defaultdict(float)
+    finals: dict[int, float] = defaultdict(float)
+    for number, words in _filled(path):
+        weight = _weight(words, file, number, columns=5)
+        if len(words) <= 2:
+            finals[_state(words[0], states, file, number)] += weight
+            continue
+        source, target = (_state(word, states, file, number) for word in words[:2])
+        pair = tuple(() if word == EPSILON else (word,) for word in words[2:4])
+        arcs[pair, source, target] += weight  # type: ignore[index]
+    if not states:
+        raise InputError("the file is empty; expected lines 'from to input output weight'", file=file)
+    units = Alphabet(sorted({pair for pair, _, _ in arcs if any(pair)}, key=str))
+    n, codes = len(states), units.codes
+    if n * n * len(units) > _LARGEST:
+        raise InputError(f"{n} states and {len(units)} pairs of symbols are too many to be read", file=file)
+    transitions, silent, final = np.zeros((len(units), n, n)), np.zeros((n, n)), np.zeros(n)
+    for (pair, source, target), value in arcs.items():
+        (transitions[codes[pair]] if any(pair) else silent)[source, target] = value
+    for state, value in finals.items():
+        final[state] = value
+    try:
+        closure = np.linalg.inv(np.eye(n) - silent)
+    except np.linalg.LinAlgError:
+        raise InputError("a cycle of arcs without symbols has an infinite weight", file=file) from None
+    return WeightedAutomaton(units, np.eye(n)[0], closure @ transitions, closure @ final)
 
 
 def _require_unsigned(automaton: WeightedAutomaton) -> None:
@@ -182,23 +226,25 @@ def _write_states(stream: TextIO, states: Iterable[_State], paths: list[Path], f
             if weight:
                 written, fresh = True, _write_path(stream, state.number, target, paths[symbol], weight, fresh)
         if state.final or (place == 0 and not written):
-            stream.write(f"{state.number}\t{_cost(state.final)}\n")
+            stream.write(f"{state.number}\t{cost_of(state.final)}\n")
 
 
 def _write_path(stream: TextIO, source: int, target: int, path: Path, weight: float, fresh: int) -> int:
     """The arcs of one symbol, the weight on the first; the next number for a new state."""
     for labels in path[:-1]:
-        stream.write("\t".join((str(source), str(fresh), *labels, _cost(weight))) + "\n")
+        stream.write("\t".join((str(source), str(fresh), *labels, cost_of(weight))) + "\n")
         source, fresh, weight = fresh, fresh + 1, 1.0
-    stream.write("\t".join((str(source), str(target), *path[-1], _cost(weight))) + "\n")
+    stream.write("\t".join((str(source), str(target), *path[-1], cost_of(weight))) + "\n")
     return fresh
 
 
-def _cost(weight: float) -> str:
+def cost_of(weight: float) -> str:
+    """A weight as AT&T text has it."""
     return repr(0.0 - math.log(weight)) if weight else "Infinity"  # 0.0 - : no "-0.0" for weight 1
 
 
-def _writable(name: str) -> str:
+def writable(name: str) -> str:
+    """A label, or the reason why it can be none."""
     if name == EPSILON or name.split() != [name]:
         raise InputError(
             f"symbol {name!r} cannot be a label of AT&T text: it is empty, holds blanks or is {EPSILON}; "
@@ -213,22 +259,24 @@ def _filled(path: TextPath) -> Iterator[tuple[int, list[str]]]:
             yield number, words
 
 
-def _weight(words: list[str], file: str, number: int) -> float:
-    if len(words) > 4:
+def _weight(words: list[str], file: str, number: int, columns: int = 4) -> float:
+    """The weight of a line of an acceptor, which has up to four columns, or of a transducer with one more."""
+    is_arc = len(words) > 2
+    if len(words) > columns:
+        fault = "five columns are a transducer; expected an acceptor, 'from to symbol weight'"
         raise InputError(
-            "five columns are a transducer; expected an acceptor, 'from to symbol weight'",
-            file=file,
-            line=number,
+            fault if columns == 4 else "expected 'from to input output weight'", file=file, line=number
         )
-    if len(words) in (1, 3):
+    if is_arc and len(words) < columns - 1:
+        raise InputError("expected 'from to input output weight'", file=file, line=number)
+    if len(words) == (columns - 1 if is_arc else 1):
         return 1.0
     try:
         value = math.exp(-float(words[-1]))
     except ValueError:
+        wanted = "an acceptor, 'from to symbol weight'" if columns == 4 else "'from to input output weight'"
         raise InputError(
-            f"the weight {words[-1][:40]!r} is not a number; expected an acceptor, 'from to symbol weight'",
-            file=file,
-            line=number,
+            f"the weight {words[-1][:40]!r} is not a number; expected {wanted}", file=file, line=number
         ) from None
     except OverflowError:
         value = math.inf

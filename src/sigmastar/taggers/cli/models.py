@@ -1,4 +1,4 @@
-"""What is done with taggers: `evaluate`, `predict`, `score`, `show`."""
+"""What is done with taggers: `evaluate`, `predict`, `score`, `show`, `convert`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.core.atomic import write_lines
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
@@ -19,7 +19,7 @@ from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.metrics import n_nonpositive, tagging_scores
 from sigmastar.taggers.model.hankel import HankelTags
 from sigmastar.taggers.model.margin import MarginTags
-from sigmastar.taggers.model.refined import RefinedTags
+from sigmastar.taggers.model.refined import RefinedTags, write_att
 from sigmastar.taggers.model.tagger import Tagger, TagModel
 from sigmastar.taggers.model.weighted_tagger import WeightedTagger
 
@@ -155,6 +155,28 @@ def show(model: str, weights: bool, as_json: bool, output: str) -> None:
         "method": learned.get("method", ""),
     }
     print_figures({name: value for name, value in shown.items() if value}, as_json, output)
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(["att"]), required=True, help="Format of the tagger.")
+@output_option
+def convert(model: str, target: str, output: str) -> None:
+    """Write MODEL as AT&T text, a transducer from words to tags for OpenFst: from, to, word, tag, cost.
+
+    Taggers of hidden states alone are such machines: those by bigram, trigram and em. Words are those that
+    were learned from, and sums over paths are P(words, tags) as the tagger has them.
+    """
+    tagger = _tagger(model)
+    only = tagger.members[0]
+    if len(tagger.members) > 1 or not isinstance(only, RefinedTags):
+        raise InputError(
+            "features, products of models and signed operators are no transducer; learn one by --method "
+            "bigram, trigram or em, or take the arrays, --to npz, or the features, show --weights",
+            file=model,
+        )
+    with atomic_write(output) as stream:
+        write_att(only, tagger.lexicon, stream)
 
 
 def _weights(tagger: Tagger) -> list[str]:

@@ -11,11 +11,13 @@ seen together, else by the class of the word and the tag, else there are none (r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 
+from sigmastar.automata.model.att import EPSILON, cost_of, writable
 from sigmastar.core.arrays import Array, Flags, Floats, Int64s
+from sigmastar.core.errors import InputError
 from sigmastar.core.parts import Parts, between, floats, rising, row_starts, singles
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
@@ -139,3 +141,48 @@ class RefinedTags:
         width = int(np.diff(states).max())
         words, classes = (Ratios.from_parts(arrays, kind, width) for kind in ("word", "class"))
         return cls(states, initial, transitions, final, words, classes, float(header.get("least", LEAST)))
+
+
+def write_att(model: RefinedTags, lexicon: TagLexicon, stream: TextIO) -> None:
+    """Write a transducer from words to tags as AT&T text: the sum over its paths is P(words, tags).
+
+    State 0 begins; state 1 + z stands behind a word of z, state 1 + n + z before it: moves and words have
+    arcs of their own, and words are those of the lexicon with the tags that it allows.
+
+    Parameters
+    ----------
+    model : RefinedTags
+        The moves.
+    lexicon : TagLexicon
+        The words.
+    stream : text stream
+        Where to write.
+    """
+    words, n = list(lexicon.words), model.n_states
+    sentences = TaggedSentences(words, None, np.arange(len(words) + 1)) if not lexicon.n_observed else None
+    if sentences is None:
+        raise InputError("words with observed columns have no place in AT&T text; learn from words alone")
+    names, tags = [writable(word) for word in words], [writable(tag) for tag in lexicon.tags]
+    lattice = lexicon.lattice(sentences)
+    emissions = model.emissions(lexicon, words, lattice)
+    counts = np.asarray(lexicon.counts.sum(axis=1)).ravel()
+    shares = counts / counts.sum()
+    behind, before = 1 + np.arange(n), 1 + n + np.arange(n)
+    _write_moves(stream, 0, before, model.initial)
+    for z in range(n):
+        _write_moves(stream, int(behind[z]), before, model.transitions[z])
+        if model.final[z]:
+            stream.write(f"{behind[z]}\t{cost_of(float(model.final[z]))}\n")
+    for x, word in enumerate(names):
+        for c in range(lattice.starts[x], lattice.starts[x + 1]):
+            tag = int(lattice.tags[c])
+            for k, z in enumerate(range(model.states[tag], model.states[tag + 1])):
+                if weight := float(emissions[c, k] * shares[x]):
+                    arc = f"{before[z]}\t{behind[z]}\t{word}\t{tags[tag]}\t{cost_of(weight)}\n"
+                    stream.write(arc)
+
+
+def _write_moves(stream: TextIO, source: int, targets: Array, weights: Floats) -> None:
+    for target, weight in zip(targets.tolist(), weights.tolist(), strict=True):
+        if weight:
+            stream.write(f"{source}\t{target}\t{EPSILON}\t{EPSILON}\t{cost_of(weight)}\n")

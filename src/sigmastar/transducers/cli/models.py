@@ -22,6 +22,7 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
+from sigmastar.core.cli.records import TableCommand
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
@@ -178,7 +179,7 @@ def score(model: str, file: str, joint: bool, output: str, quiet: bool) -> None:
     write_lines(output, map(repr, logs.tolist()))
 
 
-@click.command()
+@click.command(cls=TableCommand, columns=("input", "output"))
 @sample_options("pairs", "Number of alignment units per pair, at most.")
 def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
     """Draw pairs, `input TAB output` lines."""

@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.att import read_att_pairs
 from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import between, check_header
 from sigmastar.core.signature import OperatorModel
+from sigmastar.core.text_files import TextPath
 from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.kernels.alignment import lattice_backward, lattice_forward, lattice_marginals
 from sigmastar.transducers.model.aligner import AlignedPairs, UnitTable
@@ -238,6 +240,23 @@ class WeightedTransducer:
             return EdgeMarginals(*lattice, np.zeros(lattice.edges.shape))
         values = lattice_marginals(lattice, automaton.transitions, forward, backward, total)
         return EdgeMarginals(*lattice, values)
+
+
+def read_transducer(path: TextPath) -> WeightedTransducer:
+    """Read AT&T text, as OpenFst prints transducers and `convert --to att` writes them.
+
+    Parameters
+    ----------
+    path : path
+        Lines `from to input output cost` and `state cost`; `<eps>` is no symbol.
+
+    Returns
+    -------
+    WeightedTransducer
+        With a unit per pair of symbols.
+    """
+    automaton = read_att_pairs(path)
+    return WeightedTransducer(Units.of(automaton.alphabet.symbols), automaton)  # type: ignore[arg-type]
 
 
 def _over(units: Units, automaton: WeightedAutomaton | None) -> WeightedAutomaton | None:

@@ -35,6 +35,7 @@ from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.data.sentences import Input, Sentence, read_inputs
 from sigmastar.treebanks.draw import draw_chart
 from sigmastar.treebanks.metrics import score_brackets
+from sigmastar.treebanks.model.binarized_grammar import rule_lines
 from sigmastar.treebanks.model.parser import DECODINGS, FULL, Parse, TreebankParser
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
@@ -255,6 +256,33 @@ def show(model: str, sentence: str | None, svg: bool, html: bool, as_json: bool,
     else:
         tree = parser.parse_one(words).tree
         write_lines(output, [draw_tree(tree) if svg else tree_text(tree)])
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(["rules"]), required=True, help="Format to write.")
+@click.option(
+    "--grammar",
+    "number",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of the grammar, of a parser that has several.",
+)
+@output_option
+def convert(model: str, target: str, number: int, output: str) -> None:
+    """Rules of MODEL with their weights, `NP_0 -> DT_1 NN_2 0.3`, a symbol per state, the start TOP first.
+
+    They are those of its binary trees, where @NP is a part of NP, and of the words that were learned from;
+    `learn pcfg --rules` reads them. The weights of all trees of a sentence sum up to its probability.
+    """
+    parser = loaded(model)
+    if number > len(parser.members):
+        raise click.UsageError(f"--grammar {number}: the parser has {len(parser.members)}")
+    write_lines(output, rule_lines(parser.members[number - 1]))
+    if len(parser.members) > 1 or parser.span_scorer is not None:
+        of = f"grammar {number} of {len(parser.members)}"
+        tell(f"note: {of} is written; {target} has no place for what judges trees beside it")
 
 
 def _facts(parser: TreebankParser, path: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ The last pass whose total is positive decides. Non-negative grammars always are;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -212,3 +212,56 @@ def _of_plain(chart: PlainChart, is_full: bool) -> Marginals:
     none = np.zeros((0, 4), dtype=np.int32)
     graph = EdgeChart(chart.items.starts, chart.items.symbols, none)
     return Marginals(graph, chart.posteriors, log_total, is_full, np.zeros(0))
+
+
+TOP = "TOP"
+_LEAST = 1e-12  # weights of rules that are left out
+
+
+def rule_lines(member: BinarizedGrammar) -> Iterator[str]:
+    """The rules of a grammar with their weights as text, one per state of each symbol, the start `TOP` first.
+
+        TOP -> A_x           the root
+        A_x -> B_y C_z       T_r[y, z, x]
+        A_x -> "word"        P(word | A, x), of known words
+
+    The weights of all trees of a sentence of known words sum up to its probability under the grammar.
+    """  # fmt: skip
+    grammar, names = member.grammar, _state_names(member)
+    at, top = grammar.state_at, TOP
+    while top in names:
+        top += "'"
+    for state in np.flatnonzero(np.abs(grammar.roots) > _LEAST).tolist():
+        yield f"{top} -> {names[state]} {float(grammar.roots[state])!r}"
+    for number, (parent, left, right) in enumerate(grammar.rules.tolist()):
+        sizes = (grammar.n_states[left], grammar.n_states[right], grammar.n_states[parent])
+        tensor = grammar.tensors[grammar.offsets[number] : grammar.offsets[number + 1]].reshape(sizes)
+        for y, z, x in np.argwhere(np.abs(tensor) > _LEAST).tolist():
+            children = f"{names[at[left] + y]} {names[at[right] + z]}"
+            yield f"{names[at[parent] + x]} -> {children} {float(tensor[y, z, x])!r}"
+    lexicon = member.passes[-1].lexicon
+    for word in member.forest.words:
+        leaves, share = member.forest.leaves([word]), float(np.exp(member.forest.log_frequency(word)))
+        begin, vectors = lexicon.candidate_vectors(leaves)
+        text = word.replace("\\", "\\\\").replace('"', '\\"')
+        for place, symbol in enumerate(leaves.symbols.tolist()):
+            for x, value in enumerate(vectors[begin[place] : begin[place + 1]].tolist()):
+                if abs(value) > _LEAST:
+                    yield f'{names[at[symbol] + x]} -> "{text}" {value * share!r}'
+
+
+def _state_names(member: BinarizedGrammar) -> list[str]:
+    """Of each state of each symbol: that of the symbol, with a number where it has several.
+
+    A symbol of words that is written as one of phrases has a stroke behind it.
+    """
+    written = [member.symbols.name(symbol, member.labels) for symbol in range(len(member.symbols))]
+    of_phrases = set(written[member.symbols.n_leaves :])
+    written = [
+        f"{name}'" if k < member.symbols.n_leaves and name in of_phrases else name
+        for k, name in enumerate(written)
+    ]
+    names = []
+    for name, size in zip(written, member.grammar.n_states.tolist(), strict=True):
+        names += [name] if size == 1 else [f"{name}_{x}" for x in range(size)]
+    return names
