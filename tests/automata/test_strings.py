@@ -112,3 +112,11 @@ def test_bad_input_speaks():
         Strings.of([[[1]]])
     with pytest.raises(InputError, match="no strings to learn from"):
         require_strings(Strings.of([]))
+
+
+@pytest.mark.parametrize("other", [True, 1.0])
+def test_symbols_that_are_one_in_python_alone_are_refused(other: object) -> None:
+    with pytest.raises(InputError, match="are equal in Python"):
+        Strings.of([[1, 2], [other]])
+    assert Strings.of([[1, 2.5], [7, 1]]).alphabet.symbols == (1, 2.5, 7)
+    assert Strings.of(np.array([[1], [2]])).alphabet.symbols == (1, 2)

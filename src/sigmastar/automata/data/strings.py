@@ -57,13 +57,18 @@ class Strings:
         """
         if isinstance(sequences, Strings):
             return sequences.recoded(alphabet, allow_unknown)
+        if lengths is None and not isinstance(sequences, (list, tuple)):
+            from sigmastar.automata.data.arrow import arrow_column, strings_of_column  # few data are columns
+
+            if (column := arrow_column(sequences)) is not None:
+                return strings_of_column(column, alphabet, allow_unknown)
         if lengths is not None:
             sequences = _cut(_row(sequences), lengths)  # a column array of shape (n, 1) is flat too
         rows = [_row(sequence, number) for number, sequence in enumerate(sequences, 1)]
         offsets = np.zeros(len(rows) + 1, dtype=np.int64)
         np.cumsum([len(row) for row in rows], out=offsets[1:])
         if alphabet is None:
-            alphabet = _alphabet_of(rows)
+            alphabet = alphabet_of(rows)
         codes = _encode(rows, int(offsets[-1]), alphabet, allow_unknown)
         return cls(alphabet, codes, offsets)
 
@@ -202,17 +207,35 @@ def _cut(flat: Sequence[Symbol], lengths: Sequence[int]) -> list[Sequence[Symbol
     return [flat[end - length : end] for end, length in zip(ends.tolist(), lengths, strict=True)]
 
 
-def _alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
+def alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
+    """The symbols that are met, sorted where they can be compared."""
     try:
         met = dict.fromkeys(itertools.chain.from_iterable(rows))
     except TypeError as problem:
         raise InputError(f"symbols must be hashable: {problem}") from None
     if any(isinstance(symbol, float) and math.isnan(symbol) for symbol in met):
         raise InputError("a symbol is NaN, which equals nothing; leave such strings out or name the gaps")
+    if any(type(symbol) in _NUMBERS for symbol in met):
+        _refuse_equals(rows)
     try:
         return Alphabet(sorted(met))  # type: ignore[type-var]
     except TypeError:  # symbols that cannot be compared keep the order in which they were met
         return Alphabet(met)
+
+
+def _refuse_equals(rows: Sequence[Sequence[Symbol]]) -> None:
+    """Refuse symbols that differ for those who wrote them, and are one in Python: 1, True and 1.0."""
+    kinds = set(map(type, itertools.chain.from_iterable(rows))).intersection(_NUMBERS)
+    if len(kinds) < 2:
+        return
+    first: dict[Symbol, Symbol] = {}
+    for symbol in itertools.chain.from_iterable(rows):
+        other = first.setdefault(symbol, symbol)
+        if type(other) is not type(symbol) and {type(other), type(symbol)} <= _NUMBERS:
+            raise InputError(
+                f"the symbols {other!r} and {symbol!r} are equal in Python, and would be one; write one of "
+                f"them otherwise, such as {str(symbol)!r}"
+            )
 
 
 def _encode(rows: Sequence[Sequence[Symbol]], total: int, alphabet: Alphabet, allow_unknown: bool) -> Codes:
@@ -238,6 +261,7 @@ def _unknown(symbol: Symbol, string: int, alphabet: Alphabet) -> UnknownSymbolEr
 
 # From what users have: lists of strings, tuples or arrays, or (X, lengths).
 
+_NUMBERS = frozenset({bool, int, float})
 Corpus = Strings | Iterable[Iterable[Symbol]] | os.PathLike[str]
 Unknown = Literal["error", "zero", "class"]
 UNKNOWNS: tuple[Unknown, ...] = ("error", "zero", "class")

@@ -20,12 +20,13 @@ import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.core.alphabet import Alphabet, written_codes
+from sigmastar.core.alphabet import Alphabet, Symbol, written_codes
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.text_files import TextPath, display_name, open_text
 
 EPSILON = "<eps>"
+_SILENT = ((), ())  # what an arc reads and writes that does neither
 _LARGEST = 1 << 27  # weights of an automaton that is read
 Pair = tuple[Sequence[object], Sequence[object]]
 Path = tuple[tuple[str, ...], ...]
@@ -139,7 +140,7 @@ def read_att_pairs(path: TextPath) -> WeightedAutomaton:
     """
     file = display_name(path)
     states: dict[str, int] = {}
-    arcs: dict[tuple[Pair, int, int], float] = defaultdict(float)
+    arcs: dict[tuple[Symbol, int, int], float] = defaultdict(float)
     finals: dict[int, float] = defaultdict(float)
     for number, words in _filled(path):
         weight = _weight(words, file, number, columns=5)
@@ -148,16 +149,16 @@ def read_att_pairs(path: TextPath) -> WeightedAutomaton:
             continue
         source, target = (_state(word, states, file, number) for word in words[:2])
         pair = tuple(() if word == EPSILON else (word,) for word in words[2:4])
-        arcs[pair, source, target] += weight  # type: ignore[index]
+        arcs[pair, source, target] += weight
     if not states:
         raise InputError("the file is empty; expected lines 'from to input output weight'", file=file)
-    units = Alphabet(sorted({pair for pair, _, _ in arcs if any(pair)}, key=str))
+    units = Alphabet(sorted({pair for pair, _, _ in arcs} - {_SILENT}, key=str))
     n, codes = len(states), units.codes
     if n * n * len(units) > _LARGEST:
         raise InputError(f"{n} states and {len(units)} pairs of symbols are too many to be read", file=file)
     transitions, silent, final = np.zeros((len(units), n, n)), np.zeros((n, n)), np.zeros(n)
-    for (pair, source, target), value in arcs.items():
-        (transitions[codes[pair]] if any(pair) else silent)[source, target] = value
+    for (unit, source, target), value in arcs.items():
+        (silent if unit == _SILENT else transitions[codes[unit]])[source, target] = value
     for state, value in finals.items():
         final[state] = value
     try:
