@@ -21,6 +21,8 @@ from sigmastar.pcfg.data.rules import Word, read_rules
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.model.generators import make_transducer
+from sigmastar.trees import make_latent_pcfg, make_tree_automaton, parse_brackets
+from sigmastar.trees.data.tree import Tree
 
 WORDS = [("ab", "A B"), ("ba", "B A A"), ("aab", "A B"), ("b", "B"), ("a", "")]
 
@@ -166,28 +168,50 @@ def test_the_rules_of_a_parser_are_its_grammar(tmp_path: Path, parser: Any) -> N
 
 
 def inside(grammar: Any, weights: Any, words: list[str]) -> float:
-    """The weight of all trees of a sentence under rules to one or two non-terminals or a word."""
+    """The weight of all derivations of a sentence."""
 
     def cell(symbol: str, low: int, high: int) -> float:
         key = symbol, low, high
         if key not in known:
-            known[key] = 0.0
-            for rule, weight in zip(grammar.rules, weights, strict=True):
-                if rule.left != symbol:
-                    continue
-                if isinstance(rule.right[0], Word):
-                    known[key] += weight * ([rule.right[0].text] == words[low:high])
-                elif len(rule.right) == 1:
-                    known[key] += weight * cell(rule.right[0], low, high)
-                else:
-                    known[key] += weight * sum(
-                        cell(rule.right[0], low, middle) * cell(rule.right[1], middle, high)
-                        for middle in range(low + 1, high)
-                    )
+            rules = zip(grammar.rules, weights, strict=True)
+            known[key] = sum(w * parts(rule.right, low, high) for rule, w in rules if rule.left == symbol)
         return known[key]
+
+    def parts(right: tuple[Any, ...], low: int, high: int) -> float:
+        if not right:
+            return float(low == high)
+        if isinstance(right[0], Word):
+            return parts(right[1:], low + 1, high) if words[low:high][:1] == [right[0].text] else 0.0
+        ends = range(low + 1, high - len(right) + 2) if len(right) > 1 else [high]
+        return sum(cell(right[0], low, end) * parts(right[1:], end, high) for end in ends if end > low)
 
     known: dict[tuple[str, int, int], float] = {}
     return cell(grammar.start, 0, len(words))
+
+
+def test_the_rules_of_tree_automata(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    automaton, grammar = make_tree_automaton(2, rng), make_latent_pcfg(rng, n_rules=8)
+    for name, model in (("a", automaton), ("g", grammar)):
+        save_model(model, tmp_path / name)
+        succeed("convert", tmp_path / name, "--to", "rules", "-o", tmp_path / f"{name}.txt")
+    read = read_rules(tmp_path / "a.txt")
+    leaf, _, binary = (str(symbols.symbols[0]) for symbols in automaton.alphabet.ranks)
+    value = inside(read.grammar, read.weights, [binary, leaf, binary, leaf, leaf])
+    tree = f"({binary} {leaf} ({binary} {leaf} {leaf}))"
+    assert math.log(value) == pytest.approx(automaton.log_probability(parse_brackets(tree))[0], abs=1e-9)
+    words_of = dict(grammar.lexical)
+    pairs = [rule[1:] for rule in grammar.rules if rule[0] in grammar.roots and {*rule[1:]} <= {*words_of}]
+    words = [words_of[tag] for tag in pairs[0]]
+    trees = [
+        Tree(a, (Tree(b, (words[0],)), Tree(c, (words[1],))))
+        for a, b, c in grammar.rules
+        if a in grammar.roots and (b, words[0]) in grammar.lexical and (c, words[1]) in grammar.lexical
+    ]
+    assert trees
+    read = read_rules(tmp_path / "g.txt")
+    total = np.exp(grammar.log_probability(trees)).sum()
+    assert inside(read.grammar, read.weights, words) == pytest.approx(total, rel=1e-9)
 
 
 def test_a_gaussian_model_as_hmmlearn_names_it(tmp_path: Path) -> None:

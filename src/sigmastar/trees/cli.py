@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -23,8 +24,10 @@ from sigmastar.core.progress import watching
 from sigmastar.core.signature import rank_name
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets
+from sigmastar.trees.data.productions import TOP
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.estimator import NODES, SpectralLatentPCFG, SpectralTreeAutomaton
+from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
 METHODS = {
@@ -118,6 +121,46 @@ def show(model: str, as_json: bool, output: str) -> None:
     names = ["leaves", *(rank_name(rank) for rank in range(1, len(automaton.alphabet.ranks)))]
     facts |= dict(zip(names, map(len, automaton.alphabet.ranks), strict=True))
     print_figures({**facts, "learned": header["learned"]} if as_json else facts, as_json, output)
+
+
+@click.command()
+@model_argument
+@click.option("--to", "target", type=click.Choice(["rules"]), required=True, help="Format to write.")
+@output_option
+def convert(model: str, target: str, output: str) -> None:
+    """Rules of MODEL with their weights, a symbol per state, the start TOP first; read_rules reads them.
+
+    Of a latent PCFG `NP_0 -> DT_1 NN_0 0.3`. The rules of a tree automaton are `q0 -> "f" q1 q2 0.3`: their
+    strings are its trees with each label before its children. Weights are as learned, and may be negative.
+    """
+    found = load_model(model)
+    write_lines(output, _pcfg_rules(found) if isinstance(found, LatentPCFG) else _node_rules(found))
+
+
+def _pcfg_rules(grammar: LatentPCFG) -> Iterator[str]:
+    for root, row in zip(grammar.roots, grammar.top, strict=True):
+        yield from (f"{TOP} -> {root}_{x} {weight!r}" for x, weight in enumerate(row.tolist()) if weight)
+    for (a, b, c), tensor in zip(grammar.rules, grammar.binary, strict=True):
+        for x, y, z in np.argwhere(tensor).tolist():
+            yield f"{a}_{x} -> {b}_{y} {c}_{z} {float(tensor[x, y, z])!r}"
+    for (tag, word), row in zip(grammar.lexical, grammar.leaf, strict=True):
+        yield from (
+            f"{tag}_{x} -> {_quoted(word)} {weight!r}" for x, weight in enumerate(row.tolist()) if weight
+        )
+
+
+def _node_rules(automaton: TreeAutomaton) -> Iterator[str]:
+    yield from (f"{TOP} -> q{x} {weight!r}" for x, weight in enumerate(automaton.root.tolist()) if weight)
+    for labels, arrays in zip(automaton.alphabet.ranks, automaton.by_rank, strict=True):
+        for label, array in zip(labels, arrays, strict=True):
+            for x, *children in np.argwhere(array).tolist():
+                right = " ".join([_quoted(str(label)), *(f"q{child}" for child in children)])
+                yield f"q{x} -> {right} {float(array[(x, *children)])!r}"
+
+
+def _quoted(word: str) -> str:
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _trees(file: str) -> list[Tree]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sigmastar.core.family import Command, Family, Kind
 
 HERE = "sigmastar.trees."
-COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "sample", "show")}
+COMMANDS = {name: f"{HERE}cli:{name}" for name in ("evaluate", "score", "sample", "show", "convert")}
 
 NAMES = {
     "data.tree": "fold bracketed to_nltk",
