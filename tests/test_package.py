@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import re
@@ -108,7 +109,8 @@ def test_type_checkers_see_every_public_class(tmp_path: Path) -> None:
         name for family in families().values() for name in family.estimators if name in sigmastar.__all__
     ]
     lines = [f"from sigmastar import {name}\nreveal_type({name})\n" for name in estimators]
-    lines.append("from sigmastar import SpectralAutomaton as S, Typo\nS(foo=1)\n")
+    lines += [f"{name}().{found}\n" for name in estimators for found in documented_attributes(name)]
+    lines.append("from sigmastar import SpectralAutomaton as S, Typo\nS(foo=1)\nS().nonsense()\n")
     (tmp_path / "use.py").write_text("".join(lines))
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", tmp_path / "use.py"],
@@ -121,3 +123,14 @@ def test_type_checkers_see_every_public_class(tmp_path: Path) -> None:
     assert 'Revealed type is "Any"' not in done.stdout
     assert 'has no attribute "Typo"' in done.stdout
     assert 'Unexpected keyword argument "foo"' in done.stdout
+    absent = re.findall(r'"(\w+)" has no attribute "(\w+)"', done.stdout)
+    assert absent == [("sigmastar", "Typo"), ("SpectralAutomaton", "nonsense")], done.stdout
+
+
+def documented_attributes(name: str) -> list[str]:
+    """What the docstring of an estimator says that `fit` sets."""
+    text = inspect.getdoc(getattr(sigmastar, name)) or ""
+    heads = re.findall(
+        r"^(\w[^:\n]*?)(?: :.*)?$", text.partition("Attributes\n---")[2].split("\n\n")[0], re.M
+    )
+    return [found.strip() for head in heads for found in head.split(",") if found.strip().endswith("_")]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +31,11 @@ TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorize, solve."
 _LOOK_EVERY = 0.1  # seconds between two looks at how far the families are
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000  # a compiler makes many: at 700, a tenth of its time is spent there
+
+
+def ignored(name: str) -> None:
+    """Told to nobody."""
+
 
 FIRST = ("automata", "taggers", "transducers", "pcfg", "treebanks")
 """Families whose demo takes longest: side by side with the others they end together."""
@@ -62,15 +67,19 @@ def run_demo(
     progress: Progress = silent,
     families: Sequence[DemoFamily] | None = None,
     n_processes: int = 1,
+    ended: Callable[[str], None] = ignored,
 ) -> DemoReport:
-    """Run every family and write `report.html` into `out_dir`, which is made if it is not there."""
+    """Run every family and write `report.html` into `out_dir`, which is made if it is not there.
+
+    `ended` is called with the name of each family that has shown itself, in the order in which they end.
+    """
     families = demos() if families is None else families
     folder = Path(out_dir)
     folder.mkdir(parents=True, exist_ok=True)  # before the work, so that a bad place is reported at once
     if n_processes > 1:
-        results = run_side_by_side(families, seed, progress, n_processes)
+        results = run_side_by_side(families, seed, progress, n_processes, ended)
     else:
-        results = run_here(families, seed, progress)
+        results = run_here(families, seed, progress, ended)
     rows = tuple(row for result in results for row in result.rows)
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     origin = provenance(seed, _hashes(families, results), date)
@@ -105,20 +114,29 @@ def _hashes(families: Sequence[DemoFamily], results: Sequence[DemoResult]) -> st
     return ", ".join(f"{name} {digest}" for name, digest in named if digest)
 
 
-def run_here(families: Sequence[DemoFamily], seed: int, progress: Progress) -> list[DemoResult]:
+def run_here(
+    families: Sequence[DemoFamily], seed: int, progress: Progress, ended: Callable[[str], None] = ignored
+) -> list[DemoResult]:
     """One family after the other."""
-    board = _Board(progress, len(families))
-    return [family.run(seed, board.of(number)) for number, family in enumerate(families)]
+    board, results = _Board(progress, len(families)), list[DemoResult]()
+    for number, family in enumerate(families):
+        results.append(family.run(seed, board.of(number)))
+        ended(family.name)
+    return results
 
 
 def run_side_by_side(
-    families: Sequence[DemoFamily], seed: int, progress: Progress, n_processes: int
+    families: Sequence[DemoFamily],
+    seed: int,
+    progress: Progress,
+    n_processes: int,
+    ended: Callable[[str], None] = ignored,
 ) -> list[DemoResult]:
     """Every family in one of `n_processes` processes, with one thread each; results in the order asked."""
     board, reports = _Board(progress, len(families)), multiprocessing.get_context("spawn").Queue()
     with WorkerPool(min(n_processes, len(families)), _begin, reports) as pool:
-        futures = [pool.submit(_run, number, family, seed) for number, family in enumerate(families)]
-        _watch(futures, reports, board)
+        futures = {pool.submit(_run, number, one, seed): one.name for number, one in enumerate(families)}
+        _watch(futures, reports, board, ended)
         return [future.result() for future in futures]
 
 
@@ -138,13 +156,16 @@ class _Board:
         return lambda message, done=None: self.show(number, message, done)
 
 
-def _watch(futures: Sequence[Future[DemoResult]], reports: Any, board: _Board) -> None:
+def _watch(
+    futures: Mapping[Future[DemoResult], str], reports: Any, board: _Board, ended: Callable[[str], None]
+) -> None:
     """Pass on reports until all are done, or one has failed."""
     open_futures = set(futures)
     while open_futures:
         finished, open_futures = wait(open_futures, timeout=_LOOK_EVERY)
         for future in finished:
             future.result()
+            ended(futures[future])
         try:
             while True:
                 board.show(*reports.get_nowait())

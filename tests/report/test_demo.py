@@ -3,9 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cli.calls import invoke
 from sigmastar.automata.demo import AutomataFamily, make_corpus, make_learners
 from sigmastar.core import figures as style
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.intervals import Estimate
 from sigmastar.core.page import Section, Text
 from sigmastar.core.progress import silent
 from sigmastar.report import demos, run_demo
@@ -34,6 +36,32 @@ def test_each_family_adds_its_rows_and_section(tmp_path):
     assert "hash of b" in report.provenance.data_hash
     assert told == [("a works", 0.25), ("b works", 0.75), ("done", 1.0)]
     assert [file.name for file in report.path.parent.iterdir()] == ["report.html"]
+
+
+def test_intervals_stand_behind_the_first_measure_and_the_best_is_marked():
+    judged = Estimate(0.875, 0.8, 0.95, 40)
+    first = DemoRow("a", "one", {"F1": 0.875, "exact": 0.5}, 1.0, judged)
+    assert first.quality == "F1 0.8750 (0.8000 to 0.9500), exact 0.5000"
+    rows = [first, DemoRow("a", "two", {"F1": 0.75}, 2.0), DemoRow("a", "truth", {"F1": 0.9})]
+    table = learner_table("Parsers", rows)
+    assert table.rows[0] == ("one", "0.8750", "0.8000 to 0.9500", "1.00")
+    assert table.best == {(0, 1)}  # the truth is no rival
+    assert learner_table("Parsers", rows, is_error=True).best == {(1, 1)}
+    assert "Higher is better" in table.note
+
+
+def test_families_are_told_as_they_end(tmp_path):
+    ended: list[str] = []
+    run_demo(tmp_path, 0, families=[Toy("a"), Toy("b")], ended=ended.append)
+    assert ended == ["a", "b"]
+
+
+def test_off_a_terminal_the_demo_tells_how_far_it_is(tmp_path, monkeypatch):
+    monkeypatch.setattr("sigmastar.report.demos", lambda: (Toy("a"), Toy("b")))
+    told = invoke("demo", "--out", tmp_path / "new", "--processes", "1").stderr.splitlines()
+    assert told[0].startswith("every family learns")
+    assert told[1:3] == ["a: done after 0 s", "b: done after 0 s"]
+    assert invoke("demo", "--out", tmp_path / "new", "--processes", "1", "-q").stderr == ""
 
 
 def test_the_same_seed_makes_the_same_page_but_for_its_date(tmp_path):

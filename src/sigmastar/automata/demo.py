@@ -68,7 +68,9 @@ class Outcome:
     @property
     def row(self) -> DemoRow:
         measures = {"KL": self.divergence.value, "R": self.ratio}
-        return DemoRow(FAMILY, self.learner, measures, self.seconds)
+        return DemoRow(
+            FAMILY, self.learner, measures, self.seconds, self.divergence if self.seconds else None
+        )
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,23 @@ from sigmastar.bilexical.data.pairs import Pairs, split_heads
 from sigmastar.bilexical.draw import capacity_picture, word_map
 from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.learn.vectors import inner_product
-from sigmastar.bilexical.metrics import by_popularity, capacity_curve, pairwise_accuracy
+from sigmastar.bilexical.metrics import PairwiseAccuracy, by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, MadeRelation, make_relation
 from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError
+from sigmastar.core.intervals import ratio_of_sums
 from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.progress import Progress
 
 FAMILY, MEASURE = "bilexical", "pairwise accuracy"
 PENALTIES = {"nuclear norm": "nuclear", "l1": "l1", "l2": "l2"}
 RANKS, WEIGHTS = (1, 2, 3, 5, 8, 12), tuple(2**n for n in range(2, 11))
+
+
+def _row(label: str, accuracy: PairwiseAccuracy, seconds: float | None) -> DemoRow:
+    interval = ratio_of_sums(accuracy.won, accuracy.judged, np.random.default_rng(0))
+    return DemoRow(FAMILY, label, {MEASURE: accuracy.micro}, seconds, interval)
 
 
 @dataclass(frozen=True)
@@ -41,10 +47,7 @@ class BilexicalFamily:
             "popularity": by_popularity(train.popularity),
             "inner product, unsupervised": inner_product(made.pairs, made.vectors, split).scores,
         }
-        rows = [
-            DemoRow(FAMILY, label, {MEASURE: pairwise_accuracy(scores, test).micro})
-            for label, scores in plain.items()
-        ]
+        rows = [_row(label, pairwise_accuracy(scores, test), None) for label, scores in plain.items()]
         models = {}
         for number, (label, penalty) in enumerate(PENALTIES.items()):
             progress(f"bilexical: {label}", number / len(PENALTIES))
@@ -53,7 +56,7 @@ class BilexicalFamily:
                 made.vectors, penalty=penalty, rank=12, max_iter=80, random_state=seed
             ).fit(made.pairs, split=split)
             seconds, models[label] = time.perf_counter() - begin, operator.model_
-            rows.append(DemoRow(FAMILY, label, {MEASURE: operator.score(test)}, seconds))
+            rows.append(_row(label, pairwise_accuracy(operator.model_.scores, test), seconds))
         section = Section("Bilexical operators", self._parts(made, models, test))
         return DemoResult(
             tuple(rows), section, hash_arrays(made.pairs.counts.data, made.pairs.counts.indices)

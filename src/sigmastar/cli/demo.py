@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
+from functools import partial
 
 import click
 
@@ -33,11 +36,18 @@ def command(out: str, seed: int, processes: int, as_json: bool, quiet: bool) -> 
     """Every family learns from data that it generates: a table here, pictures in DIR/report.html."""
     if os.path.exists(out) and not os.path.isdir(out):
         raise InputError("is a file; give --out a folder, which is made where there is none", file=out)
+    is_silent = quiet or sys.stderr.isatty()  # where a bar is
+    tell("every family learns: seconds each, the first time a few minutes in all", is_silent)
     with watching("demo", quiet, estimates=processes == 1) as say:
-        report = run_demo(out, seed, say, n_processes=processes)
+        ended = partial(_tell_end, time.perf_counter(), is_silent)
+        report = run_demo(out, seed, say, n_processes=processes, ended=ended)
     with atomic_write("-") as stream:
         stream.write(_in_json(report) if as_json else _in_text(report))
     tell(f"report: {report.path}", quiet)
+
+
+def _tell_end(begin: float, is_silent: bool, family: str) -> None:
+    tell(f"{family}: done after {time.perf_counter() - begin:.0f} s", is_silent)
 
 
 def _in_text(report: DemoReport) -> str:
@@ -51,7 +61,13 @@ def _in_text(report: DemoReport) -> str:
 
 def _in_json(report: DemoReport) -> str:
     rows = [
-        {"family": row.family, "learner": row.learner, "seconds": row.seconds, **row.measures}
+        {
+            "family": row.family,
+            "learner": row.learner,
+            "seconds": row.seconds,
+            **row.measures,
+            "interval": [row.interval.low, row.interval.high] if row.interval else None,
+        }
         for row in report.rows
     ]
     return to_json({"rows": rows, "report": str(report.path)}) + "\n"

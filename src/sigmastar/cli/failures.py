@@ -31,6 +31,7 @@ from sigmastar.core.atomic import remove_unfinished
 from sigmastar.core.errors import InputError
 
 TRACEBACK = "SIGMASTAR_TRACEBACK"
+OF_MODEL = "sigmastar.of_model"  # in the context of a command on a model whose family is known
 _CALLED_FROM_NATIVE_CODE = ("numba/core/serialize.py", "llvmlite/binding/executionengine.py")
 _A_MOMENT = 0.02
 _PATIENCE = 0.7  # seconds that the main thread has to answer a signal
@@ -167,6 +168,8 @@ def _in_words(problem: BaseException) -> tuple[str, int]:
 
 def _usage(problem: click.UsageError) -> str:
     path = problem.ctx.command_path if problem.ctx else "sigmastar"
+    if problem.ctx and OF_MODEL in problem.ctx.meta:
+        path += " MODEL"  # the options are those of its family
     text = problem.format_message().rstrip(".")
     return f"{text}{'' if text.endswith('?') else ';'} see {path} --help"
 

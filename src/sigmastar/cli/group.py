@@ -24,7 +24,7 @@ from typing import Any
 import click
 
 from sigmastar import __version__
-from sigmastar.cli.failures import Interrupted, Unread, hear_signals, report
+from sigmastar.cli.failures import OF_MODEL, Interrupted, Unread, hear_signals, report
 from sigmastar.core.atomic import atomic_write_bytes, refuse_terminal
 from sigmastar.core.cli.options import model_argument, output_option, verify_key_option
 from sigmastar.core.cli.reading import configured, reads_data
@@ -32,6 +32,7 @@ from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import Command, commands_of, families, load
 
 VERIFY_KEY = "SIGMASTAR_VERIFY_KEY"
+COMPLETE = "_SIGMASTAR_COMPLETE"
 NPZ = "npz"
 _ABOUT = """{summary}
 
@@ -141,6 +142,8 @@ class RootGroup(LazyGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **extra: Any) -> Any:
         extra["standalone_mode"] = False
         words = _as_options(list(sys.argv[1:] if args is None else args))
+        if COMPLETE in os.environ:
+            _complete_file_names()
         try:
             _refuse_overwriting(words)
             with _verified_with(os.environ.get(VERIFY_KEY)), warnings.catch_warnings():
@@ -182,6 +185,22 @@ def _refuse_overwriting(words: Sequence[str]) -> None:
                 raise click.UsageError(f"{words[number + 1]} is read and written; give {word} another file")
 
 
+def _complete_file_names() -> None:
+    """Let shells complete names of files wherever commands and options have no proposal."""
+    from click import shell_completion as shells  # which calls of a user do without
+
+    def with_files(plain: type[shells.ShellComplete]) -> type[shells.ShellComplete]:
+        class WithFiles(plain):  # type: ignore[valid-type, misc]
+            def get_completions(self, args: list[str], incomplete: str) -> list[Any]:
+                found = super().get_completions(args, incomplete)
+                return found or [shells.CompletionItem(incomplete, type="file")]
+
+        return WithFiles
+
+    for plain in (shells.BashComplete, shells.ZshComplete, shells.FishComplete):
+        shells.add_completion_class(with_files(plain), plain.name)
+
+
 class ModelCommand(click.Command):
     """A command that becomes the command of its model's family as soon as the model is known."""
 
@@ -191,7 +210,16 @@ class ModelCommand(click.Command):
         model = _model_among(args)
         if model is None:
             return super().make_context(info_name, args, parent, **extra)
-        context = _with_key(self.of_model(model)).make_context(info_name, args, parent, **extra)
+        command = _with_key(self.of_model(model))
+        if parent is not None:
+            parent.meta[OF_MODEL] = True
+        try:
+            context = command.make_context(info_name, args, parent, **extra)
+        except click.NoSuchOption as problem:
+            from sigmastar.core.model_files import kind_of  # help and wrong calls read no model
+
+            problem.message = f"{problem.message.rstrip('.')} for models of kind {kind_of(model)!r}."
+            raise
         first = context.params.get("model", model)
         if first != model and _is_model(model) and not _is_model(first):
             raise click.UsageError(f"{model} is the model, not {first}: the model comes first", context)

@@ -16,7 +16,6 @@ from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json
-from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import Say, watching
 from sigmastar.core.text_files import described_file
@@ -42,7 +41,7 @@ def learn_series(files: tuple[str, ...], **options: Any) -> None:
     """
     estimator = built(METHODS, "em", {name: options.pop(name) for name in PARAMETERS})
 
-    def work(estimator: Estimator, say: Say) -> Learned:
+    def work(estimator: Any, say: Say) -> Learned:
         read = [read_series(file) for file in files]
         series = read[0] if len(read) == 1 else Series.of([part for one in read for part in one])
         say("learning")

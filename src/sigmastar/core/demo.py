@@ -2,30 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from sigmastar.core.page import Section, format_cell
+from sigmastar.core.intervals import Estimate
+from sigmastar.core.page import Section, Table, format_cell
 from sigmastar.core.progress import Progress
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One learner of one family: how good, by named measures, and how long it took."""
+    """One learner of one family: how good, by named measures, and how long it took.
+
+    `interval` is that of the first measure, over the fresh data that it was judged on.
+    """
 
     family: str
     learner: str
     measures: Mapping[str, float]
     seconds: float | None = None
+    interval: Estimate | None = None
 
     @property
     def quality(self) -> str:
-        return ", ".join(f"{name} {_short(value)}" for name, value in self.measures.items())
+        """All measures; the interval stands behind the first."""
+        first, *others = (f"{name} {_short(value)}" for name, value in self.measures.items())
+        return ", ".join([first + (f" ({self.spread})" if self.interval else ""), *others])
+
+    @property
+    def spread(self) -> str | None:
+        return f"{_short(self.interval.low)} to {_short(self.interval.high)}" if self.interval else None
 
 
 def _short(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 10 else format_cell(value)
+
+
+def learner_table(title: str, rows: Sequence[DemoRow], is_error: bool = False) -> Table:
+    """The learners of a family by their first measure; what is level with the best by chance is told so."""
+    measure = next(iter(rows[0].measures))
+    values = [row.measures[measure] for row in rows]
+    learned = [value for row, value in zip(rows, values, strict=True) if row.seconds is not None]
+    best = min(learned) if is_error else max(learned)
+    cells = [
+        (row.learner, _short(value), row.spread, None if row.seconds is None else f"{row.seconds:.2f}")
+        for row, value in zip(rows, values, strict=True)
+    ]
+    marked = frozenset(
+        (number, 1)
+        for number, (row, value) in enumerate(zip(rows, values, strict=True))
+        if row.seconds is not None and _short(value) == _short(best)
+    )
+    note = f"{'Lower' if is_error else 'Higher'} is better; where intervals overlap, learners may be level."
+    return Table(title, ("learner", measure, "95% interval", "seconds"), cells, marked, note)
 
 
 @dataclass(frozen=True)

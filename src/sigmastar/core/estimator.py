@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -54,8 +54,14 @@ Choice = TypeVar("Choice")
 _MOST = 1000  # entries of a list that is worth keeping in a file
 
 
+class _Fitted:
+    """What `fit` of every estimator sets; classes say what it is."""
+
+    model_: Any
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator:
+class Estimator(_Fitted):
     """Parameters by name, and what `fit` found by names that end in `_`.
 
     Parameters
@@ -148,10 +154,14 @@ class Estimator:
             input_tags=InputTags(two_d_array=False, string=True),
         )
 
-    def __getattr__(self, name: str) -> Any:  # asked only where there is no such attribute
-        if is_fitted_name(name):
-            self.check_fitted()
-        raise AttributeError(f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}")
+    if not TYPE_CHECKING:  # type checkers know the attributes that classes declare, and no others
+
+        def __getattr__(self, name: str) -> Any:  # asked only where there is no such attribute
+            if is_fitted_name(name):
+                self.check_fitted()
+            raise AttributeError(
+                f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}"
+            )
 
     def _why_absent(self, name: str) -> str:
         """The message about an attribute that fitted estimators of other kinds have."""

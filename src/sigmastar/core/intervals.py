@@ -73,6 +73,16 @@ def normal_interval(value: float, standard_error: float, n: int, confidence: flo
     return Estimate(value, value - reach, value + reach, n)
 
 
+def ratio_of_sums(tops: Array, bottoms: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
+    """The ratio of two sums over items, such as right words by words of sentences, with its interval."""
+    drawn = rng.multinomial(len(tops), np.full(len(tops), 1 / len(tops)), n_resamples)
+    totals = drawn @ bottoms
+    values = (drawn @ tops) / np.maximum(totals, 1e-300)
+    low, high = np.quantile(values[totals > 0] if (totals > 0).any() else np.zeros(1), [0.025, 0.975])
+    value = float(tops.sum() / max(bottoms.sum(), 1e-300))
+    return Estimate(value, float(low), float(high), int(bottoms.sum()))
+
+
 def paired_comparison(
     a_values: ArrayLike | Sequence[float],
     b_values: ArrayLike | Sequence[float],

@@ -171,7 +171,7 @@ def opened_model(name: str, with_data: bool) -> tuple[OpenedModel, NDArray[np.ui
             stream.seek(len(opened.container.head), io.SEEK_SET)
             return opened, read_data(stream, opened.container.n_bytes)
     except OSError as problem:
-        raise ModelFileError(_cannot_read(problem), file=name) from None
+        raise ModelFileError(_cannot_read(problem, name), file=name) from None
     except NotAContainer as problem:
         raise ModelFileError(str(problem), file=name) from None
     except ModelFileError:
@@ -236,7 +236,9 @@ def damaged(what: str, name: str) -> ModelFileError:
     return ModelFileError(f"is damaged: {what}; get or write the model again", file=name)
 
 
-def _cannot_read(problem: OSError) -> str:
+def _cannot_read(problem: OSError, name: str) -> str:
+    if isinstance(problem, FileNotFoundError) and name == "-":
+        return "is for data; a model is a file, or /dev/stdin where it comes from a pipe"
     if isinstance(problem, FileNotFoundError):
         return "there is no such file; check the name, or learn a model first"
     if isinstance(problem, IsADirectoryError):

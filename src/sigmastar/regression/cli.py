@@ -21,7 +21,6 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.errors import UnknownSymbolError
-from sigmastar.core.estimator import Estimator
 from sigmastar.core.model_files import kind_of, load_model, read_header, save_model
 from sigmastar.core.progress import Say, watching
 from sigmastar.core.text_files import described_file, display_name
@@ -63,7 +62,7 @@ def learn_regression(file: str, task: str, characters: bool | None, **options: A
     """
     estimator = built(TASKS, task, {name: options.pop(name) for name in PARAMETERS})
 
-    def work(estimator: Estimator, say: Say) -> Learned:
+    def work(estimator: Any, say: Say) -> Learned:
         table = read_table(file, bool(characters), numeric=task == "regression")
         say("learning")
         values = table.numbers if task == "regression" else table.values

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.container import hash_arrays
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
-from sigmastar.core.page import Part, Picture, Section, Table, Text
+from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.draw import plot_tags
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
+from sigmastar.taggers.metrics import tagging_scores
 from sigmastar.taggers.model.tagger import Tagger
 
 FAMILY = "tagger"
@@ -53,11 +54,17 @@ class TaggerFamily:
             begin = time.perf_counter()
             tagger.fit(train)
             seconds = time.perf_counter() - begin
-            rows.append(DemoRow(FAMILY, label, {"accuracy": tagger.score(fresh)}, seconds))
+            rows.append(_judged(label, tagger, fresh, seconds))
             taggers[label] = tagger.model_
         section = Section("Taggers", [*_told(rows), *_posterior(taggers[BEST], fresh)])
         data_hash = hash_arrays(whole.type_codes, whole.tag_codes(taggers[BEST].tags))
         return DemoResult(tuple(rows), section, data_hash)
+
+
+def _judged(label: str, tagger: TaggerEstimator, fresh: TaggedSentences, seconds: float) -> DemoRow:
+    found = [tag for tags in tagger.predict(fresh) for tag in tags]
+    accuracy = tagging_scores(fresh, found, (), np.random.default_rng(0)).accuracy
+    return DemoRow(FAMILY, label, {"accuracy": accuracy.value}, seconds, accuracy)
 
 
 def _told(rows: list[DemoRow]) -> list[Part]:
@@ -66,8 +73,7 @@ def _told(rows: list[DemoRow]) -> list[Part]:
         "neighbours must decide. Accuracy is the share of fresh words with the right tag. Refined tags "
         "are clusters of tokens in a spectral space, followed by EM iterations."
     )
-    cells = [(row.learner, row.measures["accuracy"], row.seconds) for row in rows]
-    return [Text(about), Table("Tags found in fresh sentences", ("learner", "accuracy", "seconds"), cells)]
+    return [Text(about), learner_table("Tags found in fresh sentences", rows)]
 
 
 def _posterior(tagger: Tagger, fresh: TaggedSentences) -> list[Part]:

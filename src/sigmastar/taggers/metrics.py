@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.intervals import Estimate
+from sigmastar.core.intervals import Estimate, ratio_of_sums
 from sigmastar.taggers.data.features import word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.tagger import Tagger
@@ -60,11 +60,11 @@ def tagging_scores(
     strange = np.array([word_of(kind) not in taught for kind in gold.types], dtype=float)[gold.type_codes]
     words = _by_sentence(np.ones(len(right)), gold)
     return TaggingScores(
-        _ratio(_by_sentence(right, gold), words, rng),
-        _ratio(_by_sentence(right * strange, gold), _by_sentence(strange, gold), rng)
+        ratio_of_sums(_by_sentence(right, gold), words, rng),
+        ratio_of_sums(_by_sentence(right * strange, gold), _by_sentence(strange, gold), rng)
         if strange.any()
         else None,
-        _ratio(*chunk_counts(gold, found), rng) if is_chunk_tagging(gold.tags or []) else None,
+        ratio_of_sums(*chunk_counts(gold, found), rng) if is_chunk_tagging(gold.tags or []) else None,
         len(right),
         int(strange.sum()),
     )
@@ -155,14 +155,3 @@ def kind_codes(tags: Sequence[str]) -> dict[str, int]:
 def _by_sentence(values: Floats, gold: TaggedSentences) -> Floats:
     sentence_of = np.repeat(np.arange(len(gold)), gold.lengths)
     return np.bincount(sentence_of, values, len(gold)).astype(float)
-
-
-def _ratio(tops: Floats, bottoms: Floats, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
-    """The ratio of two sums over sentences, with its bootstrap interval."""
-    drawn = rng.multinomial(len(tops), np.full(len(tops), 1 / len(tops)), n_resamples)
-    totals = drawn @ bottoms
-    values = (drawn @ tops) / np.maximum(totals, 1e-300)
-    low, high = np.quantile(values[totals > 0] if (totals > 0).any() else np.zeros(1), [0.025, 0.975])
-    return Estimate(
-        float(tops.sum() / max(bottoms.sum(), 1e-300)), float(low), float(high), int(bottoms.sum())
-    )

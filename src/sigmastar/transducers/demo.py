@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.container import hash_strings
-from sigmastar.core.demo import DemoResult, DemoRow
-from sigmastar.core.intervals import Estimate
-from sigmastar.core.page import Picture, Section, Table, Text
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.draw import draw_lattice
@@ -44,18 +43,16 @@ class TransducerFamily:
         rng = np.random.default_rng(seed)
         truth = make_transducer(6, INPUTS, OUTPUTS, rng, n_units=9, density=0.04, stop=0.15)
         train, fresh = (_two_sided(truth.sample(n, rng, 30)) for n in (self.n_train, self.n_fresh))
-        rows, models, intervals = [], dict[str, Model](), []
+        rows, models = [], dict[str, Model]()
         for number, method in enumerate(METHODS):
             progress(f"transducers: {method}", (1 + number) / (1 + len(METHODS)))
             _learn(train.select(np.arange(min(N_WARM, len(train)))), method, seed)  # compiles, not timed
             begin = time.perf_counter()
             models[method] = _learn(train, method, seed)
             seconds = time.perf_counter() - begin
-            intervals.append(_error(models[method], fresh))
-            rows.append(DemoRow(FAMILY, method, {MEASURE: intervals[-1].value}, seconds))
-        intervals.append(_error(truth, fresh))
-        rows.append(DemoRow(FAMILY, TRUTH, {MEASURE: intervals[-1].value}))
-        section = _section(rows, intervals, fresh, models["combined"])
+            rows.append(_row(method, models[method], fresh, seconds))
+        rows.append(_row(TRUTH, truth, fresh, None))
+        section = _section(rows, fresh, models["combined"])
         return DemoResult(tuple(rows), section, hash_strings(train.inputs, train.outputs))
 
 
@@ -68,12 +65,14 @@ def _learn(pairs: StringPairs, method: str, seed: int) -> Model:
     return SpectralTransducer(method=method, random_state=seed).fit(pairs).model_
 
 
-def _error(model: Model, fresh: StringPairs) -> Estimate:
-    return evaluate(model, fresh, np.random.default_rng(0)).word_error_rate
+def _row(learner: str, model: Model, fresh: StringPairs, seconds: float | None) -> DemoRow:
+    error = evaluate(model, fresh, np.random.default_rng(0)).word_error_rate
+    return DemoRow(FAMILY, learner, {MEASURE: error.value}, seconds, error)
 
 
-def _section(rows: list[DemoRow], intervals: list[Estimate], fresh: StringPairs, model: Model) -> Section:
-    chosen = int(np.argmin(np.abs(fresh.inputs.lengths - _SHORT)))
+def _section(rows: list[DemoRow], fresh: StringPairs, model: Model) -> Section:
+    level = fresh.inputs.lengths == fresh.outputs.lengths  # whose alignments may be one to one
+    chosen = int(np.argmin(np.abs(fresh.inputs.lengths - _SHORT) + _SHORT * level))
     aligned = model.align(fresh.select([chosen]), 8)
     alignments = list(zip(aligned.strings, aligned.posterior.tolist(), strict=True))
     caption = (
@@ -85,15 +84,7 @@ def _section(rows: list[DemoRow], intervals: list[Estimate], fresh: StringPairs,
         "none of those drawn for them, with a 95% interval; some of it is random, and remains for the "
         "transducer itself."
     )
-    table = Table(
-        "Outputs of fresh inputs",
-        ("learner", MEASURE, "from", "to", "seconds"),
-        [
-            (row.learner, row.measures[MEASURE], found.low, found.high, row.seconds)
-            for row, found in zip(rows, intervals, strict=True)
-        ],
-    )
-    parts: list[Text | Table | Picture] = [Text(about), table]
+    parts: list[Part] = [Text(about), learner_table("Outputs of fresh inputs", rows, is_error=True)]
     if alignments:
         parts.append(Picture(draw_lattice(alignments), caption, caption))
     return Section("Transducers", parts)

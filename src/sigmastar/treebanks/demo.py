@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.core.container import hash_arrays
-from sigmastar.core.demo import DemoResult, DemoRow
-from sigmastar.core.page import Picture, Section, Table, Text
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.intervals import Estimate
+from sigmastar.core.page import Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.treebanks.draw import draw_chart
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, TreebankEstimator
@@ -44,7 +45,8 @@ class TreebankFamily:
             begin = time.perf_counter()
             fitted[name] = estimator.fit(train)
             seconds = time.perf_counter() - begin
-            rows.append(DemoRow(FAMILY, name, {"F1": _f1(estimator, fresh)}, seconds))
+            f1 = _f1(estimator, fresh)
+            rows.append(DemoRow(FAMILY, name, {"F1": f1.value}, seconds, f1))
         section = _section(rows, fresh, fitted["spectral + EM"])
         sizes = [sum(1 for _ in tree.nodes()) for tree in (*train, *fresh)]
         return DemoResult(tuple(rows), section, hash_arrays(sizes))
@@ -59,9 +61,9 @@ def _learners(seed: int) -> dict[str, TreebankEstimator]:
     }
 
 
-def _f1(estimator: TreebankEstimator, fresh: list[Tree]) -> float:
+def _f1(estimator: TreebankEstimator, fresh: list[Tree]) -> Estimate:
     found: list[Tree | None] = [*estimator.predict([list(tree.words()) for tree in fresh])]
-    return score_brackets(fresh, found, np.random.default_rng(0), n_resamples=2).f1.value
+    return score_brackets(fresh, found, np.random.default_rng(0)).f1
 
 
 def _section(rows: list[DemoRow], fresh: list[Tree], estimator: TreebankEstimator) -> Section:
@@ -79,8 +81,7 @@ def _section(rows: list[DemoRow], fresh: list[Tree], estimator: TreebankEstimato
         "words and the states below. Learners see the trees without the states and parse fresh sentences. "
         "F1 is of labelled brackets; words leave much open, so no parser is right everywhere."
     )
-    columns = ("learner", "F1", "seconds")
-    table = Table("Brackets found in fresh sentences", columns, [_cells(row) for row in rows])
+    table = learner_table("Brackets found in fresh sentences", rows)
     drawn = draw_tree(estimator.predict([words])[0], gold)
     pictures = [Picture(drawn, tree, tree), Picture(draw_chart(words, items), chart, chart)]
     return Section("Treebank parsers", [Text(about), table, *pictures])
@@ -91,7 +92,3 @@ def _dullness(tree: Tree, estimator: TreebankEstimator) -> tuple[int, bool]:
     words = list(tree.words())
     off = abs(len(words) - GOOD_LENGTH)
     return off, off == 0 and estimator.predict([words])[0] == tree
-
-
-def _cells(row: DemoRow) -> tuple[str, float, float | None]:
-    return row.learner, row.measures["F1"], row.seconds

@@ -17,8 +17,15 @@ from sigmastar.core.estimator import chosen, positive, positive_or_auto
 from sigmastar.words.learn.words import STARTS, WordFit, WordSettings, learn_words
 
 
+class _FittedWords(SequenceEstimator):
+    """What `fit` sets."""
+
+    held_out_perplexity_: float | None
+    states_perplexity_: float | None
+
+
 @dataclass(eq=False, repr=False)
-class WordModel(SequenceEstimator):
+class WordModel(_FittedWords):
     """A hidden Markov model of words whose operators are factored, mixed with n-grams by context.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class Growing(SequenceEstimator):
     method: str
     half_life: float | None
     _before: SequenceModel | None = None
+    generator_: np.random.Generator
+    drift_: Drift
+    n_symbol_classes_: int
+    pruned_: tuple[int, int]
 
     @abstractmethod
     def _first_batch(self, strings: Strings, rng: np.random.Generator) -> Batches: ...
@@ -138,12 +142,14 @@ class Growing(SequenceEstimator):
         """
         return self.update(X, y, lengths)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _OF_MODEL and "batches_" in vars(self) and "model_" not in vars(self):
-            return getattr(self.decompose(), name)
-        if name == "outcomes_" and "batches_" in vars(self):
-            return self.decompose().__dict__["outcomes_"]
-        return super().__getattr__(name)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in _OF_MODEL and "batches_" in vars(self) and "model_" not in vars(self):
+                return getattr(self.decompose(), name)
+            if name == "outcomes_" and "batches_" in vars(self):
+                return self.decompose().__dict__["outcomes_"]
+            return super().__getattr__(name)
 
     def _more(self, known: Batches, strings: Strings, rng: np.random.Generator) -> Batches:
         if not isinstance(known, ContextBatches):

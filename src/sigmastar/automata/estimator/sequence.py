@@ -88,6 +88,7 @@ class _FittedSequence:
     rank_evidence_: RankEvidence
     held_out_score_: float
     log_likelihoods_: list[float]
+    n_iterations_: int
 
 
 @dataclass(eq=False, repr=False)

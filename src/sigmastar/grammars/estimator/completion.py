@@ -15,6 +15,7 @@ from sigmastar.core.progress import Progress, stage
 from sigmastar.grammars.estimator.base import Corpus, SamplingGrammarEstimator, as_plain
 from sigmastar.grammars.learn.completion import (
     MOST_COMPLETED,
+    CompletionFit,
     CompletionPlan,
     completed_or_none,
     completion_evidence,
@@ -23,8 +24,19 @@ from sigmastar.grammars.learn.completion import (
 from sigmastar.grammars.learn.proper import FEW_STATES, PAIR_PRIORS, ProperPlan, learn_proper
 
 
+class _FittedCompletion(SamplingGrammarEstimator):
+    """What `fit` sets."""
+
+    n_states_: int
+    evidence_: dict[int, float]
+    start_: str
+    exact_: int
+    cut_off_: float
+    completion_: CompletionFit | None
+
+
 @dataclass(eq=False, repr=False)
-class CompletionGrammar(SamplingGrammarEstimator):
+class CompletionGrammar(_FittedCompletion):
     """A grammar from bare strings: the low-rank completion of its Hankel matrix, made proper by EM.
 
     Completion sees strings of up to `max_length` symbols and gives a grammar with signed weights, which fits

@@ -77,8 +77,17 @@ class SpectralGrammar(GrammarEstimator):
         return ": its weights are signed; EMGrammar can be drawn from" if name == "sample" else ""
 
 
+class _FittedEM(SamplingGrammarEstimator):
+    """What `fit` sets."""
+
+    log_likelihoods_: tuple[float, ...]
+    best_score_: float
+    n_iter_: int
+    cut_off_: float
+
+
 @dataclass(eq=False, repr=False)
-class EMGrammar(SamplingGrammarEstimator):
+class EMGrammar(_FittedEM):
     """A probabilistic grammar in binary form by EM (inside-outside) on strings of all lengths.
 
     From its default start it is a learner of states from two views: spans are correlated and clustered by
