@@ -96,6 +96,14 @@ def test_extras_install_what_is_used() -> None:
             )
 
 
+def test_a_source_distribution_holds_what_its_tests_need() -> None:
+    held = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["sdist"]
+    folders = {path.name for path in ROOT.iterdir() if path.is_dir() and path.name[0] not in "._"}
+    made = {"dist", "build", "demo-output"}
+    assert folders - made <= set(held["include"])
+    assert {"*.md", "Makefile", "requirements*.txt", "CITATION.cff"} <= set(held["include"])
+
+
 def test_stubs_are_those_of_the_records() -> None:
     for path, content in stubs().items():
         assert path.read_text() == content, (

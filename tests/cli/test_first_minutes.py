@@ -6,10 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from cli.calls import fail, invoke, succeed
-from sigmastar import SpectralAutomaton
+from cli.calls import fail, figures, invoke, succeed
+from sigmastar import SpectralAutomaton, SpectralTreebankGrammar
+from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.atomic import refuse_terminal
 from sigmastar.core.errors import InputError
 from sigmastar.core.toy_english import sentences
@@ -118,3 +122,76 @@ def test_raw_text_for_a_parser_is_for_a_pipeline(home: Path, tmp_path: Path) -> 
 def test_what_is_no_string_is_named() -> None:
     with pytest.raises(InputError, match="got None as string 2"):
         SpectralAutomaton().fit(["ab", None])  # type: ignore[list-item]
+
+
+def test_an_option_of_another_family_names_the_kind_of_the_model(home: Path) -> None:
+    line = fail("evaluate", home / "m.sigma", home / "train.txt", "--max-length", "3", status=2)
+    assert (
+        line
+        == "No such option '--max-length' for models of kind 'ngram'; see sigmastar evaluate MODEL --help"
+    )
+    assert fail("evaluate", status=2) == "Missing argument 'MODEL'; see sigmastar evaluate --help"
+
+
+def test_a_model_from_a_pipe_has_a_name(home: Path) -> None:
+    line = fail("score", "-", home / "train.txt", stdin=(home / "m.sigma").read_bytes())
+    assert line == "-: is for data; a model is a file, or /dev/stdin where it comes from a pipe"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("sigmastar le", "plain,learn"),
+        ("sigmastar learn automaton tra", "file,tra"),
+        ("sigmastar learn automaton train.txt -o mo", "file,mo"),
+        ("sigmastar learn automaton train.txt --method ng", "plain,ngram"),
+    ],
+)
+def test_shells_complete_words_and_files(words: str, found: str) -> None:
+    environment = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    result = invoke(_SIGMASTAR_COMPLETE="bash_complete", **environment)
+    assert result.stdout.strip() == found
+
+
+def test_raw_text_for_a_tagger_of_columns(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "tags.txt").write_text("the D\ndog N\nsleeps V\n\na D\ncat N\nbarks V\n\n" * 5)
+    succeed("learn", "tagger", tmp_path / "tags.txt", "--method", "bigram", "-o", tmp_path / "t.sigma")
+    result = invoke("predict", tmp_path / "t.sigma", "-", stdin="the cat sleeps\na dog\n")
+    assert result.stdout == "the D\ncat N\nsleeps V\n\na D\ndog N\n\n"
+    assert (
+        "note: - is read as one sentence per line; --format columns reads one word per line" in result.stderr
+    )
+    words = invoke("predict", tmp_path / "t.sigma", "-", stdin="the\ncat\n\na X\ndog X\n")
+    assert (words.stdout, words.stderr) == ("the D\ncat N\n\na X D\ndog X N\n\n", "")
+
+
+def test_operators_that_forgot_their_tags_are_told(tmp_path: Path) -> None:
+    (data := tmp_path / "two.txt").write_text("the D\ndog N\nbarks V\n\na D\ncat N\nsleeps V\n")
+    call = ("learn", "tagger", data, "--method", "spectral", "-o", tmp_path / "t.sigma")
+    told = "warning: the operators find 33% of the tags that they were learned from"
+    assert told in invoke(*call, "--states", "2").stderr
+    assert "warning" not in invoke(*call, "--states", "2", "-q").stderr
+    assert "warning" not in invoke(*call).stderr
+
+
+def test_states_of_a_mixture_and_states_without_names(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [" ".join(rng.choice(list("abcd"), size=rng.integers(1, 9))) for _ in range(300)]
+    (data := tmp_path / "s.txt").write_text("\n".join(rows) + "\n")
+    succeed("learn", "automaton", data, "--method", "auto", "-o", tmp_path / "m.sigma")
+    size = succeed("show", tmp_path / "m.sigma").split("size")[1].splitlines()[0]
+    found = figures("show", tmp_path / "m.sigma")
+    chosen, n_states = found["learned"]["rank"]["chosen"], found["n_states"]
+    assert (f"a mixture of automata, the best of {chosen} state" in size) == (n_states > chosen)
+    succeed("learn", "pcfg", data, "--states", "2", "--iterations", "2", "-o", tmp_path / "h.sigma")
+    assert all(len(line.split()) > 1 for line in succeed("show", tmp_path / "h.sigma").splitlines())
+
+
+def test_methods_of_other_classes_are_named() -> None:
+    with pytest.raises(ValueError, match=r"'pcfg' is PCFG\(\)"):
+        SpectralTreebankGrammar("pcfg").fit(["(S (N a) (V b))"] * 3)
+
+
+def test_values_beyond_floats_are_infinite_without_a_warning() -> None:
+    one = WeightedAutomaton(Alphabet("a"), np.ones(1), np.full((1, 1, 1), 2.0), np.ones(1))
+    assert one.value(Strings.of(["a" * 2000])).tolist() == [np.inf]

@@ -37,7 +37,8 @@ def command(name: str, quick: bool, data: str | None, out: str | None, seed: int
     """
     if not data:
         raise click.UsageError(
-            f"{name} needs data: let SIGMASTAR_DATA or --data name the folder that holds it"
+            f"{name} needs data: let SIGMASTAR_DATA or --data name the folder that holds it; "
+            "sigmastar data list tells which sets there are, and sigmastar data get fetches one"
         )
     folder = Path(out or f"reproduce-{name}")
     with watching(f"reproducing {name}", quiet) as say:

@@ -40,6 +40,6 @@ def require_files(folder: Path, names: Sequence[str], paper: str) -> None:
     if missing:
         raise InputError(
             f"has no {' and no '.join(missing)}, which {paper} needs; set SIGMASTAR_DATA or --data to the "
-            "folder that has",
+            "folder that has; sigmastar data list tells which sets there are and how to get them",
             file=str(folder),
         )

@@ -203,7 +203,9 @@ class SpectralTreebankGrammar(TreebankEstimator):
     def specs(self) -> tuple[GrammarSpec, ...]:
         methods = ("best", *(name for name in METHODS if name not in ("pcfg", "em")))
         if self.method not in methods:
-            raise ValueError(f"method={self.method!r} must be one of {', '.join(map(repr, methods))}")
+            others = {"pcfg": "; 'pcfg' is PCFG()", "em": "; 'em' is EMTreebankGrammar()"}
+            names = ", ".join(map(repr, methods))
+            raise ValueError(f"method={self.method!r} must be one of {names}{others.get(self.method, '')}")
         n_states = None if self.n_states is None else positive(self.n_states, "n_states")
         shape = Binarization(self.direction, self.horizontal, self.vertical)
         usual = 24 if self.method == "spectral+em" else GrammarSpec.n_states

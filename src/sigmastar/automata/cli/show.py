@@ -99,7 +99,14 @@ def _size(loaded: Loaded) -> str:
             f"{loaded.model.contexts.n_classes} contexts of up to {depth} symbols, the start counted as one"
         )
     n_states = getattr(loaded.automaton or loaded.model, "n_states", None)
-    return counted(n_states, "state") if n_states is not None else ""
+    if n_states is None:
+        return ""
+    rank = loaded.learned.get("rank")
+    chosen = rank.get("chosen") if isinstance(rank, Mapping) else None
+    is_mixture = loaded.learned.get("method") == "auto" and chosen is not None and n_states > chosen
+    return counted(n_states, "state") + (
+        f": a mixture of automata, the best of {counted(chosen, 'state')}" if is_mixture else ""
+    )
 
 
 def _cut(name: str) -> str:

@@ -124,7 +124,8 @@ class WeightedAutomaton:
 
     def value(self, strings: Strings) -> Floats:
         sign, log = self.log_value(strings)
-        return sign * np.exp(log)
+        with np.errstate(over="ignore"):  # values of long strings may be beyond floats: infinite
+            return sign * np.exp(log)
 
     def log_probability(self, strings: Strings) -> Floats:
         """log f where f > 0, else -inf."""

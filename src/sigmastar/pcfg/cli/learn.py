@@ -36,7 +36,12 @@ _ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
 @click.option(
     "--method", type=click.Choice(list(METHODS)), help="Way to learn  [default: erm on trees, em on strings]"
 )
-@click.option("--rules", metavar="FILE", help="Grammar, one rule per line  [default: the rules of the trees]")
+@click.option(
+    "--rules",
+    metavar="FILE",
+    help="Grammar, one rule per line; a word that is a number stands in quotation marks  "
+    "[default: the rules of the trees]",
+)
 @click.option("--start", metavar="SYMBOL", help="Start symbol  [default: the left side of the first rule]")
 @click.option("--trees", metavar="FILE", help="Trees beside the strings.")
 @click.option(

@@ -179,7 +179,8 @@ def show(model: str, as_json: bool, output: str) -> None:
     data = learned.get("data", {})
     facts["learned"] = ", ".join(str(part) for part in (learned.get("method"), _counted(data)) if part)
     best = _best_rules(grammar) if isinstance(grammar, ProbabilisticCFG) else _best_emissions(grammar, model)
-    write_lines(output, [*(f"{name:<12}  {_short(value)}" for name, value in facts.items()), *best])
+    known = {name: value for name, value in facts.items() if value not in ([], "")}
+    write_lines(output, [*(f"{name:<12}  {_short(value)}" for name, value in known.items()), *best])
 
 
 def _facts(grammar: Model, names: Sequence[str]) -> dict[str, Any]:

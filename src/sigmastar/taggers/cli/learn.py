@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import operator
+from collections import Counter
 from typing import Any
 
 import click
+import numpy as np
 
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.errors import InputError
-from sigmastar.core.progress import Say, counted
+from sigmastar.core.progress import Say, counted, tell
 from sigmastar.core.text_files import described_file
 from sigmastar.taggers.data.columns import TAGGED, TaggedLayout, conllu_label, format_of
+from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger
-from sigmastar.taggers.model.tagger import DECODINGS
+from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
+_LOOKED_AT = 200  # sentences that signed operators are tried on
 REFINED = Method(
     SpectralTagger, ("n_states", "max_iter", "n_members", "features", "decoding"), {"method": "refined"}
 )
@@ -138,6 +143,8 @@ def learn_tagger(
     def work(estimator: Any, say: Say) -> Learned:
         read = layout.read(file)
         sentences, tagger = read.sentences, estimator.fit(read.sentences).model_
+        if method == "spectral" and (problem := _forgotten(tagger, sentences)):
+            tell(problem, options["quiet"])
         return Learned(
             {"files": [described_file(file)], "n_sentences": len(sentences), "n_words": sentences.n_words},
             f"from {counted(len(sentences), 'sentence')} over {counted(len(tagger.tags), 'tag')}",
@@ -150,6 +157,20 @@ def learn_tagger(
         )
 
     learn(estimator, method, work, **options)
+
+
+def _forgotten(tagger: Tagger, sentences: TaggedSentences) -> str:
+    """What to say of operators that do not even find the tags that they were learned from."""
+    part = sentences.select(np.arange(min(len(sentences), _LOOKED_AT)))
+    gold, usual = part.tags or [], Counter(zip(part.words, part.tags or [], strict=True))
+    best = sum({word: count for (word, _), count in reversed(usual.most_common())}.values()) / len(gold)
+    found = sum(map(operator.eq, tagger.predict(part), gold)) / len(gold)
+    if 1.0 - found <= 0.1 + 3.0 * (1.0 - best):
+        return ""
+    return (
+        f"warning: the operators find {found:.0%} of the tags that they were learned from, the most frequent "
+        f"tag of each word {best:.0%}; use more --states, or --method refined"
+    )
 
 
 def _names(observed: str | None) -> tuple[str, ...] | None:

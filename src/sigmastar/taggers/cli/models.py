@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -83,7 +84,8 @@ def predict(
 ) -> None:
     """FILE with the tags that MODEL finds: in their column of CoNLL-U, or as one more column.
 
-    A tagger of CoNLL-U takes bare sentences too, one per line, words with blanks between.
+    Bare sentences will do too, one per line, words with blanks between, where they cannot be taken for
+    columns; --format sentences says so.
 
     With --json one object per sentence, with the probabilities of tags and the best sequences.
     """
@@ -91,7 +93,7 @@ def predict(
         raise click.UsageError("--top is for --json, which has the best sequences; tags alone have one")
     tagger = _tagger(model)
     with watching("tagging", quiet):
-        text = _read(model, file, file_format, need_labels=False)
+        text = _read(model, file, file_format, need_labels=False, quiet=quiet)
         lines = (
             [to_json(row) for row in _in_json(tagger, text.sentences, top or N_BEST)]
             if as_json
@@ -236,7 +238,21 @@ def _in_json(tagger: Tagger, sentences: TaggedSentences, n_best: int) -> list[di
     ]
 
 
-def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> TaggedFile:
+def _is_raw(content: bytes, known: Mapping[str, Any]) -> bool:
+    """Whether a file can be no other than raw text: it has no tabs, and columns would end somewhere."""
+    if b"\t" in content:
+        return False
+    if known.get("format") == "conllu":
+        return True
+    if known.get("format") != "columns" or known.get("label") or known.get("observed") or known.get("own"):
+        return False
+    lines = content.strip().splitlines()
+    return all(line.strip() for line in lines) and any(len(line.split()) > 2 for line in lines)
+
+
+def _read(
+    model: str, file: str, file_format: str | None, need_labels: bool, quiet: bool = False
+) -> TaggedFile:
     """The file, in the layout that the model was learned from unless another format is asked for."""
     known = read_header(model)["learned"].get("layout", {})
     own = known.get("format")
@@ -245,8 +261,9 @@ def _read(model: str, file: str, file_format: str | None, need_labels: bool) -> 
     if guess and format_of(file) == "conllu":
         raise click.UsageError(mistaken)
     chosen, content = file_format or own or format_of(file), hold(file)
-    if file_format is None and own == "conllu" and not need_labels and b"\t" not in content.content:
-        chosen = "sentences"  # raw text, which has no columns
+    if file_format is None and not need_labels and _is_raw(content.content, known):
+        chosen = "sentences"
+        tell(f"note: {file} is read as one sentence per line; --format {own} reads one word per line", quiet)
     layout = TaggedLayout(chosen, None, ())
     if chosen == own:
         layout = TaggedLayout(chosen, known.get("label"), tuple(known.get("observed", ())), known.get("own"))
