@@ -218,8 +218,9 @@ class ModelCommand(click.Command):
         except click.NoSuchOption as problem:
             from sigmastar.core.model_files import kind_of  # help and wrong calls read no model
 
-            problem.message = f"{problem.message.rstrip('.')} for models of kind {kind_of(model)!r}."
-            raise
+            message = f"{problem.message.rstrip('.')} for models of kind {kind_of(model)!r}."
+            near, where = problem.possibilities, problem.ctx
+            raise click.NoSuchOption(problem.option_name, message, near, where) from None
         first = context.params.get("model", model)
         if first != model and _is_model(model) and not _is_model(first):
             raise click.UsageError(f"{model} is the model, not {first}: the model comes first", context)

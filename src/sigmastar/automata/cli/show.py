@@ -103,10 +103,10 @@ def _size(loaded: Loaded) -> str:
         return ""
     rank = loaded.learned.get("rank")
     chosen = rank.get("chosen") if isinstance(rank, Mapping) else None
-    is_mixture = loaded.learned.get("method") == "auto" and chosen is not None and n_states > chosen
-    return counted(n_states, "state") + (
-        f": a mixture of automata, the best of {counted(chosen, 'state')}" if is_mixture else ""
-    )
+    size = counted(n_states, "state")
+    if loaded.learned.get("method") != "auto" or not isinstance(chosen, int) or n_states <= chosen:
+        return size
+    return f"{size}: a mixture of automata, the best of {counted(chosen, 'state')}"
 
 
 def _cut(name: str) -> str:
