@@ -51,6 +51,20 @@ def test_files_keep_states(tmp_path: Path) -> None:
     assert bare.labeller.states is None
 
 
+def test_only_words_without_a_head_are_roots() -> None:
+    trees = treebank(np.random.default_rng(0), 60)
+    recipe = Recipe("det+f", symbols="upos", arcs="trained", arc_epochs=1)
+    labeller = learn_parser(trees, recipe, np.random.default_rng(0)).labeller
+    assert labeller is not None
+    verbs = DependencyTreebank.of([["sees", "sees"]], [["V", "V"]], [[2, 0]])
+    biased = labeller.theta.copy()
+    biased[:, labeller.labels.codes["root"]] += 1.0  # every arc would be one
+    vocabulary = learn_parser(trees, recipe, np.random.default_rng(0)).vocabulary
+    found = replace(labeller, theta=biased).label(vocabulary, verbs, np.array([2, 0], dtype=np.int32))
+    assert found[0] in ("nsubj", "obj")
+    assert found[1] == "root"
+
+
 def test_parts_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="do not fit 1 features"):
         WordStates(("a",), np.zeros((2, 3)), np.zeros((4, 3)))

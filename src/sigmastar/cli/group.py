@@ -261,7 +261,11 @@ def with_arrays(command: click.Command | None, model: str) -> click.Command:
     """The `convert` of a family with a format that all models have: their arrays for NumPy."""
     if command is None:
         command = click.Command("convert", params=[], callback=None, help="Write the arrays of MODEL.")
-        for decorate in (model_argument, output_option, click.option("--to", "target", required=True)):
+        for decorate in (
+            model_argument,
+            output_option,
+            click.option("--to", "target", required=True, help="Format of the file."),
+        ):
             decorate(command)
     found, inner = copy.copy(command), command.callback
     (to,) = (option for option in command.params if "--to" in option.opts)

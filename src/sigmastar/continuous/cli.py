@@ -17,7 +17,7 @@ from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_opt
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.model_files import load_model, read_header
-from sigmastar.core.progress import Say, watching
+from sigmastar.core.progress import Say, counted, watching
 from sigmastar.core.text_files import described_file
 
 PARAMETERS = ("n_states", "n_components", "covariance", "start", "n_seeds", "max_iter")
@@ -54,8 +54,8 @@ def learn_series(files: tuple[str, ...], **options: Any) -> None:
                 "n_series": len(series),
                 "n_rows": n_rows,
             },
-            summary=f"{model.n_states} states, from {len(series)} series of {n_rows} rows, log-density "
-            f"{last:.4f} per row,",
+            summary=f"{counted(model.n_states, 'state')}, from {len(series)} series of {n_rows} rows, "
+            f"log-density {last:.4f} per row,",
             found={"log_likelihood": last, "n_iterations": len(estimator.log_likelihoods_)},
         )
 

@@ -22,7 +22,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.model_files import kind_of, load_model, read_header, save_model
-from sigmastar.core.progress import Say, watching
+from sigmastar.core.progress import Say, counted, watching
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.optimise.completers import COMPLETERS
 from sigmastar.regression.data import LOSSES, Table, read_table
@@ -70,7 +70,7 @@ def learn_regression(file: str, task: str, characters: bool | None, **options: A
         n_states, n_strings = estimator.n_states_, len(table.strings)
         return Learned(
             data={"files": [described_file(file)], "n_strings": n_strings},
-            summary=f"{n_states} states, from {n_strings} strings",
+            summary=f"{counted(n_states, 'state')}, from {counted(n_strings, 'string')}",
             layout={"format": "lines", "characters": bool(characters)},
             found={"n_states": n_states},
         )

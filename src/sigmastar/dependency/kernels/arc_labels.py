@@ -157,14 +157,19 @@ def _scores(rows: Int64s, heads: Int32s, m: int, theta: Floats, found: Int64s, s
 
 
 @kernel
-def predict_labels(words: Int64s, heads: Int32s, starts: Int64s, theta: Floats) -> Int32s:
-    """The best label of every position's arc (roots: -1). `heads` are counted within the sentence."""
+def predict_labels(words: Int64s, heads: Int32s, starts: Int64s, theta: Floats, root: int) -> Int32s:
+    """The best label of every position's arc (roots: -1). `heads` are counted within the sentence.
+
+    Arcs between words do not get the label `root`; -1: there is no such label.
+    """
     found, scores = np.empty(N_INDICATORS, np.int64), np.empty(theta.shape[1])
     labels = np.full(len(words), -1, np.int32)
     for q in range(len(starts) - 1):
         rows, tops = words[starts[q] : starts[q + 1]], heads[starts[q] : starts[q + 1]]
         for m in range(1, len(rows)):
             _scores(rows, tops, m, theta, found, scores)
+            if root >= 0 and tops[m] > 0:
+                scores[root] = -np.inf
             labels[starts[q] + m] = np.argmax(scores)
     return labels
 

@@ -27,6 +27,7 @@ from sigmastar.dependency.kernels.arc_labels import predict_labels
 from sigmastar.dependency.model.decoders import is_power_of_two
 from sigmastar.dependency.model.vocabulary import Vocabulary, word_positions
 
+ROOT = "root"  # in Universal Dependencies, the label of words without a head and of no others
 Item = tuple[str, str, str]
 """Form, coarse tag and tag of a word."""
 
@@ -126,7 +127,8 @@ class Labeller:
         tops = np.zeros(len(rows), dtype=np.int32)
         tops[places] = heads
         starts = treebank.sentence_offsets + np.arange(len(treebank) + 1)
-        numbers = predict_labels(rows, tops, starts, self.theta)[places]
+        root = self.labels.codes.get(ROOT, -1) if len(self.labels) > 1 else -1
+        numbers = predict_labels(rows, tops, starts, self.theta, root)[places]
         return [str(self.labels.symbols[number]) for number in numbers.tolist()]
 
 

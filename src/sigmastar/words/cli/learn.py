@@ -13,7 +13,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.container import hash_strings
-from sigmastar.core.progress import Say
+from sigmastar.core.progress import Say, counted
 from sigmastar.core.text_files import described_file
 from sigmastar.words.estimator import PARAMETERS, WordModel
 from sigmastar.words.learn.words import STARTS
@@ -121,4 +121,5 @@ def _summary(estimator: Any, strings: Strings) -> str:
     if "held_out_perplexity" in found:
         told = f" (held-out perplexity {found['held_out_perplexity']:.1f}"
         told += f", of the states alone {found['states_perplexity']:.1f})"
-    return f"{found['n_states']} states, from {len(strings)} lines over {len(strings.alphabet)} words{told}"
+    states, lines = counted(found["n_states"], "state"), counted(len(strings), "line")
+    return f"{states}, from {lines} over {counted(len(strings.alphabet), 'word')}{told}"
