@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import product
 from pathlib import Path
@@ -103,8 +104,37 @@ def test_the_command(tmp_path: Path) -> None:
     succeed("distil", source, "-o", model, "--task", "classify", "--max-queries", "20000", "-q")
     (tmp_path / "strings.txt").write_text("a b b\na a\n\n")
     assert succeed("predict", model, tmp_path / "strings.txt", "-q").split() == ["1", "0", "0"]
+    agreed = json.loads(
+        succeed("evaluate", model, tmp_path / "strings.txt", "--black-box", source, "--json", "-q")
+    )
+    assert {name: value for name, value in agreed.items() if name != "n_queries"} == {
+        "given_strings": 3, "given_agreement": 1.0, "edited_strings": 1000, "edited_agreement": 1.0,
+        "random_strings": 1000, "random_agreement": 1.0,
+    }  # fmt: skip
+    shown = succeed("show", model)
+    assert source in shown
+    assert "0 of" in shown
+    page = succeed("show", model, "--html")
+    assert "<svg" in page
+    assert "says yes" in page
+    assert "or a --black-box" in fail("evaluate", model, status=2)
     message = fail("distil", source, "-o", model, "--task", "classify", "--method", "ngram", status=2)
     assert "--method ngram is for --task next, not classify" in message
+
+
+def test_symbols_that_are_numbers_are_read_from_files(tmp_path: Path) -> None:
+    (tmp_path / "boxes.py").write_text(
+        "class Last:\n"
+        "    alphabet_size = 12\n"
+        "    def scores(self, strings):\n"
+        "        return [len(s) > 0 and s[-1] > 9 for s in strings]\n"
+    )
+    source, model = f"{tmp_path / 'boxes.py'}:Last", tmp_path / "last.sigma"
+    succeed("distil", source, "-o", model, "--task", "classify", "--max-queries", "5000", "-q")
+    (tmp_path / "strings.txt").write_text("3 11\n10 2\n")
+    assert succeed("predict", model, tmp_path / "strings.txt", "-q").split() == ["1", "0"]
+    agreed = json.loads(succeed("evaluate", model, tmp_path / "strings.txt", "--black-box", source, "--json"))
+    assert agreed["given_agreement"] == agreed["edited_agreement"] == 1.0
 
 
 def test_errors_are_counted_until_there_are_too_many() -> None:

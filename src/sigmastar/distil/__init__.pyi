@@ -7,7 +7,7 @@ from sigmastar.distil.black_box import (
 )
 from sigmastar.distil.classifier import DistilledClassifier as DistilledClassifier
 from sigmastar.distil.estimator import DistilledAutomaton as DistilledAutomaton
-from sigmastar.distil.judging import judged as judged
+from sigmastar.distil.judging import judged as judged, judged_labels as judged_labels
 from sigmastar.distil.networks import TorchBox as TorchBox, from_causal_model as from_causal_model
 from sigmastar.distil.questions import QueryReport as QueryReport, Questions as Questions
 from sigmastar.distil.records import RecordedBox as RecordedBox

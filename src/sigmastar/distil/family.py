@@ -24,6 +24,7 @@ FAMILY = Family(
         "as_black_box": f"{HERE}.black_box:as_black_box",
         "from_function": f"{HERE}.black_box:from_function",
         "judged": f"{HERE}.judging:judged",
+        "judged_labels": f"{HERE}.judging:judged_labels",
         "open_source": f"{HERE}.sources:open_source",
     },
     commands={
@@ -33,8 +34,12 @@ FAMILY = Family(
         "drawn_divergence": "divergence from a black box, nats per symbol, on strings it draws",
         "drawn_agreement": "share of gaps where the black box nearly prefers the same symbol",
         "drawn_mse": "mean squared difference of the probabilities of strings",
+        "given_agreement": "share of strings with the answer of a black box",
         "gain": "how much more an n-gram of averaged answers diverges, nats per symbol",
     },
-    judges={"black_box": f"{HERE}.judging:judged"},
+    judges={
+        "black_box": f"{HERE}.judging:judged",
+        "black_box_labels": f"{HERE}.judging:judged_labels",
+    },
     laws=f"{HERE}.laws:DistilLaws",
 )

@@ -16,15 +16,18 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import bootstrap, mean
 from sigmastar.distil.asked import Asked, ask
 from sigmastar.distil.averages import averaged_ngram
+from sigmastar.distil.labels import Labels, Pool, Word, some_strings
 from sigmastar.distil.learn import divergences
 from sigmastar.distil.pools import draw
 from sigmastar.distil.questions import Questions
 from sigmastar.distil.sources import open_source
+from sigmastar.regression.model import StringClassifier
 
 NEAR = 0.9
 _CELLS = 4_000_000
@@ -105,8 +108,7 @@ def judged(
     """
     questions = Questions(open_source(source) if isinstance(source, str) else source)
     questions.require_next()
-    if tuple(map(str, questions.alphabet)) != tuple(map(str, model.alphabet)):
-        raise InputError("the black box and the model have other symbols, or in another order")
+    _require_alike(questions, model.alphabet)
     rng, found = np.random.default_rng(seed), dict[str, Any]()
     if strings is not None:
         coded = Strings(questions.alphabet, strings.codes, strings.offsets)
@@ -130,3 +132,52 @@ def _beside(model: SequenceModel, others: Asked, drawn: Asked, rng: np.random.Ge
 def _known(asked: Asked, model: SequenceModel) -> Asked:
     """The same strings over the symbols of the model, which are written alike."""
     return Asked(Strings(model.alphabet, asked.strings.codes, asked.strings.offsets), asked.rows)
+
+
+def judged_labels(
+    model: StringClassifier, source: Any, strings: Strings | None, n_samples: int, seed: int
+) -> dict[str, Any]:
+    """How often a classifier gives the answer of a black box, by kinds of strings.
+
+    Parameters
+    ----------
+    model : StringClassifier
+        The stand-in.
+    source : object
+        A black box that scores, above 0.5 for yes; or its name, as `open_source` takes it.
+    strings : Strings or None
+        Strings to judge on, and near; random ones without.
+    n_samples : int
+        Number of edited and of random strings.
+    seed : int
+        Of the edits.
+
+    Returns
+    -------
+    dict
+        Figures by name.
+    """
+    questions = Questions(open_source(source) if isinstance(source, str) else source)
+    _require_alike(questions, model.alphabet)
+    rng, labels = np.random.default_rng(seed), Labels(questions, 0.5)
+    if strings is None:
+        given = some_strings(labels.n_symbols, n_samples, rng)
+    else:
+        given = [tuple(codes.tolist()) for codes in np.split(strings.codes, strings.offsets[1:-1])]
+    pool, found = Pool(labels, given, rng), dict[str, Any]()
+    kinds: dict[str, list[Word]] = {"given": [] if strings is None else given}
+    if not questions.is_recorded:
+        kinds["edited"] = [pool.edited() for _ in range(n_samples)]
+        kinds["random"] = [pool.random() for _ in range(n_samples)]
+    for kind, words in kinds.items():
+        if words:
+            coded = labels.coded(words)
+            told = model.predict(Strings(model.alphabet, coded.codes, coded.offsets))
+            right = (told == labels(words)).astype(np.float64)
+            found |= {f"{kind}_strings": len(words), f"{kind}_agreement": float(right.mean())}
+    return {**found, "n_queries": questions.n_queries}
+
+
+def _require_alike(questions: Questions, alphabet: Alphabet) -> None:
+    if tuple(map(str, questions.alphabet)) != tuple(map(str, alphabet)):
+        raise InputError("the black box and the model have other symbols, or in another order")

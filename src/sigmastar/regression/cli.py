@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.atomic import write_lines
+from sigmastar.automata.draw.graph import draw_automaton
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core import page
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
     auto_or_number,
@@ -17,10 +22,12 @@ from sigmastar.core.cli.options import (
     model_argument,
     output_option,
     quiet_option,
+    seed_option,
     unknown_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.errors import UnknownSymbolError
+from sigmastar.core.family import judge
 from sigmastar.core.model_files import kind_of, load_model, read_header, save_model
 from sigmastar.core.progress import Say, counted, watching
 from sigmastar.core.text_files import described_file, display_name
@@ -102,34 +109,74 @@ def predict(
 
 @click.command()
 @model_argument
-@click.argument("file", metavar="FILE")
+@click.argument("file", metavar="[FILE]", required=False)
+@click.option(
+    "--black-box",
+    metavar="SOURCE",
+    help="Black box a classifier stands in for: FILE.py:NAME, or a file of questions and answers.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(2),
+    default=1000,
+    show_default=True,
+    help="Number of edited and of random strings to ask the black box for.",
+)
+@seed_option
 @characters_option
 @unknown_option
 @json_option
 @quiet_option
 def evaluate(
-    model: str, file: str, characters: bool | None, unknown: str, as_json: bool, quiet: bool
+    model: str,
+    file: str | None,
+    black_box: str | None,
+    samples: int,
+    seed: int,
+    characters: bool | None,
+    as_json: bool,
+    **options: Any,
 ) -> None:
-    """How well MODEL predicts the values in FILE: r2 and rmse of numbers, accuracy of labels."""
-    found, table = load_model(model), _table(model, file, characters, need_values=True)
-    with watching("evaluating", quiet):
-        predicted = _values(found, _coded(found, table, unknown, file))
-        figures: dict[str, Any] = {"n_strings": len(table.strings)}
-        if isinstance(found, StringFunction):
-            values = np.array(table.numbers)
-            rmse = float(np.sqrt(np.mean((values - predicted) ** 2)))
-            figures |= {"r2": r_squared(values, predicted), "rmse": rmse}
+    """How well MODEL predicts the values in FILE: r2 and rmse of numbers, accuracy of labels.
+
+    With --black-box the share of strings with its answer: those of FILE, whose values are ignored, the same
+    with one to three symbols replaced, removed or put in, and random ones of their lengths.
+    """
+    if file is None and black_box is None:
+        raise click.UsageError("give a FILE to measure on, or a --black-box")
+    found, table, strings = load_model(model), None, None
+    if black_box is not None and not isinstance(found, StringClassifier):
+        raise click.UsageError(f"--black-box is for classifiers; {model} tells numbers")
+    if file is not None:
+        table = _table(model, file, characters, need_values=black_box is None)
+        strings = _coded(found, table, options["unknown"], file)
+    with watching("evaluating", options["quiet"]):
+        if black_box is not None:
+            figures = judge("black_box_labels")(found, black_box, strings, samples, seed)
         else:
-            figures["accuracy"] = float(np.mean(predicted.astype(str) == np.array(table.values)))
+            assert table is not None
+            figures = _accuracy(found, table, _values(found, strings))
     print_figures(figures, as_json)
+
+
+def _accuracy(model: StringFunction | StringClassifier, table: Table, predicted: Any) -> dict[str, Any]:
+    figures: dict[str, Any] = {"n_strings": len(table.strings)}
+    if isinstance(model, StringClassifier):
+        return {**figures, "accuracy": float(np.mean(predicted.astype(str) == np.array(table.values)))}
+    values = np.array(table.numbers)
+    rmse = float(np.sqrt(np.mean((values - predicted) ** 2)))
+    return {**figures, "r2": r_squared(values, predicted), "rmse": rmse}
 
 
 @click.command()
 @model_argument
+@click.option("--html", is_flag=True, help="A page with the automata.")
 @json_option
 @output_option
-def show(model: str, as_json: bool, output: str) -> None:
+def show(model: str, html: bool, as_json: bool, output: str) -> None:
     """What MODEL is and how it was learned."""
+    if html and as_json:
+        raise click.UsageError("give one of --html and --json")
     found, header = load_model(model), read_header(model)
     automata = (found.automaton,) if isinstance(found, StringFunction) else found.automata
     facts: dict[str, Any] = {
@@ -141,9 +188,37 @@ def show(model: str, as_json: bool, output: str) -> None:
     if isinstance(found, StringClassifier):
         facts["labels"] = list(found.classes)
     if as_json:
-        facts["learned"] = header["learned"]
-    shown = facts if as_json else {name: _in_words(value) for name, value in facts.items()}
-    print_figures(shown, as_json, output)
+        print_figures({**facts, "learned": header["learned"]}, True, output)
+        return
+    shown = {name: _in_words(value) for name, value in facts.items()} | _asked(header["learned"])
+    if html:
+        with atomic_write(output) as stream:
+            stream.write(_page(shown, automata))
+    else:
+        print_figures(shown, False, output)
+
+
+def _asked(learned: Any) -> dict[str, str]:
+    """What a classifier that stands in for a black box was learned from, and how often it is wrong."""
+    if not isinstance(learned, Mapping) or "n_tried" not in learned:
+        return {}
+    return {
+        "black box": f"{learned['data']['source']}, {learned['n_queries']} queries",
+        "wrong": f"{learned['n_errors']} of {learned['n_tried']} strings that were tried",
+    }
+
+
+def _page(facts: dict[str, str], automata: Sequence[WeightedAutomaton]) -> str:
+    parts: list[page.Part] = [page.Table("The model", ("", ""), list(facts.items()))]
+    for automaton in automata:
+        is_dfa = bool((np.abs(automaton.final) == 1.0).all())
+        ends = "says yes" if is_dfa else "has a large final weight"
+        drawn = replace(automaton, final=np.maximum(automaton.final, 0.0)) if is_dfa else automaton
+        caption = (
+            f"The automaton, {automaton.n_states} states: the heaviest moves. A state with a ring {ends}."
+        )
+        parts.append(page.Picture(draw_automaton(drawn), caption, f"Graph: {caption}"))
+    return page.render(f"{facts['kind']}: {facts['file']}", [page.Section("Model", parts)], {})
 
 
 @click.command()
@@ -167,11 +242,14 @@ def _table(model: str, file: str, characters: bool | None, need_values: bool) ->
 
 
 def _coded(model: StringFunction | StringClassifier, table: Table, unknown: str, file: str) -> Strings:
+    """Over the symbols of a model; 7 is "7" in files."""
+    written = Alphabet(map(str, model.alphabet))
     try:
-        return Strings.of(table.strings, alphabet=model.alphabet, allow_unknown=unknown == "zero")
+        coded = Strings.of(table.strings, alphabet=written, allow_unknown=unknown == "zero")
     except UnknownSymbolError as problem:
         remedy = "check --characters, or use --unknown zero for a value of 0"
         raise UnknownSymbolError(f"{problem.problem}; {remedy}", file=display_name(file)) from None
+    return Strings(model.alphabet, coded.codes, coded.offsets)
 
 
 def _values(model: StringFunction | StringClassifier, strings: Strings) -> Any:
