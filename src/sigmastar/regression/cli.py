@@ -155,6 +155,7 @@ def evaluate(
             figures = judge("black_box_labels")(found, black_box, strings, samples, seed)
         else:
             assert table is not None
+            assert strings is not None
             figures = _accuracy(found, table, _values(found, strings))
     print_figures(figures, as_json)
 
