@@ -730,6 +730,7 @@ class Classed {
     const alphabet = (this.alphabet = alphabetOf(header)), classOf = arrays.get("class_of");
     need(classOf && classOf.data.every((code) => code >= 0), "the classes of its symbols are missing");
     const classes = classOf.data.reduce((most, code) => Math.max(most, code), -1) + 1;
+    need(classes <= alphabet.length, "there are more classes than symbols");
     const found = checked(arrays, {
       class_of: indices(["symbols"], "classes"), shares: floats(["symbols"], 0, 1), rates: floats(["cells"], 0, 1),
     }, { symbols: alphabet.length, classes });

@@ -97,3 +97,35 @@ def test_columns_of_pandas(pa: Any) -> None:
         assert same(Strings.of(frame[name]), Strings.of(TEXTS)), name
     with pytest.raises(InputError, match="text"):
         NgramAutomaton().fit(frame)
+
+
+class Column:
+    """As `datasets` has them: a name, and the set that it is of."""
+
+    def __init__(self, source: Any, column_name: str) -> None:
+        self.source, self.column_name = source, column_name
+
+    def __iter__(self) -> Any:
+        return iter(self.source.rows[self.column_name])
+
+
+Column.__module__ = "datasets.arrow_dataset"
+
+
+class Source:
+    def __init__(self, rows: dict[str, Any], data: Any, indices: Any) -> None:
+        self.rows, self.data, self._indices = rows, data, indices
+
+
+def test_columns_of_datasets(pa: Any) -> None:
+    rows = {"text": TEXTS}
+    whole, chosen = (Column(Source(rows, pa.table(rows), each), "text") for each in (None, [0]))
+    assert arrow.arrow_column(whole) is not None
+    assert arrow.arrow_column(chosen) is None  # rows may be reordered: they are read one by one
+    assert same(Strings.of(whole), Strings.of(TEXTS))
+    assert same(Strings.of(chosen), Strings.of(TEXTS))
+
+
+def test_records_are_refused_with_the_remedy() -> None:
+    with pytest.raises(InputError, match=r"string 1 is a mapping; pass one column .* fit\(X\['text'\]\)"):
+        NgramAutomaton().fit(iter([{"text": "ab"}]))

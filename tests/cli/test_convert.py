@@ -222,3 +222,41 @@ def test_a_gaussian_model_as_hmmlearn_names_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(found["transmat"], fitted.model_.transition)
     np.testing.assert_allclose(found["means"], fitted.model_.means[:, 0])
     assert found["covariance_type"] == fitted.model_.kind
+
+
+def by_openfst(text: str, inputs: list[str], outputs: list[str]) -> float:
+    """As `weight_of`, by OpenFst itself."""
+    fst = pytest.importorskip(
+        "pywrapfst", reason="OpenFst is not installed: its text is read by a twin alone"
+    )
+    arcs = [line.split("\t") for line in text.splitlines()]
+    symbols = fst.SymbolTable()
+    for label in ["<eps>", *inputs, *outputs, *(label for arc in arcs for label in arc[2:-1])]:
+        symbols.add_symbol(label)
+    tables = {"isymbols": symbols, "osymbols": symbols, "arc_type": "log64"}
+
+    def compiled(lines: list[str], **options: bool) -> Any:
+        compiler = fst.Compiler(**tables, **options)
+        compiler.write("\n".join(lines) + "\n")
+        return compiler.compile()
+
+    def chain(words: list[str]) -> Any:
+        return compiled(
+            [*(f"{k} {k + 1} {word}" for k, word in enumerate(words)), str(len(words))], acceptor=True
+        )
+
+    machine = compiled(text.splitlines()).arcsort("ilabel")
+    found = fst.compose(fst.compose(chain(inputs), machine).arcsort("olabel"), chain(outputs))
+    return math.exp(-float(fst.shortestdistance(found, reverse=True)[found.start()]))
+
+
+def test_openfst_reads_what_is_written(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    truth = make_transducer(2, "ab", "AB", rng, shapes=((1, 1), (1, 0), (2, 1)), density=1.0)
+    save_model(truth, tmp_path / "t.sigma")
+    NgramTagger(order=2).fit(SENTENCES).save(tmp_path / "g.sigma")
+    asked = {"t": ("ab", "A"), "g": (["the", "run", "runs"], ["D", "N", "V"])}
+    for name, (inputs, outputs) in asked.items():
+        text = succeed("convert", tmp_path / f"{name}.sigma", "--to", "att")
+        found = by_openfst(text, list(inputs), list(outputs))
+        assert found == pytest.approx(weight_of(text, inputs, list(outputs)), rel=1e-6)

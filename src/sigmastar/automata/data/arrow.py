@@ -3,8 +3,8 @@
 A column of text is read by characters, from its bytes; a column of lists by the items of the lists, which
 Arrow numbers itself where they are not numbered already (`dictionary`). Rows without a value are refused.
 
-pyarrow is imported by those who bring its columns, not here; a column of another library that exports the
-Arrow stream (`__arrow_c_stream__`) goes through it where pyarrow is installed.
+pyarrow is imported by those who bring its columns, not here; a column of polars goes through the Arrow stream
+(`__arrow_c_stream__`) where pyarrow is installed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def arrow_column(given: object) -> Any:
     Parameters
     ----------
     given : object
-        A pyarrow array, chunked or not; a pandas Series whose values Arrow holds; a column that exports the
-        Arrow stream.
+        A pyarrow array, chunked or not; a pandas Series whose values Arrow holds; a column of `datasets`; a
+        column of polars.
 
     Returns
     -------
@@ -41,6 +41,8 @@ def arrow_column(given: object) -> Any:
         found: Any = given
     elif "Arrow" in type(getattr(given, "array", None)).__name__:  # of pandas
         found = given.array.__arrow_array__()  # type: ignore[attr-defined]
+    elif type(given).__module__.startswith("datasets.") and hasattr(given, "column_name"):
+        found = _of_dataset(given)
     elif hasattr(given, "__arrow_c_stream__") and type(given).__module__.partition(".")[0] == "polars":
         try:
             found = import_module("pyarrow").chunked_array(given)
@@ -48,9 +50,18 @@ def arrow_column(given: object) -> Any:
             return None
     else:
         return None
+    if found is None:
+        return None
     if not hasattr(found, "null_count"):
         raise InputError("X is a table; pass one of its columns, as in fit(table['text'])")
     return found.combine_chunks() if hasattr(found, "combine_chunks") else found
+
+
+def _of_dataset(column: Any) -> Any:
+    """What stands behind a column of a `datasets.Dataset`, where rows are neither chosen nor reordered."""
+    source = column.source
+    is_whole = getattr(source, "_indices", column) is None and hasattr(source, "data")
+    return source.data.column(column.column_name) if is_whole else None
 
 
 def strings_of_column(column: Any, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:

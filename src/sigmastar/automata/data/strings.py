@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeGuard, cast
 
@@ -190,6 +190,10 @@ def _row(sequence: Iterable[Any], number: int = 1) -> Sequence[Symbol]:
         return sequence.tolist()  # type: ignore[no-any-return]
     if isinstance(sequence, (str, tuple, list)):
         return sequence
+    if isinstance(sequence, Mapping):
+        raise InputError(
+            f"string {number} is a mapping; pass one column of the records, as in fit(X['text'])"
+        )
     try:
         return tuple(sequence)
     except TypeError:
@@ -225,16 +229,15 @@ def alphabet_of(rows: Sequence[Sequence[Symbol]]) -> Alphabet:
 
 def _refuse_equals(rows: Sequence[Sequence[Symbol]]) -> None:
     """Refuse symbols that differ for those who wrote them, and are one in Python: 1, True and 1.0."""
-    kinds = set(map(type, itertools.chain.from_iterable(rows))).intersection(_NUMBERS)
-    if len(kinds) < 2:
+    if len(_NUMBERS.intersection(map(type, itertools.chain.from_iterable(rows)))) < 2:
         return
     first: dict[Symbol, Symbol] = {}
     for symbol in itertools.chain.from_iterable(rows):
         other = first.setdefault(symbol, symbol)
         if type(other) is not type(symbol) and {type(other), type(symbol)} <= _NUMBERS:
+            also = str(symbol)
             raise InputError(
-                f"the symbols {other!r} and {symbol!r} are equal in Python, and would be one; write one of "
-                f"them otherwise, such as {str(symbol)!r}"
+                f"{other!r} and {symbol!r} are equal in Python; write one otherwise, as {also!r}"
             )
 
 
