@@ -1,12 +1,12 @@
 """Strings: a corpus as one flat array of codes plus offsets.
 
-String `i` is `codes[offsets[i]:offsets[i + 1]]`. A string of length L has L + 1 gaps; each gap cuts
-it into an outside (the prefix, with the hole at its end) and an inside (the suffix).
+String `i` is `codes[offsets[i]:offsets[i + 1]]`. A string of length L has L + 1 gaps; each gap cuts it into an
+outside (the prefix, with the hole at its end) and an inside (the suffix).
 
 A prefix trie holds every distinct prefix of a corpus once, level by level. Inference on a corpus is inference
-on its trie: equal prefixes share their forward vectors. Nodes are
-numbered by (depth, symbol, parent), so that the nodes of a level that read the same symbol are
-neighbours and one matrix product serves them all. Node 0 is the empty prefix.
+on its trie: equal prefixes share their forward vectors. Nodes are numbered by (depth, symbol, parent), so that
+the nodes of a level that read the same symbol are neighbours, and one matrix product serves them. Node 0 is
+the empty prefix.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ class Strings:
         if isinstance(sequences, Strings):
             return sequences.recoded(alphabet, allow_unknown)
         if lengths is None and not isinstance(sequences, (list, tuple)):
-            from sigmastar.automata.data.arrow import arrow_column, strings_of_column  # few data are columns
+            from sigmastar.automata.data import arrow  # few data are columns
 
-            if (column := arrow_column(sequences)) is not None:
-                return strings_of_column(column, alphabet, allow_unknown)
+            if (column := arrow.arrow_column(sequences)) is not None:
+                return arrow.strings_of_column(column, alphabet, allow_unknown)
         if lengths is not None:
             sequences = _cut(_row(sequences), lengths)  # a column array of shape (n, 1) is flat too
         rows = [_row(sequence, number) for number, sequence in enumerate(sequences, 1)]
@@ -235,10 +235,7 @@ def _refuse_equals(rows: Sequence[Sequence[Symbol]]) -> None:
     for symbol in itertools.chain.from_iterable(rows):
         other = first.setdefault(symbol, symbol)
         if type(other) is not type(symbol) and {type(other), type(symbol)} <= _NUMBERS:
-            also = str(symbol)
-            raise InputError(
-                f"{other!r} and {symbol!r} are equal in Python; write one otherwise, as {also!r}"
-            )
+            raise InputError(f"{other!r} and {symbol!r} are equal in Python; write one as {str(symbol)!r}")
 
 
 def _encode(rows: Sequence[Sequence[Symbol]], total: int, alphabet: Alphabet, allow_unknown: bool) -> Codes:
