@@ -1,12 +1,12 @@
 """Strings: a corpus as one flat array of codes plus offsets.
 
-String `i` is `codes[offsets[i]:offsets[i + 1]]`. A string of length L has L + 1 gaps; each gap cuts it into an
-outside (the prefix, with the hole at its end) and an inside (the suffix).
+String `i` is `codes[offsets[i]:offsets[i + 1]]`. A string of length L has L + 1 gaps; each gap cuts it into
+an outside (the prefix, with the hole at its end) and an inside (the suffix).
 
 A prefix trie holds every distinct prefix of a corpus once, level by level. Inference on a corpus is inference
-on its trie: equal prefixes share their forward vectors. Nodes are numbered by (depth, symbol, parent), so that
-the nodes of a level that read the same symbol are neighbours, and one matrix product serves them. Node 0 is
-the empty prefix.
+on its trie: equal prefixes share their forward vectors. Nodes are numbered by (depth, symbol, parent), so
+that the nodes of a level that read the same symbol are neighbours, and one matrix product serves them. Node 0
+is the empty prefix.
 """
 
 from __future__ import annotations
