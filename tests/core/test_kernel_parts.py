@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 
+from sigmastar.core import plain_kernels
 from sigmastar.core.adagrad import averaged, averaged_step, step, step_rows
-from sigmastar.core.jit import kernel
+from sigmastar.core.jit import add_product, kernel, product
 from sigmastar.core.progress import silent, stage
 from sigmastar.core.scaling import (
     add_numbers,
@@ -185,3 +187,35 @@ def test_a_product_of_thousands_keeps_its_logarithm():
     values, exponents = np.full(1, 3.0), np.full(1, 50_000)
     mantissa, exponent = sum_of(values, exponents)
     assert np.log(mantissa) + exponent * np.log(2.0) == pytest.approx(np.log(3.0) + 50_000 * np.log(2.0))
+
+
+@kernel
+def products(left, right, out, sums) -> None:
+    product(left, right, out)
+    add_product(left, out, sums)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@given(seeds, st.integers(0, 9), st.integers(0, 6), st.integers(0, 35))
+def test_small_products_are_products(dtype, seed, n_rows, n_inner, n_columns):
+    """Every remainder of rows and of columns; what stands beside the result stays as it is."""
+    rng = np.random.default_rng(seed)
+    left, right = (
+        rng.standard_normal(shape).astype(dtype) for shape in ((n_rows, n_inner), (n_inner, n_columns))
+    )
+    found, twin = (
+        [np.full((n_rows + 2, n_columns), 7, dtype), np.full((n_inner, n_columns), 7, dtype)] for _ in "ab"
+    )
+    products(left, right, found[0][1:-1], found[1])
+    plain_kernels.product(left, right, twin[0][1:-1])
+    plain_kernels.add_product(left, found[0][1:-1], twin[1])
+    for one, other in zip(found, twin, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4 if dtype is np.float32 else 1e-12, atol=1e-5)
+
+
+def test_small_products_of_other_arrays_are_refused():
+    square = np.eye(3)
+    with pytest.raises(TypingError, match="C-contiguous"):
+        products(square[:, ::2], square, square, square)
+    with pytest.raises(TypingError, match="one kind of float"):
+        products(square.astype(np.float32), square, square, square)

@@ -19,6 +19,7 @@ import numba
 from numba.core import event, serialize
 from numba.cpython.unsafe.numbers import trailing_zeros
 
+from sigmastar.core import plain_kernels, small_products
 from sigmastar.core.kernel_store import KernelCache, cache_problem
 from sigmastar.core.progress import compilation
 
@@ -28,7 +29,7 @@ _serialize: Any = serialize
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-__all__ = ["cache_problem", "fast_kernel", "kernel", "lowest_bit", "part"]
+__all__ = ["add_product", "cache_problem", "fast_kernel", "kernel", "lowest_bit", "part", "product"]
 
 # A compiled function that returns a named tuple calls this one and takes no exception from it: Ctrl-C in that
 # moment would be a segmentation fault. Signals are heard where Python code begins: a remembered one has none.
@@ -68,6 +69,12 @@ def _lowest_bit(bits: Any) -> Any:
 
 lowest_bit = cast(Callable[[int], int], _lowest_bit if _config.DISABLE_JIT else trailing_zeros)
 """In kernels: the number of the lowest bit that is set."""
+
+product: Any = (plain_kernels if _config.DISABLE_JIT else small_products).product
+"""In kernels: `product(left, right, out)` writes left @ right to `out`."""
+
+add_product: Any = (plain_kernels if _config.DISABLE_JIT else small_products).add_product
+"""In kernels: `add_product(left, right, sums)` adds left.T @ right to `sums`."""
 
 
 class _Compilation(event.Listener):

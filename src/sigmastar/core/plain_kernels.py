@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+from sigmastar.core.arrays import Array
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 COMPILED = "sigmastar.core.jit"
@@ -44,6 +46,16 @@ def lowest_bit(bits: int) -> int:
     """The number of the lowest bit that is set; the width where none is."""
     value, width = int(bits), 8 * getattr(bits, "itemsize", 8)
     return (value & -value).bit_length() - 1 if value else width
+
+
+def product(left: Array, right: Array, out: Array) -> None:
+    """out = left @ right."""
+    out[...] = left @ right
+
+
+def add_product(left: Array, right: Array, sums: Array) -> None:
+    """sums += left.T @ right."""
+    sums += left.T @ right
 
 
 def cache_problem() -> None:

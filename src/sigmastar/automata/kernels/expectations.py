@@ -16,18 +16,25 @@ Strings are cut in two: a trie of the front halves, and one of the back halves r
 
 Equal beginnings share their forward vectors, equal endings their backward vectors; where front and back of a
 string meet, both are known. Real corpora have about a third fewer nodes in the two tries than in one.
+
+Where pairs of symbols are few and often met, tries go two symbols at a step, which is half the work:
+
+    A_xy = A_x A_y,    M_xy = sum over edges by xy of a_u^T b_v
+    E_x  = A_x o (M_x + sum over y of M_xy A_y^T + sum over y of A_y^T M_yx)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings, sum_to_root
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
-from sigmastar.core.jit import fast_kernel, kernel, part
+from sigmastar.core.jit import add_product, fast_kernel, kernel, part, product
 
 
 class Half(NamedTuple):
@@ -47,6 +54,44 @@ class Half(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of symbols that stand side by side in a corpus, as symbols of their own behind the others."""
+
+    first: Int32s
+    second: Int32s
+    codes: Int32s  # of each pair, by its two symbols
+
+    @classmethod
+    def of(cls, strings: Strings, n_states: int) -> Pairs | None:
+        """The most frequent ones; None where none is met so often that its operator pays."""
+        n_symbols, codes = len(strings.alphabet), strings.codes
+        if n_symbols**2 > strings.n_symbols or codes.min(initial=0) < 0:
+            return None
+        keys = n_symbols * codes[:-1].astype(np.int64) + codes[1:]
+        met = np.bincount(keys, minlength=n_symbols**2)
+        often = np.sort(np.argsort(-met, kind="stable")[:_MOST_PAIRS])
+        often = often[met[often] >= _LEAST_MET * n_states]
+        first, second = np.divmod(often.astype(np.int32), np.int32(n_symbols))
+        table = np.full(met.shape, -1, np.int32)
+        table[often] = n_symbols + np.arange(len(often))
+        return cls(first, second, table.reshape(n_symbols, n_symbols)) if len(often) else None
+
+    def read(self, strings: Strings, codes: Int32s) -> Strings:
+        """Strings with pairs as one symbol, from left to right, where the table has a code for them."""
+        steps, offsets = _read_pairs(strings.codes, strings.offsets, codes)
+        return Strings(Alphabet(range(len(codes) + len(self.first))), steps, offsets)
+
+    def operators(self, transitions: Array) -> Array:
+        """Those of the symbols, and behind them those of the pairs."""
+        return np.concatenate([transitions, transitions[self.first] @ transitions[self.second]])
+
+    def parted(self, products: Floats, transitions: Floats) -> Floats:
+        """The sums of a^T b of the symbols, given those of symbols and pairs."""
+        both_ways = np.ascontiguousarray(transitions), np.ascontiguousarray(transitions.transpose(0, 2, 1))
+        return _parted(self.first, self.second, products, both_ways)
+
+
+@dataclass(frozen=True, eq=False)
 class CutStrings:
     """Both tries, and the distinct strings as pairs of tips."""
 
@@ -57,9 +102,13 @@ class CutStrings:
     string_pair: Int64s  # which of the distinct strings each string is
 
     @classmethod
-    def of(cls, strings: Strings) -> CutStrings:
-        cuts = strings.offsets[:-1] + (strings.lengths + 1) // 2
-        tries = [PrefixTrie.of(half) for half in _halves(strings, cuts)]
+    def of(cls, strings: Strings, pairs: Pairs | None = None) -> CutStrings:
+        """With `pairs`, edges read these in one."""
+        halves = _halves(strings, strings.offsets[:-1] + (strings.lengths + 1) // 2)
+        if pairs is not None:
+            turned = np.ascontiguousarray(pairs.codes.T)
+            halves = pairs.read(halves[0], pairs.codes), pairs.read(halves[1], turned)
+        tries = [PrefixTrie.of(half) for half in halves]
         width = tries[1].n_nodes
         keys = tries[0].string_node.astype(np.int64) * width + tries[1].string_node
         pairs, string_pair = np.unique(keys, return_inverse=True)
@@ -99,47 +148,90 @@ def _halves(strings: Strings, cuts: Int64s) -> tuple[Strings, Strings]:
 
 
 _TILE = 256
+_MOST_PAIRS = 64  # more take their operators out of the cache and leave few nodes to a tile
+_LEAST_MET = 8  # times per state: the operator of a pair costs as much as several nodes per state
 
 
 class Expectations(NamedTuple):
-    """Expected counts of (start in i), (i, symbol, j) and (stop in i), and what the likelihood is made of."""
+    """Expected counts of (start in i) and (stop in i), sums of a^T b, and what the likelihood is made of.
+
+    The sums times the operators are the expected counts of (i, symbol, j). Sums and scales lie in the room.
+    """
 
     starts: Array
-    moves: Array
+    products: Array
     stops: Array
     front_scales: Array  # the normalizers of both tries
     back_scales: Array
     meetings: Array  # p of each distinct string
 
 
-class _Way(NamedTuple):
-    """What is kept of the way out along a trie."""
+class Room(NamedTuple):
+    """What the ways along a trie write. Used again and again: fresh memory would cost as much as the work."""
 
+    rows: Array  # for each node the vector of its parent
     scales: Array
     inverses: Array  # of the scales; of nothing it is 0
     tips: Array  # the vectors where halves of strings end
+    given: Array  # and what comes back there
+    levels: Array  # of the vectors of two levels
+    products: Array  # sums of a^T b, one per operator
+
+    @classmethod
+    def of(cls, halves: Sequence[Half], n_operators: int, n_states: int, dtype: type) -> Room:
+        """Large enough for each of some tries."""
+        nodes, tips = max(len(half.parent) for half in halves), max(len(half.tips) for half in halves)
+        widest = max(int(np.diff(half.level_starts).max()) for half in halves)
+        shapes = [(nodes, n_states), (nodes,), (nodes,), (tips, n_states), (tips, n_states)]
+        shapes += [(2, widest, n_states), (n_operators, n_states, n_states)]
+        return cls(*(np.empty(shape, dtype) for shape in shapes))
+
+
+def rooms_for(cuts: Sequence[CutStrings], n_operators: int, n_states: int, dtype: type) -> tuple[Room, Room]:
+    """Rooms that `expected_counts` may be given with each of some cut strings."""
+    halves = [cut.front for cut in cuts], [cut.back for cut in cuts]
+    front, back = (Room.of(half, n_operators, n_states, dtype) for half in halves)
+    return front, back
 
 
 def expected_counts(
-    cut: CutStrings, counts: Array, weights: tuple[Array, Array, Array], room: Array | None = None
+    cut: CutStrings,
+    counts: Array,
+    weights: tuple[Array, Array, Array],
+    rooms: tuple[Room, Room] | None = None,
 ) -> Expectations:
-    """The E-step, each distinct string as often as it is counted.
-
-    `room`, of shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work.
-    """
+    """The E-step, each distinct string as often as it is counted. Rooms, where given, are overwritten."""
     initial, transitions, final = weights
     transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
-    room = np.empty((cut.n_nodes, len(initial)), initial.dtype) if room is None else room
-    n_front = len(cut.front.parent)
-    rooms = room[:n_front], room[n_front : cut.n_nodes]
-    front = _way_out(cut.front, initial, transitions, rooms[0])
-    back = _way_out(cut.back, final, transposed, rooms[1])
-    meetings, front_tips, back_tips = _meet(cut.fronts, cut.backs, counts, front.tips, back.tips)
-    moves, starts = _way_back(cut.front, front, front_tips, transposed, rooms[0])
-    mirrored, stops = _way_back(cut.back, back, back_tips, transitions, rooms[1])
-    moves += mirrored.transpose(0, 2, 1)
-    moves *= transitions
-    return Expectations(initial * starts, moves, final * stops, front.scales, back.scales, meetings)
+    rooms = rooms or rooms_for([cut], len(transitions), len(initial), initial.dtype.type)
+    ways = (cut.front, initial, transitions, transposed), (cut.back, final, transposed, transitions)
+    for (half, start, operators, _), room in zip(ways, rooms, strict=True):
+        _way_out(half, start, operators, room)
+    meetings = _meet(cut.fronts, cut.backs, counts, *rooms)
+    starts, stops = (
+        start * _way_back(half, operators, room)
+        for (half, start, _, operators), room in zip(ways, rooms, strict=True)
+    )
+    products = rooms[0].products
+    products += rooms[1].products.transpose(0, 2, 1)
+    scales = (
+        room.scales[: len(half.parent)] for half, room in zip((cut.front, cut.back), rooms, strict=True)
+    )
+    return Expectations(starts, products, stops, *scales, meetings)
+
+
+@kernel
+def _read_pairs(codes: Int32s, offsets: Int64s, pairs: Int32s) -> tuple[Int32s, Int64s]:
+    """Codes and offsets of strings in which pairs that have a code are one symbol."""
+    steps, begins, n_steps = np.empty(len(codes), np.int32), np.zeros(len(offsets), np.int64), 0
+    for string in range(len(offsets) - 1):
+        at, end = offsets[string], offsets[string + 1]
+        while at < end:
+            pair = pairs[codes[at], codes[at + 1]] if at + 1 < end else np.int32(-1)
+            steps[n_steps] = pair if pair >= 0 else codes[at]
+            n_steps, at = n_steps + 1, at + (2 if pair >= 0 else 1)
+        begins[string + 1] = n_steps
+    return steps[:n_steps].copy(), begins
 
 
 @kernel
@@ -170,15 +262,6 @@ def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above
         at, factor = parents[row] - before, inverses[parents[row]]
         for state in range(n_states):
             above[at, state] += factor * lifted[row, state]
-
-
-@part
-def _add_products(left: Array, right: Array, product: Array, sums: Array) -> None:
-    """sums += left.T @ right."""
-    np.dot(left.T, right, product)
-    for state in range(product.shape[0]):
-        for column in range(product.shape[1]):
-            sums[state, column] += product[state, column]
 
 
 @fast_kernel
@@ -220,7 +303,7 @@ def _next_level(
         here = slice(first - begin, end - begin)
         _gather(above, before, inverses, parent[first:end], rows[here])
         if symbol[first] >= 0:
-            np.dot(rows[here], transitions[symbol[first]], vectors[here])
+            product(rows[here], transitions[symbol[first]], vectors[here])
         else:
             vectors[here] = 0
         _sum(vectors[here], scales[first:end], inverses[first:end])
@@ -228,18 +311,13 @@ def _next_level(
 
 
 @kernel
-def _way_out(half: Half, start: Array, transitions: Array, rows: Array) -> _Way:
-    """From the root of a trie to its tips; `rows` receives the normalized vector of each node's parent."""
-    kind, n_states = start.dtype, len(start)
+def _way_out(half: Half, start: Array, transitions: Array, room: Room) -> None:
+    """From the root of a trie to its tips: vectors of parents and of tips, scales and their inverses."""
+    n_states = len(start)
     parent, symbol, level_starts, tips = half
-    scales, inverses = np.ones(len(parent), kind), np.ones(len(parent), kind)
-    shape = (_widest(level_starts), n_states)
-    here, above, found, n_found = (
-        np.empty(shape, kind),
-        np.empty(shape, kind),
-        np.empty((len(tips), n_states), kind),
-        0,
-    )
+    scales, inverses, n_found = room.scales, room.inverses, 0
+    scales[0], inverses[0] = 1, 1
+    here, above = room.levels[0], room.levels[1]
     for state in range(n_states):
         here[0, state] = start[state]
     for level in range(len(level_starts) - 1):
@@ -251,48 +329,45 @@ def _way_out(half: Half, start: Array, transitions: Array, rows: Array) -> _Way:
                 level,
                 transitions,
                 above,
-                rows[begin:end],
+                room.rows[begin:end],
                 here,
                 (scales, inverses),
             )
         while n_found < len(tips) and tips[n_found] < end:
             node = tips[n_found]
             for state in range(n_states):
-                found[n_found, state] = inverses[node] * here[node - begin, state]
+                room.tips[n_found, state] = inverses[node] * here[node - begin, state]
             n_found += 1
-    return _Way(scales, inverses, found)
 
 
 @fast_kernel
-def _meet(
-    fronts: Int32s, backs: Int32s, counts: Array, front: Array, back: Array
-) -> tuple[Array, Array, Array]:
-    """What the halves of each string come to, and what each tip gets from the other side.
+def _meet(fronts: Int32s, backs: Int32s, counts: Array, front: Room, back: Room) -> Array:
+    """What the halves of each string come to; each tip is given what comes from the other side.
 
     A string without probability gives nothing.
     """
-    n_states, meetings = front.shape[1], np.empty(len(fronts), front.dtype)
-    to_front, to_back = np.zeros_like(front), np.zeros_like(back)
+    n_states, meetings = front.tips.shape[1], np.empty(len(fronts), front.tips.dtype)
+    front.given[:], back.given[:] = 0, 0
     for pair in range(len(fronts)):
-        one, other, total = fronts[pair], backs[pair], front[0, 0] * 0
+        one, other, total = fronts[pair], backs[pair], front.tips[0, 0] * 0
         for state in range(n_states):
-            total += front[one, state] * back[other, state]
+            total += front.tips[one, state] * back.tips[other, state]
         meetings[pair] = total
         share = counts[pair] / total if total > 0 else total
         for state in range(n_states):
-            to_front[one, state] += share * back[other, state]
-            to_back[other, state] += share * front[one, state]
-    return meetings, to_front, to_back
+            front.given[one, state] += share * back.tips[other, state]
+            back.given[other, state] += share * front.tips[one, state]
+    return meetings
 
 
 @kernel
-def _way_back(half: Half, way: _Way, given: Array, transposed: Array, rows: Array) -> tuple[Array, Array]:
+def _way_back(half: Half, transposed: Array, room: Room) -> Array:
     """From the tips of a trie to its root: sums of a_u^T b_v for each symbol, and b of the root."""
-    kind, n_states = given.dtype, given.shape[1]
+    kind, n_states = room.given.dtype, room.given.shape[1]
     parent, symbol, level_starts, tips = half
-    shape, n_given = (_widest(level_starts), n_states), len(tips)
-    here, below = np.empty(shape, kind), np.empty(shape, kind)
-    counts, product = np.zeros_like(transposed), np.empty((n_states, n_states), kind)
+    n_given = len(tips)
+    room.products[:] = 0
+    here, below = room.levels[0], room.levels[1]
     lifted = np.empty((_TILE, n_states), kind)
     for level in range(len(level_starts) - 2, -1, -1):
         begin, close = level_starts[level], level_starts[level + 1]
@@ -301,18 +376,33 @@ def _way_back(half: Half, way: _Way, given: Array, transposed: Array, rows: Arra
             n_given -= 1
             node = tips[n_given]
             for state in range(n_states):
-                here[node - begin, state] = way.inverses[node] * given[n_given, state]
+                here[node - begin, state] = room.inverses[node] * room.given[n_given, state]
         first, end = close, close
         after = level_starts[min(level + 2, len(level_starts) - 1)]
         while first < after:
             end, code = _tile_end(symbol, first, after), symbol[first]
             tile = below[first - close : end - close]
-            _add_products(rows[first:end], tile, product, counts[code])
-            np.dot(tile, transposed[code], lifted[: end - first])
-            _scatter(lifted, way.inverses, parent[first:end], begin, here)
+            add_product(room.rows[first:end], tile, room.products[code])
+            product(tile, transposed[code], lifted[: end - first])
+            _scatter(lifted, room.inverses, parent[first:end], begin, here)
             first = end
         here, below = below, here
-    return counts, below[0].copy()
+    return below[0].copy()
+
+
+@kernel
+def _parted(first: Int32s, second: Int32s, products: Floats, operators: tuple[Floats, Floats]) -> Floats:
+    """What the operators of pairs were made from gets the products of the pairs."""
+    (transitions, transposed), n_states = operators, products.shape[1]
+    parted, found = products[: len(transitions)].copy(), np.empty((n_states, n_states))
+    for pair in range(len(first)):
+        x, y, both = first[pair], second[pair], products[len(transitions) + pair]
+        product(both, transposed[y], found)
+        for state in range(n_states):
+            for other in range(n_states):
+                parted[x, state, other] += found[state, other]
+        add_product(transitions[x], both, parted[y])
+    return parted
 
 
 @kernel
