@@ -29,7 +29,16 @@ _serialize: Any = serialize
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-__all__ = ["add_product", "cache_problem", "fast_kernel", "kernel", "lowest_bit", "part", "product"]
+__all__ = [
+    "add_product_of_rows",
+    "cache_problem",
+    "fast_kernel",
+    "kernel",
+    "lowest_bit",
+    "part",
+    "product",
+    "product_of_rows",
+]
 
 # A compiled function that returns a named tuple calls this one and takes no exception from it: Ctrl-C in that
 # moment would be a segmentation fault. Signals are heard where Python code begins: a remembered one has none.
@@ -70,11 +79,10 @@ def _lowest_bit(bits: Any) -> Any:
 lowest_bit = cast(Callable[[int], int], _lowest_bit if _config.DISABLE_JIT else trailing_zeros)
 """In kernels: the number of the lowest bit that is set."""
 
-product: Any = (plain_kernels if _config.DISABLE_JIT else small_products).product
-"""In kernels: `product(left, right, out)` writes left @ right to `out`."""
-
-add_product: Any = (plain_kernels if _config.DISABLE_JIT else small_products).add_product
-"""In kernels: `add_product(left, right, sums)` adds left.T @ right to `sums`."""
+_products: Any = plain_kernels if _config.DISABLE_JIT else small_products
+product, product_of_rows = _products.product, _products.product_of_rows
+add_product_of_rows = _products.add_product_of_rows
+"""In kernels: products of small matrices (`core.small_products`)."""
 
 
 class _Compilation(event.Listener):

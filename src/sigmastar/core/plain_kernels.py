@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from sigmastar.core.arrays import Array
+from sigmastar.core.arrays import Array, Int32s
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -53,9 +53,14 @@ def product(left: Array, right: Array, out: Array) -> None:
     out[...] = left @ right
 
 
-def add_product(left: Array, right: Array, sums: Array) -> None:
-    """sums += left.T @ right."""
-    sums += left.T @ right
+def product_of_rows(left: Array, rows: Int32s, right: Array, out: Array) -> None:
+    """out = left[rows] @ right."""
+    out[...] = left[rows] @ right
+
+
+def add_product_of_rows(left: Array, rows: Int32s, right: Array, sums: Array) -> None:
+    """sums += left[rows].T @ right."""
+    sums += left[rows].T @ right
 
 
 def cache_problem() -> None:

@@ -1,19 +1,20 @@
 """Products of small matrices inside kernels, without what a call of BLAS costs.
 
-    product(left, right, out)           out   = left @ right
-    add_product(left, right, sums)      sums += left.T @ right
+    product(left, right, out)                      out   = left @ right
+    product_of_rows(left, rows, right, out)        out   = left[rows] @ right
+    add_product_of_rows(left, rows, right, sums)   sums += left[rows].T @ right
 
 BLAS takes some 60 ns to begin, in which it could multiply six rows with a matrix of 16 x 16; kernels on tries
-multiply a few rows at a time. Here the code of the product is written into the kernel that asks for it: blocks
-of four rows and of the columns that fill a vector register, whose sums stay in registers,
+multiply a few rows at a time. Here the code of the product is written into the kernel that asks for it:
+blocks of four rows and of the columns that fill a vector register, whose sums stay in registers,
 
     block[r, c] += left[i + r, k] right[k, j + c]        one load of right, one broadcast per row
 
 which is as fast as BLAS on matrices that fit the cache. Loops would not do: numba turns no more than one loop
 into vectors. Widths fall by halves to one, so that every number of columns is taken.
 
-The three arrays are C-contiguous, of two dimensions and one kind of float. Sizes are not checked, as in all
-kernels.
+Rows that lie elsewhere are multiplied where they lie. Matrices are C-contiguous and of one kind of float;
+sizes are not checked, as in all kernels.
 """
 
 from __future__ import annotations
@@ -34,16 +35,23 @@ _ANY = ("contract",)
 
 
 class _Operands(NamedTuple):
-    """Where the entries lie: left[i, k] at `left + i * left_row + k * left_inner`, and so on."""
+    """Where the entries lie, and how many there are."""
 
     left: Any
-    left_row: Any
-    left_inner: Any
+    rows: Any  # which rows of `left`; None: as they lie
+    width: Any  # of a row of `left`
+    is_turned: bool  # left.T is multiplied, and the product is added
     right: Any
     out: Any
     n_rows: Any
     n_inner: Any
     n_columns: Any
+
+    def left_row(self, builder: Any, number: Any) -> Any:
+        """Where a row of `left` begins."""
+        if self.rows is not None:
+            number = builder.sext(builder.load(builder.gep(self.rows, [number])), _INDEX)
+        return builder.gep(self.left, [builder.mul(number, self.width)])
 
 
 def _number(value: int) -> Any:
@@ -73,9 +81,7 @@ def _steps(builder: Any, at: Any, step: int, end: Any) -> Iterator[Any]:
         builder.store(builder.add(here, _number(step)), at)
 
 
-def _sum_block(
-    builder: Any, given: _Operands, shape: tuple[int, int], corner: tuple[Any, Any], add: bool
-) -> None:
+def _sum_block(builder: Any, given: _Operands, shape: tuple[int, int], corner: tuple[Any, Any]) -> None:
     """The sums of one block of the result, kept in registers over the inner dimension."""
     (n_rows, lanes), (first, column) = shape, corner
     scalar = given.out.type.pointee
@@ -88,27 +94,30 @@ def _sum_block(
         return builder.bitcast(at, vector.as_pointer())
 
     rows = [builder.add(first, _number(row)) for row in range(n_rows)]
+    begins = [] if given.is_turned else [given.left_row(builder, row) for row in rows]
     places = [place(given.out, row) for row in rows]
     sums = [_numba_parts.alloca_once(builder, vector) for _ in rows]
     for one, here in zip(sums, places, strict=True):
         zero = _llvm.Constant(vector, [0.0] * lanes)
-        builder.store(builder.load(here, align=align) if add else zero, one)
+        builder.store(builder.load(here, align=align) if given.is_turned else zero, one)
     with _numba_parts.for_range(builder, given.n_inner) as loop:
         right = builder.load(place(given.right, loop.index), align=align)
-        along = builder.mul(loop.index, given.left_inner)
-        for one, row in zip(sums, rows, strict=True):
-            at = builder.add(builder.mul(row, given.left_row), along)
-            weight = builder.insert_element(nothing, builder.load(builder.gep(given.left, [at])), lane_0)
-            spread = builder.shuffle_vector(weight, nothing, everywhere)
+        along = given.left_row(builder, loop.index) if given.is_turned else None
+        for number, one in enumerate(sums):
+            entry = (along, rows[number]) if given.is_turned else (begins[number], loop.index)
+            weight = builder.load(builder.gep(entry[0], [entry[1]]))
+            spread = builder.shuffle_vector(
+                builder.insert_element(nothing, weight, lane_0), nothing, everywhere
+            )
             term = builder.fmul(spread, right, flags=_ANY)
             builder.store(builder.fadd(builder.load(one), term, flags=_ANY), one)
     for one, here in zip(sums, places, strict=True):
         builder.store(builder.load(one), here, align=align)
 
 
-def _write(builder: Any, given: _Operands, add: bool) -> None:
+def _write(builder: Any, given: _Operands) -> None:
     """All blocks: columns in widths that fall by halves, rows in fours and ones."""
-    column, row = (_numba_parts.alloca_once_value(builder, _number(0)) for _ in range(2))
+    column, row = (_numba_parts.alloca_once(builder, _INDEX) for _ in range(2))
     builder.store(_number(0), column)
     lanes = _BYTES // (4 if given.out.type.pointee == _llvm.FloatType() else 8)
     while lanes:
@@ -116,7 +125,7 @@ def _write(builder: Any, given: _Operands, add: bool) -> None:
             builder.store(_number(0), row)
             for n_rows in _ROWS:
                 with _steps(builder, row, n_rows, given.n_rows) as at_row:
-                    _sum_block(builder, given, (n_rows, lanes), (at_row, at_column), add)
+                    _sum_block(builder, given, (n_rows, lanes), (at_row, at_column))
         lanes //= 2
 
 
@@ -128,13 +137,17 @@ def _refuse_others(*arrays: Any) -> None:
             raise errors.TypingError("small products take arrays of one kind of float")
 
 
-def _operands(context: Any, builder: Any, kinds: Any, values: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """The data of the three arrays, and the shape of the left one."""
-    made = [
-        context.make_array(kind)(context, builder, value) for kind, value in zip(kinds, values, strict=True)
-    ]
-    shapes = [_numba_parts.unpack_tuple(builder, array.shape, 2) for array in made]
-    return made, shapes[0][0], shapes[0][1], shapes[1][1], _number(1)
+def _refuse_other_rows(rows: Any) -> None:
+    if not (
+        isinstance(rows, types.Array) and rows.ndim == 1 and rows.layout == "C" and rows.dtype == types.int32
+    ):
+        raise errors.TypingError("small products take numbers of rows as a C-contiguous array of int32")
+
+
+def _opened(context: Any, builder: Any, kind: Any, value: Any) -> tuple[Any, list[Any]]:
+    """The data of an array, and its shape."""
+    made = context.make_array(kind)(context, builder, value)
+    return made.data, _numba_parts.unpack_tuple(builder, made.shape, kind.ndim)
 
 
 @intrinsic
@@ -143,25 +156,39 @@ def product(context: Any, left: Any, right: Any, out: Any) -> Any:
     _refuse_others(left, right, out)
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        made, n_rows, n_inner, n_columns, one = _operands(context, builder, signature.args, values)
-        data = [array.data for array in made]
-        given = _Operands(data[0], n_inner, one, data[1], data[2], n_rows, n_inner, n_columns)
-        _write(builder, given, add=False)
+        opened = [_opened(context, builder, *one) for one in zip(signature.args, values, strict=True)]
+        (one, (n_rows, width)), (other, (_, n_columns)), (result, _) = opened
+        _write(builder, _Operands(one, None, width, False, other, result, n_rows, width, n_columns))
         return context.get_dummy_value()
 
     return types.void(left, right, out), code
 
 
 @intrinsic
-def add_product(context: Any, left: Any, right: Any, sums: Any) -> Any:
-    """In kernels: sums += left.T @ right."""
-    _refuse_others(left, right, sums)
+def product_of_rows(context: Any, left: Any, rows: Any, right: Any, out: Any) -> Any:
+    """In kernels: out = left[rows] @ right."""
+    _refuse_others(left, right, out)
+    _refuse_other_rows(rows)
 
     def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        made, n_inner, n_rows, n_columns, one = _operands(context, builder, signature.args, values)
-        data = [array.data for array in made]
-        given = _Operands(data[0], one, n_rows, data[1], data[2], n_rows, n_inner, n_columns)
-        _write(builder, given, add=True)
+        opened = [_opened(context, builder, *one) for one in zip(signature.args, values, strict=True)]
+        (one, (_, width)), (chosen, (n_rows,)), (other, (_, n_columns)), (result, _) = opened
+        _write(builder, _Operands(one, chosen, width, False, other, result, n_rows, width, n_columns))
         return context.get_dummy_value()
 
-    return types.void(left, right, sums), code
+    return types.void(left, rows, right, out), code
+
+
+@intrinsic
+def add_product_of_rows(context: Any, left: Any, rows: Any, right: Any, sums: Any) -> Any:
+    """In kernels: sums += left[rows].T @ right."""
+    _refuse_others(left, right, sums)
+    _refuse_other_rows(rows)
+
+    def code(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        opened = [_opened(context, builder, *one) for one in zip(signature.args, values, strict=True)]
+        (one, (_, width)), (chosen, (n_inner,)), (other, (_, n_columns)), (result, _) = opened
+        _write(builder, _Operands(one, chosen, width, True, other, result, width, n_inner, n_columns))
+        return context.get_dummy_value()
+
+    return types.void(left, rows, right, sums), code

@@ -9,8 +9,7 @@
 
 b_v gathers all strings that pass through v at once, so the pass is exact and its cost grows with the number
 of distinct beginnings and endings; z_v a_v . b_v is the number of strings through v. Works in float32 and
-float64. Nodes are taken in tiles of one symbol, so that what is gathered for a product stays in the cache. Of
-the way out a_u is kept for each node v, in the order of the nodes: the way back reads it as it lies.
+float64. Nodes are taken in tiles of one symbol.
 
 Strings are cut in two: a trie of the front halves, and one of the back halves read from their ends.
 
@@ -27,14 +26,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings, sum_to_root
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
-from sigmastar.core.jit import add_product, fast_kernel, kernel, part, product
+from sigmastar.core.jit import add_product_of_rows, fast_kernel, kernel, part, product, product_of_rows
 
 
 class Half(NamedTuple):
@@ -87,8 +86,11 @@ class Pairs:
 
     def parted(self, products: Floats, transitions: Floats) -> Floats:
         """The sums of a^T b of the symbols, given those of symbols and pairs."""
-        both_ways = np.ascontiguousarray(transitions), np.ascontiguousarray(transitions.transpose(0, 2, 1))
-        return _parted(self.first, self.second, products, both_ways)
+        n_symbols = len(transitions)
+        parted, of_pairs = products[:n_symbols].copy(), products[n_symbols:]
+        np.add.at(parted, self.first, of_pairs @ transitions[self.second].transpose(0, 2, 1))
+        np.add.at(parted, self.second, transitions[self.first].transpose(0, 2, 1) @ of_pairs)
+        return parted
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,12 +171,11 @@ class Expectations(NamedTuple):
 class Room(NamedTuple):
     """What the ways along a trie write. Used again and again: fresh memory would cost as much as the work."""
 
-    rows: Array  # for each node the vector of its parent
+    vectors: Array  # of the nodes, on the way out
     scales: Array
     inverses: Array  # of the scales; of nothing it is 0
-    tips: Array  # the vectors where halves of strings end
-    given: Array  # and what comes back there
-    levels: Array  # of the vectors of two levels
+    given: Array  # what comes to the tips from the other trie
+    levels: Array  # the vectors of two levels, on the way back
     products: Array  # sums of a^T b, one per operator
 
     @classmethod
@@ -182,7 +183,7 @@ class Room(NamedTuple):
         """Large enough for each of some tries."""
         nodes, tips = max(len(half.parent) for half in halves), max(len(half.tips) for half in halves)
         widest = max(int(np.diff(half.level_starts).max()) for half in halves)
-        shapes = [(nodes, n_states), (nodes,), (nodes,), (tips, n_states), (tips, n_states)]
+        shapes = [(nodes, n_states), (nodes,), (nodes,), (tips, n_states)]
         shapes += [(2, widest, n_states), (n_operators, n_states, n_states)]
         return cls(*(np.empty(shape, dtype) for shape in shapes))
 
@@ -207,7 +208,8 @@ def expected_counts(
     ways = (cut.front, initial, transitions, transposed), (cut.back, final, transposed, transitions)
     for (half, start, operators, _), room in zip(ways, rooms, strict=True):
         _way_out(half, start, operators, room)
-    meetings = _meet(cut.fronts, cut.backs, counts, *rooms)
+    tips = cut.front.tips, cut.back.tips
+    meetings = _meet((cut.fronts, cut.backs), tips, counts, rooms)
     starts, stops = (
         start * _way_back(half, operators, room)
         for (half, start, _, operators), room in zip(ways, rooms, strict=True)
@@ -245,16 +247,6 @@ def _tile_end(symbol: Int32s, first: int, level_end: int) -> int:
 
 
 @part
-def _gather(above: Array, before: int, inverses: Array, parents: Int32s, gathered: Array) -> None:
-    """The vectors of some parents, which are numbered from `before` on, made to sum to one."""
-    n_states = above.shape[1]
-    for row in range(len(parents)):
-        at, factor = parents[row] - before, inverses[parents[row]]
-        for state in range(n_states):
-            gathered[row, state] = factor * above[at, state]
-
-
-@part
 def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above: Array) -> None:
     """Add each vector, over the normalizer of its parent, to that of the parent."""
     n_states = above.shape[1]
@@ -265,98 +257,65 @@ def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above
 
 
 @fast_kernel
-def _sum(vectors: Array, scales: Array, inverses: Array) -> None:
-    """What vectors sum to, and the inverses."""
+def _normalize(vectors: Array, scales: Array, inverses: Array) -> None:
+    """Make vectors sum to one; what they summed to, and the inverses."""
     n_states = vectors.shape[1]
     for node in range(len(vectors)):
         total = vectors[node, 0] * 0
         for state in range(n_states):
             total += vectors[node, state]
-        scales[node] = total
-        inverses[node] = 1 / total if total > 0 else total
-
-
-@kernel
-def _widest(level_starts: Int64s) -> int:
-    widest = 0
-    for level in range(len(level_starts) - 1):
-        widest = max(widest, level_starts[level + 1] - level_starts[level])
-    return widest
+        inverse = 1 / total if total > 0 else total
+        for state in range(n_states):
+            vectors[node, state] *= inverse
+        scales[node], inverses[node] = total, inverse
 
 
 @part
-def _next_level(
-    edges: tuple[Int32s, Int32s, Int64s],
-    level: int,
-    transitions: Array,
-    above: Array,
-    rows: Array,
-    vectors: Array,
-    sums: tuple[Array, Array],
-) -> None:
-    """The vectors of a level, each times its normalizer; `rows` receives the parent's for each node."""
+def _fill(edges: tuple[Int32s, Int32s, Int64s], transitions: Array, vectors: Array, sums: Any) -> None:
+    """The vectors of all nodes but the root, level by level."""
     (parent, symbol, level_starts), (scales, inverses) = edges, sums
-    before, begin, close = level_starts[level - 1], level_starts[level], level_starts[level + 1]
-    first = begin
-    while first < close:
-        end = _tile_end(symbol, first, close)
-        here = slice(first - begin, end - begin)
-        _gather(above, before, inverses, parent[first:end], rows[here])
-        if symbol[first] >= 0:
-            product(rows[here], transitions[symbol[first]], vectors[here])
-        else:
-            vectors[here] = 0
-        _sum(vectors[here], scales[first:end], inverses[first:end])
-        first = end
+    for level in range(1, len(level_starts) - 1):
+        first, close = level_starts[level], level_starts[level + 1]
+        while first < close:
+            end = _tile_end(symbol, first, close)
+            if symbol[first] >= 0:
+                operator = transitions[symbol[first]]
+                product_of_rows(vectors, parent[first:end], operator, vectors[first:end])
+            else:
+                vectors[first:end] = 0
+            _normalize(vectors[first:end], scales[first:end], inverses[first:end])
+            first = end
 
 
 @kernel
 def _way_out(half: Half, start: Array, transitions: Array, room: Room) -> None:
-    """From the root of a trie to its tips: vectors of parents and of tips, scales and their inverses."""
-    n_states = len(start)
-    parent, symbol, level_starts, tips = half
-    scales, inverses, n_found = room.scales, room.inverses, 0
-    scales[0], inverses[0] = 1, 1
-    here, above = room.levels[0], room.levels[1]
-    for state in range(n_states):
-        here[0, state] = start[state]
-    for level in range(len(level_starts) - 1):
-        begin, end = level_starts[level], level_starts[level + 1]
-        if level:
-            here, above = above, here
-            _next_level(
-                (parent, symbol, level_starts),
-                level,
-                transitions,
-                above,
-                room.rows[begin:end],
-                here,
-                (scales, inverses),
-            )
-        while n_found < len(tips) and tips[n_found] < end:
-            node = tips[n_found]
-            for state in range(n_states):
-                room.tips[n_found, state] = inverses[node] * here[node - begin, state]
-            n_found += 1
+    """From the root of a trie to its tips: vectors, scales and their inverses."""
+    room.scales[0], room.inverses[0] = 1, 1
+    for state in range(len(start)):
+        room.vectors[0, state] = start[state]
+    edges = half.parent, half.symbol, half.level_starts
+    _fill(edges, transitions, room.vectors, (room.scales, room.inverses))
 
 
 @fast_kernel
-def _meet(fronts: Int32s, backs: Int32s, counts: Array, front: Room, back: Room) -> Array:
+def _meet(meeting: tuple[Int32s, Int32s], tips: tuple[Int32s, Int32s], counts: Array, rooms: Any) -> Array:
     """What the halves of each string come to; each tip is given what comes from the other side.
 
     A string without probability gives nothing.
     """
-    n_states, meetings = front.tips.shape[1], np.empty(len(fronts), front.tips.dtype)
+    (fronts, backs), (front, back) = meeting, rooms
+    n_states, meetings = front.vectors.shape[1], np.empty(len(fronts), front.vectors.dtype)
     front.given[:], back.given[:] = 0, 0
     for pair in range(len(fronts)):
-        one, other, total = fronts[pair], backs[pair], front.tips[0, 0] * 0
+        one, other, total = fronts[pair], backs[pair], front.vectors[0, 0] * 0
+        here, there = tips[0][one], tips[1][other]
         for state in range(n_states):
-            total += front.tips[one, state] * back.tips[other, state]
+            total += front.vectors[here, state] * back.vectors[there, state]
         meetings[pair] = total
         share = counts[pair] / total if total > 0 else total
         for state in range(n_states):
-            front.given[one, state] += share * back.tips[other, state]
-            back.given[other, state] += share * front.tips[one, state]
+            front.given[one, state] += share * back.vectors[there, state]
+            back.given[other, state] += share * front.vectors[here, state]
     return meetings
 
 
@@ -382,7 +341,7 @@ def _way_back(half: Half, transposed: Array, room: Room) -> Array:
         while first < after:
             end, code = _tile_end(symbol, first, after), symbol[first]
             tile = below[first - close : end - close]
-            add_product(room.rows[first:end], tile, room.products[code])
+            add_product_of_rows(room.vectors, parent[first:end], tile, room.products[code])
             product(tile, transposed[code], lifted[: end - first])
             _scatter(lifted, room.inverses, parent[first:end], begin, here)
             first = end
@@ -391,36 +350,13 @@ def _way_back(half: Half, transposed: Array, room: Room) -> Array:
 
 
 @kernel
-def _parted(first: Int32s, second: Int32s, products: Floats, operators: tuple[Floats, Floats]) -> Floats:
-    """What the operators of pairs were made from gets the products of the pairs."""
-    (transitions, transposed), n_states = operators, products.shape[1]
-    parted, found = products[: len(transitions)].copy(), np.empty((n_states, n_states))
-    for pair in range(len(first)):
-        x, y, both = first[pair], second[pair], products[len(transitions) + pair]
-        product(both, transposed[y], found)
-        for state in range(n_states):
-            for other in range(n_states):
-                parted[x, state, other] += found[state, other]
-        add_product(transitions[x], both, parted[y])
-    return parted
-
-
-@kernel
 def forward_pass(
     parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Array, transitions: Array
 ) -> tuple[Array, Array]:
     """Normalized forward vectors of all nodes of a trie, and their normalizers."""
-    kind, n_states = initial.dtype, len(initial)
-    vectors, rows = np.empty((len(parent), n_states), kind), np.empty((_widest(level_starts), n_states), kind)
-    scales, inverses = np.ones(len(parent), kind), np.ones(len(parent), kind)
-    for state in range(n_states):
+    kind, n_nodes = initial.dtype, len(parent)
+    vectors, scales = np.empty((n_nodes, len(initial)), kind), np.ones(n_nodes, kind)
+    for state in range(len(initial)):
         vectors[0, state] = initial[state]
-    for level in range(1, len(level_starts) - 1):
-        above = vectors[level_starts[level - 1] : level_starts[level]]
-        here = vectors[level_starts[level] : level_starts[level + 1]]
-        edges, sums = (parent, symbol, level_starts), (scales, inverses)
-        _next_level(edges, level, transitions, above, rows, here, sums)
-    for node in range(len(parent)):
-        for state in range(n_states):
-            vectors[node, state] *= inverses[node]
+    _fill((parent, symbol, level_starts), transitions, vectors, (scales, np.ones(n_nodes, kind)))
     return vectors, scales
