@@ -115,3 +115,22 @@ def test_distances_are_counted_and_looked_up_by_sort_symbol_and_bin() -> None:
     assert table[1, 3] == 2.0
     assert table[2, 1] == 2.0
     assert (table[:, 0] == 1.0).all()
+
+
+@pytest.mark.parametrize("decoder", ["mbr", "viterbi", "trained"])
+def test_marginals_are_those_that_heads_come_from(decoder: str, treebank: DependencyTreebank) -> None:
+    """With much ruled out, too: heads are the same with and without them, and arcs ruled out have none."""
+    recipe = Recipe("det+f", symbols="upos", decoding="viterbi" if decoder == "viterbi" else "mbr")
+    parser = learn_parser(treebank, recipe, np.random.default_rng(0))
+    if decoder == "trained":
+        given = (parser.vocabulary, parser.prior, treebank)
+        parser = parser.with_parts(decoder=learn_arcs(*given, np.random.default_rng(0), 1))
+    parser = parser.with_parts(prior=replace(parser.prior, pruning=0.3))
+    parse, plain = parser.parse(treebank, marginals=True), parser.parse(treebank)
+    np.testing.assert_array_equal(parse.heads, plain.heads)
+    np.testing.assert_array_equal(parse.log_weights, plain.log_weights)
+    sentences = parser.vocabulary.encode(treebank, rows=False)
+    flat = np.concatenate([table.ravel() for table in parse.marginals or []])
+    ruled_out = parser.prior.weights(sentences) == 0
+    assert decoder == "viterbi" or (flat[ruled_out] == 0).all()
+    assert (flat[~ruled_out] > 0).any()

@@ -19,6 +19,7 @@ from sigmastar.pcfg.theory.hardness import (
     parameters_of,
     reduce_formula,
     satisfying_rows,
+    search_rows,
 )
 
 
@@ -94,3 +95,22 @@ def test_clauses_have_at_most_three_literals():
         reduce_formula(Formula(4, ((1, 2, 3, 4),)))
     with pytest.raises(InputError, match="without clauses"):
         reduce_formula(Formula(1, ()))
+
+
+def test_the_search_gives_an_assignment_or_says_that_it_was_ended():
+    for formula in formulas()[::10]:
+        found = search_rows(formula)
+        assert found.is_best
+        assert found.satisfiable == (brute_force(formula) is not None)
+        if found.satisfiable:
+            assert formula.holds(found.assignment(formula.n_variables))
+    never = formulas()[-9]  # all eight clauses over three variables
+    ended = search_rows(never, 20)
+    assert (ended.satisfiable, ended.is_best) == (None, False)
+    assert 0 < ended.likelihood <= best_likelihood(never) <= 1 / 16
+
+
+def test_a_thousand_clauses_are_searched():
+    """Depth is no matter of Python's stack."""
+    found = search_rows(Formula(1200, tuple((v, -(v % 1200) - 1, v) for v in range(1, 1201))))
+    assert found.satisfiable

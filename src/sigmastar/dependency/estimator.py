@@ -141,7 +141,8 @@ class DependencyEstimator(Estimator):
         Returns
         -------
         list of Floats
-            Per sentence a table of heads (rows, 0 is the root) x words (columns).
+            Per sentence a table of heads (rows, 0 is the root) x words (columns), by which `predict` chooses.
+            Heads that are ruled out beforehand have 0.
         """
         self.check_fitted()
         with self._working():

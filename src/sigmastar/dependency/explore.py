@@ -80,26 +80,15 @@ class DependencyExhibit:
 
     def answer(self, inputs: Inputs) -> list[View]:
         given = self.treebank(inputs.get("text", ""))
-        parse = self.model.parse(given)
+        parse = self.model.parse(given, marginals=True)
         found = self.model.attached(given, parse.heads)
-        shares = None if parse.n_fallback else self.posteriors(given)
+        shares = None if parse.n_fallback or not parse.marginals else parse.marginals[0]
         views = [self.arcs(found, shares)]
         if shares is not None:
             views.append(self._heads(given, found, shares))
         if parse.n_fallback:
             views.append(table("How it was found", ("", ""), [("parsed by", "the deterministic automata")]))
         return views
-
-    def posteriors(self, given: DependencyTreebank) -> Floats | None:
-        """Marginals [head, modifier] as the parse was chosen by: arcs that were ruled out have none.
-
-        Those of `parse(marginals=True)` rule nothing out, and trained weights never saw such arcs.
-        """
-        model = self.model
-        encoded = model.vocabulary.encode(given, rows=model.decoder.reads_words)
-        flat = model.decoder.decode(encoded, model.automata, model.prior, False).marginals
-        size = given.n_words + 1
-        return flat.reshape(size, size) if flat.size == size * size else None
 
     def arcs(
         self, found: DependencyTreebank, shares: Floats | None, gold: Sequence[int] | None = None

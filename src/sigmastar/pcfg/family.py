@@ -43,7 +43,12 @@ FAMILY = Family(
             f"{HERE}.cli.learn:command", "Probabilities of a grammar's rules, from trees or strings."
         )
     },
-    commands={"bound": Command(f"{HERE}.cli.bound:command", "Number of samples that the theory requires.")},
+    commands={
+        "bound": Command(f"{HERE}.cli.bound:command", "Number of samples that the theory requires."),
+        "hardness": Command(
+            f"{HERE}.cli.hardness:command", "Satisfiability as maximum likelihood of a string."
+        ),
+    },
     formats={"rules": f"{HERE}.data.rules:read_rules", "dimacs": f"{HERE}.data.formulas:read_dimacs"},
     metrics={
         "log_loss": "Mean of -log p, in nats per sentence.",

@@ -40,8 +40,8 @@ class Decoder(Protocol):
     reads_words: bool
     """Whether sentences need their rows of tags and words; then trees are conditional on sentences."""
 
-    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
-        """Heads, weights and marginals; no arc is ruled out where `exact`."""
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
+        """Heads and weights, and where `keep`, the marginals of arcs under the same weights."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class AutomataDecoder:
     decided_by = "head automata"
     reads_words = False
 
-    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
-        weights = prior.weights(sentences, exact=exact)
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
+        weights = prior.weights(sentences)
         return _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior)
 
 
@@ -63,19 +63,20 @@ class BestTreeDecoder:
     decided_by = "head automata, by the most probable tree"
     reads_words = False
 
-    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
-        if exact:  # marginals are asked for
-            return AutomataDecoder().decode(sentences, automata, prior, exact)
-        weights = np.log(prior.weights(sentences, exact=True))
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
+        weights = prior.weights(sentences, exact=True)
         heads, logs = viterbi_sentences(
             sentences.codes,
             sentences.offsets,
             automata.logarithms,
-            weights,
+            np.log(weights),
             sentences.squares,
             prior.single_root,
         )
-        return Decoded(heads, np.where(np.isneginf(logs), 0.0, 1.0), logs, weights[:0])
+        arcs = weights[:0]
+        if keep:
+            arcs = _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior).marginals
+        return Decoded(heads, np.where(np.isneginf(logs), 0.0, 1.0), logs, arcs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,8 +93,8 @@ class TrainedArcsDecoder:
         if not np.isfinite(self.theta).all():
             raise ValueError("arc_weights must be finite")
 
-    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
-        scores = score_arcs(sentences, prior.weights(sentences, exact=exact), self.theta)
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
+        scores = score_arcs(sentences, prior.weights(sentences), self.theta)
         neutral = HeadAutomata.neutral(automata.alphabet).arrays
         return _by_marginals(sentences, neutral, scores.weights, scores.ways, prior)
 

@@ -11,7 +11,8 @@ take no part in the parse**, nor in `log_probability`. `sample` draws from them,
 
 Heads come from the marginals of arcs by Eisner's algorithm. Where the weights of all trees of a sentence do
 not sum to something positive, deterministic automata decide, and the sentence is counted. They also rule
-arcs out beforehand: those whose marginals under them are below `pruning`, unless marginals are asked for.
+arcs out beforehand: those whose marginals under them are below `pruning`. Marginals that are asked
+for are those that heads come from: arcs that were ruled out have none.
 """
 
 from __future__ import annotations
@@ -118,15 +119,16 @@ class DependencyParser:
         treebank : DependencyTreebank
             Its heads are not looked at.
         marginals : bool
-            Whether the marginals of arcs are kept; then no arc is ruled out beforehand.
+            Whether the marginals of arcs are kept, by which heads were chosen: arcs that are ruled out
+            beforehand have none. (A prior with `pruning=0` rules none out.)
 
         Returns
         -------
         Parse
             Weights are of the sentence, all trees together; of the best tree where that alone was sought.
         """
-        exact_arcs = marginals and not self.is_generative
-        require_lengths(treebank, MOST_EXACT if exact_arcs else MOST_WORDS)
+        all_siblings = not self.is_generative and not self.prior.pruning
+        require_lengths(treebank, MOST_EXACT if all_siblings else MOST_WORDS)
         sentences = self.vocabulary.encode(treebank, rows=self.decoder.reads_words)
         found = self._decoded(self.decoder, self.automata, sentences, marginals)
         failed = np.flatnonzero(np.isneginf(found.log_weights))

@@ -23,12 +23,12 @@ have probability 1/2.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
 
-from sigmastar.core.arrays import Floats
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import EventSystem
@@ -157,10 +157,7 @@ def assignment_of(tree: Tree, n_variables: int) -> list[bool]:
 
 
 def best_likelihood(formula: Formula) -> float:
-    """The largest likelihood of the string over all parameters: branch and bound over rows of clauses.
-
-    The likelihood is a product over clauses of weighted means over their rows, so that for any parameters one
-    row per clause does at least as well; and for chosen rows the best parameters are known.
+    """The largest likelihood of the string over all parameters.
 
     Parameters
     ----------
@@ -172,38 +169,75 @@ def best_likelihood(formula: Formula) -> float:
     float
         The likelihood.
     """
+    return search_rows(formula).likelihood
+
+
+@dataclass(frozen=True)
+class BestRows:
+    """One row of the truth table per clause, and the likelihood with the best parameters for them."""
+
+    likelihood: float
+    rows: tuple[Row, ...]
+    is_best: bool  # not known to be where the search was ended
+
+    @property
+    def satisfiable(self) -> bool | None:
+        """None where the search was ended before it could tell."""
+        return True if self.likelihood > THRESHOLD else False if self.is_best else None
+
+    def assignment(self, n_variables: int) -> list[bool]:
+        """True where rows use a variable as true; rows of a likelihood above the threshold use it one way."""
+        used = {literal for row in self.rows for literal in row}
+        return [(variable, True) in used for variable in range(1, n_variables + 1)]
+
+
+def search_rows(formula: Formula, most_tries: int | None = None) -> BestRows:
+    """Branch and bound over rows of clauses.
+
+    The likelihood is a product over clauses of weighted means over their rows, so that for any parameters one
+    row per clause does at least as well; and for chosen rows the best parameters are known. The search ends
+    where the likelihood is one, or where so many choices were tried.
+    """
     rows = [satisfying_rows(clause) for clause in formula.clauses]
     uses = np.zeros((formula.n_variables + 1, 2), int)  # of each variable as false, as true
-    best = 0.0
+    found, chosen, n_tried = BestRows(0.0, (), True), list[Row](), 0
+    open_choices = [_choices(rows, 0, 1.0, uses)]
+    while open_choices:
+        n_tried += 1
+        value, row = open_choices[-1].pop() if open_choices[-1] else (0.0, None)
+        if row is None or value <= found.likelihood * (1 + 1e-12):  # the others are no better
+            open_choices.pop()
+            if chosen:
+                _use(chosen.pop(), uses, -1)
+            continue
+        _use(row, uses, 1)
+        if len(chosen) + 1 == len(rows):
+            found = BestRows(value, (*chosen, row), True)
+            _use(row, uses, -1)
+        else:
+            chosen.append(row)
+            open_choices.append(_choices(rows, len(chosen), value, uses))
+        if found.likelihood >= 1 - 1e-12 or n_tried == most_tries:
+            return replace(found, is_best=found.likelihood >= 1 - 1e-12)
+    return found
 
-    def add(row: Row, times: int) -> None:
-        for r, truth in row:
-            uses[r, int(truth)] += times
 
-    def gain(row: Row) -> float:
-        """What the best likelihood is multiplied by when a row is chosen."""
-        touched = {r for r, _ in row}
-        before = np.prod([_share(*uses[r]) for r in touched])
-        add(row, 1)
-        after = np.prod([_share(*uses[r]) for r in touched])
-        add(row, -1)
-        return float(after / before)
+def _use(row: Row, uses: Int64s, times: int) -> None:
+    for variable, truth in row:
+        uses[variable, int(truth)] += times
 
-    def descend(clause: int, value: float) -> None:
-        nonlocal best
-        if value <= best * (1 + 1e-12):
-            return
-        if clause == len(rows):
-            best = value
-            return
-        reached = [(value * gain(row), row) for row in rows[clause]]
-        for bound, row in sorted(reached, key=lambda pair: -pair[0]):
-            add(row, 1)
-            descend(clause + 1, bound)
-            add(row, -1)
 
-    descend(0, 1.0)
-    return best
+def _choices(rows: list[list[Row]], clause: int, value: float, uses: Int64s) -> list[tuple[float, Row]]:
+    """The rows of a clause with the best likelihood that each leaves, the best one last."""
+    reached = []
+    for row in rows[clause]:
+        touched = {variable for variable, _ in row}
+        before = np.prod([_share(*uses[variable]) for variable in touched])
+        _use(row, uses, 1)
+        after = np.prod([_share(*uses[variable]) for variable in touched])
+        _use(row, uses, -1)
+        reached.append((value * float(after / before), row))
+    return sorted(reached)
 
 
 def _share(n_false: int, n_true: int) -> float:
