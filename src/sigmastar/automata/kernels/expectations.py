@@ -113,8 +113,8 @@ class CutStrings:
         tries = [PrefixTrie.of(half) for half in halves]
         width = tries[1].n_nodes
         keys = tries[0].string_node.astype(np.int64) * width + tries[1].string_node
-        pairs, string_pair = np.unique(keys, return_inverse=True)
-        nodes = np.divmod(pairs, width)
+        distinct, string_pair = np.unique(keys, return_inverse=True)
+        nodes = np.divmod(distinct, width)
         front, fronts = _half(tries[0], nodes[0])
         back, backs = _half(tries[1], nodes[1])
         return cls(front, back, fronts, backs, string_pair)
@@ -216,10 +216,8 @@ def expected_counts(
     )
     products = rooms[0].products
     products += rooms[1].products.transpose(0, 2, 1)
-    scales = (
-        room.scales[: len(half.parent)] for half, room in zip((cut.front, cut.back), rooms, strict=True)
-    )
-    return Expectations(starts, products, stops, *scales, meetings)
+    front, back = (room.scales[: len(way[0].parent)] for way, room in zip(ways, rooms, strict=True))
+    return Expectations(starts, products, stops, front, back, meetings)
 
 
 @kernel
@@ -346,7 +344,8 @@ def _way_back(half: Half, transposed: Array, room: Room) -> Array:
             _scatter(lifted, room.inverses, parent[first:end], begin, here)
             first = end
         here, below = below, here
-    return below[0].copy()
+    root: Array = below[0].copy()
+    return root
 
 
 @kernel
