@@ -211,27 +211,18 @@ def test_what_goes_wrong_is_told(place, monkeypatch, words, status, what):
 def test_formulas_become_grammars_that_decide_them(place):
     (place / "yes.cnf").write_text("c a comment\np cnf 3 2\n1 -2 3 0\n-1 2 0\n")
     (place / "no.cnf").write_text("p cnf 1 2\n1 0\n-1 0\n")
-    files = ("--rules", place / "f.rules", "--string", place / "f.txt")
+    files = ("--rules", place / "f.rules", "--strings", place / "f.txt")
     yes, no = figures("hardness", place / "yes.cnf", *files), figures("hardness", place / "no.cnf")
     assert (yes["satisfiable"], yes["likelihood"], yes["length"]) == (True, pytest.approx(1.0), 12)
     signs = [int(word) > 0 for word in yes["assignment"].split()]
     assert read_dimacs(place / "yes.cnf").holds(signs)
     assert (no["satisfiable"], "assignment" in no, no["likelihood"] <= 1 / 16) == (False, False, True)
     assert "satisfiable" not in figures("hardness", place / "yes.cnf", "--tries", "0")
-    learned = figures(
-        *(
-            "learn",
-            "pcfg",
-            place / "f.txt",
-            "--rules",
-            place / "f.rules",
-            "--seeds",
-            "3",
-            "-o",
-            place / "sat.model",
-        )
-    )
-    assert 0.25 < np.exp(learned["log_likelihoods"][-1]) <= 1 + 1e-9
+    asked = ("--rules", place / "f.rules", "--seeds", "3", "-o", place / "sat.model")
+    succeed("learn", "pcfg", place / "f.txt", *asked)
+    assert (place / "f.txt").read_text() == (" ".join("10" * 6) + "\n") * yes["n_copies"]
+    found = np.exp(-figures("evaluate", place / "sat.model", place / "f.txt")["log_loss"])
+    assert yes["threshold"] < found <= yes["likelihood"]
     assert "f.txt:1:" in fail("hardness", place / "f.txt")
     (place / "long.cnf").write_text("p cnf 4 1\n1 2 3 4 0\n")
     assert "long.cnf: the clause (1, 2, 3, 4) must have one to three literals" in fail(
