@@ -103,7 +103,8 @@ class EMCorpus:
         self._rooms: list[tuple[Room, Room]] = []  # for the vectors of a shard, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        initial, transitions, final = (np.ascontiguousarray(array, self.dtype) for array in automaton.arrays)
+        arrays: list[Array] = [np.ascontiguousarray(array, self.dtype) for array in automaton.arrays]
+        initial, transitions, final = arrays
         operators = transitions if self.pairs is None else self.pairs.operators(transitions)
 
         def counts_of(shard: Shard) -> tuple[MoveCounts, float]:
@@ -128,7 +129,8 @@ class EMCorpus:
             rooms = self._rooms.pop()
             if rooms[0].products.shape == operators.shape:
                 return rooms
-        return rooms_for([shard.cut for shard in self.shards], *operators.shape[:2], self.dtype)
+        n_operators, n_states, _ = operators.shape
+        return rooms_for([shard.cut for shard in self.shards], n_operators, n_states, self.dtype)
 
 
 def _least_exact(dtype: type) -> float:
