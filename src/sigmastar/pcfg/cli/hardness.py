@@ -62,7 +62,7 @@ def command(
 
 def _n_copies(formula: Formula) -> int:
     """Copies n for which the margin n^-s of the learner is below 1 / (20 clauses)."""
-    return math.ceil((20 * len(formula.clauses)) ** (1 / ERMGrammar.s)) + 1
+    return math.ceil(math.pow(20 * len(formula.clauses), 1 / ERMGrammar.s)) + 1
 
 
 def _sizes(reduction: Reduction) -> dict[str, Any]:
