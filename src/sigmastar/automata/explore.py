@@ -44,6 +44,8 @@ _MOST_ROWS = 5000
 class StringsExhibit:
     """A distribution on strings."""
 
+    what, unit = "A string", "symbols"
+
     def __init__(self, model: SequenceModel, learned: Mapping[str, Any]) -> None:
         self.model, self.learned = model, learned
         inner = getattr(model, "automaton", model)
@@ -68,8 +70,8 @@ class StringsExhibit:
         likely = self.model.log_probability(self.drawn)[some] / self.drawn.lengths[some].clip(1)
         example = self.drawn[some[int(np.argmax(likely))]] if len(self.drawn) else ()
         text = self.between.join(map(str, example[: max(1, len(example) - 1)])) + self.between
-        hint = "symbols without blanks" if self.layout.characters else "symbols with blanks between them"
-        return (Field("text", "A string", text, append=self.between, hint=hint),)
+        how = "without blanks" if self.layout.characters else "with blanks between them"
+        return (Field("text", self.what, text, append=self.between, hint=f"{self.unit} {how}"),)
 
     def facts(self) -> dict[str, Any]:
         size = {} if self.automaton is None else {"states": self.automaton.n_states}
@@ -213,6 +215,9 @@ class StringsExhibit:
                 for t in range(len(string) + 1)
             ]
         rows, contexts = np.concatenate(states), np.array(names)
+        # Shares, as states of distributions are already: where weights have signs, contexts of hardly any
+        # mass would have the largest numbers in every state.
+        rows /= np.maximum(np.abs(rows).sum(axis=1, keepdims=True), 1e-300)
         distinct, inverse = np.unique(contexts, return_inverse=True)
         sums = np.zeros((len(distinct), rows.shape[1]))
         np.add.at(sums, inverse, rows)
@@ -229,7 +234,7 @@ class StringsExhibit:
         return [
             table(
                 "States by typical contexts",
-                ("state", "mean size", "typical contexts", "favours"),
+                ("state", "mean share", "typical contexts", "favours"),
                 found,
                 note,
             )

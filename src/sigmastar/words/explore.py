@@ -29,6 +29,8 @@ _DRAWN, _LONGEST, _STATES, _WORDS = 60, 40, 40, 6
 class WordsExhibit(StringsExhibit):
     """A distribution on strings of words, by hidden states, with n-grams beside them or without."""
 
+    what, unit = "A line of text", "words"
+
     def __init__(self, model: WordHmm | WordMixture, learned: Mapping[str, Any]) -> None:
         super().__init__(model, learned)
         self.is_bare = True  # places in the plane are states

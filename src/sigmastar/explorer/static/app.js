@@ -138,6 +138,7 @@ function fillFields() {
 function typed() {
   for (const field of about.fields) state.inputs[field.name] = fieldsForm.elements[field.name].value;
   state.row = -1;
+  if (state.tab !== "ask") { state.tab = "ask"; fillTabs(); }
   clearTimeout(typing);
   typing = setTimeout(() => { writeAddress(); answer(); }, 35);
 }
