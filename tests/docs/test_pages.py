@@ -88,6 +88,12 @@ def test_a_guide_has_three_figures_made_when_it_is_built(guide: Path) -> None:
     assert len(set(shown)) >= 3
 
 
+def test_the_reference_of_the_core_names_modules_that_there_are() -> None:
+    for names in module("reference").CORE.values():
+        for name in names:
+            assert importlib.util.find_spec(f"sigmastar.core.{name}"), name
+
+
 def test_the_gallery_has_every_example_with_what_it_prints() -> None:
     gallery = module("gallery")
     names = {path.stem for path in (ROOT / "examples").glob("*.py")}
