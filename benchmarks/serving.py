@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ def units(settings: Settings) -> list[str]:
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
     with _server(settings.seed) as address:
         _ask_once(address)
+        processor = _processor_seconds(address)
         if unit == "next symbols":
             answers = asyncio.run(
                 _steady(address, SECONDS_QUICK if settings.quick else SECONDS, settings.seed)
@@ -42,6 +44,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
         else:
             n_requests = N_MALFORMED_QUICK if settings.quick else N_MALFORMED
             answers = asyncio.run(_malformed(address, n_requests, settings.seed))
+        processor = _processor_seconds(address) - processor
     times = np.array([seconds for _, seconds in answers])
     statuses = np.array([status for status, _ in answers])
     failed = statuses >= 500 if unit == "malformed" else statuses != 200
@@ -50,6 +53,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
         "failed": int(failed.sum()),
         "median_ms": 1000 * float(np.median(times)),
         "p99_ms": 1000 * float(np.quantile(times, 0.99)),
+        "processor_ms": 1000 * processor / len(answers),
         "a second": len(answers) / float(times.sum()) if unit == "malformed" else float(RATE),
     }
 
@@ -65,6 +69,13 @@ def _server(seed: int) -> Iterator[str]:
                 yield process.stdout.readline().strip()
             finally:
                 process.terminate()
+
+
+def _processor_seconds(address: str) -> float:
+    """What the server has taken of the processor so far, by its own account."""
+    with urllib.request.urlopen(f"{address}metrics", timeout=20) as answer:
+        lines = answer.read().decode().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("process_cpu_seconds_total "))
 
 
 def _ask_once(address: str) -> None:
@@ -153,6 +164,7 @@ def conclude(rows: list[Row]) -> list[Finding]:
         findings.append(Finding(f"{row['unit']}: requests that failed", row["failed"], Target("<=", 0)))
         if row["unit"] == "next symbols":
             findings.append(Finding("next symbols: p99, milliseconds", row["p99_ms"], Target("<", 250)))
+            findings.append(Finding("next symbols: processor, milliseconds per request", row["processor_ms"]))
     return findings
 
 
@@ -162,6 +174,6 @@ QUESTION = Question(
     units=units,
     measure=measure,
     conclude=conclude,
-    columns=("requests", "failed", "median_ms", "p99_ms", "a second"),
+    columns=("requests", "failed", "median_ms", "p99_ms", "processor_ms", "a second"),
     modules=("starlette", "uvicorn"),
 )

@@ -201,5 +201,10 @@ def test_figures_of_the_server(toys: tuple[Client, Echo]) -> None:
     client.ask("api/models")
     text = client.ask("metrics").body.decode()
     assert 'sigmastar_requests_total{route="/api/models",status="200"}' in text
-    assert "sigmastar_request_seconds_count" in text
+    within = [int(line.split()[1]) for line in text.splitlines() if "seconds_bucket" in line]
+    total = next(int(line.split()[1]) for line in text.splitlines() if "seconds_count " in line)
+    assert within == sorted(within)  # each bound counts all that is below it
+    assert within[-1] == total > 0
+    assert "process_cpu_seconds_total 0.0000" not in text
+    assert "process_cpu_seconds_total" in text
     assert client.token not in text
