@@ -18,7 +18,7 @@ from sigmastar.automata import make_automaton
 from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.control import as_constraint, matches
 from sigmastar.distil import from_function
-from sigmastar.distil.deterministic import Hypothesis, repaired
+from sigmastar.distil.deterministic import Hypothesis, merged, repaired
 from sigmastar.distil.forms import Linear
 from sigmastar.distil.kernels import SoftTrie, soft_gradient
 from sigmastar.distil.labels import Labels, Padded, Pool
@@ -161,18 +161,32 @@ def pool_of(black_box: Any, n_words: int) -> Pool:
     return pool
 
 
-def test_a_state_that_saves_one_error_of_many_is_not_worth_it() -> None:
-    """An even number of a: four states of which two count as well whether b was met; one label is turned."""
-    table = np.array([[1, 2], [0, 3], [3, 2], [2, 3]])
+def test_a_state_that_saves_no_more_errors_than_chance_is_given_up() -> None:
+    """An even number of a; two labels are turned, and two more states have one of them right."""
     pool = pool_of(box("(b|ab*a)*"), 400)
-    larger = Hypothesis(table, np.array([True, False, True, False]))
-    assert repaired(larger, pool).n_states == 2
-    turned = Hypothesis(np.array([[1, 0], [0, 1]]), np.array([True, False]))
-    with_accident = pool.truth.copy()
-    with_accident[[5, 9]] ^= True
-    pool.truth = with_accident
-    assert repaired(larger, pool).n_states == 2
-    assert repaired(turned, pool).n_errors(pool.padded, pool.truth, 400) == 2
+    longest = max(range(len(pool.words)), key=lambda number: len(pool.words[number]))
+    turned = pool.truth.copy()
+    turned[[longest, 5]] ^= True
+    pool.truth = turned
+    smallest = Hypothesis(np.array([[1, 0], [0, 1]]), np.array([True, False]))
+    assert repaired(smallest, pool).n_errors(pool.padded, pool.truth, 400) == 2
+    table, word = [[1, 0], [0, 1]], pool.words[longest]
+    chain = len(word)  # a path that reads the word alone, beside the two states
+    for at, symbol in enumerate(word):
+        parity = word[:at].count(0) % 2
+        row = [1 - parity, parity]
+        row[symbol] = 2 + at + 1 if at + 1 < chain else 2 + chain
+        table.append(row)
+    ends = word.count(0) % 2
+    table.append([1 - ends, ends])
+    accepting = [True, False, *(word[:at].count(0) % 2 == 0 for at in range(chain)), ends == 1]
+    order = [2, *(state for state in range(len(table)) if state != 2)]
+    place = {state: number for number, state in enumerate(order)}
+    moves = np.array([[place[target] for target in table[state]] for state in order])
+    larger = Hypothesis(moves, np.array([accepting[state] for state in order]))
+    assert larger.n_errors(pool.padded, pool.truth, 400) == 1
+    assert merged(larger, pool, 0).n_errors(pool.padded, pool.truth, 400) == 1
+    assert merged(larger, pool, 1).n_states == 2
 
 
 def test_slopes_of_scores_vanish_where_they_are_exact_and_are_those_of_the_loss_elsewhere() -> None:

@@ -56,13 +56,6 @@ class Hypothesis:
         rows, right = (words.codes, words.lengths), truth[words.order]
         return count_errors(*rows, right, self.table, self.accepting, most)
 
-    def description(self, n_errors: int, n_words: int) -> float:
-        """Bits: a usual move per state, the symbols that move elsewhere, and the words that are wrong."""
-        n_symbols, target = self.table.shape[1], np.log2(self.n_states)
-        usual = sum(int(np.bincount(row).max()) for row in self.table)
-        others = (self.table.size - usual) * (np.log2(n_symbols) + target)
-        return float(self.n_states * target + others + n_errors * np.log2(n_words))
-
 
 @kernel
 def count_errors(
@@ -166,22 +159,19 @@ def repaired(made: Hypothesis, pool: Pool) -> Hypothesis:
         if best is made:
             break
         made, errors = best, best.errors(words, truth)
-    return _merged(least(made), words, truth)
+    return merged(least(made), pool, 0)
 
 
-def _merged(made: Hypothesis, words: Padded, truth: Flags) -> Hypothesis:
-    """States made one as long as that costs no error; where there are errors, no longer a description."""
-    n_errors, pairs = len(made.errors(words, truth)), list(combinations(range(made.n_states), 2))
+def merged(made: Hypothesis, pool: Pool, n_more: int) -> Hypothesis:
+    """States made one as long as the pool has no more errors than so many above those at first."""
+    words, truth = pool.padded, pool.truth
+    most, pairs = len(made.errors(words, truth)) + n_more, list(combinations(range(made.n_states), 2))
     while pairs:
         first, second = pairs.pop()
         table = np.where(made.table == second, first, made.table)
         smaller = least(Hypothesis(table, made.accepting))
-        if smaller.n_states == made.n_states:
-            continue
-        found = smaller.n_errors(words, truth, 2 * n_errors)
-        sizes = (h.description(n, len(truth)) for h, n in ((smaller, found), (made, n_errors)))
-        if found <= n_errors or (found <= 2 * n_errors and next(sizes) <= next(sizes)):
-            made, n_errors, pairs = smaller, found, list(combinations(range(smaller.n_states), 2))
+        if smaller.n_states < made.n_states and smaller.n_errors(words, truth, most) <= most:
+            made, pairs = smaller, list(combinations(range(smaller.n_states), 2))
     return made
 
 
@@ -247,7 +237,10 @@ def deterministic(pool: Pool, max_states: int, n_rounds: int, per_round: int) ->
 
 
 def settled(made: Hypothesis, pool: Pool) -> tuple[Hypothesis, Evidence]:
-    """An automaton that is nearly right, repaired on a large pool."""
+    """An automaton that is nearly right, repaired on a large pool.
+
+    A state that saves fewer errors than their number varies by chance, its root, is given up.
+    """
     evidence = _evidence(made, pool)
     for size in _SETTLED:
         n_more = int(min(size - len(pool.words), pool.labels.questions.left // 4))
@@ -259,6 +252,8 @@ def settled(made: Hypothesis, pool: Pool) -> tuple[Hypothesis, Evidence]:
         if (evidence := _evidence(made, pool)).n_errors == 0:
             break
         made = repaired(made, pool)
+        by_chance = int(np.sqrt(_evidence(made, pool).n_errors))
+        made = repaired(merged(made, pool, by_chance), pool)
         evidence = _evidence(made, pool)
     return made, evidence
 
