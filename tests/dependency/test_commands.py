@@ -239,3 +239,18 @@ def test_errors(folder: Path, tmp_path: Path) -> None:
     nowhere = run("learn", "dependency", folder / "train.dp", "-o", tmp_path / "no" / "m")
     assert nowhere.exit_code == 1
     assert "does not exist" in nowhere.stderr
+
+
+def test_the_automaton_of_a_head_goes_out(folder: Path, tmp_path: Path) -> None:
+    model, head = folder / "m", ("--head", "VERB", "--direction", "left")
+    done = run("convert", model, "--to", "automaton", *head, "-o", tmp_path / "a.sigma")
+    assert done.exit_code == 0, done.output
+    (tmp_path / "s.txt").write_text("NOUN\n\n")
+    scores = [
+        float(line) for line in run("score", tmp_path / "a.sigma", tmp_path / "s.txt", "-q").output.split()
+    ]
+    assert scores[0] > scores[1]  # a verb mostly has a noun before it
+    assert "needs --head" in run("convert", model, "--to", "att").output
+    done = run("convert", model, "--to", "att", *head, "-o", tmp_path / "a.att")
+    assert done.exit_code == 0 or "--method em or det" in done.output
+    assert run("convert", model, "--to", "npz", "-o", tmp_path / "a.npz").exit_code == 0

@@ -113,3 +113,14 @@ def test_what_is_wrong_is_told(sample: Bracketings) -> None:
         EMGrammar().fit([])
     with pytest.raises(InputError, match="one string"):
         EMGrammar().fit("ab")
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
+    strings = ["ab", "aabb", "ab", "aaabbb", "ba"] * 3
+    model = EMGrammar(n_states=2, start="random", max_iter=3, warm_start=True).fit(strings)
+    first = model.log_likelihoods_
+    second = model.fit(strings).log_likelihoods_
+    whole = EMGrammar(n_states=2, start="random", max_iter=6).fit(strings).log_likelihoods_
+    np.testing.assert_allclose(second[0], whole[len(first)], rtol=1e-9)
+    assert EMGrammar(n_states=2, start="random", max_iter=3).fit(strings).log_likelihoods_ == first
+    assert model.set_params(n_states=3).fit(strings).model_.n_states == 3

@@ -6,7 +6,7 @@ from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.dependency."
 COMMANDS = {name: f"{HERE}cli.models:{name}" for name in ("evaluate", "score", "predict", "sample")}
-COMMANDS |= {"show": f"{HERE}cli.models:show"}
+COMMANDS |= {name: f"{HERE}cli.models:{name}" for name in ("show", "convert")}
 NAMES = {
     "data.conllu": "read_treebank read_conllu format_conllu write_conllu read_dp write_dp",
     "data.projectivity": "lift projective_sentences lift_with_marks undo_lifts",

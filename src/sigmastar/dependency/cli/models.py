@@ -1,4 +1,4 @@
-"""Commands on dependency parsers: evaluate, predict, score, sample, show.
+"""Commands on dependency parsers: evaluate, predict, score, sample, show, convert.
 
 `show` prints what a parser is and what decides, or its automata as Graphviz text.
 """
@@ -11,8 +11,9 @@ from typing import Any
 import click
 import numpy as np
 
+from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.atomic import write_lines
+from sigmastar.core.atomic import atomic_write, refuse_terminal, write_lines
 from sigmastar.core.cli.options import (
     json_option,
     model_argument,
@@ -23,7 +24,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.resources import limited_threads
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
@@ -156,6 +157,40 @@ def show(model: str, dot: bool, head: str | None, direction: str, as_json: bool,
     if not parser.is_generative:
         facts["decided_by"] = f"{parser.decided_by}; {NO_PART}"
     print_figures({name: value for name, value in facts.items() if value}, as_json, output)
+
+
+@click.command()
+@model_argument
+@click.option(
+    "--to", "target", type=click.Choice(["att", "automaton"]), required=True, help="Format to write."
+)
+@click.option("--head", metavar="TAG", help="Head whose automaton is written; * is the root.")
+@click.option(
+    "--direction",
+    type=click.Choice(DIRECTIONS),
+    default="right",
+    show_default=True,
+    help="Side of the modifiers.",
+)
+@output_option
+def convert(model: str, target: str, head: str | None, direction: str, output: str) -> None:
+    """Write the automaton of one head of MODEL: its strings are sequences of modifiers, the nearest first.
+
+    att is OpenFst's text, for weights without signs; automaton is a model file for all commands on automata.
+    """
+    if head is None:
+        raise click.UsageError(f"--to {target} of a dependency grammar needs --head, and --direction")
+    parser = read_parser(model)
+    automaton = parser.automata.automaton(_sort(parser, head, direction))
+    if target == "automaton":
+        refuse_terminal(output)
+        save_model(automaton, output, {"converted": "dependency", "head": head, "direction": direction})
+        return
+    try:
+        with atomic_write(output) as stream:
+            write_att(automaton, stream)
+    except InputError as problem:
+        raise InputError(f"{problem.problem} (--method em or det has none)", file=model) from None
 
 
 def _facts(parser: DependencyParser, model: str, learned: dict[str, Any]) -> dict[str, Any]:

@@ -114,6 +114,8 @@ class EMGrammar(_FittedEM):
         Share of the strings that decides when to stop, and between starts; 0: training likelihood decides.
     max_length : int or None
         Longest strings that are seen; None: all are. `cut_off_` is the share of the others.
+    warm_start : bool
+        Whether a fit goes on with the grammar of the one before, where states and symbols are the same.
 
     Attributes
     ----------
@@ -144,6 +146,7 @@ class EMGrammar(_FittedEM):
     pair_prior: float = 20.0
     held_out: float = 0.0
     max_length: int | None = None
+    warm_start: bool = False
 
     def _learn(self, X: Corpus, weights: Floats | None, progress: Progress) -> dict[str, Any]:
         start = chosen({name: name for name in STARTS}, self.start, "start")
@@ -157,11 +160,14 @@ class EMGrammar(_FittedEM):
             max_length=self.max_length,
         )
         begin = named_start(start, prior if given is None else given)
-        if start == "cca" and prior == "agreed":
+        strings, last = as_plain(X), vars(self).get("model_") if self.warm_start else None
+        if last is not None and last.alphabet == strings.alphabet and last.n_states == self.n_states:
+            begin, settings = lambda *_: last, replace(settings, n_seeds=1)
+        elif start == "cca" and prior == "agreed":
             begin = partial(agreed_start, settings=settings)
             settings = replace(settings, max_iter=max(1, settings.max_iter // 2))
         fit = learn_grammar_em(
-            as_plain(X),
+            strings,
             positive(self.n_states, "n_states"),
             as_generator(self.random_state),
             begin,
