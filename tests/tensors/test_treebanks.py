@@ -176,37 +176,105 @@ TREES = "(S (NP (D the) (N dog)) (VP (V saw) (NP (NP (D a) (N cat)) (PP (P in) (
 )
 
 
-@pytest.mark.parametrize("device", DEVICES)
-def test_states_of_trees_are_as_the_compiled_kernels_have_them(device: str) -> None:
+def a_bank() -> tuple[Any, Any, Any]:
+    """A small treebank made binary, its words, and numbers of states at random."""
     pytest.importorskip("numba", reason="the compiled kernels need numba")
     from sigmastar.treebanks.counts import choose_heads
     from sigmastar.treebanks.data.binarized import Binarization, binarize
     from sigmastar.treebanks.data.phrases import phrases
-    from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
-    from sigmastar.treebanks.learn.clusters_and_em import _there
-    from sigmastar.treebanks.model.latent_grammar import rule_states
-    from sigmastar.treebanks.model.whole_trees import RootVectors, RuleTensors, expectations
+    from sigmastar.treebanks.learn.clusters_and_em import count_lexicon
     from sigmastar.trees.data.brackets import as_trees
 
-    rng, flat = np.random.default_rng(0), phrases(as_trees(TREES))
+    flat = phrases(as_trees(TREES))
     bank = binarize(flat, Binarization(), choose_heads(flat).heads(flat))
-    n_states = rng.integers(1, 4, len(bank.symbols))
+    n_states = np.random.default_rng(0).integers(1, 4, len(bank.symbols))
+    return bank, count_lexicon(bank), n_states
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_states_of_trees_are_as_the_compiled_kernels_have_them(device: str) -> None:
+    bank, lexical, n_states = a_bank()
+    from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
+    from sigmastar.treebanks.learn.clusters_and_em import Shrinkage, rounds_there
+    from sigmastar.treebanks.model.latent_grammar import rule_states
+    from sigmastar.treebanks.model.whole_trees import RootVectors, RuleTensors, expectations
+
+    rng = np.random.default_rng(0)
     states, nodes = rule_states(bank.rules, n_states), bank.nodes(n_states)
     tensors, roots = rng.random(int(states.offsets[-1])), rng.random(int(states.state_at[-1]))
     vectors = rng.random(int(nodes.at[-1]))
     vectors[: n_states[bank.symbol[0]]] = 0.0  # the first tree is impossible
     trees = TreeArrays(bank.starts, *nodes[:4])
-    found = TorchTrees(trees, bank.rules, n_states, device=device, precision="float64").expect(
-        tensors, roots, vectors
+    wide, narrow = (
+        TorchTrees(trees, bank.rules, n_states, device=device, precision=precision)
+        for precision in ("float64", "float32")  # EM takes the latter
     )
-    narrow = _there(bank, n_states, "auto").expect(tensors, roots, vectors)  # as EM takes it
+    found, single = (there.expect(tensors, roots, vectors) for there in (wide, narrow))
     expected = expectations(
         bank.starts, nodes, RuleTensors(tensors, states.offsets), RootVectors(roots, states.state_at), vectors
     )
     for ours, theirs in zip(found, expected, strict=True):
         assert np.abs(ours - theirs).max() < 1e-9
     assert found.counts.sum() == pytest.approx((bank.rule[bank.starts[1] :] >= 0).sum())
-    for ours, theirs in zip(narrow, expected, strict=True):
+    for ours, theirs in zip(single, expected, strict=True):
         assert np.abs(ours - theirs).max() < 1e-3
     with pytest.raises(ValueError, match="device is one of"):
-        _there(bank, n_states, "tpu")
+        rounds_there(bank, lexical, n_states, Shrinkage(), "tpu")
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_the_second_half_of_a_round_is_as_the_compiled_kernels_have_it(device: str) -> None:
+    bank, lexical, n_states = a_bank()
+    from sigmastar.treebanks.learn.clusters_and_em import (
+        Shrinkage,
+        Statistics,
+        maximized,
+        random_statistics,
+        rounds_there,
+    )
+    from sigmastar.treebanks.model.latent_grammar import RuleCounts, conditional, rule_states, smoothed
+
+    given, shrinkage = random_statistics(bank, n_states, np.random.default_rng(1), 0.9), Shrinkage()
+    there = rounds_there(bank, lexical, n_states, shrinkage, device, "float64")
+    first = maximized(bank, lexical, n_states, given, shrinkage)
+    vectors, at = first.lexicon.vectors(*lexical.rows)
+    begun = there.begin(first.grammar.tensors, first.grammar.roots, vectors, np.diff(at))
+    found, total = there.expect(begun)
+    assert np.isfinite(total)
+    found.counts[::2, 0, 0, 0] *= 1e-4  # which is not kept
+    flat = there.flat(found)
+    fit = there.maximize(found)
+    expected = maximized(bank, lexical, n_states, Statistics(*flat[:3]), shrinkage)
+    states = rule_states(bank.rules, n_states)
+    kept = RuleCounts.of(flat.counts, states.offsets, shrinkage.strength, shrinkage.backing)
+    counts = np.zeros(int(states.offsets[-1]))
+    counts[np.repeat(states.offsets[:-1], np.diff(kept.starts)) + kept.cells] = kept.values
+    frequencies = expected.grammar.frequencies
+    sums = np.add.reduceat(frequencies, states.state_at[:-1])
+    shares = frequencies / np.repeat(sums, n_states)
+    tensors = conditional(states, smoothed(states, counts, shares, shrinkage.strength, shrinkage.backing))[0]
+    assert 0 < len(kept.cells) < len(counts)
+    ours = fit.tensors.cpu().view(-1)[there.trees.tensor_filled.cpu()].numpy()
+    assert np.abs(ours - tensors).max() < 1e-9
+    assert np.abs(ours - expected.grammar.tensors).max() < 1e-6  # which are of single precision
+    filled = there.trees.root_filled.cpu()
+    assert np.abs(fit.roots.cpu().view(-1)[filled].numpy() - expected.grammar.roots).max() < 1e-9
+    assert np.abs(fit.frequencies.cpu().view(-1)[filled].numpy() - frequencies).max() < 1e-9
+    theirs, at = expected.lexicon.vectors(*lexical.rows)
+    within = np.arange(there.trees.m) < np.diff(at)[:, None]
+    assert np.abs(fit.scores.cpu().numpy()[within] - theirs).max() < 1e-9 * theirs.max()
+    assert not fit.scores.cpu().numpy()[~within].any()
+
+
+def test_rounds_on_a_device_lead_where_compiled_ones_lead() -> None:
+    pytest.importorskip("numba", reason="the compiled kernels need numba")
+    from sigmastar import EMTreebankGrammar
+
+    here, there = (
+        EMTreebankGrammar(2, max_iter=6, device=device).fit(TREES * 8) for device in ("cpu", "auto")
+    )
+    (ours,), (theirs,) = there.model_.members, here.model_.members
+    assert ours.grammar.n_states.max() == 2
+    assert np.abs(ours.grammar.tensors - theirs.grammar.tensors).max() < 0.01  # files round counts
+    values = ours.passes[-1].lexicon.values, theirs.passes[-1].lexicon.values
+    assert np.abs(values[0] - values[1]).max() < 1e-2 * values[1].max()

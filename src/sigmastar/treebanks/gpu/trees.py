@@ -30,6 +30,15 @@ class Expectations(NamedTuple):
     total: float
 
 
+class TensorExpectations(NamedTuple):
+    """The same on a device, all symbols filled up to the largest number of states."""
+
+    counts: torch.Tensor  # rule, left, right, parent
+    roots: torch.Tensor  # symbol, state
+    posteriors: torch.Tensor  # node, state
+    total: float
+
+
 class TreeArrays(NamedTuple):
     """Binary nodes of all trees, children before parents, the root of each tree last."""
 
@@ -97,7 +106,7 @@ class TorchTrees:
     def _whole(self, array: Any) -> torch.Tensor:
         return on_device(array, self.device, import_torch().int64)
 
-    def _filled(self, values: Reals, places: torch.Tensor, *shape: int) -> torch.Tensor:
+    def filled_up(self, values: Reals, places: torch.Tensor, *shape: int) -> torch.Tensor:
         """Flat numbers in tables of equal sizes, the rest zero."""
         torch = import_torch()
         result = torch.zeros(int(np.prod(shape)), device=self.device, dtype=self.dtype)
@@ -120,20 +129,32 @@ class TorchTrees:
             Flat as well; trees of probability zero count for nothing.
         """
         m = self.m
-        work = _Pass(
-            self,
-            self._filled(tensors, self.tensor_filled, self.n_rules, m, m, m),
-            self._filled(roots, self.root_filled, self.n_symbols, m),
-            self._filled(vectors, self.filled, len(self.symbol), m),
+        found = self.expect_there(
+            self.filled_up(tensors, self.tensor_filled, self.n_rules, m, m, m),
+            self.filled_up(roots, self.root_filled, self.n_symbols, m),
+            self.filled_up(vectors, self.filled, len(self.symbol), m),
         )
+        return self.flat(found)
+
+    def expect_there(
+        self, tensors: torch.Tensor, roots: torch.Tensor, vectors: torch.Tensor
+    ) -> TensorExpectations:
+        """`expect` on the device, every symbol with m states: [rule, left, right, parent], [symbol, state].
+
+        `vectors` [node, state] holds the scores of leaves, and is written over.
+        """
+        work = _Pass(self, tensors, roots, vectors)
         total = work.inside()
-        root_counts = work.outside()
-        counts = work.counts()
+        roots_found = work.outside()
+        return TensorExpectations(work.counts(), roots_found, work.posteriors(), total)
+
+    def flat(self, found: TensorExpectations) -> Expectations:
+        """The same without the states that symbols were filled up with, in NumPy."""
         return Expectations(
-            counts.view(-1)[self.tensor_filled].cpu().numpy(),
-            root_counts.view(-1)[self.root_filled].cpu().numpy(),
-            work.posteriors().view(-1)[self.filled].double().cpu().numpy(),
-            total,
+            found.counts.view(-1)[self.tensor_filled].cpu().numpy(),
+            found.roots.view(-1)[self.root_filled].cpu().numpy(),
+            found.posteriors.view(-1)[self.filled].double().cpu().numpy(),
+            found.total,
         )
 
     def pieces(self, nodes: torch.Tensor) -> Iterator[torch.Tensor]:

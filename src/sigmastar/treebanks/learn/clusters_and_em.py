@@ -15,8 +15,8 @@ likelihood need not rise at each of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from sigmastar.core.views import GroupedIndicators, correlate_views, random_bloc
 from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.model.latent_grammar import (
+    LEAST,
     LatentGrammar,
     RuleCounts,
     conditional,
@@ -130,7 +131,7 @@ def _summary(grammar: LatentGrammar, rule: int) -> Floats:
 
 
 if TYPE_CHECKING:
-    from sigmastar.treebanks.gpu.trees import TorchTrees
+    from sigmastar.treebanks.gpu.rounds import TorchRounds
 
 RARE = 10  # signatures are counted on words that occur at most so often
 ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
@@ -173,6 +174,12 @@ class LexicalCounts:
     words: Int64s  # the node of the forest of each leaf
     pairs: Int64s  # the row of `levels` of each leaf
     levels: Int64s  # [word pair, level]: pairs of the forest, -1 for none
+
+    @property
+    def rows(self) -> tuple[Int64s, Int32s]:
+        """The node of the forest and the symbol of each row of `levels`."""
+        first = np.unique(self.pairs, return_index=True)[1]
+        return self.words[first], self.symbols[first]
 
 
 def count_lexicon(bank: BinaryPhrases, rare: int = RARE, strength: float = 5.0) -> LexicalCounts:
@@ -321,18 +328,13 @@ def maximized(
     return LatentFit(grammar, lexicon)
 
 
-def expected(
-    bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit, there: TorchTrees | None = None
-) -> tuple[Statistics, float]:
-    """Expected counts under a grammar, and the log-likelihood of the trees, which may be on a device."""
+def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tuple[Statistics, float]:
+    """Expected counts under a grammar, and the log-likelihood of the trees."""
     grammar = fit.grammar
     nodes = bank.nodes(grammar.n_states)
     vectors = np.zeros(int(nodes.at[-1]), dtype=np.float32)
     scores, score_at = fit.lexicon.vectors(lexical.words, lexical.symbols)
     vectors[_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
-    if there is not None:
-        found = there.expect(grammar.single, grammar.roots, vectors)
-        return Statistics(found.counts, found.roots, found.posteriors), found.total
     tensors = RuleTensors(grammar.single, grammar.offsets)
     start = RootVectors(grammar.roots, grammar.state_at)
     rules, roots, posteriors, total = expectations(bank.starts, nodes, tensors, start, vectors)
@@ -363,27 +365,68 @@ def refine(
     progress : callable
         Called after every round.
     device : {"cpu", "cuda", "auto"}
-        Where expected counts are taken: by compiled kernels, or by PyTorch.
+        Where rounds are done, by compiled kernels or by PyTorch; there the counts of the last alone return.
 
     Returns
     -------
     Climb
         Its `latest` is the fit after the last round.
     """
-    there = _there(bank, fit.grammar.n_states, device) if device != "cpu" else None
     problem = Problem[LatentFit, Statistics](
-        lambda model: expected(bank, lexical, model, there),
+        lambda model: expected(bank, lexical, model),
         lambda found: maximized(bank, lexical, fit.grammar.n_states, found, shrinkage),
         n_items=len(bank),
     )
-    return Climb.begin(problem, fit).run(n_rounds, NEVER, progress=progress)
+    if device == "cpu":
+        return Climb.begin(problem, fit).run(n_rounds, NEVER, progress=progress)
+    rounds = rounds_there(bank, lexical, fit.grammar.n_states, shrinkage, device)
+    first = rounds.begin(fit.grammar.single, fit.grammar.roots, *_row_vectors(lexical, fit.lexicon))
+    there = Problem[Any, Any](rounds.expect, rounds.maximize, n_items=len(bank))
+    climb = Climb.begin(there, first).run(n_rounds, NEVER, progress=progress)
+    found = climb.latest.found
+    last = fit if found is None else problem.maximize(Statistics(*rounds.flat(found)[:3]))
+    return replace(
+        climb,
+        problem=problem,
+        position=replace(climb.position, model=last, safe=last),
+        best=last,
+        evaluated=fit,
+    )
 
 
-def _there(bank: BinaryPhrases, n_states: Int64s, device: str) -> TorchTrees:
+def rounds_there(
+    bank: BinaryPhrases,
+    lexical: LexicalCounts,
+    n_states: Int64s,
+    shrinkage: Shrinkage,
+    device: str,
+    precision: str = "float32",
+) -> TorchRounds:
+    """A treebank on a device, with all that rounds of EM need of it."""
+    from sigmastar.treebanks.gpu.rounds import Shrink, TorchRounds, WordRows
     from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
 
-    trees = TreeArrays(bank.starts, bank.symbol, bank.left, bank.right, bank.rule)
-    return TorchTrees(trees, bank.rules, n_states, device=device)
+    trees, forest = TreeArrays(bank.starts, bank.symbol, bank.left, bank.right, bank.rule), lexical.forest
+    laid_out = TorchTrees(trees, bank.rules, n_states, device=device, precision=precision)
+    words = WordRows(
+        lexical.leaves,
+        lexical.pairs,
+        lexical.levels,
+        *forest.way_up(*lexical.rows),
+        forest.symbols,
+        forest.counts,
+        n_above=int(forest.starts[-1] - forest.starts[-2]),
+        n_leaves=len(forest.tags),
+        total=float(forest.totals[-1]),
+    )
+    shrink = Shrink(shrinkage.strength, shrinkage.backing, shrinkage.across, LEAST)
+    return TorchRounds(laid_out, bank.rules, words, shrink)
+
+
+def _row_vectors(lexical: LexicalCounts, lexicon: Lexicon) -> tuple[Floats, Int64s]:
+    """The vectors of all rows of words, flat, and their sizes."""
+    vectors, at = lexicon.vectors(*lexical.rows)
+    return vectors, np.diff(at)
 
 
 def _flat(at: Int64s, base: Int64s) -> Int64s:

@@ -258,6 +258,26 @@ class LexicalForest:
         begin, symbols, scores, obeyed = candidates(self.arrays, nodes, codes, least, self.frequencies)
         return Leaves(nodes, obeyed, begin, symbols, scores)
 
+    def way_up(self, nodes: Int64s, symbols: Int32s) -> tuple[Int64s, Floats]:
+        """[row, level]: the pairs that the vector of a symbol at a node is a sum over, and their weights.
+
+        -1 where a node on the way up does not have the symbol; the weight is zero there.
+        """
+        wanted, owner = len(self.tags), np.repeat(np.arange(len(self.above)), np.diff(self.starts))
+        keys, at, weight = owner * wanted + self.symbols, nodes, np.ones(len(nodes))
+        pairs, weights = list[Int64s](), list[Floats]()
+        while (at >= 0).any():
+            here = np.maximum(at, 0)
+            back = np.where(self.above[here] >= 0, self.strength, 0.0)
+            total = np.maximum(self.totals[here] + back, 1e-300)
+            key = here * wanted + symbols
+            place = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            known = (at >= 0) & (keys[place] == key)
+            pairs.append(np.where(known, place, -1))
+            weights.append(np.where(known, weight / total, 0.0))
+            weight, at = weight * back / total, np.where(at >= 0, self.above[here], -1)
+        return np.stack(pairs, axis=1), np.stack(weights, axis=1)
+
     PARTS: ClassVar[Parts] = Parts(
         header={
             "words": distinct_texts,
