@@ -1,10 +1,11 @@
 """What a GPU does for large models: sequences per second beside eager PyTorch, SVD beside SciPy.
 
-    python -m benchmarks.gpu [FILE [ROW ...]]
+    python -m benchmarks.gpu [--quick] [FILE [ROW ...]]
 
 Runs where PyTorch finds a GPU, and writes `results/gpu.json`, after every row, with the chip, the driver,
 versions, and the peak of copies and products in the same run. Rows that are named are measured anew, and the
-others of the file kept. Numba is not needed: compiled kernels, which prepare the work of a GPU, then run as
+others of the file kept. With --quick small cases of the rows that a processor can do too run to their end,
+and nothing is written. Numba is not needed: compiled kernels, which prepare the work of a GPU, then run as
 plain Python.
 """
 
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_grammars import control, latent_grammar, timed, tree_states
+from benchmarks.gpu_grammars import control, latent_grammar, timed, tree_states, treebank_round
 
 RESULT = Path(__file__).with_name("results") / "gpu.json"
 N_SYMBOLS = 1000
@@ -215,13 +216,20 @@ ROWS = {
     "grammar-bf16": lambda torch: latent_grammar(torch, "bfloat16"),
     "grammar": lambda torch: latent_grammar(torch, "float32", 512),
     "trees": tree_states,
+    "treebank-round": treebank_round,
     "control": control,
 }
+QUICK = {"treebank-round": lambda torch: treebank_round(torch, quick=True)}
 
 
 def main() -> None:
     import torch
 
+    if "--quick" in sys.argv:
+        sys.argv.remove("--quick")
+        for name in sys.argv[2:] or QUICK:
+            print(json.dumps(QUICK[name](torch)), flush=True)
+        return
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else RESULT
     names = sys.argv[2:] or list(ROWS)
     old = json.loads(target.read_text()) if target.exists() and sys.argv[2:] else {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -15,11 +17,12 @@ import numpy as np
 def timed(work: Callable[[], Any], torch: Any, n_runs: int = 5) -> float:
     """Median seconds after two runs that compile and warm up."""
     found = []
+    wait = torch.cuda.synchronize if torch.cuda.is_available() else torch.cpu.synchronize
     for _ in range(n_runs + 2):
-        torch.cuda.synchronize()
+        wait()
         begin = time.perf_counter()
         work()
-        torch.cuda.synchronize()
+        wait()
         found.append(time.perf_counter() - begin)
     return float(np.median(found[2:]))
 
@@ -151,6 +154,72 @@ def random_trees(rng: np.random.Generator, n_rules: int, n_trees: int, n_words: 
         grow(n)
         starts.append(len(nodes))
     return TreeArrays(np.array(starts), *np.array(nodes, dtype=np.int32).T)
+
+
+def treebank_round(torch: Any, quick: bool = False) -> dict[str, Any]:
+    """One whole round of EM of `EMTreebankGrammar`, both halves: on the device, and by compiled kernels.
+
+    Of the WSJ sample, where `SIGMASTAR_DATA` names the folder that has it, else of as many trees at random.
+    """
+    without_compiler()
+    from sigmastar.core.parallel import limited_threads
+    from sigmastar.treebanks.counts import choose_heads
+    from sigmastar.treebanks.data.binarized import Binarization, binarize
+    from sigmastar.treebanks.data.phrases import phrases
+    from sigmastar.treebanks.learn import clusters_and_em as em
+
+    trees, what = some_trees(quick)
+    flat, rng = phrases(trees), np.random.default_rng(0)
+    bank = binarize(flat, Binarization("head"), choose_heads(flat).heads(flat))
+    most, sizes = 4 if quick else 24, np.bincount(bank.symbol, minlength=len(bank.symbols))
+    n_states, lexical, shrinkage = np.clip(sizes // 30, 1, most), em.count_lexicon(bank), em.Shrinkage()
+    start = em.random_statistics(bank, n_states, rng)
+    first = em.maximized(bank, lexical, n_states, start, shrinkage)
+    there = em.rounds_there(bank, lexical, n_states, shrinkage, "auto")
+    begun = there.begin(first.grammar.single, first.grammar.roots, *(em._row_vectors(lexical, first.lexicon)))
+    seconds = timed(lambda: there.maximize(there.expect(begun)[0]), torch, 3)
+    row = {
+        "what": "a round of EM of trees", "trees": what, "states": most, "nodes": len(bank.symbol),
+        "rules": len(bank.rules), "seconds": seconds,
+        "of which counts": timed(lambda: there.expect(begun), torch, 3),
+    }  # fmt: skip
+    if find_spec("numba") is None:
+        return row
+
+    def here() -> None:
+        fresh = em.maximized(bank, lexical, n_states, start, shrinkage)  # its tensors are made when asked for
+        begin = time.perf_counter()
+        em.maximized(bank, lexical, n_states, em.expected(bank, lexical, fresh)[0], shrinkage)
+        passed.append(time.perf_counter() - begin)
+
+    passed = list[float]()
+    with limited_threads(2):
+        for _ in range(3):
+            here()
+    compiled = float(np.median(passed[1:]))
+    return row | {"compiled, seconds": compiled, "times": compiled / seconds}
+
+
+def some_trees(quick: bool) -> tuple[list[Any], str]:
+    """The WSJ sample, or trees at random of about its size; a few where it is to be quick."""
+    from sigmastar.trees.data.brackets import read_brackets
+    from sigmastar.trees.data.tree import Tree
+
+    sample = Path(os.environ.get("SIGMASTAR_DATA", "")) / "ptb_sample" / "wsj-train.mrg"
+    if sample.exists():
+        return read_brackets(str(sample))[: 300 if quick else None], "WSJ sample"
+    rng = np.random.default_rng(0)
+
+    def grow(n: int) -> Any:
+        if n == 1:
+            word = min(int(rng.zipf(1.3)), 8000)
+            return Tree(f"T{word % 45}", (f"w{word}",))
+        cuts = np.sort(rng.choice(n - 1, min(n - 1, int(rng.integers(1, 4))), replace=False)) + 1
+        sizes = np.diff(np.concatenate([[0], cuts, [n]])).tolist()
+        return Tree(f"P{int(26 * rng.random() ** 2)}", tuple(map(grow, sizes)))
+
+    lengths = rng.integers(2, 48, 300 if quick else 3914).tolist()
+    return [grow(n) for n in lengths], "at random"
 
 
 def control(torch: Any, n: int = 4096, n_symbols: int = 10_000, n_prefixes: int = 64) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
+from sigmastar.treebanks.gpu.dense import RuleTensors, filled_tensors  # noqa: E402
 from sigmastar.treebanks.gpu.grammar import RuleFactors, TorchGrammar, exact_factors  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -59,9 +60,16 @@ def by_sums(words: tuple[int, ...]) -> tuple[float, Any, Any]:
 
 @pytest.mark.parametrize(("precision", "limit"), [("float64", 1e-10), ("float32", 1e-4), ("bfloat16", 0.05)])
 @pytest.mark.parametrize("device", DEVICES)
-def test_posteriors_are_sums_over_trees(device: str, precision: str, limit: float) -> None:
+@pytest.mark.parametrize("whole", [False, True], ids=["products", "whole tensors"])
+def test_posteriors_are_sums_over_trees(whole: bool, device: str, precision: str, limit: float) -> None:
     rng = np.random.default_rng(0)
     arrays = grammar(rng, 2, 3)
+    if whole:
+        arrays = (RuleTensors(arrays[0].rules, tensors(arrays[0])), *arrays[1:])
+        if precision == "bfloat16":
+            with pytest.raises(ValueError, match="float32 or float64"):
+                TorchGrammar(*arrays, device=device, precision=precision)
+            return
     lengths = [4, 1, 5, 2, 4, 3, 1]
     codes = rng.integers(0, N_WORDS, sum(lengths)).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -96,7 +104,8 @@ def whole_chart(rules: Any, n: int) -> Any:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-def test_the_compiled_kernels_give_the_same(device: str) -> None:
+@pytest.mark.parametrize("signed", [False, True])
+def test_the_compiled_kernels_give_the_same(signed: bool, device: str) -> None:
     pytest.importorskip("numba", reason="the compiled kernels need numba")
     from sigmastar.treebanks.kernels.latent_chart import LeafVectors, Tensors, latent_posteriors
 
@@ -112,8 +121,11 @@ def test_the_compiled_kernels_give_the_same(device: str) -> None:
         np.concatenate([[0], np.cumsum(np.tile(n_states[:3], n))]),
         scores.ravel(),
     )
-    expected, _, log2_total = latent_posteriors(
-        whole_chart(rules, n), leaves, Tensors(n_states, values, offsets, roots, at)
+    if signed:
+        values[::5] *= -0.3
+    graph = whole_chart(rules, n)
+    expected, uses, log2_total = latent_posteriors(
+        graph, leaves, Tensors(n_states, values, offsets, roots, at)
     )
     factors, m = exact_factors(rules, n_states, values, offsets)
     filled, emissions = np.zeros((N_SYMBOLS, m)), np.zeros((n, N_LEAVES, m))
@@ -121,11 +133,28 @@ def test_the_compiled_kernels_give_the_same(device: str) -> None:
         filled[symbol, : high - low] = roots[low:high]
         if symbol < N_LEAVES:
             emissions[:, symbol, : high - low] = scores[:, low:high]
-    there = TorchGrammar(factors, filled, emissions, device=device)
-    (log,), (found,) = there.posteriors(np.arange(n, dtype=np.int32), np.array([0, n]))
-    assert log == pytest.approx(log2_total * np.log(2), abs=1e-9)
-    assert np.abs(np.concatenate([found.words.ravel(), found.phrases.ravel()]) - expected).max() < 1e-9
-    assert there.log_totals(np.arange(n, dtype=np.int32), np.array([0, n])) == pytest.approx([log])
+    whole = RuleTensors(rules, filled_tensors(values, n_states[rules[:, [1, 2, 0]]], m))
+    given = np.arange(n, dtype=np.int32), np.array([0, n])
+    for form in (whole,) if signed else (factors, whole):
+        there = TorchGrammar(form, filled, emissions, device=device)
+        (log,), (found,) = there.posteriors(*given)
+        assert log == pytest.approx(log2_total * np.log(2), abs=1e-9)
+        assert np.abs(np.concatenate([found.words.ravel(), found.phrases.ravel()]) - expected).max() < 1e-9
+        assert there.log_totals(*given) == pytest.approx([log])
+    (named,) = there.uses(*given, 1e-4)[2]
+    spans = [(i, i + width) for width in range(1, n + 1) for i in range(n - width + 1)]
+    span = [spans[cell] for cell in np.repeat(np.arange(len(spans)), np.diff(graph.starts))]
+    theirs = {
+        (span[above][0], span[left][1], span[above][1], rule): use
+        for (above, left, _, rule), use in zip(graph.edges.tolist(), uses.tolist(), strict=True)
+        if use > 1e-4
+    }
+    ours = {
+        (begin, begin + split, begin + width, rule): use
+        for (begin, split, width, rule), use in zip(named.places.tolist(), named.values, strict=True)
+    }
+    assert ours == pytest.approx(theirs, abs=1e-9)
+    assert (np.diff(named.places[:, 2]) >= 0).all()
 
 
 def test_long_sentences_stay_in_range_and_impossible_ones_are_told() -> None:

@@ -35,6 +35,7 @@ class TreebankEstimator(Estimator):
     model_: TreebankParser
     threshold: float | None
     decoding: str
+    device: str = "cpu"
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         """How each grammar of the parser is learned."""
@@ -90,7 +91,10 @@ class TreebankEstimator(Estimator):
     def parse(self, X: Iterable[Words]) -> list[Parse]:
         """The tree of every sentence, the log-probability of its words, and whether it is a fallback."""
         self.check_fitted()
-        return self.model_.parse([as_sentence(sentence) for sentence in X], n_threads(self.n_jobs))
+        sentences, threads = [as_sentence(sentence) for sentence in X], n_threads(self.n_jobs)
+        if self.device != "cpu":
+            return self.model_.on(self.device).parse(sentences, threads)
+        return self.model_.parse(sentences, threads)
 
     def marginals(self, X: Iterable[Words]) -> list[dict[Span, float]]:
         """For every sentence mu(label, i, j): how probable a label over words i to j - 1 is."""
@@ -126,6 +130,10 @@ class TreebankEstimator(Estimator):
         if trees:
             result[trees] = self.model_.tree_log_probabilities(phrases(X[at] for at in trees))  # type: ignore[misc]
         others = [at for at, item in enumerate(X) if not isinstance(item, Tree)]
+        if self.device != "cpu":
+            sentences = [as_sentence(X[at]) for at in others]
+            result[others] = self.model_.on(self.device).log_probability(sentences)
+            return result
         result[others] = [self.model_.log_probability(*as_sentence(X[at])) for at in others]
         return result
 
@@ -171,7 +179,8 @@ class SpectralTreebankGrammar(TreebankEstimator):
     inside, outside : mapping of str to function, or None
         Features of both views, as `sigmastar.treebanks.INSIDE` and `OUTSIDE` name them; None: these.
     device : "cpu", "cuda" or "auto"
-        Where EM counts: a processor by compiled kernels, or a GPU by PyTorch.
+        Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
+        PyTorch.
 
     Attributes
     ----------
@@ -241,7 +250,8 @@ class EMTreebankGrammar(TreebankEstimator):
     decoding : "labels" or "rules"
         Trees of probable labels, or of probable rules.
     device : "cpu", "cuda" or "auto"
-        Where EM counts: a processor by compiled kernels, or a GPU by PyTorch.
+        Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
+        PyTorch.
 
     Attributes
     ----------
@@ -284,6 +294,8 @@ class PCFG(TreebankEstimator):
         Marginal that a label must have to stand in a tree; None: 0.4.
     decoding : "labels" or "rules"
         Trees of probable labels, or of probable rules.
+    device : "cpu", "cuda" or "auto"
+        Where sentences are parsed: a processor by compiled kernels, which prune, or a GPU by PyTorch.
 
     Attributes
     ----------
@@ -302,6 +314,7 @@ class PCFG(TreebankEstimator):
     vertical: int = 1
     threshold: float | None = None
     decoding: str = "labels"
+    device: str = "cpu"
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         return (GrammarSpec("pcfg", Binarization(self.direction, self.horizontal, self.vertical), 1),)

@@ -48,6 +48,13 @@ output_option = click.option(
 threads_option = click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Number of threads  [default: one per core]"
 )
+device_option = click.option(
+    "--device",
+    type=click.Choice(("cpu", "cuda", "auto")),  # torch_device.DEVICES, without NumPy
+    default="cpu",
+    show_default=True,
+    help="Place of the work: the processor, by compiled kernels; or a GPU, by PyTorch.",
+)
 verify_key_option = click.option(
     "--verify-key",
     metavar="KEY",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
+    device_option,
     json_option,
     model_argument,
     output_option,
@@ -41,7 +42,7 @@ from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.draw import draw_tree, tree_text
 
-_AT_ONCE = 64  # sentences between two looks at the bar
+_AT_ONCE, AT_ONCE = 64, 512  # sentences between two looks at the bar, and on a device
 _METRICS = ("f1", "precision", "recall", "unlabelled_f1", "exact", "crossing", "no_crossing", "tagging")
 _LONG = 300  # words that are parsed within a few seconds
 _decoding_option = click.option(
@@ -58,6 +59,7 @@ _decoding_option = click.option(
 )
 @_decoding_option
 @threads_option
+@device_option
 @json_option
 @quiet_option
 def evaluate(
@@ -66,12 +68,12 @@ def evaluate(
     gold_tags: bool,
     max_length: int | None,
     decoding: str | None,
-    threads: int | None,
     as_json: bool,
     quiet: bool,
+    **options: Any,
 ) -> None:
     """Labelled brackets on the trees in FILE by EVALB's conventions, with 95% intervals over sentences."""
-    parser = loaded(model, decoding)
+    parse = _parser(loaded(model, decoding), **options)
     with watching("reading", quiet) as say:
         trees = read_brackets(file)
         inputs = [Input.of_tree(tree, gold_tags) for tree in trees]
@@ -80,7 +82,7 @@ def evaluate(
         if not chosen:
             raise InputError("holds no trees to measure on, or none so short", file=display_name(file))
         begin = time.perf_counter()
-        parses = _parsed(parser, [inputs[k].sentence for k in chosen], threads, say)
+        parses = parse([inputs[k].sentence for k in chosen], say)
         seconds = time.perf_counter() - begin
         found: list[Tree | None] = [parse.tree for parse in parses]
         scores = score_brackets([trees[k] for k in chosen], found, np.random.default_rng(0))
@@ -107,6 +109,7 @@ def evaluate(
 )
 @_decoding_option
 @threads_option
+@device_option
 @json_option
 @output_option
 @quiet_option
@@ -114,14 +117,15 @@ def predict(
     model: str, file: str, tags: bool, as_json: bool, output: str, quiet: bool, **options: Any
 ) -> None:
     """The tree of every sentence in FILE, one per line; with --json its probability and how it was found."""
-    parser, most = loaded(model, options["decoding"]), options["max_length"]
+    parser, most = loaded(model, options.pop("decoding")), options.pop("max_length")
+    parse = _parser(parser, **options)
     with watching("reading", quiet) as say:
         inputs = read_inputs(file, tags, parser.forest.words)
         full = [one for one in inputs if one.words]
         _warn_of_tags(parser, full, quiet)
         _warn_of_length(full, most, quiet)
         short = [one.sentence for one in full if most is None or len(one.words) <= most]
-        parsed = iter(_parsed(parser, short, options["threads"], say))
+        parsed = iter(parse(short, say))
         parses = [
             next(parsed) if most is None or len(one.words) <= most else parser.flat(*one.sentence)
             for one in full
@@ -136,29 +140,44 @@ def predict(
 @click.command()
 @model_argument
 @click.argument("file")
+@device_option
 @output_option
 @quiet_option
-def score(model: str, file: str, output: str, quiet: bool) -> None:
+def score(model: str, file: str, device: str, output: str, quiet: bool) -> None:
     """The natural log-probability of every tree in FILE, or of every sentence over all its trees.
 
     A tree with a rule or a label that the treebank did not have is given -inf: rules are not smoothed.
+    Sentences may be scored on a GPU.
     """
     parser = loaded(model)
     with watching("scoring", quiet) as say:
         inputs = read_inputs(file, False, parser.forest.words)
-        logs = list[float]()
-        for number, one in enumerate(inputs):
-            say("scoring", number / len(inputs))
-            if one.tree is None:
-                logs.append(parser.log_probability(one.words) if one.words else float("-inf"))
-        if any(one.tree is not None for one in inputs):
+        has_trees = any(one.tree is not None for one in inputs)
+        if has_trees and device != "cpu":
+            raise InputError(
+                "holds trees, which the processor scores: leave --device out", file=display_name(file)
+            )
+        logs = [] if has_trees else _sentence_logs(parser, inputs, device, say)
+        if has_trees:
             bank = phrases(one.tree for one in inputs if one.tree is not None)
             if len(bank) != len(inputs):
                 raise InputError("some trees have no words; leave them out", file=display_name(file))
             logs = parser.tree_log_probabilities(bank).tolist()
     write_lines(output, map(repr, logs))
-    if any(one.tree is not None for one in inputs) and (n_unseen := logs.count(float("-inf"))):
+    if has_trees and (n_unseen := logs.count(float("-inf"))):
         tell(f"{n_unseen} of {len(logs)} trees have a rule or label that was never seen: -inf", quiet)
+
+
+def _sentence_logs(parser: TreebankParser, inputs: Sequence[Input], device: str, say: Say) -> list[float]:
+    """Logarithms of sentences, all trees together; minus infinity of those without words."""
+    logs, full = np.full(len(inputs), -np.inf), [k for k, one in enumerate(inputs) if one.words]
+    if device != "cpu":
+        logs[full] = parser.on(device).log_probability([(inputs[k].words, None) for k in full])
+        return logs.tolist()
+    for number, k in enumerate(full):
+        say("scoring", number / len(full))
+        logs[k] = parser.log_probability(inputs[k].words)
+    return logs.tolist()
 
 
 @click.command()
@@ -186,16 +205,23 @@ def loaded(model: str, decoding: str | None = None) -> TreebankParser:
     return parser if decoding is None else replace(parser, decoding=decoding)
 
 
-def _parsed(
-    parser: TreebankParser, sentences: Sequence[Sentence], threads: int | None, say: Say
-) -> list[Parse]:
-    """Parses in order, with the bar moving on."""
-    found = list[Parse]()
-    size = _AT_ONCE * (threads or os.cpu_count() or 1)
-    for first in range(0, len(sentences), size):
-        say("parsing", first / len(sentences))
-        found += parser.parse(sentences[first : first + size], threads)
-    return found
+def _parser(
+    parser: TreebankParser, threads: int | None, device: str
+) -> Callable[[Sequence[Sentence], Say], list[Parse]]:
+    """What gives parses in order, with the bar moving on: by compiled charts, or by charts on a device."""
+    size, parse = _AT_ONCE * (threads or os.cpu_count() or 1), parser.parse
+    if device != "cpu":
+        there = parser.on(device)
+        size, parse = AT_ONCE, there.parse
+
+    def parsed(sentences: Sequence[Sentence], say: Say) -> list[Parse]:
+        found = list[Parse]()
+        for first in range(0, len(sentences), size):
+            say("parsing", first / len(sentences))
+            found += parse(sentences[first : first + size], threads)
+        return found
+
+    return parsed
 
 
 def _fallbacks(parses: Sequence[Parse]) -> dict[str, Any]:

@@ -95,12 +95,20 @@ class Chart:
         self.inner = torch.empty((n_symbols, self.starts[-1], n_states), **where)
         self.exponents = torch.full((self.size + 2, self.rows(1)), _NEVER, **where)
         self.turned = self.exponents.clone()  # widths the other way round
-        kept = rules.phrases
-        shape, kind = (len(kept), self.starts[-1], kept.u.shape[2]), kept.u.dtype
-        self.lefts, self.rights = (torch.empty(shape, device=words.device, dtype=kind) for _ in range(2))
         self.words = self._rescaled(words, 1, torch.zeros(self.rows(1), **where))
+        self.make_room()
+
+    def make_room(self) -> None:
+        """For what is kept of children, rule by rule."""
+        torch, rules, kept = import_torch(), self.rules, self.rules.phrases
+        shape, where = (len(kept), self.starts[-1], kept.u.shape[2]), self.words.device
+        self.lefts, self.rights = (torch.empty(shape, device=where, dtype=kept.u.dtype) for _ in range(2))
         self.word_lefts = self.projected(self.words, rules.word_left, "left")
         self.word_rights = self.projected(self.words, rules.word_right, "right")
+
+    def make_room_above(self) -> None:
+        """For what is kept of parents."""
+        self.tops = import_torch().empty_like(self.lefts)
 
     def projected(self, vectors: torch.Tensor, rules: RuleSet, side: str) -> torch.Tensor:
         """`project` of all cells of a table."""
@@ -113,10 +121,14 @@ class Chart:
         """The cells of a width."""
         return table[:, self.starts[width] : self.starts[width] + self.rows(width)]
 
+    def largest(self, values: torch.Tensor) -> torch.Tensor:
+        """The largest number of every cell."""
+        return values.amax(dim=2).amax(dim=0)
+
     def _rescaled(self, values: torch.Tensor, width: int, exponents: torch.Tensor) -> torch.Tensor:
         """Bring the largest number of every cell near one, and keep the exponent."""
         torch = import_torch()
-        top = values.amax(dim=2).amax(dim=0)
+        top = self.largest(values)
         step = top.where(top > 0, torch.ones_like(top)).log2().ceil()
         rows = self.rows(width)
         kept = (exponents + step).where(top > 0, torch.full_like(top, _NEVER))
@@ -207,7 +219,7 @@ class Chart:
         """After `inside`: the posteriors of phrases, [symbol, cell above words], and of symbols of words."""
         torch = import_torch()
         self.outer, self.word_outer = torch.zeros_like(self.inner), torch.zeros_like(self.words)
-        self.tops = torch.empty_like(self.lefts)
+        self.make_room_above()
         share = (self.z > 0) / self.z.where(self.z > 0, torch.ones_like(self.z))
         long, short = share * (self.lengths > 1), share * (self.lengths == 1)
         if self.size > 1:

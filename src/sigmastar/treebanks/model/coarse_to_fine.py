@@ -244,6 +244,8 @@ class Pruning:
 
 
 DEFAULT_PRUNING: Pruning = Pruning()
+NO_PRUNING = Pruning(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+"""Every item and every edge that has a tree: what charts on a device are held to."""
 THOROUGH = Pruning(beam=1e-4, middle=1e-3)
 """For several grammars together: what the first one drops is lost for all."""
 

@@ -220,13 +220,17 @@ class RuleCounts:
         },
     )
 
-    def rules(self, states: RuleStates, roots: Floats, frequencies: Floats) -> CountedRules:
-        """The counts and what follows from them, as charts take them."""
+    def places(self, states: RuleStates) -> tuple[Int64s, Int64s]:
+        """The rule of each count, and its states of the left child, the right child and the parent."""
         sizes = states.n_states[states.rules[:, [1, 2, 0]]]
         rule = np.repeat(np.arange(len(sizes)), np.diff(self.starts))
         rest, x = np.divmod(self.cells, sizes[rule, 2])
         y, z = np.divmod(rest, sizes[rule, 1])
-        places = np.stack([y, z, x], axis=1)
+        return rule, np.stack([y, z, x], axis=1)
+
+    def rules(self, states: RuleStates, roots: Floats, frequencies: Floats) -> CountedRules:
+        """The counts and what follows from them, as charts take them."""
+        sizes, (rule, places) = states.n_states[states.rules[:, [1, 2, 0]]], self.places(states)
         flat_sizes = sizes.ravel()
         margin_at: Int64s = (np.cumsum(flat_sizes) - flat_sizes).reshape(sizes.shape)
         owner = np.repeat(np.arange(flat_sizes.size), flat_sizes)

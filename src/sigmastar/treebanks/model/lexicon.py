@@ -255,7 +255,11 @@ class LexicalForest:
         codes = np.full(len(words), -1, dtype=np.int64)
         if tags is not None:
             codes[:] = [self.tag_codes.get(tag, -1) for tag in tags]
-        begin, symbols, scores, obeyed = candidates(self.arrays, nodes, codes, least, self.frequencies)
+        return self.leaves_of(nodes, codes, least)
+
+    def leaves_of(self, nodes: Int64s, tags: Int64s, least: float = LEAST) -> Leaves:
+        """What words of given nodes may be, within their tags where those are not -1."""
+        begin, symbols, scores, obeyed = candidates(self.arrays, nodes, tags, least, self.frequencies)
         return Leaves(nodes, obeyed, begin, symbols, scores)
 
     def way_up(self, nodes: Int64s, symbols: Int32s) -> tuple[Int64s, Floats]:

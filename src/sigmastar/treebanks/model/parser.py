@@ -12,10 +12,10 @@ of spans alone, or a flat one, and `Parse.how` names it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -36,11 +36,14 @@ from sigmastar.treebanks.kernels.decoding import (
     merged,
 )
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, Marginals
-from sigmastar.treebanks.model.coarse_to_fine import DEFAULT_PRUNING, Pruning
+from sigmastar.treebanks.model.coarse_to_fine import DEFAULT_PRUNING, EVERYTHING, Pruning
 from sigmastar.treebanks.model.lexicon import Leaves, LexicalForest
 from sigmastar.treebanks.model.span_scorer import SpanScorer
 from sigmastar.treebanks.model.whole_trees import TreeSampler, tree_log_probabilities
 from sigmastar.trees.data.tree import Tree
+
+if TYPE_CHECKING:
+    from sigmastar.treebanks.model.tensor_parser import TensorParser
 
 Span = tuple[str, int, int]
 
@@ -131,7 +134,38 @@ class TreebankParser:
         """The tree of one sentence."""
         if self.decoding == "rules":
             return self._by_rules(words, tags)
-        chart = self.chart(words, tags)
+        return self._by_labels(words, tags, self.chart(words, tags))
+
+    def on(self, device: str, precision: str | None = None) -> TensorParser:
+        """The same parser with its charts on a device, by PyTorch; there nothing is pruned.
+
+        Parameters
+        ----------
+        device : {"cuda", "auto", "cpu"}
+            Where charts are; "auto": a GPU where there is one.
+        precision : {"float32", "float64"} or None
+            Type of their numbers; None: float32 on a GPU, else float64.
+
+        Returns
+        -------
+        TensorParser
+            With `parse` and `log_probability`.
+        """
+        from sigmastar.treebanks.model.tensor_parser import TensorParser
+
+        return TensorParser(self, device, precision)
+
+    def decoded(
+        self, words: Sequence[str], tags: Sequence[str] | None, leaves: Leaves, found: Sequence[Marginals]
+    ) -> Parse:
+        """The tree of one sentence from the marginals of each grammar, however they were found."""
+        if self.decoding == "rules":
+            return self._of_rules(words, tags, found[0])
+        chart = self._averaged(leaves, found[0], lambda _: found[1:])
+        return self._by_labels(words, tags, chart)
+
+    def _by_labels(self, words: Sequence[str], tags: Sequence[str] | None, chart: Chart) -> Parse:
+        """The tree of probable labels."""
         if chart.how == FLAT:
             return self._fallback(words, tags)
         spans, _ = decode(chart.n_words, chart.items, self._chains, self.threshold)
@@ -141,7 +175,9 @@ class TreebankParser:
     def _by_rules(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
         """The tree of probable rules, under the first grammar alone."""
         require_words(words, tags)
-        first = self._first(self.forest.leaves(words, tags), with_edges=True)
+        return self._of_rules(words, tags, self._first(self.forest.leaves(words, tags), with_edges=True))
+
+    def _of_rules(self, words: Sequence[str], tags: Sequence[str] | None, first: Marginals) -> Parse:
         base = self.members[0].symbols.base
         spans, score = best_rules(len(words), first.graph, first.posteriors, first.uses, base)
         if np.isneginf(score):
@@ -154,16 +190,26 @@ class TreebankParser:
         """mu(chain, i, j), averaged over grammars, with the share of the span scorer."""
         require_words(words, tags)
         leaves = self.forest.leaves(words, tags)
-        first = self._first(leaves)
-        n, base, graph = len(words), self.members[0].symbols.base, first.graph
+        return self._averaged(leaves, self._first(leaves), lambda items: self._others(leaves, items))
+
+    def _others(self, leaves: Leaves, items: ChainItems) -> Iterator[Marginals]:
+        """Marginals of all grammars but the first, within what that one leaves."""
+        bound, allowed = self.pruning.labels, EVERYTHING
+        if len(self.members) > 1 and bound > 0.0:
+            allowed = allowed_table(items, bound, len(self.labels))
+        for member in self.members[1:]:
+            yield member.marginals(leaves, self.pruning, allowed)
+
+    def _averaged(
+        self, leaves: Leaves, first: Marginals, others: Callable[[ChainItems], Iterable[Marginals]]
+    ) -> Chart:
+        """mu from the marginals of grammars."""
+        n, base, graph = len(leaves.nodes), self.members[0].symbols.base, first.graph
         items = merged(graph.starts, graph.items, first.posteriors, base, 1e-4)
         if np.isneginf(first.log_total):
             return Chart(n, items, first.log_total, FLAT)
         n_found, how = 1, FULL if first.is_full else PARTLY
-        if len(self.members) > 1:
-            allowed = allowed_table(items, self.pruning.labels, len(self.labels))
-        for member in self.members[1:]:
-            other = member.marginals(leaves, self.pruning, allowed)
+        for member, other in zip(self.members[1:], others(items), strict=True):
             if not np.isneginf(other.log_total):
                 add_merged(
                     items, other.graph.starts, other.graph.items, other.posteriors, member.symbols.base
