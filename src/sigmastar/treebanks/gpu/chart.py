@@ -243,7 +243,7 @@ class Chart:
                 (n, rows), (self.exponents.shape[1], 1), self.exponents.shape[1] + at
             ),
         )
-        return _factors(own + other - self.exponents[width + 1 : self.size + 1, :rows])
+        return powers(own + other - self.exponents[width + 1 : self.size + 1, :rows])
 
     def as_right(self, width: int) -> torch.Tensor:
         """[width of the left part from 1, cell], alike."""
@@ -254,7 +254,7 @@ class Chart:
         above = self.exponents.as_strided(shape, steps, (width + 1) * stride - self.n_rows)
         cells = torch.arange(rows, device=left.device) // self.n_rows
         fits = cells >= torch.arange(1, n + 1, device=left.device)[:, None]
-        return _factors(self.exponents[width, :rows] + left - above) * fits
+        return powers(self.exponents[width, :rows] + left - above) * fits
 
     def narrow(self, width: int) -> None:
         """Add what flows from all wider cells to those of a width above one."""
@@ -303,7 +303,7 @@ class Chart:
             )
 
 
-def _factors(exponents: torch.Tensor) -> Any:
+def powers(exponents: torch.Tensor) -> Any:
     """Powers of two; zero where a cell is zeros."""
     torch = import_torch()
     return torch.exp2(exponents.clamp_max(_MOST)) * (exponents.abs() < -_NEVER / 2)

@@ -20,7 +20,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Int32s, Int64s, Reals
 from sigmastar.core.torch_device import batch_budget, import_torch
-from sigmastar.treebanks.gpu.chart import Chart, _factors
+from sigmastar.treebanks.gpu.chart import Chart, powers
 
 if TYPE_CHECKING:
     import torch
@@ -200,7 +200,7 @@ class DenseChart(Chart):
             for rules, splits, left, right in self._below(width):
                 k, cells = self._numbers(splits), self._cells(width)
                 parts = self.exponents[k, cells] + self.exponents[width - k, k * self.n_rows + cells]
-                factors = _factors(parts - self.exponents[width, :rows])
+                factors = powers(parts - self.exponents[width, :rows])
                 for some in self._pieces(len(rules), left):
                     squares = torch.einsum("rcx,ryzx->rcyz", above[rules.parent[some]], rules.tensors[some])
                     flows = torch.einsum("rkcy,rcyz->rkcz", left[rules.left[some]], squares)
