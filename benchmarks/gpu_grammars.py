@@ -162,7 +162,7 @@ def treebank_round(torch: Any, quick: bool = False) -> dict[str, Any]:
     Of the WSJ sample, where `SIGMASTAR_DATA` names the folder that has it, else of as many trees at random.
     """
     without_compiler()
-    from sigmastar.core.parallel import limited_threads
+    from sigmastar.core.resources import limited_threads
     from sigmastar.treebanks.counts import choose_heads
     from sigmastar.treebanks.data.binarized import Binarization, binarize
     from sigmastar.treebanks.data.phrases import phrases

@@ -15,7 +15,13 @@ from cli.calls import fail, figures, succeed
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 pytest.importorskip("numba", reason="the compiled kernels need numba")
 
-from sigmastar import SpectralTreebankGrammar  # noqa: E402
+from sigmastar import (  # noqa: E402
+    DeterministicDependencyGrammar,
+    EMAutomaton,
+    SpectralDependencyGrammar,
+    SpectralTreebankGrammar,
+    Strings,
+)
 from sigmastar.treebanks.model.coarse_to_fine import NO_PRUNING  # noqa: E402
 
 
@@ -101,3 +107,99 @@ def test_treebank_commands_work_on_a_device(tmp_path: Path) -> None:
     assert "trees, which the processor scores" in fail("score", model, data, "--device", "auto")
     if not torch.cuda.is_available():
         assert "there is no GPU" in fail("predict", model, text, "--device", "cuda")
+
+
+TAGS = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N", "P", "D", "N"], ["N", "V"]] * 6
+HEADS = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3, 4, 7, 5], [2, 0]] * 6
+FRESH = [["N"], ["D", "N", "V", "D", "N", "P", "D", "N"], ["V", "V", "P"], ["D", "N", "P", "N", "V", "N"]]
+
+
+@pytest.mark.parametrize("distances", [False, True])
+@pytest.mark.parametrize("method", ["spectral+em", "spectral"])
+def test_arcs_and_heads_are_those_of_compiled_kernels(method: str, distances: bool) -> None:
+    shape = {"n_states": 3, "arcs": "none", "distances": distances}
+    here = SpectralDependencyGrammar(method, **shape).fit(TAGS, HEADS)  # type: ignore[arg-type]
+    here.model_ = here.model_.with_parts(prior=replace(here.model_.prior, pruning=0.0))
+    there = SpectralDependencyGrammar(method, **shape, device="auto")  # type: ignore[arg-type]
+    there.model_ = here.model_
+    assert there.predict(FRESH) == here.predict(FRESH)
+    for ours, theirs in zip(there.marginals(FRESH), here.marginals(FRESH), strict=True):
+        assert np.abs(ours - theirs).max() < 1e-9
+    assert there.score_samples(FRESH) == pytest.approx(here.score_samples(FRESH), abs=1e-9)
+
+
+def test_long_sentences_and_arcs_without_weight_are_told_by_the_compiled_kernel() -> None:
+    here = DeterministicDependencyGrammar().fit(TAGS, HEADS).model_
+    here = here.with_parts(prior=replace(here.prior, pruning=0.0))
+    from sigmastar.dependency.data.treebank import as_treebank
+
+    bank = as_treebank([["P"], ["D", "N", "V", "N"] + ["P", "D", "N"] * 90])
+    ours, theirs = here.on("auto").parse(bank), here.parse(bank)
+    assert ours.heads.tolist() == theirs.heads.tolist()
+    assert ours.log_weights == pytest.approx(theirs.log_weights, rel=1e-9)
+    with pytest.raises(ValueError, match="trained arcs decide"):
+        SpectralDependencyGrammar(n_states=2, device="auto").fit(TAGS, HEADS).predict(FRESH)
+
+
+def test_dependency_commands_work_on_a_device(tmp_path: Path) -> None:
+    rows = [
+        "".join(
+            f"{k}\tw\t_\t{tag}\t{tag}\t_\t{head}\tx\t_\t_\n"
+            for k, (tag, head) in enumerate(zip(*pair, strict=True), 1)
+        )
+        for pair in zip(TAGS, HEADS, strict=True)
+    ]
+    data, model = tmp_path / "trees.conllu", tmp_path / "model.sigma"
+    data.write_text("\n".join(rows) + "\n")
+    succeed("learn", "dependency", data, "--method", "det+f", "-q", "-o", model)
+    ours, theirs = (succeed("predict", model, data, "-q", "--device", name) for name in ("auto", "cpu"))
+    assert ours == theirs
+    assert figures("evaluate", model, data, "-q", "--device", "auto")["uas"] == 1.0
+    assert "the processor scores trees" in fail("score", model, data, "--device", "auto")
+
+
+def test_automata_score_and_predict_on_a_device(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    strings = ["".join(rng.choice(list("abc"), rng.integers(0, 9))) for _ in range(60)]
+    here = EMAutomaton(3, max_iter=4).fit(strings)
+    there = EMAutomaton(3, max_iter=4, device="auto")
+    there.model_, there.alphabet_ = here.model_, here.alphabet_
+    assert there.score_samples(strings) == pytest.approx(here.score_samples(strings), abs=1e-9)
+    model = here.model_.on("auto")
+    prefixes = Strings.of([[], ["a", "b"], ["z"], ["c", "a", "z"]])
+    assert (
+        np.abs(
+            model.next_distribution(prefixes)
+            - here.model_.gap_distributions(prefixes)[prefixes.offsets[1:] + np.arange(4)]
+        ).max()
+        < 1e-9
+    )
+    assert model.log_probability(prefixes)[2] == -np.inf
+    data, file = tmp_path / "strings.txt", tmp_path / "model.sigma"
+    data.write_text("\n".join(" ".join(string) for string in strings if string) + "\n")
+    succeed("learn", "automaton", data, "--method", "em", "--states", "2", "-q", "-o", file)
+    for command in ("score", "predict"):
+        ours, theirs = (succeed(command, file, data, "-q", "--device", name) for name in ("auto", "cpu"))
+        assert len(ours.split()) == len(theirs.split())
+        for mine, compiled in zip(ours.split(), theirs.split(), strict=True):
+            assert mine == compiled or float(mine) == pytest.approx(float(compiled), rel=1e-5)
+    succeed("learn", "automaton", data, "--method", "ngram", "-q", "-o", file)
+    assert "works on the processor alone" in fail("score", file, data, "--device", "auto")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_states_of_words_score_and_predict_on_a_device(stream: bool) -> None:
+    from sigmastar.words.model.emissions import Table
+    from sigmastar.words.model.hmm import WordHmm
+
+    rng, names = np.random.default_rng(0), ["the", "dog", "ran"]
+    initial, moves = rng.dirichlet(np.ones(4)), rng.dirichlet(np.ones(4), 4)
+    from sigmastar.core.alphabet import Alphabet
+
+    model = WordHmm(Alphabet(names), initial, moves, Table(rng.dirichlet(np.ones(4), 4).T.copy()), stream)
+    strings = Strings.of([["the", "dog"], [], ["ran"], ["the", "dog", "ran", "the"]])
+    there = model.on("auto", "float64")
+    assert there.log_probability(strings) == pytest.approx(model.log_probability(strings), abs=1e-9)
+    assert np.abs(there.next_distribution(strings) - model.next_distribution(strings)).max() < 1e-9
+    odd = Strings.of([["the"], ["a", "dog"]])
+    assert there.log_probability(odd) == pytest.approx(model.log_probability(odd), abs=1e-9)

@@ -43,6 +43,7 @@ class DependencyEstimator(Estimator):
     distances: bool
     arc_epochs: int
     projective: str
+    device: str
 
     def _recipe(self) -> Recipe:
         """How to learn."""
@@ -87,6 +88,11 @@ class DependencyEstimator(Estimator):
         return self
 
     @property
+    def _placed(self) -> DependencyParser:
+        """The parser where it is to work."""
+        return self.model_ if self.device == "cpu" else self.model_.on(self.device)
+
+    @property
     def parser_(self) -> DependencyParser:
         """The same as `model_`."""
         return self.model_
@@ -107,7 +113,7 @@ class DependencyEstimator(Estimator):
         self.check_fitted()
         treebank = as_treebank(X)
         with self._working():
-            heads = self.model_.predict(treebank).head
+            heads = self._placed.predict(treebank).head
         return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])][: len(treebank)]
 
     def predict_labels(self, X: Sentences) -> list[list[str]]:
@@ -126,7 +132,7 @@ class DependencyEstimator(Estimator):
         self.check_fitted()
         treebank = as_treebank(X)
         with self._working():
-            labels = self.model_.predict(treebank).deprel
+            labels = self._placed.predict(treebank).deprel
         ends = treebank.sentence_offsets.tolist()
         return [labels[low:high] for low, high in pairwise(ends)]
 
@@ -146,7 +152,7 @@ class DependencyEstimator(Estimator):
         """
         self.check_fitted()
         with self._working():
-            found = self.model_.parse(as_treebank(X), marginals=True).marginals
+            found = self._placed.parse(as_treebank(X), marginals=True).marginals
         return [table[:, 1:] for table in found or []]
 
     def score(self, X: Sentences, y: Heads | None = None) -> float:
@@ -167,7 +173,7 @@ class DependencyEstimator(Estimator):
         if not treebank.has_heads:
             raise InputError("score needs the true heads y")
         with self._working():
-            return float((self.model_.predict(treebank).head == treebank.head).mean())
+            return float((self._placed.predict(treebank).head == treebank.head).mean())
 
     def score_samples(self, X: Sentences, y: Heads | None = None) -> Floats:
         """Logarithms of probabilities under what decides the parse.
@@ -185,7 +191,7 @@ class DependencyEstimator(Estimator):
         """
         self.check_fitted()
         with self._working():
-            return self.model_.log_probability(as_treebank(X, y))
+            return self._placed.log_probability(as_treebank(X, y))
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None, max_words: int = 200
@@ -243,6 +249,9 @@ class SpectralDependencyGrammar(DependencyEstimator):
     projective : str
         Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
         tell of it, and what a parse tells is undone, so that its arcs may cross.
+    device : "cpu", "cuda" or "auto"
+        Where sentences are parsed if the automata decide: a processor by compiled kernels, which rule arcs
+        out, or a GPU by PyTorch.
 
     Attributes
     ----------
@@ -268,6 +277,7 @@ class SpectralDependencyGrammar(DependencyEstimator):
     max_iter: int = CLUSTERED_ITERATIONS
     arc_epochs: int = ARC_EPOCHS
     projective: str = "lift"
+    device: str = "cpu"
 
     def _recipe(self) -> Recipe:
         methods = (OF_TWO_VIEWS, *OF_RECOVER)
@@ -297,6 +307,9 @@ class EMDependencyGrammar(DependencyEstimator):
     projective : str
         Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
         tell of it, and what a parse tells is undone, so that its arcs may cross.
+    device : "cpu", "cuda" or "auto"
+        Where sentences are parsed if the automata decide: a processor by compiled kernels, which rule arcs
+        out, or a GPU by PyTorch.
 
     Attributes
     ----------
@@ -317,6 +330,7 @@ class EMDependencyGrammar(DependencyEstimator):
     max_iter: int = EM_ITERATIONS
     arc_epochs: int = ARC_EPOCHS
     projective: str = "lift"
+    device: str = "cpu"
 
     def _recipe(self) -> Recipe:
         return self._em_recipe("em", self.n_states, self.max_iter)
@@ -343,6 +357,9 @@ class DeterministicDependencyGrammar(DependencyEstimator):
     projective : str
         Trees that are not projective. "lift": their arcs are lifted. "pseudo": the relations of lifted words
         tell of it, and what a parse tells is undone, so that its arcs may cross.
+    device : "cpu", "cuda" or "auto"
+        Where sentences are parsed if the automata decide: a processor by compiled kernels, which rule arcs
+        out, or a GPU by PyTorch.
 
     Attributes
     ----------
@@ -363,6 +380,7 @@ class DeterministicDependencyGrammar(DependencyEstimator):
     decoding: str = "mbr"
     arc_epochs: int = ARC_EPOCHS
     projective: str = "lift"
+    device: str = "cpu"
 
     def _recipe(self) -> Recipe:
         return self._recipe_of("det+f" if self.first else "det", n_states=1, decoding=self.decoding)

@@ -23,11 +23,13 @@ from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.hmm_conversion import Hmm, hmm_arrays, to_hmm
 from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.on_device import placed
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.atomic import atomic_write, atomic_write_pieces, write_lines
 from sigmastar.core.cli.options import (
+    device_option,
     json_option,
     model_argument,
     output_option,
@@ -104,12 +106,14 @@ def constrained(
 @click.argument("file", metavar="FILE")
 @string_options
 @unknown_option
+@device_option
 @output_option
 @quiet_option
 def score(
     model: str,
     file: str,
     unknown: str | None,
+    device: str,
     output: str,
     quiet: bool,
     **layout_options: Any,
@@ -118,8 +122,9 @@ def score(
     loaded = load(model)
     loaded.say_if_no_distribution()
     layout = layout_of(**layout_options, learned=loaded.learned)
+    scorer = placed(loaded.model, device, model)
     with watching("scoring", quiet):
-        values = loaded.model.log_probability(loaded.read(file, layout, unknown)).tolist()
+        values = scorer.log_probability(loaded.read(file, layout, unknown)).tolist()
     write_lines(output, map(repr, values))
 
 
@@ -160,6 +165,7 @@ def sample(
 )
 @string_options
 @unknown_option
+@device_option
 @json_option
 @output_option
 @quiet_option
@@ -168,6 +174,7 @@ def predict(
     file: str,
     top: int,
     unknown: str | None,
+    device: str,
     as_json: bool,
     output: str,
     quiet: bool,
@@ -181,11 +188,10 @@ def predict(
     loaded = load(model)
     loaded.say_if_no_distribution()
     layout = layout_of(**layout_options, learned=loaded.learned)
+    asked = placed(loaded.model, device, model)
     with watching("predicting", quiet):
         prefixes = loaded.read(file, layout, unknown)
-        written = [
-            _in_json(row) if as_json else _in_text(row) for row in rankings(loaded.model, prefixes, top)
-        ]
+        written = [_in_json(row) if as_json else _in_text(row) for row in rankings(asked, prefixes, top)]
     if END in map(str, loaded.model.alphabet) and not as_json:
         tell(f"note: {END} is a symbol of this model too; with --json the end is null", quiet)
     write_lines(output, written)

@@ -22,6 +22,8 @@ from sigmastar.automata.learn.em_starts import (
 )
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.ngram import Smoothing
+from sigmastar.automata.model.on_device import placed
+from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (
@@ -62,7 +64,8 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
     time_limit : float or None
         Seconds of processor time after which no further iteration is begun.
     device : str
-        "cpu": compiled kernels; "cuda": a GPU, by PyTorch; "auto": a GPU where there is one.
+        Where `fit`, scores and predictions work. "cpu": compiled kernels; "cuda": a GPU, by PyTorch; "auto":
+        a GPU where there is one.
     warm_start : bool
         Whether `fit` goes on from the automaton of the last one, where there is one of the same alphabet.
     workers : int or None
@@ -110,6 +113,10 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
     min_count: int = field(default=1, kw_only=True)
     workers: int | None = field(default=None, kw_only=True)
     client: Any = field(default=None, kw_only=True)
+
+    @property
+    def _placed(self) -> SequenceModel:
+        return placed(self.model_, self.device)
 
     def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
         from sigmastar.automata.learn.on_shards import can_be_sharded, learn_em_on_shards

@@ -164,6 +164,11 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
         self._keep(found)
         return self
 
+    @property
+    def _placed(self) -> SequenceModel:
+        """The model where it is to work."""
+        return self.model_
+
     def score_samples(self, X: Corpus, y: object = None, lengths: Lengths = None) -> Floats:
         """The natural log-probability of each string; -inf where it has none.
 
@@ -177,7 +182,7 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
         array of shape (n_strings,)
             In nats.
         """
-        return self.model_.log_probability(self._coded(X, lengths_of(X, y, lengths)))
+        return self._placed.log_probability(self._coded(X, lengths_of(X, y, lengths)))
 
     def score(self, X: Corpus, y: object = None, lengths: Lengths = None) -> float:
         """The mean log-probability per string: larger is better.
@@ -193,7 +198,7 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
             In nats.
         """
         strings = require_strings(self._coded(X, lengths_of(X, y, lengths)), "score")
-        return float(self.model_.log_probability(strings).mean())
+        return float(self._placed.log_probability(strings).mean())
 
     def predict_next(
         self, prefixes: Corpus, top: int | None = None, lengths: Lengths = None
@@ -281,8 +286,9 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
 
     def _next_rows(self, prefixes: Strings) -> Iterable[Floats]:
         """Next-symbol distributions in pieces, so that tables at all gaps stay small."""
-        for piece in next_pieces(self.model_, prefixes):
-            yield next_distribution(self.model_, piece)
+        model = self._placed
+        for piece in next_pieces(model, prefixes):
+            yield next_distribution(model, piece)
 
 
 def n_parameters(model: SequenceModel) -> int:

@@ -135,12 +135,16 @@ class TorchMarkov:
         array
             Prefixes by states; rows of impossible prefixes are zero.
         """
-        found = np.empty((len(offsets) - 1, self.n_states))
-        for lanes in lanes_of(codes, offsets, self.device, self._piece(1)):
-            done = _Pass(self, lanes)
-            done.forward()
-            found[lanes.strings] = done.state.double().cpu().numpy()
-        return found
+
+        def work(size: int) -> Floats:
+            found = np.empty((len(offsets) - 1, self.n_states))
+            for lanes in lanes_of(codes, offsets, self.device, size):
+                done = _Pass(self, lanes)
+                done.forward()
+                found[lanes.strings] = done.state.double().cpu().numpy()
+            return found
+
+        return smaller_on_failure(work, self._piece(1))
 
     def expect(self, codes: Int32s, offsets: Int64s) -> MarkovCounts:
         """Expected counts of a corpus: the first half of a round of EM.

@@ -94,6 +94,28 @@ class TorchAutomaton:
             raise FloatingPointError("values left the range of their type; use precision='float64'")
         return logs, signs
 
+    def vectors(self, codes: Int32s, offsets: Int64s) -> Floats:
+        """The vector of states after every string, each scaled to size 1.
+
+        Parameters
+        ----------
+        codes, offsets : arrays of int
+            The strings, taken as prefixes.
+
+        Returns
+        -------
+        array
+            Strings by states; rows of zeros where nothing is left.
+        """
+
+        def work(size: int) -> Floats:
+            found = np.empty((len(offsets) - 1, self.n_states))
+            for lanes in lanes_of(codes, offsets, self.device, size):
+                found[lanes.strings] = self._forward(lanes, None)[0].double().cpu().numpy()
+            return found
+
+        return smaller_on_failure(work, self._piece())
+
     def expect(
         self, codes: Int32s, offsets: Int64s, weights: Floats | None = None
     ) -> tuple[float, Floats, Floats, Floats]:

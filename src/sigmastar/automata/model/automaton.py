@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.family import picture_of
 from sigmastar.core.parts import Parts, floats
 from sigmastar.core.signature import OperatorModel, string_signature
+
+if TYPE_CHECKING:
+    from sigmastar.automata.model.on_device import TensorSequence
 
 
 class SignedLog(NamedTuple):
@@ -131,6 +134,25 @@ class WeightedAutomaton:
         """log f where f > 0, else -inf."""
         sign, log = self.log_value(strings)
         return np.where(sign > 0, log, -np.inf)
+
+    def on(self, device: str, precision: str = "float64") -> TensorSequence:
+        """The same model with the products of its strings on a device, by PyTorch.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda", "auto"}
+            Where to work; "auto": a GPU where there is one.
+        precision : {"float64", "float32"}
+            Type of all numbers.
+
+        Returns
+        -------
+        TensorSequence
+            A model of strings.
+        """
+        from sigmastar.automata.model.on_device import automaton_on
+
+        return automaton_on(self, device, precision)
 
     def gap_distributions(self, strings: Strings) -> Floats:
         """What comes next at every gap: weights clipped at zero and made to sum to one.

@@ -15,6 +15,7 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.atomic import atomic_write, refuse_terminal, write_lines
 from sigmastar.core.cli.options import (
+    device_option,
     json_option,
     model_argument,
     output_option,
@@ -41,11 +42,12 @@ NO_PART = "the head automata beside them take no part in the parse"
 @model_argument
 @click.argument("file", metavar="FILE")
 @threads_option
+@device_option
 @json_option
 @quiet_option
-def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: bool) -> None:
+def evaluate(model: str, file: str, threads: int | None, device: str, as_json: bool, quiet: bool) -> None:
     """Measure the parser MODEL on the treebank FILE: uas, uas_no_punct and las, with 95% intervals."""
-    parser = read_parser(model)
+    parser = read_parser(model, device)
     with watching("parsing", quiet), limited_threads(threads):
         gold = read_treebank(file)
         parse = parser.parse(gold)
@@ -63,11 +65,12 @@ def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: b
 @model_argument
 @click.argument("file", metavar="FILE")
 @threads_option
+@device_option
 @output_option
 @quiet_option
-def predict(model: str, file: str, threads: int | None, output: str, quiet: bool) -> None:
+def predict(model: str, file: str, threads: int | None, device: str, output: str, quiet: bool) -> None:
     """The sentences of FILE with the heads and labels that the parser MODEL finds, in the format of FILE."""
-    parser = read_parser(model)
+    parser = read_parser(model, device)
     with watching("parsing", quiet), limited_threads(threads):
         treebank = read_treebank(file, ignore_heads=True)
         parse = parser.parse(treebank)
@@ -81,9 +84,10 @@ def predict(model: str, file: str, threads: int | None, output: str, quiet: bool
 @model_argument
 @click.argument("file", metavar="FILE")
 @click.option("--automata", is_flag=True, help="Probabilities under the head automata, whatever decides.")
+@device_option
 @output_option
 @quiet_option
-def score(model: str, file: str, automata: bool, output: str, quiet: bool) -> None:
+def score(model: str, file: str, automata: bool, device: str, output: str, quiet: bool) -> None:
     """Natural log-probabilities under what decides the parses of MODEL, one per line.
 
     Where head automata decide: of sentence and tree where FILE has heads, else of the sentence. Where trained
@@ -92,7 +96,12 @@ def score(model: str, file: str, automata: bool, output: str, quiet: bool) -> No
     parser = read_parser(model)
     with watching("scoring", quiet):
         scorer = parser.grammar if automata else parser
-        logs = scorer.log_probability(read_treebank(file, need_heads=False)).tolist()
+        treebank = read_treebank(file, need_heads=False)
+        if device != "cpu":
+            if treebank.has_heads:
+                raise InputError("has heads: the processor scores trees, leave --device out", file=file)
+            scorer = scorer.on(device)
+        logs = scorer.log_probability(treebank).tolist()
     write_lines(output, map(repr, logs))
 
 
@@ -108,10 +117,10 @@ def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, 
     _write(trees, output)
 
 
-def read_parser(model: str) -> DependencyParser:
-    """The parser of a model file."""
+def read_parser(model: str, device: str = "cpu") -> DependencyParser:
+    """The parser of a model file, its marginals on a device."""
     parser: DependencyParser = load_model(model, "dependency")
-    return parser
+    return parser if device == "cpu" else parser.on(device)
 
 
 def _write(treebank: DependencyTreebank, output: str, short: bool = False) -> None:

@@ -73,7 +73,7 @@ class TorchHeads:
         self.fused = _fused(self)
 
     def marginals(
-        self, codes: Int32s, offsets: Int64s, scales: Floats | None = None
+        self, codes: Int32s, offsets: Int64s, scales: Floats | None = None, weights: Floats | None = None
     ) -> tuple[Floats, list[Floats]]:
         """Logarithms of Z, and the posterior probabilities of arcs.
 
@@ -83,37 +83,44 @@ class TorchHeads:
             The symbols of all words, and where sentences begin and end.
         scales : array or None
             A factor per symbol that keeps values in range; None: of its inverse mean probability.
+        weights : array or None
+            Factors of arcs, flat, sentence after sentence as heads by modifiers, 0 the root; None: all one.
+            With weights every item is a tensor operation: the one kernel of `fused` has none.
 
         Returns
         -------
         tuple
-            One logarithm per sentence, minus infinity where Z is not positive; of each sentence an array of
-            heads by modifiers, 0 the root.
+            One logarithm per sentence, not finite where Z is not positive or not in range; of each sentence
+            an array of heads by modifiers, 0 the root.
         """
         factors = self._factors() if scales is None else np.asarray(scales, dtype=np.float64)
         logs, found = np.empty(len(offsets) - 1), [np.empty(0)] * (len(offsets) - 1)
         for rows, length in self._batches(offsets):
             words = codes[offsets[rows][:, None] + np.arange(length)]
-            z, arcs = smaller_on_failure(lambda size, w=words: self._cut(w, factors, size), len(rows))  # type: ignore[misc]
+            tables = None if weights is None else _tables(weights, offsets, rows, length)
+            z, arcs = smaller_on_failure(
+                lambda size, w=words, t=tables: self._cut(w, factors, t, size),  # type: ignore[misc]
+                len(rows),
+            )
             logs[rows] = z
             for row, arc in zip(rows.tolist(), arcs, strict=True):
                 found[row] = arc
-        self._again(codes, offsets, factors, logs, found)
-        return logs, found
-
-    def _again(
-        self, codes: Int32s, offsets: Int64s, factors: Floats, logs: Floats, found: list[Floats]
-    ) -> None:
-        """In float64 what left the range of float32."""
-        lost = np.flatnonzero(~np.isfinite(logs))
-        if self.dtype == import_torch().float64 or not len(lost):
-            return
-        wide = TorchHeads(*self.arrays, device=self.device.type, precision="float64")
-        for row in lost.tolist():
-            begin, end = offsets[row], offsets[row + 1]
-            (logs[row],), (found[row],) = wide.marginals(
-                codes[begin:end], np.array([0, end - begin]), factors
+        lost = np.flatnonzero(~np.isfinite(logs) & (np.diff(offsets) > 0))
+        if self.dtype != import_torch().float64 and len(lost):  # which have the range of float64 at least
+            wide = TorchHeads(*self.arrays, device=self.device.type, precision="float64")
+            lengths = np.diff(offsets)[lost]
+            some = np.concatenate([codes[offsets[row] : offsets[row + 1]] for row in lost])
+            theirs = None
+            if weights is not None:
+                theirs = np.concatenate(
+                    [_tables(weights, offsets, lost[[k]], n).ravel() for k, n in enumerate(lengths)]
+                )
+            logs[lost], again = wide.marginals(
+                some, np.concatenate([[0], np.cumsum(lengths)]), factors, theirs
             )
+            for row, arc in zip(lost.tolist(), again, strict=True):
+                found[row] = arc
+        return logs, found
 
     def _factors(self) -> Floats:
         """Per symbol the inverse of its mean weight as a modifier."""
@@ -130,15 +137,18 @@ class TorchHeads:
             for start in range(0, len(rows), size):
                 yield rows[start : start + size], length
 
-    def _cut(self, words: Int32s, factors: Floats, size: int) -> tuple[Floats, Floats]:
-        parts = [self._run(words[at : at + size], factors) for at in range(0, len(words), size)]
+    def _cut(
+        self, words: Int32s, factors: Floats, weights: Floats | None, size: int
+    ) -> tuple[Floats, Floats]:
+        some = [slice(at, at + size) for at in range(0, len(words), size)]
+        parts = [self._run(words[s], factors, None if weights is None else weights[s]) for s in some]
         return np.concatenate([z for z, _ in parts]), np.concatenate([arcs for _, arcs in parts])
 
-    def _run(self, words: Int32s, factors: Floats) -> tuple[Floats, Floats]:
-        if self.fused is not None and self.fused.takes(words):
+    def _run(self, words: Int32s, factors: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+        if self.fused is not None and weights is None and self.fused.takes(words):
             logs, arcs = self.fused.marginals(words, factors)
             return logs.double().cpu().numpy(), arcs.cpu().double().numpy()
-        chart = chart_of(self, words, factors)
+        chart = chart_of(self, words, factors, weights)
         z = chart.inside()
         logs = z.log() - chart.scale[:, 1:].log().sum(dim=1)
         chart.outside(z)
@@ -170,11 +180,19 @@ class Chart:
         Codes, sentence by position; position 0 is the root.
     scale : tensor
         Factor of each word as a modifier.
+    weights : tensor or None
+        Factors of arcs: sentence, head, modifier.
     """
 
-    def __init__(self, heads: TorchHeads, words: torch.Tensor, scale: torch.Tensor) -> None:
+    def __init__(
+        self,
+        heads: TorchHeads,
+        words: torch.Tensor,
+        scale: torch.Tensor,
+        weights: torch.Tensor | None = None,
+    ) -> None:
         torch = import_torch()
-        self.heads, self.words, self.scale = heads, words, scale
+        self.heads, self.words, self.scale, self.weights = heads, words, scale, weights
         self.n_rows, self.size = words.shape
         self.sides = [self._side(direction) for direction in (LEFT, RIGHT)]
         self.pairs = {"left": self._room(), "right": self._room()}  # S, by either end
@@ -220,6 +238,8 @@ class Chart:
         if direction == LEFT:
             words[:, 0], scale[:, 0] = 0, 0.0  # the root modifies nothing
         found = self.heads.operators[self.sides[direction].sorts[:, head], words]
+        if self.weights is not None:
+            scale = scale * self.weights.diagonal(width if direction == RIGHT else -width, 1, 2)
         return found * scale[:, :, None, None]
 
     def inside(self) -> torch.Tensor:
@@ -288,7 +308,7 @@ def _fused(heads: TorchHeads) -> FusedHeads | None:
     return FusedHeads(heads) if is_fusible(heads) else None
 
 
-def chart_of(heads: TorchHeads, words: Int32s, factors: Floats) -> Chart:
+def chart_of(heads: TorchHeads, words: Int32s, factors: Floats, weights: Floats | None = None) -> Chart:
     """The empty chart of sentences of one length."""
     torch: Any = import_torch()
     rooted = np.concatenate([np.full((len(words), 1), heads.n_symbols), words], axis=1).astype(np.int64)
@@ -297,4 +317,13 @@ def chart_of(heads: TorchHeads, words: Int32s, factors: Floats) -> Chart:
         heads,
         torch.as_tensor(rooted).to(heads.device),
         torch.as_tensor(scale).to(heads.device, heads.dtype),
+        None if weights is None else on_device(weights, heads.device, heads.dtype),
     )
+
+
+def _tables(weights: Floats, offsets: Int64s, rows: Int64s, length: int) -> Floats:
+    """The weights of arcs of sentences of one length: sentence, head, modifier."""
+    squares = (np.diff(offsets) + 1) ** 2
+    begins = (np.cumsum(squares) - squares)[rows]
+    size = length + 1
+    return np.asarray(weights[begins[:, None] + np.arange(size * size)]).reshape(-1, size, size)

@@ -10,8 +10,9 @@ with d what distances weigh (`ArcPrior`). Heads come from the marginals of arcs 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -21,6 +22,12 @@ from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marg
 from sigmastar.dependency.model.arcs import ArcPrior, no_ways, score_arcs
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.vocabulary import Encoded
+
+if TYPE_CHECKING:
+    from sigmastar.dependency.gpu.heads import TorchHeads
+
+
+AT_ONCE = 256  # sentences that a thread decodes at a time
 
 
 class Decoded(NamedTuple):
@@ -39,6 +46,8 @@ class Decoder(Protocol):
     """In words, for `show`."""
     reads_words: bool
     """Whether sentences need their rows of tags and words; then trees are conditional on sentences."""
+    at_once: int
+    """Sentences that are decoded together."""
 
     def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
         """Heads and weights, and where `keep`, the marginals of arcs under the same weights."""
@@ -50,10 +59,48 @@ class AutomataDecoder:
 
     decided_by = "head automata"
     reads_words = False
+    at_once = AT_ONCE
 
     def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
         weights = prior.weights(sentences)
         return _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior)
+
+
+@dataclass(frozen=True)
+class TensorDecoder(AutomataDecoder):
+    """`AutomataDecoder` with its marginals on a device, by PyTorch, where no arc is ruled out beforehand.
+
+    Sentences whose Z is not positive there, or out of range, go through the compiled kernel.
+    """
+
+    device: str
+    precision: str | None = None
+    at_once = 1 << 14
+    _there: WeakKeyDictionary[HeadAutomata, TorchHeads] = field(default_factory=WeakKeyDictionary)
+
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+        weights, offsets = prior.weights(sentences, exact=True), sentences.offsets
+        own = None if prior.distances is None else weights
+        logs, tables = self._heads(automata).marginals(sentences.codes, offsets, prior.scales, own)
+        arcs = np.concatenate([np.zeros(0), *(table.ravel() for table in tables)])
+        signs = np.isfinite(logs).astype(np.float64)
+        squares = sentences.squares
+        for row in np.flatnonzero(signs == 0).tolist():
+            one, here = sentences.part(row, row + 1), slice(squares[row], squares[row + 1])
+            found = _by_marginals(one, automata.arrays, weights[here], no_ways(weights[here]), prior)
+            logs[row], signs[row], arcs[here] = found.logs[0], found.signs[0], found.marginals
+        return Decoded(best_trees(arcs, offsets, signs > 0, prior.single_root), signs, logs, arcs)
+
+    def _heads(self, automata: HeadAutomata) -> TorchHeads:
+        from sigmastar.core.torch_device import chosen_device
+        from sigmastar.dependency.gpu.heads import TorchHeads
+
+        if automata not in self._there:
+            on_gpu = chosen_device(self.device).type == "cuda"
+            precision = self.precision or ("float32" if on_gpu else "float64")
+            arrays = automata.initial, automata.final, automata.operators
+            self._there[automata] = TorchHeads(*arrays, device=self.device, precision=precision)
+        return self._there[automata]
 
 
 @dataclass(frozen=True)
@@ -62,6 +109,7 @@ class BestTreeDecoder:
 
     decided_by = "head automata, by the most probable tree"
     reads_words = False
+    at_once = AT_ONCE
 
     def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
         weights = prior.weights(sentences, exact=True)
@@ -86,6 +134,7 @@ class TrainedArcsDecoder:
     theta: Floats
     decided_by = "trained arcs"
     reads_words = True
+    at_once = AT_ONCE
 
     def __post_init__(self) -> None:
         if self.theta.ndim != 1 or not is_power_of_two(len(self.theta)):

@@ -27,24 +27,25 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet, texts
-from sigmastar.core.resources import thread_map
+from sigmastar.core.resources import Mapper, thread_map
 from sigmastar.dependency.data.projectivity import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
 from sigmastar.dependency.model.arcs import N_BINS, ArcPrior
 from sigmastar.dependency.model.decoders import (
+    AT_ONCE,
     DECODERS,
     AutomataDecoder,
     BestTreeDecoder,
     Decoded,
     Decoder,
+    TensorDecoder,
     TrainedArcsDecoder,
 )
 from sigmastar.dependency.model.head_automata import HeadAutomata, draw_tree
 from sigmastar.dependency.model.labels import Labeller
 from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered
 
-_PIECE = 256  # sentences parsed at a time by one thread
 MOST_WORDS = 1500
 """Of a sentence: time grows with the cube of their number, a quarter of a minute here."""
 MOST_EXACT = 500
@@ -110,6 +111,28 @@ class DependencyParser:
     def grammar(self) -> DependencyParser:
         """The same parser with its head automata deciding."""
         return self if self.is_generative else replace(self, decoder=AutomataDecoder())
+
+    def on(self, device: str, precision: str | None = None) -> DependencyParser:
+        """The same parser with the marginals of its arcs on a device, by PyTorch; there no arc is ruled out.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda", "auto"}
+            Where to work; "auto": a GPU where there is one.
+        precision : {"float32", "float64"} or None
+            Type of all numbers; None: float32 on a GPU, else float64.
+
+        Returns
+        -------
+        DependencyParser
+            Parses and the probabilities of sentences are found there.
+        """
+        if type(self.decoder) not in (AutomataDecoder, TensorDecoder):
+            raise InputError(
+                f"{self.decided_by} decide the parses of this model, and they have no way on a device: leave "
+                "the device out, or let head automata decide (arcs none, decoding mbr)"
+            )
+        return replace(self, decoder=TensorDecoder(device, precision))
 
     def parse(self, treebank: DependencyTreebank, marginals: bool = False) -> Parse:
         """The heads of all words.
@@ -186,19 +209,18 @@ class DependencyParser:
         assert isinstance(decoder, TrainedArcsDecoder)
 
         def piece(low: int) -> Floats:
-            high = min(low + _PIECE, len(treebank))
+            high = min(low + AT_ONCE, len(treebank))
             words = slice(*sentences.offsets[[low, high]])
             return decoder.log_conditional(sentences.part(low, high), treebank.head[words], self.prior)
 
-        logs = thread_map(piece, range(0, len(treebank), _PIECE))
+        logs = thread_map(piece, range(0, len(treebank), AT_ONCE))
         return np.concatenate([np.zeros(0), *logs])
 
     def _log_sentences(self, treebank: DependencyTreebank) -> Floats:
         bare = replace(self.prior, distances=None, pruning=0.0)
         sentences = self.vocabulary.encode(treebank, rows=False)
-        return (
-            replace(self, prior=bare)._decoded(AutomataDecoder(), self.automata, sentences, False).log_weights
-        )
+        decoder = self.decoder if isinstance(self.decoder, TensorDecoder) else AutomataDecoder()
+        return replace(self, prior=bare)._decoded(decoder, self.automata, sentences, False).log_weights
 
     def sample(self, n_trees: int, rng: np.random.Generator, max_words: int = 200) -> DependencyTreebank:
         """Trees drawn from the automata, over tags; `_` stands for words."""
@@ -210,14 +232,15 @@ class DependencyParser:
 
     def _decoded(self, decoder: Decoder, automata: HeadAutomata, sentences: Encoded, keep: bool) -> Parse:
         """What a decoder gives for some hundred sentences at a time, on threads, put together."""
-        n_sentences = len(sentences.offsets) - 1
+        n_sentences, size = len(sentences.offsets) - 1, decoder.at_once
 
         def piece(low: int) -> Decoded:
-            part = sentences.part(low, min(low + _PIECE, n_sentences))
+            part = sentences.part(low, min(low + size, n_sentences))
             found = decoder.decode(part, automata, self.prior, keep)
             return found if keep else found._replace(marginals=found.marginals[:0])
 
-        parts = thread_map(piece, range(0, max(n_sentences, 1), _PIECE))
+        spread: Mapper = map if isinstance(decoder, TensorDecoder) else thread_map
+        parts = spread(piece, range(0, max(n_sentences, 1), size))
         heads, signs, logs, kept = (np.concatenate(column) for column in zip(*parts, strict=True))
         tables = _tables(kept, np.diff(sentences.offsets)) if keep else None
         return Parse(heads, np.where(signs > 0, logs, -np.inf), 0, tables)

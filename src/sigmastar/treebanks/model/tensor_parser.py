@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
-from sigmastar.core.parallel import limited_threads, thread_map
+from sigmastar.core.resources import limited_threads, thread_map
 from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, on_device
 from sigmastar.treebanks.data.sentences import Sentence, require_words
 from sigmastar.treebanks.gpu.dense import RuleTensors, filled_tensors

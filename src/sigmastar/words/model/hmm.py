@@ -20,11 +20,13 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.hmm_conversion import Hmm
+from sigmastar.automata.model.on_device import TensorSequence
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Array, Flags, Floats, Indices, Reals
+from sigmastar.core.arrays import Array, Flags, Floats, Indices, Int32s, Int64s, Reals
 from sigmastar.core.errors import InputError
 from sigmastar.core.parts import ArrayPart, Parts, one_of, share, singles
+from sigmastar.core.torch_device import on_device
 from sigmastar.words.kernels.beams import Chain, Kept, Text, room_for, walk
 from sigmastar.words.model.emissions import FORMS, Emissions
 
@@ -112,6 +114,42 @@ class WordHmm:
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         return sample_lockstep(self.alphabet, n_strings, rng, max_length, self.start, self.rows, self.advance)
+
+    def on(self, device: str, precision: str = "float32") -> TensorSequence:
+        """The same model with its beliefs on a device, by PyTorch; there no state is left out.
+
+        Parameters
+        ----------
+        device : {"cpu", "cuda", "auto"}
+            Where to work; "auto": a GPU where there is one.
+        precision : {"float64", "float32", "bfloat16"}
+            Numbers of products; sums are in float32 at least.
+
+        Returns
+        -------
+        TensorSequence
+            A model of strings.
+        """
+        from sigmastar.automata.gpu.markov import TorchMarkov
+        from sigmastar.words.gpu.chains import probabilities
+
+        table = np.asarray(self.emissions.by_word, dtype=np.float32 if precision != "float64" else np.float64)
+        stop = table[-1].astype(np.float64)
+        going = table[:-1].T / np.maximum(1.0 - stop, 1e-300)[:, None]
+        there = TorchMarkov(self.initial, self.moves, going, stop, device=device, precision=precision)
+
+        def logs(codes: Int32s, offsets: Int64s) -> Floats:
+            if not self.is_stream:
+                return there.log_probability(codes, offsets)
+            strings = Strings(self.alphabet, codes, offsets)
+            words = on_device(table, there.device, there.sums)
+            found = probabilities(strings.outcomes, there.initial, there.transition, words, 1, 0)
+            return log_sums(strings, found)
+
+        def following(codes: Int32s, offsets: Int64s) -> Floats:
+            return self.rows(there.beliefs(codes, offsets).astype(self.initial.dtype))
+
+        return TensorSequence(self, logs, following, self.is_stream)
 
     def to_hmm(self) -> Hmm:
         """The hidden Markov model with stopping, all numbers written out."""
