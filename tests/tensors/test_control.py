@@ -84,3 +84,19 @@ def test_the_processor_reads_rows_that_changed_places() -> None:
     after = torch.tensor([[0, 1, 4], [0, 1, 2]])  # one beam was dropped, the other goes on twice
     assert torch.equal(steer(after, logits), fresh(after, logits))
     assert steer(after, logits)[:, [7, 8]].eq(-torch.inf).all()  # tokens of no symbol
+
+
+def test_hidden_states_of_words_are_controlled_on_a_device() -> None:
+    """A thousand states and more, as `WordModel` learns them; operators of words are never formed."""
+    pytest.importorskip("numba", reason="models of words need numba")
+    from sigmastar.words.model.emissions import Table
+    from sigmastar.words.model.hmm import WordHmm
+
+    rng, n = np.random.default_rng(0), 1200
+    initial, moves = (rng.dirichlet(np.ones(n), size).astype(np.float32) for size in (None, n))
+    words = rng.dirichlet(np.ones(N_SYMBOLS + 1), n).T.astype(np.float32)
+    model = WordHmm(Alphabet(range(N_SYMBOLS)), initial, moves, Table(np.ascontiguousarray(words)))
+    there = ConstrainedDecoder(model, CONSTRAINT, device="auto", precision="float32")
+    here = ConstrainedDecoder(model.to_hmm(), CONSTRAINT)
+    np.testing.assert_allclose(there.weights(PREFIXES), here.weights(PREFIXES), atol=1e-4)
+    assert CONSTRAINT.dfa(range(N_SYMBOLS)).accepts(there.draw(20, rng)).all()

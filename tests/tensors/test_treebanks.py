@@ -307,3 +307,46 @@ def test_rounds_on_a_device_lead_where_compiled_ones_lead() -> None:
     assert np.abs(ours.grammar.tensors - theirs.grammar.tensors).max() < 0.01  # files round counts
     values = ours.passes[-1].lexicon.values, theirs.passes[-1].lexicon.values
     assert np.abs(values[0] - values[1]).max() < 1e-2 * values[1].max()
+
+
+def test_what_does_not_fit_is_done_in_smaller_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device that runs out of memory, played on a processor: the same counts, or one clear line."""
+    bank, lexical, n_states = a_bank()
+    from sigmastar.core.torch_device import smaller_on_failure
+    from sigmastar.treebanks.gpu.trees import TorchTrees
+    from sigmastar.treebanks.learn.clusters_and_em import Shrinkage, random_statistics, rounds_there
+
+    given = random_statistics(bank, n_states, np.random.default_rng(0))
+    there = rounds_there(bank, lexical, n_states, Shrinkage(), "cpu", "float64")
+    scores = np.ones(int(n_states[lexical.rows[1]].sum()))
+    fit = there.begin(given.rules, given.roots, scores, n_states[lexical.rows[1]])
+    expected, pieces, sizes = there.expect(fit)[0], TorchTrees.pieces, list[int]()
+
+    def narrow(trees: Any, nodes: Any) -> Any:
+        sizes.append(trees.share)
+        if trees.share > 8:
+            raise torch.OutOfMemoryError
+        yield from pieces(trees, nodes)
+
+    monkeypatch.setattr(TorchTrees, "pieces", narrow)
+    found = there.expect(fit)[0]
+    assert sizes[:4] == [64, 32, 16, 8]
+    for ours, theirs in zip(found[:3], expected[:3], strict=True):
+        assert (ours - theirs).abs().max() < 1e-12
+
+    def never(size: int) -> None:
+        raise torch.OutOfMemoryError
+
+    with pytest.raises(MemoryError, match="use fewer states, or device='cpu'"):
+        smaller_on_failure(never, 5)
+
+
+def test_rules_are_counted_together_without_much_padding() -> None:
+    from sigmastar.treebanks.gpu.trees import _groups
+
+    rule = np.minimum(np.random.default_rng(0).zipf(1.3, 20_000), 900).astype(np.int32) - 1
+    groups = list(_groups(rule))
+    assert sorted(np.concatenate([nodes[nodes >= 0] for _, nodes in groups])) == list(range(len(rule)))
+    assert all((nodes >= 0).mean() >= 0.85 for _, nodes in groups)
+    assert all((rule[nodes] == rules[:, None])[nodes >= 0].all() for rules, nodes in groups)
+    assert len(groups) < 60

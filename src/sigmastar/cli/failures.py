@@ -153,7 +153,7 @@ def _in_words(problem: BaseException) -> tuple[str, int]:
         return f"ended by {name}; no unfinished file is left", int(str(ended))
     if _cause(problem, (Interrupted, KeyboardInterrupt, click.Abort)) is not None:
         return "interrupted; no unfinished file is left", 130
-    if isinstance(problem, MemoryError):
+    if isinstance(problem, MemoryError) and not isinstance(problem, InputError):
         return "out of memory; use fewer strings, states or symbols, or a larger --max-memory", 1
     if isinstance(problem, (InputError, ImportError)):
         return str(problem), 1

@@ -42,9 +42,10 @@ def chain_of(model: Any, dfa: DFA, backend: Backend) -> Chain:
         return _contexts(model, groups)
     if all(hasattr(model, name) for name in ("initial", "transition", "emission", "stop")):
         return _factored(model, groups, backend)
+    part = ", or its part `states`" if hasattr(getattr(model, "states", None), "emission") else ""
     raise InputError(
         f"{type(model).__name__} has no states that control can look ahead from; use a proper automaton "
-        "(method='auto' or 'em'), an n-gram model or a hidden Markov model"
+        f"(method='auto' or 'em'), an n-gram model or a hidden Markov model{part}"
     )
 
 

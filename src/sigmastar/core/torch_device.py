@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Array
+from sigmastar.core.errors import InputError
 
 if TYPE_CHECKING:
     import torch
@@ -91,7 +92,13 @@ def batch_budget(device: torch.device, share: float) -> int:
     """
     if device.type != "cuda":
         return _NEAR_PROCESSOR
-    return int(share * import_torch().cuda.mem_get_info(device)[0])
+    cuda = import_torch().cuda
+    kept = cuda.memory_reserved(device) - cuda.memory_allocated(device)  # by PyTorch, for what comes next
+    return int(share * (cuda.mem_get_info(device)[0] + kept))
+
+
+class DeviceMemoryError(InputError, MemoryError):
+    """A single piece of the work does not fit into the memory of a GPU."""
 
 
 def smaller_on_failure(work: Callable[[int], Result], size: int, least: int = 1) -> Result:
@@ -117,8 +124,8 @@ def smaller_on_failure(work: Callable[[int], Result], size: int, least: int = 1)
             return work(size)
         except torch.OutOfMemoryError:
             if size <= least:
-                raise MemoryError(
+                raise DeviceMemoryError(
                     "the GPU has too little memory for one piece of this; use fewer states, or device='cpu'"
                 ) from None
-            size = max(size // 2, least)
-            torch.cuda.empty_cache()
+        size = max(size // 2, least)  # what failed is let go of by now
+        torch.cuda.empty_cache()

@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
-from sigmastar.core.torch_device import batch_budget, chosen_device, chosen_precision, import_torch, on_device
+from sigmastar.core.torch_device import (
+    batch_budget,
+    chosen_device,
+    chosen_precision,
+    import_torch,
+    on_device,
+    smaller_on_failure,
+)
 
 if TYPE_CHECKING:
     import torch
 
 _SHARE = 0.2  # of the free memory of a GPU
+_SHARES = 64  # of that, the least that a piece may take is one
+_USED = 0.85  # of the nodes of a group of rules are nodes, and not what makes their rows of one length
 
 
 class Expectations(NamedTuple):
@@ -102,6 +111,7 @@ class TorchTrees:
         self.levels = [self._whole(part) for part in np.split(order, bounds[1:-1])]
         self.groups = [tuple(map(self._whole, group)) for group in _groups(trees.rule)]
         self.n_symbols = len(n_states)
+        self.share = _SHARES  # what a piece may take, less where memory did not suffice
 
     def _whole(self, array: Any) -> torch.Tensor:
         return on_device(array, self.device, import_torch().int64)
@@ -141,12 +151,17 @@ class TorchTrees:
     ) -> TensorExpectations:
         """`expect` on the device, every symbol with m states: [rule, left, right, parent], [symbol, state].
 
-        `vectors` [node, state] holds the scores of leaves, and is written over.
+        `vectors` [node, state] holds the scores of leaves.
         """
-        work = _Pass(self, tensors, roots, vectors)
-        total = work.inside()
-        roots_found = work.outside()
-        return TensorExpectations(work.counts(), roots_found, work.posteriors(), total)
+
+        def work(share: int) -> TensorExpectations:
+            self.share = share
+            done = _Pass(self, tensors, roots, vectors.clone())
+            total = done.inside()
+            found = done.outside()
+            return TensorExpectations(done.counts(), found, done.posteriors(), total)
+
+        return smaller_on_failure(work, self.share)
 
     def flat(self, found: TensorExpectations) -> Expectations:
         """The same without the states that symbols were filled up with, in NumPy."""
@@ -159,8 +174,12 @@ class TorchTrees:
 
     def pieces(self, nodes: torch.Tensor) -> Iterator[torch.Tensor]:
         """Nodes whose tensors fit into memory together."""
-        budget = batch_budget(self.device, _SHARE)
-        yield from nodes.split(max(int(budget // (2 * self.m**3 * self.dtype.itemsize)), 1))
+        yield from nodes.split(max(int(self.budget // (2 * self.m**3 * self.dtype.itemsize)), 1))
+
+    @property
+    def budget(self) -> int:
+        """Bytes that a piece may take."""
+        return batch_budget(self.device, _SHARE) * self.share // _SHARES
 
 
 class _Pass:
@@ -236,9 +255,7 @@ class _Pass:
         result = torch.zeros_like(self.tensors)
         for rules, nodes in trees.groups:
             width = nodes.shape[1]
-            size = max(
-                int(batch_budget(trees.device, _SHARE) // (8 * width * m * m * trees.dtype.itemsize)), 1
-            )
+            size = max(int(trees.budget // (8 * width * m * m * trees.dtype.itemsize)), 1)
             for some, below in zip(rules.split(size), nodes.split(size), strict=True):
                 known = below.clamp_min(0)
                 weights = self.weights[known] * (below >= 0)
@@ -274,10 +291,13 @@ def _groups(rule: Int32s) -> Iterator[tuple[Int64s, Int64s]]:
     nodes = np.flatnonzero(rule >= 0)
     nodes = nodes[np.argsort(rule[nodes], kind="stable")]
     counts = np.bincount(rule[nodes])
-    starts = np.cumsum(counts) - counts
-    widths = 1 << np.ceil(np.log2(np.maximum(counts, 1))).astype(np.int64)
-    for width in np.unique(widths[counts > 0]).tolist():
-        rules = np.flatnonzero((widths == width) & (counts > 0))
+    starts, order = np.cumsum(counts) - counts, np.argsort(-counts, kind="stable")
+    order, at = order[counts[order] > 0], 0
+    while at < len(order):
+        width = int(counts[order[at]])
+        filled = np.cumsum(counts[order[at:]]) / (width * np.arange(1, len(order) - at + 1))
+        rules = np.sort(order[at : at + int(np.flatnonzero(filled >= _USED)[-1]) + 1])
+        at += len(rules)
         within = np.arange(width) < counts[rules, None]
         places = np.minimum(starts[rules, None] + np.arange(width), len(nodes) - 1)
         yield rules, np.where(within, nodes[places], -1)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -63,6 +64,23 @@ class WordHmm:
     @property
     def n_states(self) -> int:
         return len(self.initial)
+
+    @property
+    def transition(self) -> Reals:
+        """`moves`, as hidden Markov models with stopping name it: what control looks ahead by."""
+        return self.moves
+
+    @cached_property
+    def stop(self) -> Floats:
+        """How probable the end is in each state."""
+        table = self.emissions.by_word
+        return np.asarray(table[-1] / np.maximum(table.sum(axis=0, dtype=np.float64), 1e-300))
+
+    @cached_property
+    def emission(self) -> Reals:
+        """States by words, where the string goes on."""
+        going = self.emissions.by_word[:-1]
+        return np.asarray((going / np.maximum(going.sum(axis=0), 1e-30)).T)
 
     @property
     def chain(self) -> Chain:
@@ -136,7 +154,8 @@ class WordHmm:
         table = np.asarray(self.emissions.by_word, dtype=np.float32 if precision != "float64" else np.float64)
         stop = table[-1].astype(np.float64)
         going = table[:-1].T / np.maximum(1.0 - stop, 1e-300)[:, None]
-        there = TorchMarkov(self.initial, self.moves, going, stop, device=device, precision=precision)
+        start: Any = (self.initial, self.moves)
+        there = TorchMarkov(*start, going, stop, device=device, precision=precision)
 
         def logs(codes: Int32s, offsets: Int64s) -> Floats:
             if not self.is_stream:
@@ -147,7 +166,8 @@ class WordHmm:
             return log_sums(strings, found)
 
         def following(codes: Int32s, offsets: Int64s) -> Floats:
-            return self.rows(there.beliefs(codes, offsets).astype(self.initial.dtype))
+            beliefs: Any = there.beliefs(codes, offsets).astype(self.initial.dtype)
+            return self.rows(beliefs)
 
         return TensorSequence(self, logs, following, self.is_stream)
 
