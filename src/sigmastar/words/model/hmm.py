@@ -154,8 +154,9 @@ class WordHmm:
         table = np.asarray(self.emissions.by_word, dtype=np.float32 if precision != "float64" else np.float64)
         stop = table[-1].astype(np.float64)
         going = table[:-1].T / np.maximum(1.0 - stop, 1e-300)[:, None]
-        start: Any = (self.initial, self.moves)
-        there = TorchMarkov(*start, going, stop, device=device, precision=precision)
+        start: Any = self.initial
+        moves: Any = self.moves
+        there = TorchMarkov(start, moves, going, stop, device=device, precision=precision)
 
         def logs(codes: Int32s, offsets: Int64s) -> Floats:
             if not self.is_stream:
