@@ -8,7 +8,7 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
-from sigmastar.core.torch_linear import clusters, sparse_svd  # noqa: E402
+from sigmastar.core.torch_linear import _tensor, clusters, krylov, sparse_svd  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
@@ -22,6 +22,31 @@ def test_singular_triplets(device: str, shape: tuple[int, int]) -> None:
     assert s == pytest.approx(exact[1][:10], rel=1e-9)
     assert np.abs(u.T @ u - np.eye(10)).max() < 1e-9
     assert np.abs(matrix @ v.T - u * s).max() < 1e-7
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_copies_of_singular_values_are_found_beyond_the_width_of_a_block(device: str) -> None:
+    """Fifty copies of each, of which a block of 32 columns reaches 32; and spaces that lead nowhere."""
+    block = sparse.random_array((30, 25), density=0.2, rng=np.random.default_rng(1))
+    expected = np.repeat(np.linalg.svd(block.toarray())[1], 50)[:120]
+    found = sparse_svd(sparse.kron(sparse.eye_array(50), block).tocsr(), 120, device=device)[1]
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert sparse_svd(sparse.eye_array(400).tocsr(), 100, device=device)[1] == pytest.approx(np.ones(100))
+    assert not sparse_svd(sparse.csr_array((50, 60)), 3, device=device)[1].any()
+
+
+def test_narrow_blocks_need_fewer_products() -> None:
+    """On a spectrum that falls slowly, as that of co-occurrences does; every triplet as exact."""
+    rng, n = np.random.default_rng(0), 1200
+    rows, columns = ((n * rng.power(0.35, 16 * n)).astype(np.int64) for _ in range(2))
+    matrix = sparse.csr_array((np.ones(16 * n), (rows, columns)), shape=(n, n))
+    scale = [sparse.diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=k), 1))) for k in (1, 0)]
+    matrix = (scale[0] @ matrix @ scale[1]).tocsr()
+    pair = _tensor(matrix, torch.device("cpu")), _tensor(matrix.T, torch.device("cpu"))
+    narrow, wide = (krylov(*pair, 30, 1e-7, width=width) for width in (None, 58))
+    assert (narrow.values - wide.values).abs().max() < 1e-9
+    assert narrow.n_products < 0.65 * wide.n_products
+    assert narrow.n_columns < 0.65 * wide.n_columns
 
 
 @pytest.mark.parametrize("device", DEVICES)
