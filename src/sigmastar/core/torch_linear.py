@@ -81,6 +81,10 @@ class Triplets(NamedTuple):
 class _Space:
     """An orthonormal basis of columns, their images, and the inner products of these, which grow."""
 
+    _columns: torch.Tensor
+    _images: torch.Tensor
+    _pairs: torch.Tensor
+
     def __init__(
         self, forth: torch.Tensor, back: torch.Tensor, width: int, generator: torch.Generator
     ) -> None:

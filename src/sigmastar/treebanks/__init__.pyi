@@ -8,6 +8,7 @@ from sigmastar.treebanks.estimator import (
     PCFG as PCFG,
     SpectralTreebankGrammar as SpectralTreebankGrammar,
 )
+from sigmastar.treebanks.gpu.dense import RuleTensors as RuleTensors
 from sigmastar.treebanks.gpu.grammar import (
     RuleFactors as RuleFactors,
     TorchGrammar as TorchGrammar,

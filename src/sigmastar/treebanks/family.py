@@ -17,6 +17,7 @@ NAMES = {
     "metrics": "BracketScores Conventions EVALB paired_f1 score_brackets spans_of",
     "learn.methods": "BEST GrammarSpec learn_treebank SpanScorerSpec",
     "draw": "draw_chart",
+    "gpu.dense": "RuleTensors",
     "gpu.grammar": "TorchGrammar RuleFactors exact_factors",
 }
 
