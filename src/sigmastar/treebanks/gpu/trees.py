@@ -112,6 +112,7 @@ class TorchTrees:
         self.groups = [tuple(map(self._whole, group)) for group in _groups(trees.rule)]
         self.n_symbols = len(n_states)
         self.share = _SHARES  # what a piece may take, less where memory did not suffice
+        self.budget = batch_budget(self.device, _SHARE)  # bytes of a piece
 
     def _whole(self, array: Any) -> torch.Tensor:
         return on_device(array, self.device, import_torch().int64)
@@ -156,6 +157,9 @@ class TorchTrees:
 
         def work(share: int) -> TensorExpectations:
             self.share = share
+            self.budget = (
+                batch_budget(self.device, _SHARE) * share // _SHARES
+            )  # asked for once: it takes time
             done = _Pass(self, tensors, roots, vectors.clone())
             total = done.inside()
             found = done.outside()
@@ -175,11 +179,6 @@ class TorchTrees:
     def pieces(self, nodes: torch.Tensor) -> Iterator[torch.Tensor]:
         """Nodes whose tensors fit into memory together."""
         yield from nodes.split(max(int(self.budget // (2 * self.m**3 * self.dtype.itemsize)), 1))
-
-    @property
-    def budget(self) -> int:
-        """Bytes that a piece may take."""
-        return batch_budget(self.device, _SHARE) * self.share // _SHARES
 
 
 class _Pass:
