@@ -78,7 +78,7 @@ class TensorDecoder(AutomataDecoder):
     at_once = 1 << 14
     _there: WeakKeyDictionary[HeadAutomata, TorchHeads] = field(default_factory=WeakKeyDictionary)
 
-    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, exact: bool) -> Decoded:
+    def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
         weights, offsets = prior.weights(sentences, exact=True), sentences.offsets
         own = None if prior.distances is None else weights
         logs, tables = self._heads(automata).marginals(sentences.codes, offsets, prior.scales, own)
