@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import sigmastar
@@ -27,6 +28,8 @@ DATA = {
     "SpectralDependencyGrammar": TREES,
     "SpectralTransducer": StringPairs.of([("ab", "AB")]),
     "SpectralAutomaton": Strings.of(["ab", "ba"]),
+    "EMGrammar": Strings.of(["ab", "ba"]),
+    "WordModel": Strings.of(["ab", "ba"]),
 }
 
 
@@ -34,6 +37,9 @@ def test_seconds_grow_with_every_size() -> None:
     pace = Pace({"n_words": 0.5, "inner.symbols": 2.0}, fixed=1.0)
     assert pace.of(SimpleNamespace(n_words=4, inner=SimpleNamespace(symbols="abc"))) == 9.0
     assert pace.of(["a", "b"]) is None
+    powers = Pace({"n_words^2": 0.5, "lengths^3": 2.0}, most=100.0)
+    assert powers.of(SimpleNamespace(n_words=4, lengths=np.array([1, 2]))) == 26.0
+    assert powers.of(SimpleNamespace(n_words=4, lengths=np.array([1, 4]))) is None
 
 
 def test_data_have_the_sizes_that_records_name() -> None:

@@ -12,6 +12,7 @@ Models know nothing of drawing, which comes after them: records name what notebo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -70,24 +71,35 @@ class Pace(NamedTuple):
     Parameters
     ----------
     seconds : mapping
-        Seconds per unit, by attributes of the data that are numbers, or have a length: `n_words`.
+        Seconds per unit, by attributes of the data that are numbers, or have a length: `n_words`. With a
+        power, `n_words^2`, numbers are raised to it; of many, `lengths^3`, the powers are summed.
     fixed : float
         Seconds however little there is.
+    most : float
+        Seconds up to which that was seen to hold; of more nothing is known.
     """
 
     seconds: Mapping[str, float]
     fixed: float = 0.0
+    most: float = math.inf
 
     def of(self, data: Any) -> float | None:
-        """Seconds for data; None where they do not have the attributes."""
+        """Seconds for data; None where they do not have the attributes, or are larger than all measured."""
         total = self.fixed
-        for name, pace in self.seconds.items():
+        for entry, pace in self.seconds.items():
+            name, _, power = entry.partition("^")
             try:
                 size = attrgetter(name)(data)
             except AttributeError:
                 return None
-            total += pace * (len(size) if hasattr(size, "__len__") else size)
-        return total
+            total += pace * _amount(size, int(power or 1), bool(power))
+        return total if total <= self.most else None
+
+
+def _amount(size: Any, power: int, is_summed: bool) -> float:
+    if not hasattr(size, "__len__"):
+        return float(size) ** power
+    return float(((1.0 * size) ** power).sum()) if is_summed else len(size)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.grammars"
 COMMANDS = {
@@ -52,4 +52,5 @@ FAMILY = Family(
         "brackets of a little English": f"{HERE}.explore:example",
     },
     laws=f"{HERE}.laws:GrammarLaws",
+    paces={"EMGrammar": Pace({"n_symbols": 4e-4, "lengths^3": 2.1e-6}, fixed=1.5)},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sigmastar.core.family import Command, Family, Kind
+from sigmastar.core.family import Command, Family, Kind, Pace
 
 HERE = "sigmastar.words"
 STRINGS = "sigmastar.automata.cli"
@@ -35,4 +35,5 @@ FAMILY = Family(
     explore=f"{HERE}.explore:open_exhibit",
     examples={"next words of a little English": f"{HERE}.explore:example"},
     laws=f"{HERE}.laws:WordLaws",
+    paces={"WordModel": Pace({"n_symbols": 2e-6, "n_symbols^2": 5e-11}, most=250.0)},
 )
