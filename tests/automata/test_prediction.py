@@ -52,6 +52,14 @@ def test_error_rate_by_hand():
     assert next_symbol_errors(says_a, strings).tolist() == wrong
 
 
+def test_how_far_it_is_is_told_piece_by_piece(monkeypatch):
+    monkeypatch.setattr(prediction, "MAX_CELLS", 9)
+    told = []
+    strings = Strings.of(["ab", "ab", "b"])
+    next_symbol_error(Fixed("ab", [0.6, 0.3, 0.1]), strings, progress=lambda *step: told.append(step))
+    assert told == [("next symbols", 0.0), ("next symbols", 3 / 8), ("next symbols", 6 / 8)]
+
+
 def test_a_foreign_symbol_is_always_missed():
     assert next_symbol_error(Fixed("ab", [0.6, 0.3, 0.1]), Strings.of(["za"]), include_end=False) == 0.5
 

@@ -26,6 +26,7 @@ from sigmastar.automata.model.sequence import SequenceModel, next_distribution, 
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Flags, Floats
 from sigmastar.core.intervals import Estimate, normal_interval
+from sigmastar.core.progress import Progress, silent
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,9 @@ def _two_to_the(bits: float) -> float:
         return float(np.exp2(bits))
 
 
-def next_symbol_error(model: SequenceModel, strings: Strings, include_end: bool = True) -> float:
+def next_symbol_error(
+    model: SequenceModel, strings: Strings, include_end: bool = True, progress: Progress = silent
+) -> float:
     """The error rate of the most likely next symbol over all gaps.
 
     Without `include_end` the gaps at the ends of strings are left out, and the end is never offered
@@ -225,23 +228,31 @@ def next_symbol_error(model: SequenceModel, strings: Strings, include_end: bool 
         The corpus.
     include_end : bool
         Whether the end of a string counts as a symbol.
+    progress : callable
+        Called with the share of the gaps that are done: there is a table of all symbols at each of them.
 
     Returns
     -------
     float
         A share of the gaps.
     """
-    errors = next_symbol_errors(model, strings, include_end)
+    errors = next_symbol_errors(model, strings, include_end, progress)
     if len(errors) == 0:
         raise ValueError("all strings are empty: without their ends there is nothing to predict")
     return float(errors.mean())
 
 
-def next_symbol_errors(model: SequenceModel, strings: Strings, include_end: bool = True) -> Flags:
+def next_symbol_errors(
+    model: SequenceModel, strings: Strings, include_end: bool = True, progress: Progress = silent
+) -> Flags:
     """Right or wrong at every gap, in corpus order."""
     require_strings(strings, "evaluate on")
-    recoded = strings.recoded(model.alphabet, allow_unknown=True)
-    return np.concatenate([_errors(model, piece, include_end) for piece in pieces(recoded)])
+    recoded, found, n_done = strings.recoded(model.alphabet, allow_unknown=True), list[Flags](), 0
+    for piece in pieces(recoded):
+        progress("next symbols", n_done / strings.n_gaps)
+        found.append(_errors(model, piece, include_end))
+        n_done += piece.n_gaps
+    return np.concatenate(found)
 
 
 def ndcg(model: SequenceModel, prefixes: Strings, targets: SpiceTargets, k: int = 5) -> float:

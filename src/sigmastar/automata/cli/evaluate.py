@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -36,7 +37,7 @@ from sigmastar.core.cli.options import json_option, model_argument, quiet_option
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import judge
-from sigmastar.core.progress import tell, watching
+from sigmastar.core.progress import Say, silent, tell, watching
 
 Figures = dict[str, Any]
 Judge = Callable[[SequenceModel, Strings, str], Figures]
@@ -92,7 +93,7 @@ def evaluate(
     with watching("evaluating", quiet) as say:
         if file is not None:
             strings = require_strings(loaded.read(file, layout, unknown), "evaluate on")
-            judging = plain if targets is None else JUDGES[layout.format]
+            judging = partial(plain, say=say) if targets is None else JUDGES[layout.format]
             figures |= {"n_strings": len(strings), **judging(loaded.model, strings, targets or "")}
         if reference is not None:
             say("comparing with the reference")
@@ -103,12 +104,12 @@ def evaluate(
     print_figures(figures, as_json)
 
 
-def plain(model: SequenceModel, strings: Strings, _: str) -> Figures:
+def plain(model: SequenceModel, strings: Strings, _: str, say: Say = silent) -> Figures:
     logs = log_likelihood(model, strings)
     return {
         "log_likelihood": float(logs.mean()),
         "symbol_perplexity": float(np.exp(-logs.sum() / strings.n_gaps)),
-        "next_symbol_error": next_symbol_error(model, strings),
+        "next_symbol_error": next_symbol_error(model, strings, progress=say),
         "n_impossible": int(np.isneginf(logs).sum()),
     }
 
