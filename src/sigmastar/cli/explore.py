@@ -74,13 +74,17 @@ def explore(files: tuple[str, ...], port: int, no_browser: bool, quiet: bool) ->
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @_port_option
 @click.option(
-    "--max-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes of a request."
+    "--max-body",
+    type=click.IntRange(1),
+    default=1_000_000,
+    show_default=True,
+    help="Most bytes of a request.",
 )
 @click.option(
-    "--max-batch", type=click.IntRange(1), default=1000, show_default=True, help="Inputs of a batch."
+    "--max-batch", type=click.IntRange(1), default=1000, show_default=True, help="Most inputs of a batch."
 )
 @click.option(
-    "--max-waiting", type=click.IntRange(1), default=64, show_default=True, help="Questions at once."
+    "--max-waiting", type=click.IntRange(1), default=64, show_default=True, help="Most questions at once."
 )
 @click.option(
     "--timeout",

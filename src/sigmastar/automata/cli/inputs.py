@@ -46,7 +46,7 @@ def string_options(function: Function) -> Function:
             "--format",
             "file_format",
             type=click.Choice(list(FORMATS)),
-            help="Format of the strings  [default: that of the model's data, or lines]",
+            help="Format of the strings  [default: lines; with a model, that of its data]",
         ),
     ]
     return reduce(lambda wrapped, option: option(wrapped), options, function)

@@ -41,7 +41,7 @@ vectors_option = click.option(
     type=click.Choice(GIVEN),
     default="head",
     show_default=True,
-    help="The word that is known; the other one is asked for.",
+    help="Word that is known; the other one is asked for.",
 )
 @parameter(
     "penalty", "--penalty", OPERATOR, type=click.Choice(list(PENALTIES)), help="Penalty on the weights."
@@ -55,7 +55,8 @@ vectors_option = click.option(
     OPERATOR,
     type=click.FloatRange(0),
     multiple=True,
-    help="Strength of the penalty, times 1/sqrt(pairs); repeatable: the best on validation heads is kept.",
+    help="Strength of the penalty, times 1/sqrt(pairs); repeatable: the best on validation heads is kept  "
+    "[default: several]",
 )
 @parameter(
     "solver",
@@ -74,7 +75,7 @@ vectors_option = click.option(
 @parameter(
     "max_iter", "--iterations", OPERATOR, type=click.IntRange(1), help="Iterations of each penalty at most."
 )
-@parameter("warm", "--warm", OPERATOR, is_flag=True, help="Each penalty starts where the one before ended.")
+@parameter("warm", "--warm", OPERATOR, is_flag=True, help="Start of each penalty where the one before ended.")
 @parameter(
     "similarity",
     "--similarity",

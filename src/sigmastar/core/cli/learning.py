@@ -87,7 +87,9 @@ def parameter(
     defaults = {method.estimator.parameter_defaults()[name] for method in methods if name not in method.fixed}
     shown = sorted({_shown(default) for default in defaults})
     default = shown[0] if len(shown) == 1 else f"{' or '.join(shown)}, by method"
-    text = f"{help}  [default: {default}]" if shown and default != "False" else help  # a flag left out
+    text = (
+        f"{help}  [default: {default}]" if default not in ("", "False") else help
+    )  # a flag left out, or nothing given
     return click.option(flag, name, default=None, help=text, **extra)
 
 
