@@ -138,6 +138,11 @@ def test_a_tagger_of_states_in_openfst(tmp_path: Path, tagger: Any) -> None:
     pairs = StringPairs.of([(words, list(y)) for y in weights])
     back = np.exp(load_model(tmp_path / "t.fst.txt").log_value(pairs).log)
     np.testing.assert_allclose(back, list(weights.values()), rtol=1e-9)
+    (tmp_path / "words.txt").write_text(
+        "the run runs\n"
+    )  # words, not letters, as the labels of the machine are
+    found = succeed("predict", tmp_path / "t.fst.txt", tmp_path / "words.txt", "-q").split("\t")
+    assert found[1].split() == tagger.predict([words])[0]
 
 
 def test_a_tagger_of_features_is_refused_with_what_to_do(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ class _Loaded(NamedTuple):
 def _load(path: str, inverse: bool = False) -> _Loaded:
     model, learned = load_model(path), read_header(path)["learned"]
     layout = learned.get("layout") or learned.get("settings", {})
-    sides = layout.get("input", "chars"), layout.get("output", "tokens")
+    by_letters = all(len(str(symbol)) == 1 for symbol in model.units.inputs)  # where the file does not tell
+    sides = layout.get("input", "chars" if by_letters else "tokens"), layout.get("output", "tokens")
     if inverse:
         return _Loaded(model.inverse(), learned, *reversed(sides))
     return _Loaded(model, learned, *sides)
