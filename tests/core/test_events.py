@@ -11,7 +11,7 @@ import pytest
 from core.test_em import Counter
 from core.test_race import Sprinter
 from sigmastar.core.em import NEVER, Climb
-from sigmastar.core.factors import factorize
+from sigmastar.core.factors import factorize, factorize_up_to
 from sigmastar.core.progress import (
     Event,
     Measure,
@@ -70,6 +70,9 @@ def test_factorizations_report_singular_values() -> None:
     (found,) = heard_of(lambda: factorize(np.diag([3.0, 2.0, 1.0]), 2))
     assert isinstance(found, Spectrum)
     assert np.asarray(found.singular_values) == pytest.approx([3.0, 2.0])
+    (found,) = heard_of(lambda: factorize_up_to(np.diag([3.0, 2.0, 1e-17]), 3))
+    assert isinstance(found, Spectrum)
+    assert len(found.singular_values) == 2  # none of those that are rounding
 
 
 def test_solvers_report_their_objective() -> None:

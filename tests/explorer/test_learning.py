@@ -72,6 +72,8 @@ def test_starts_stand_in_the_order_of_their_scores() -> None:
 def test_a_chosen_number_of_states_outlives_later_spectra() -> None:
     board = Board("m")
     board(Spectrum(np.array([3.0, 2.0])))
+    board(Spectrum(np.array([9.0])))
+    assert view(board, "Spectrum")["data"]["series"][0]["y"] == [3.0, 2.0]  # the longest of many
     board(Spectrum(np.array([3.0, 1.0]), 0.5, 2))
     board(Spectrum(np.array([9.0])))
     data = view(board, "Spectrum")["data"]

@@ -112,8 +112,9 @@ def factorize_up_to(matrix: Matrix, most_states: int, solver: Solver | None = No
     _require_numbers(matrix)
     n_states = min(most_states, *matrix.shape)
     left, values, right = (solver or choose_solver(matrix, n_states))(matrix, n_states)
-    report(Spectrum(values))
-    return Factors(*_fix_signs(left, values, right)).leading(_rank(values, matrix.shape))
+    found = Factors(*_fix_signs(left, values, right)).leading(_rank(values, matrix.shape))
+    report(Spectrum(found.singular_values))
+    return found
 
 
 def choose_solver(matrix: Matrix, n_states: int) -> Solver:

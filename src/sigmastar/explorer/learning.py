@@ -98,8 +98,13 @@ class Board:
                 self._add(event)
             elif isinstance(event, Saved):
                 self.file = event.path
-            elif event.chosen is not None or self._spectrum is None or self._spectrum.chosen is None:
+            elif event.chosen is not None or self._tells_more(event):
                 self._spectrum = event
+
+    def _tells_more(self, found: Spectrum) -> bool:
+        """Whether a spectrum without a choice is shown: the longest is, where there are many blocks."""
+        old = self._spectrum
+        return old is None or (old.chosen is None and len(found.singular_values) >= len(old.singular_values))
 
     def finish(self) -> None:
         """The model is there."""
