@@ -18,7 +18,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
@@ -81,18 +81,40 @@ def engine_of(workers: int | None = None, client: Any = None) -> Engine:
     return Processes(workers)
 
 
-_at_hand: ContextVar[Engine | None] = ContextVar("engine", default=None)
+@dataclass
+class _Asked:
+    """An engine that is made when it is needed first."""
+
+    workers: int | None
+    client: Any
+    engine: Engine | None = None
+
+    def get(self) -> Engine:
+        self.engine = self.engine or engine_of(self.workers, self.client)
+        return self.engine
+
+
+_at_hand: ContextVar[_Asked | None] = ContextVar("engine", default=None)
 
 
 @contextmanager
 def spreading(workers: int | None = None, client: Any = None) -> Iterator[None]:
-    """Inside, `spread` runs its tasks on the engine that was asked for."""
-    with closing(engine_of(workers, client)) as engine:
-        token = _at_hand.set(engine)
-        try:
-            yield
-        finally:
-            _at_hand.reset(token)
+    """Inside, `spread` runs its tasks on the engine that is asked for."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers={workers} must be at least 1")
+    asked = _Asked(workers, client)
+    token = _at_hand.set(asked if client is not None or (workers or 1) > 1 else None)
+    try:
+        yield
+    finally:
+        _at_hand.reset(token)
+        if asked.engine is not None:
+            asked.engine.close()
+
+
+def is_spread() -> bool:
+    """Whether other processes share the work."""
+    return _at_hand.get() is not None
 
 
 def spread(task: Callable[[Any], Part], items: Sequence[Any], merge: Callable[[Part, Part], Part]) -> Part:
@@ -101,8 +123,8 @@ def spread(task: Callable[[Any], Part], items: Sequence[Any], merge: Callable[[P
     This is how families count: a task counts some structures, and counts are merged. Items must not depend on
     the number of workers; then sums of floats do not either. What a single task does is done here.
     """
-    engine = _at_hand.get()
-    return (Here() if engine is None or len(items) == 1 else engine).run(task, items, merge)
+    asked = _at_hand.get()
+    return (Here() if asked is None or len(items) == 1 else asked.get()).run(task, items, merge)
 
 
 def ranges(sizes: Sequence[int] | Int64s, most: int) -> list[tuple[int, int]]:

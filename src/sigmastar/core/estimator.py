@@ -204,6 +204,29 @@ class Estimator(_Fitted):
                 setattr(self, name, value)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class SpreadEstimator(Estimator):
+    """An estimator that counts in pieces, which other processes may share (`core.engines.spread`).
+
+    Parameters
+    ----------
+    workers : int or None
+        Number of processes that count; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that counts, or the address of its scheduler.
+    """
+
+    workers: int | None = None
+    client: Any = None
+
+    @contextmanager
+    def _working(self) -> Iterator[None]:
+        from sigmastar.core.engines import spreading  # most work is done here
+
+        with super()._working(), spreading(self.workers, self.client):
+            yield
+
+
 class LikelihoodEstimator(Estimator):
     """An estimator of a distribution: models can be weighed by their likelihood and their size."""
 

@@ -21,6 +21,7 @@ Tally = tuple[Keys, Keys]
 
 MOST_MAJORS = 1 << 20  # above this many, counting them all takes longer than sorting
 _FITS = 1 << 31
+_PIECE = 1 << 20  # keys that are counted at a time where their weights are summed
 _MANY = 1 << 16  # keys, for which the walk pays what it takes to compile
 ONCE = np.ones(1, np.int32)
 """The weights of pairs that count once each."""
@@ -35,6 +36,38 @@ def tally(keys: Longs, counts: Longs | None = None) -> tuple[Longs, Longs]:
     keys, counts = keys[order], counts[order]
     starts = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
     return keys[starts], np.add.reduceat(counts, starts) if len(starts) else counts
+
+
+def totals(keys: Longs, weights: NDArray[np.float64] | None = None) -> tuple[Longs, NDArray[np.float64]]:
+    """Sorted distinct keys, and how often, or with what weight, each occurs; pieces of many may be spread."""
+    pieces = [
+        (keys[at : at + _PIECE], None if weights is None else weights[at : at + _PIECE])
+        for at in range(0, max(len(keys), 1), _PIECE)
+    ]
+    if len(pieces) == 1:
+        return _totals(pieces[0])
+    from sigmastar.core.engines import spread  # of few keys nothing is spread
+
+    return spread(_totals, pieces, _both_totals)
+
+
+def _totals(piece: tuple[Longs, NDArray[np.float64] | None]) -> tuple[Longs, NDArray[np.float64]]:
+    keys, weights = piece
+    if weights is None:
+        found, counts = tally(keys)
+        return found, counts.astype(float)
+    found, places = np.unique(keys, return_inverse=True)
+    return found, np.bincount(places, weights, len(found)).astype(float)
+
+
+def _both_totals(
+    first: tuple[Longs, NDArray[np.float64]], second: tuple[Longs, NDArray[np.float64]]
+) -> tuple[Longs, NDArray[np.float64]]:
+    keys = np.union1d(first[0], second[0])
+    sums = np.zeros(len(keys))
+    for some, counts in (first, second):
+        sums[np.searchsorted(keys, some)] += counts
+    return keys, sums
 
 
 def tally_pairs(major: Keys, minor: Keys, n_major: int, n_minor: int, counts: Keys | None = None) -> Tally:

@@ -22,6 +22,7 @@ import numpy as np
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.blocks import Blocks, Slices, SparseTensor
+from sigmastar.core.integer_counts import totals
 from sigmastar.core.signature import Operation, Signature, Sort, head_signature
 from sigmastar.dependency.data.sequences import Gaps, head_sorts
 
@@ -162,8 +163,7 @@ def _grouped(
     weights = np.broadcast_to(
         gaps.weight[before][:, None, None], (len(before), past.shape[1], future.shape[1])
     )
-    distinct, inverse = np.unique(pairs[good], return_inverse=True)
-    counts = np.bincount(inverse, weights.ravel()[good]).astype(np.float64)
+    distinct, counts = totals(pairs[good], weights.ravel()[good])
     coordinates = np.array(
         [distinct // (n_past * n_future) % n_symbols, distinct // n_future % n_past, distinct % n_future]
     )

@@ -23,7 +23,14 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, positive, positive_or_auto
+from sigmastar.core.estimator import (
+    Estimator,
+    RandomState,
+    SpreadEstimator,
+    as_generator,
+    positive,
+    positive_or_auto,
+)
 from sigmastar.core.progress import silent
 from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS
@@ -222,7 +229,7 @@ OF_TWO_VIEWS = "spectral+em"
 
 
 @dataclass(eq=False, repr=False)
-class SpectralDependencyGrammar(DependencyEstimator):
+class SpectralDependencyGrammar(SpreadEstimator, DependencyEstimator):
     """Head automata from spectra; by default beside trained arcs, which then decide the parse alone.
 
     Parameters
@@ -252,6 +259,10 @@ class SpectralDependencyGrammar(DependencyEstimator):
     device : "cpu", "cuda" or "auto"
         Where sentences are parsed if the automata decide: a processor by compiled kernels, which rule arcs
         out, or a GPU by PyTorch.
+    workers : int or None
+        Number of processes that count the pasts and futures of modifiers; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ from scipy import sparse
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.blocks import Blocks, SparseTensor
-from sigmastar.core.integer_counts import tally
+from sigmastar.core.integer_counts import totals
 from sigmastar.core.signature import string_signature
 
 LEAST_WORD, LEAST_CLASS = 50, 20
@@ -108,7 +108,7 @@ class TagContexts:
 
     def weighted_matrix(self, weights: InputWeights | None) -> sparse.csr_array:
         """H, with the weights of gaps where they have any."""
-        keys, counts = _totals(self.past * self.shape[1] + self.future, weights.gaps if weights else None)
+        keys, counts = totals(self.past * self.shape[1] + self.future, weights.gaps if weights else None)
         return sparse.csr_array((counts, np.divmod(keys, self.shape[1])), shape=self.shape)
 
     @cached_property
@@ -124,7 +124,7 @@ class TagContexts:
         rows, columns = self.shape
         gaps, n = self.token_gaps, len(self.offsets) - 1
         keys = (symbols.astype(np.int64) * rows + self.past[gaps]) * columns + self.future[gaps + 1]
-        found, counts = _totals(keys, weights.tokens if weights else None)
+        found, counts = totals(keys, weights.tokens if weights else None)
         first, last = (edge + np.arange(n) for edge in (self.offsets[:-1], self.offsets[1:]))
         mass = np.ones(len(self.past)) if weights is None else weights.gaps
         ends = np.bincount(self.past[last], mass[last], minlength=rows).astype(float)
@@ -136,15 +136,6 @@ class TagContexts:
             {stop: ends[None], symbol: slices},
             {"string": begins},
         )
-
-
-def _totals(keys: Int64s, weights: Floats | None) -> tuple[Int64s, Floats]:
-    """Distinct keys in order, with how often, or with what weight, each is there."""
-    if weights is None:
-        found, counts = tally(keys)
-        return found, counts.astype(float)
-    found, places = np.unique(keys, return_inverse=True)
-    return found, np.bincount(places, weights).astype(float)
 
 
 def _classes(near: Int64s, word: Int64s, far: Int64s, edge: int, least_word: int, least_class: int) -> Int64s:

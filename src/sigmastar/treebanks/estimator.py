@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, n_threads, positive
+from sigmastar.core.estimator import (
+    Estimator,
+    RandomState,
+    SpreadEstimator,
+    as_generator,
+    n_threads,
+    positive,
+)
 from sigmastar.core.progress import silent
 from sigmastar.treebanks.counts import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
@@ -150,7 +157,7 @@ class TreebankEstimator(Estimator):
 
 
 @dataclass(eq=False, repr=False)
-class SpectralTreebankGrammar(TreebankEstimator):
+class SpectralTreebankGrammar(SpreadEstimator, TreebankEstimator):
     """Latent PCFGs whose states come from two views of every node: what is inside it and what is outside.
 
     "spectral" recovers signed operators from moments of both (the first idea); "cluster" and "spectral+em"
@@ -181,6 +188,10 @@ class SpectralTreebankGrammar(TreebankEstimator):
     device : "cpu", "cuda" or "auto"
         Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
         PyTorch.
+    workers : int or None
+        Number of processes that take the expectations of EM; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------
@@ -232,7 +243,7 @@ class SpectralTreebankGrammar(TreebankEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class EMTreebankGrammar(TreebankEstimator):
+class EMTreebankGrammar(SpreadEstimator, TreebankEstimator):
     """A latent PCFG by expectation-maximization from a random start.
 
     Parameters
@@ -252,6 +263,10 @@ class EMTreebankGrammar(TreebankEstimator):
     device : "cpu", "cuda" or "auto"
         Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
         PyTorch.
+    workers : int or None
+        Number of processes that take the expectations of EM; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------

@@ -12,7 +12,16 @@ from sigmastar.bilexical.counts import WEIGHTINGS
 from sigmastar.bilexical.estimator.word_vectors import WordVectors
 from sigmastar.bilexical.model.vectors import Vectors, write_word2vec
 from sigmastar.core.atomic import atomic_write, require_folder, write_lines
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import (
+    SPREAD,
+    Learned,
+    Method,
+    built,
+    learn,
+    learn_options,
+    parameter,
+    spread_options,
+)
 from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.model_files import load_model, read_header
@@ -21,7 +30,7 @@ from sigmastar.core.text_files import described_file, open_text
 
 VECTORS = Method(
     WordVectors,
-    ("window", "n_contexts", "sided", "weighting", "min_count", "n_dimensions", "lower_case"),
+    ("window", "n_contexts", "sided", "weighting", "min_count", "n_dimensions", "lower_case", *SPREAD),
 )
 _SHOWN = 8  # words
 
@@ -63,6 +72,7 @@ _SHOWN = 8  # words
     "--keep-case", "lower_case", is_flag=True, flag_value=False, default=None, help="Case of the text kept."
 )
 @click.option("--word2vec", is_flag=True, help="word2vec's text format in place of a model file.")
+@spread_options
 @learn_options
 def command(files: tuple[str, ...], word2vec: bool, **given: Any) -> None:
     """Count the words around each word of TEXT, one tokenized sentence per line, and make vectors of that."""

@@ -10,10 +10,13 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import add
 
 import numpy as np
 
 from sigmastar.core.arrays import Int32s, Int64s
+from sigmastar.core.engines import is_spread, spread
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import display_name, text_blocks
 
@@ -33,14 +36,29 @@ class _Outside(dict[str, int]):
 
 def word_frequencies(text: Text, lower_case: bool = True) -> Counter[str]:
     """How often each word occurs."""
-    found: Counter[str] = Counter()
-    for lines in _blocks(text):
-        block = " ".join(lines)
-        found.update((block.lower() if lower_case else block).split())
+    found: Counter[str] = spread(
+        partial(_frequencies, lower_case), pieces_of(text) if is_spread() else [text], add
+    )
     if not found:
         names = ", ".join(display_name(item) for item in text if isinstance(item, os.PathLike)) or None
         raise InputError("there are no words; give text with one tokenized sentence per line", file=names)
     return found
+
+
+def _frequencies(lower_case: bool, text: Text) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for lines in _blocks(text):
+        block = " ".join(lines)
+        found.update((block.lower() if lower_case else block).split())
+    return found
+
+
+def pieces_of(text: Text) -> list[Text]:
+    """Pieces of work: each file, and some thousands of sentences together."""
+    files = [item for item in text if isinstance(item, os.PathLike)]
+    others = [item for item in text if not isinstance(item, os.PathLike)]
+    parts = [others[at : at + _SENTENCES] for at in range(0, len(others), _SENTENCES)]
+    return [*([file] for file in files), *parts] or [text]
 
 
 def coded_blocks(text: Text, codes: Mapping[str, int], lower_case: bool = True) -> Iterator[CodedBlock]:

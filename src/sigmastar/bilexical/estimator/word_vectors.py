@@ -14,7 +14,7 @@ from sigmastar.bilexical.learn.vectors import VectorSettings, frequent_words, le
 from sigmastar.bilexical.metrics import pairwise_accuracy
 from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Floats
-from sigmastar.core.estimator import Estimator, chosen, positive
+from sigmastar.core.estimator import Estimator, SpreadEstimator, chosen, positive
 from sigmastar.core.progress import silent
 
 _JUDGED = 1000  # most frequent words that `score` looks at
@@ -25,7 +25,7 @@ class _FittedVectors(Estimator):
 
 
 @dataclass(eq=False, repr=False)
-class WordVectors(_FittedVectors):
+class WordVectors(SpreadEstimator, _FittedVectors):
     """Vectors of words: counts of the words around them, weighted, normalized, and compressed if asked for.
 
     Parameters
@@ -45,6 +45,11 @@ class WordVectors(_FittedVectors):
         Leading singular directions to compress to; None: one coordinate per context.
     lower_case : bool
         Words are lower-cased.
+    workers : int or None
+        Number of processes that count, a file or some thousands of sentences at a time; it changes no
+        result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------

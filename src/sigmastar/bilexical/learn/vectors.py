@@ -13,16 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import add
 
 import numpy as np
 from scipy import sparse
 
 from sigmastar.bilexical.counts import WEIGHTINGS, Weighting, WindowCounter, normalized, ppmi
 from sigmastar.bilexical.data.pairs import HeadSplit, Pairs
-from sigmastar.bilexical.data.text import Text, coded_blocks, word_frequencies
+from sigmastar.bilexical.data.text import Text, coded_blocks, pieces_of, word_frequencies
 from sigmastar.bilexical.metrics import pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights, LowRankWeights
 from sigmastar.bilexical.model.vectors import Vectors
+from sigmastar.core.arrays import Int64s
+from sigmastar.core.engines import is_spread, spread
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,14 @@ def window_counts(
 ) -> sparse.csr_array:
     """Counts of words by contexts, which are the first of the words."""
     totals = np.array(frequencies, dtype=np.int64)
+    task = partial(_window_counts, words, totals, settings)
+    return spread(task, pieces_of(text), add) if is_spread() else task(text)
+
+
+def _window_counts(
+    words: tuple[str, ...], totals: Int64s, settings: VectorSettings, text: Text
+) -> sparse.csr_array:
+    """Counts are whole numbers: those of pieces of the text add up to those of the whole."""
     counter = WindowCounter.of(totals, settings.n_contexts, settings.window, settings.sided)
     codes = {word: code for code, word in enumerate(words)}
     for block in coded_blocks(text, codes, settings.lower_case):

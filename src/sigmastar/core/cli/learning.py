@@ -131,6 +131,26 @@ def _refuse(name: str, method: str, others: list[str]) -> None:
     raise click.UsageError(f"{flag} is for --method {' or '.join(others)}, not {method}", context)
 
 
+SPREAD = ("workers", "client")
+"""Parameters that `spread_options` set."""
+
+
+def spread_options(function: Function) -> Function:
+    """Options of `learn` commands whose estimators count in pieces."""
+    options = [
+        click.option(
+            "--workers",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Number of processes that count; it changes no result  [default: 1]",
+        ),
+        click.option(
+            "--scheduler", "client", metavar="ADDRESS", help="Scheduler of a Dask cluster that counts."
+        ),
+    ]
+    return reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
+
+
 def learn_options(function: Function) -> Function:
     """The options that all `learn` commands have."""
     options = [

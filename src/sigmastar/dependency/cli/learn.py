@@ -7,7 +7,16 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import (
+    SPREAD,
+    Learned,
+    Method,
+    built,
+    learn,
+    learn_options,
+    parameter,
+    spread_options,
+)
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.progress import counted, tell
 from sigmastar.core.text_files import described_file
@@ -26,9 +35,13 @@ from sigmastar.dependency.model.decoders import DECODERS
 _COMMON = ("symbols", "arcs", "distances", "arc_epochs", "projective")
 _ALONE = {"arcs": "none"}
 METHODS = {
-    "spectral+em": Method(SpectralDependencyGrammar, (*_COMMON, "n_states", "max_iter")),
-    "spectral": Method(SpectralDependencyGrammar, (*_COMMON, "n_states"), {"method": "spectral", **_ALONE}),
-    "bigram": Method(SpectralDependencyGrammar, (*_COMMON, "n_states"), {"method": "bigram", **_ALONE}),
+    "spectral+em": Method(SpectralDependencyGrammar, (*_COMMON, "n_states", "max_iter", *SPREAD)),
+    "spectral": Method(
+        SpectralDependencyGrammar, (*_COMMON, "n_states", *SPREAD), {"method": "spectral", **_ALONE}
+    ),
+    "bigram": Method(
+        SpectralDependencyGrammar, (*_COMMON, "n_states", *SPREAD), {"method": "bigram", **_ALONE}
+    ),
     "em": Method(EMDependencyGrammar, (*_COMMON, "n_states", "max_iter")),
     "det": Method(DeterministicDependencyGrammar, (*_COMMON, "decoding"), {"first": False}),
     "det+f": Method(DeterministicDependencyGrammar, (*_COMMON, "decoding")),
@@ -105,6 +118,7 @@ _BEST, _EM, _COUNTED = METHODS["spectral+em"], METHODS["em"], METHODS["det+f"]
     type=click.Choice(PROJECTIVE),
     help="Treatment of crossing arcs: lifted, or lifted and marked in relations, undone after parsing.",
 )
+@spread_options
 @learn_options
 def command(file: str, method: str, symbols: str | None, arcs: bool | None, **options: Any) -> None:
     """Learn a dependency parser from FILE, a treebank in CoNLL-U or `word TAG head` (.dp).

@@ -9,7 +9,16 @@ import click
 import numpy as np
 
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import (
+    SPREAD,
+    Learned,
+    Method,
+    built,
+    learn,
+    learn_options,
+    parameter,
+    spread_options,
+)
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Say, tell
@@ -27,7 +36,7 @@ _FAR = 10  # lengths whose mass is looked at, if no string is longer
 _OFF = 0.1  # by which the mass of a length may differ from the data's
 
 _COMPLETION = ("n_states", "max_length", "penalty", "max_iter")
-SPECTRAL = Method(SpectralGrammar, ("n_states", "basis_factor"))
+SPECTRAL = Method(SpectralGrammar, ("n_states", "basis_factor", *SPREAD))
 COMPLETION = Method(CompletionGrammar, _COMPLETION)
 SIGNED = Method(CompletionGrammar, _COMPLETION, {"em": False})
 EM = Method(EMGrammar, ("n_states", "start", "bracket_prior", "max_length", "max_iter", "n_seeds"))
@@ -78,6 +87,7 @@ METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion
 @click.option(
     "--leaves", type=click.Choice(list(LEAVES)), default="words", help="Symbols of trees  [default: words]"
 )
+@spread_options
 @learn_options
 def command(file: str, method: str, leaves: str, **options: Any) -> None:
     """Learn a weighted grammar from trees in brackets, or from strings, one per line.

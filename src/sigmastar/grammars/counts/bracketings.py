@@ -12,6 +12,8 @@ cut are summed out. The basis holds the most frequent of both, always with every
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from operator import add
 
 import numpy as np
 from scipy import sparse
@@ -20,10 +22,13 @@ from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.blocks import Blocks, SparseTensor
+from sigmastar.core.engines import ranges, spread
 from sigmastar.core.errors import InputError
 from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
+
+_PIECE = 1 << 18  # symbols that are counted at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +124,18 @@ def single_symbols(alphabet: Alphabet) -> SpanBasis:
 
 
 def count_brackets(brackets: Bracketings, basis: SpanBasis) -> BracketCounts:
-    """Count constituents, single symbols and cuts on a basis. Trees must be binary."""
+    """Count constituents, single symbols and cuts on a basis, in pieces. Trees must be binary."""
     if not brackets.is_binary:
         raise InputError(
             "brackets must be binary trees, one span less than symbols; call .binary() to make them so"
         )
+    pieces = ranges(brackets.strings.lengths, _PIECE)
+    parts = [brackets.select(np.arange(*piece)) for piece in pieces] if len(pieces) > 1 else [brackets]
+    found: BracketCounts = spread(partial(_count_piece, basis), parts, add)
+    return found
+
+
+def _count_piece(basis: SpanBasis, brackets: Bracketings) -> BracketCounts:
     table, found = _read(brackets, brackets.strings, basis.insides, basis.lefts, basis.rights)
     n_strings, n_insides = len(brackets), len(basis.insides)
     inside_at = _lookup(table.string_node[n_strings : n_strings + n_insides], table.n_nodes)

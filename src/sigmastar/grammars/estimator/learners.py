@@ -9,7 +9,7 @@ from warnings import warn
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import as_generator, chosen, positive
+from sigmastar.core.estimator import SpreadEstimator, as_generator, chosen, positive
 from sigmastar.core.progress import Progress
 from sigmastar.grammars.estimator.base import (
     Corpus,
@@ -24,7 +24,7 @@ from sigmastar.grammars.learn.starts import BRACKETS, STARTS, agreed_start, name
 
 
 @dataclass(eq=False, repr=False)
-class SpectralGrammar(GrammarEstimator):
+class SpectralGrammar(SpreadEstimator, GrammarEstimator):
     """A weighted grammar from bracketed strings by the spectral method: blocks, factorize, recover.
 
     Its weights are signed: it gives values to strings, but there is nothing to draw from.
@@ -35,6 +35,10 @@ class SpectralGrammar(GrammarEstimator):
         Number of states, at most the rank of the block.
     basis_factor : float
         Share of the insides and outsides that occur to count on, the most frequent ones.
+    workers : int or None
+        Number of processes that count brackets; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------

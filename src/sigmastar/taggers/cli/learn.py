@@ -9,7 +9,16 @@ from typing import Any
 import click
 import numpy as np
 
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import (
+    SPREAD,
+    Learned,
+    Method,
+    built,
+    learn,
+    learn_options,
+    parameter,
+    spread_options,
+)
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Say, counted, tell
@@ -23,7 +32,7 @@ _LOOKED_AT = 200  # sentences that signed operators are tried on
 REFINED = Method(
     SpectralTagger, ("n_states", "max_iter", "n_members", "features", "decoding"), {"method": "refined"}
 )
-SPECTRAL = Method(SpectralTagger, ("n_states", "decoding", "conditional"), {"method": "spectral"})
+SPECTRAL = Method(SpectralTagger, ("n_states", "decoding", "conditional", *SPREAD), {"method": "spectral"})
 CHAIN = Method(SpectralTagger, ("max_iter", "decoding"), {"method": "chain"})
 HANKEL = Method(SpectralTagger, ("n_states", "max_iter", "decoding"), {"method": "hankel-margin"})
 EM = Method(EMTagger, ("n_states", "max_iter", "n_members", "decoding"))
@@ -117,6 +126,7 @@ METHODS = {
     is_flag=True,
     help="Operators of P(tags | words), not of both together",
 )
+@spread_options
 @learn_options
 def learn_tagger(
     file: str,

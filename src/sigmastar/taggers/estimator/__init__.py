@@ -14,7 +14,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, as_generator, positive, positive_or_auto
+from sigmastar.core.estimator import Estimator, SpreadEstimator, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent, stage
 from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
@@ -169,7 +169,7 @@ class TaggerEstimator(Estimator, ABC):
 
 
 @dataclass(eq=False, repr=False)
-class SpectralTagger(TaggerEstimator):
+class SpectralTagger(SpreadEstimator, TaggerEstimator):
     """Taggers that start from a spectral decomposition.
 
     Parameters
@@ -193,6 +193,10 @@ class SpectralTagger(TaggerEstimator):
         chunks (B-X, I-X, O) and "hankel-margin", where it is the one of the highest score, else the first.
     conditional : bool
         With "spectral": operators of P(tags | words), not of P(words, tags).
+    workers : int or None
+        Number of processes that count, with "spectral"; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------

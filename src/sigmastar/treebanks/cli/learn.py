@@ -6,7 +6,16 @@ from typing import Any
 
 import click
 
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import (
+    SPREAD,
+    Learned,
+    Method,
+    built,
+    learn,
+    learn_options,
+    parameter,
+    spread_options,
+)
 from sigmastar.core.cli.reading import bare_words_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import counted
@@ -23,15 +32,15 @@ _SINGLE = ("n_states", *_SHAPE)
 METHODS = {
     "best": Method(
         SpectralTreebankGrammar,
-        ("n_states", "max_iter", "device", "span_scorer", "span_share", "threshold", "decoding"),
+        ("n_states", "max_iter", "device", "span_scorer", "span_share", "threshold", "decoding", *SPREAD),
         {"method": "best"},
     ),
     "pcfg": Method(PCFG, _SHAPE),
     "spectral": Method(SpectralTreebankGrammar, _SINGLE, {"method": "spectral"}),
     "cluster": Method(SpectralTreebankGrammar, _SINGLE, {"method": "cluster"}),
-    "em": Method(EMTreebankGrammar, (*_SINGLE, "max_iter", "device")),
+    "em": Method(EMTreebankGrammar, (*_SINGLE, "max_iter", "device", *SPREAD)),
     "spectral+em": Method(
-        SpectralTreebankGrammar, (*_SINGLE, "max_iter", "device"), {"method": "spectral+em"}
+        SpectralTreebankGrammar, (*_SINGLE, "max_iter", "device", *SPREAD), {"method": "spectral+em"}
     ),
 }
 _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
@@ -98,6 +107,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
 )
 @parameter("decoding", "--decoding", _PCFG, type=click.Choice(DECODINGS), help="What trees are chosen by.")
 @bare_words_option
+@spread_options
 @learn_options
 def command(files: tuple[str, ...], method: str, **options: Any) -> None:
     """Learn a phrase structure parser from FILES of trees in brackets, as the Penn Treebank's.
@@ -107,7 +117,7 @@ def command(files: tuple[str, ...], method: str, **options: Any) -> None:
     spectral+em: clusters, then EM. best: spectral+em for five binarizations, their marginals averaged with
     those of a span scorer: slower, and the most accurate.
     """
-    names = (*_SINGLE, "max_iter", "device", "span_scorer", "span_share")
+    names = (*_SINGLE, "max_iter", "device", "span_scorer", "span_share", *SPREAD)
     given = {name: options.pop(name) for name in names}
 
     def work(estimator: Any, say: Any) -> Learned:
