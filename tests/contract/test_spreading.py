@@ -94,7 +94,7 @@ def test_text_is_counted_by_processes(tmp_path: Path) -> None:
     for number in range(3):
         (tmp_path / str(number)).write_text("\n".join(" ".join(words) for words in WORDS[number::3]))
     files = [tmp_path / str(number) for number in range(3)]
-    succeed("learn", "word-vectors", *files, "--workers", "2", "-o", tmp_path / "v.sigma", "-q")
+    succeed("vectors", *files, "--workers", "2", "-o", tmp_path / "v.sigma", "-q")
     expected = WordVectors().fit(files).model_
     assert model_bytes(load_model(tmp_path / "v.sigma")) == model_bytes(expected)
 
