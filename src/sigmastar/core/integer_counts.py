@@ -102,13 +102,20 @@ def add(first: Tally, second: Tally) -> Tally:
         n_most = len(keys) + len(other_keys)
         room = np.empty(n_most, keys.dtype), np.empty(n_most, counts.dtype)
         n_found = _walk((keys, counts), (other_keys, other_counts), room)
-        return room[0][:n_found].copy(), room[1][:n_found].copy()
+        return first_of(room, n_found)
     at = np.searchsorted(keys, other_keys)
     is_new = np.append(keys, -1)[at] != other_keys
     merged = np.insert(keys, at[is_new], other_keys[is_new])
     totals = np.insert(counts, at[is_new], counts.dtype.type(0))
     totals[at + np.cumsum(is_new) - is_new] += other_counts
     return merged, totals
+
+
+def first_of(room: Tally, n_found: int) -> Tally:
+    """The first entries of arrays of one's own, which give the rest of their room back; nothing is copied."""
+    for array in room:
+        array.resize(n_found, refcheck=False)
+    return room
 
 
 def subtract(first: Tally, second: Tally) -> Tally:

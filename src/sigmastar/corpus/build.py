@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -209,15 +210,26 @@ def _in_whole_file(problem: InputError, unit: Unit) -> InputError:
 
 def _coded(site: _Site, name: str, unit: Unit) -> Iterator[FirstShard]:
     """First shards of one unit, each written before the next is begun."""
-    table, parts, n_bytes, number = WordTable(), list[tuple[Int32s, Int32s]](), 0, 0
-    for lines in _gathered(blocks_of(unit)):
-        parts.append(table.encode(lines, site.settings.characters))
+    blocks = _gathered(blocks_of(unit))
+    for number, first in enumerate(blocks):
+        table, lengths, shard = WordTable(), list[Int32s](), f"{name}-{number:03}"
+        codes = _encoded(table, chain([first], blocks), lengths, site.settings.characters)
+        atomic_write_pieces(site.build / f"{shard}.codes", codes)  # while they are made: a shard is not held
+        yield _write_first(site, shard, table.words, lengths)
+
+
+def _encoded(
+    table: WordTable, blocks: Iterator[bytes], lengths: list[Int32s], characters: bool
+) -> Iterator[memoryview]:
+    """The codes of blocks until there are enough for a shard; the rest of the blocks is left."""
+    n_bytes = 0
+    for lines in blocks:
+        codes, some = table.encode(lines, characters)
+        lengths.append(some)
         n_bytes += len(lines)
+        yield little(codes, "<i4")
         if n_bytes >= UNIT_BYTES or len(table) > _MOST_WORDS:
-            yield _write_first(site, f"{name}-{number:03}", table.words, parts)
-            table, parts, n_bytes, number = WordTable(), [], 0, number + 1
-    if parts:
-        yield _write_first(site, f"{name}-{number:03}", table.words, parts)
+            return
 
 
 def _gathered(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -233,10 +245,9 @@ def _gathered(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def _write_first(site: _Site, name: str, words: Words, parts: list[tuple[Int32s, Int32s]]) -> FirstShard:
-    n_tokens, n_strings = (sum(len(part[k]) for part in parts) for k in (0, 1))
-    for ending, k in (("codes", 0), ("lengths", 1)):
-        atomic_write_pieces(site.build / f"{name}.{ending}", (little(part[k], "<i4") for part in parts))
+def _write_first(site: _Site, name: str, words: Words, lengths: list[Int32s]) -> FirstShard:
+    n_tokens, n_strings = sum(int(part.sum()) for part in lengths), sum(map(len, lengths))
+    atomic_write_pieces(site.build / f"{name}.lengths", (little(part, "<i4") for part in lengths))
     for ending, array, kind in zip(("text", "starts", "counts"), words, ("|u1", "<i8", "<i8"), strict=True):
         atomic_write_pieces(site.build / f"{name}.{ending}", [little(array, kind)])
     return FirstShard(name, n_strings, n_tokens)
@@ -270,14 +281,12 @@ def _recode(site: _Site, kind: str, work: tuple[int, FirstShard]) -> tuple[Shard
     name, ledger = f"{number:05}", site.build / f"shard-{number:05}.json"
     if ledger.exists():
         return (ShardEntry(**json.loads(ledger.read_text())),)
-    codes = (
-        np.memmap(site.build / f"{shard.name}.codes", "<i4", "r") if shard.n_tokens else np.zeros(0, "<i4")
-    )
     table = np.fromfile(site.build / f"{shard.name}.map", "<i4").astype(kind)
     lengths = np.fromfile(site.build / f"{shard.name}.lengths", "<i4")
     tokens, offsets = site.folder / f"{name}.tokens", site.folder / f"{name}.offsets"
-    pieces = (little(table[codes[at : at + _STEP]], kind) for at in range(0, len(codes), _STEP))
-    atomic_write_pieces(tokens, pieces)
+    with open(site.build / f"{shard.name}.codes", "rb") as stream:
+        steps = (np.fromfile(stream, "<i4", _STEP) for _ in range(0, shard.n_tokens, _STEP))
+        atomic_write_pieces(tokens, (little(table[codes], kind) for codes in steps))
     atomic_write_pieces(offsets, [little(np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]), "<i8")])
     entry = ShardEntry(name, shard.n_strings, shard.n_tokens, file_sum(tokens), file_sum(offsets))
     atomic_write_bytes(ledger, json.dumps(asdict(entry)).encode())

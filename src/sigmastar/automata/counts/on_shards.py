@@ -27,6 +27,7 @@ from sigmastar.core.integer_counts import (
     Keys,
     Tally,
     add,
+    first_of,
     key_type,
     pruned,
     take_met,
@@ -118,8 +119,7 @@ def _count_by_tables(strings: Strings, tables: ClassTables) -> StepCounts:
     found = np.empty(n_most, key_type(n_symbols * n_pasts * n_futures)), np.empty(n_most, np.int32)
     futures = np.empty(int(np.diff(starts[:-1]).max(initial=0)), np.uint16)
     n_found = _tally_steps(starts[:-1], pairs, futures, np.zeros(n_pasts + 2, np.int64), n_futures, found)
-    kept = found[0][:n_found].copy(), found[1][:n_found].copy()
-    return StepCounts(np.array(len(strings)), *kept, *edges, np.zeros(2, np.int64))
+    return StepCounts(np.array(len(strings)), *first_of(found, n_found), *edges, np.zeros(2, np.int64))
 
 
 def _of_piece(strings: Strings, classes: Classes) -> StepCounts:

@@ -266,7 +266,7 @@ _ONE = 1.0 + 1e-6  # probabilities, with what rounding adds
 N_SHARES = 12  # of what is left to shorter contexts
 
 
-class _BackoffTables(NamedTuple):
+class BackoffTables(NamedTuple):
     """The parent of each context, where its row begins, outcomes and values in it, its back-off weight."""
 
     parent: Int32s
@@ -298,12 +298,12 @@ class NgramModel:
     def probabilities(self, contexts: Int32s, outcomes: Int32s) -> Floats:
         """p(outcome | context) for pairs of codes; the end of string is coded `len(alphabet)`."""
         result = np.zeros(len(contexts))
-        _outcome_probabilities(contexts, outcomes, self._tables, result)
+        _outcome_probabilities(contexts, outcomes, self.tables, result)
         return result
 
     def distributions(self, contexts: Int32s) -> Floats:
         result = np.zeros((len(contexts), self.n_outcomes))
-        _outcome_distributions(contexts, self._tables, result)
+        _outcome_distributions(contexts, self.tables, result)
         return result
 
     def log_probability(self, strings: Strings) -> Floats:
@@ -365,9 +365,10 @@ class NgramModel:
         return cls(header["alphabet"], contexts, rows)
 
     @property
-    def _tables(self) -> _BackoffTables:
+    def tables(self) -> BackoffTables:
+        """The rows as kernels take them."""
         rows, parent = self.rows, self.contexts.parent
-        return _BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
+        return BackoffTables(parent, rows.row_starts, rows.outcomes, rows.own, rows.backoff, self.n_outcomes)
 
 
 def n_cells(ngram: NgramModel) -> int:
@@ -381,9 +382,7 @@ def cells_of(ngram: NgramModel) -> Int32s:
 
 
 @kernel
-def _outcome_probabilities(
-    contexts: Int32s, outcomes: Int32s, tables: _BackoffTables, result: Floats
-) -> None:
+def _outcome_probabilities(contexts: Int32s, outcomes: Int32s, tables: BackoffTables, result: Floats) -> None:
     """p(outcome | context) for pairs of them, added to `result`; an unknown outcome (negative) has none."""
     parent, row_starts, row_outcomes, own, backoff, n_outcomes = tables
     for pair in range(len(contexts)):
@@ -408,7 +407,7 @@ def _outcome_probabilities(
 
 
 @kernel
-def _outcome_distributions(contexts: Int32s, tables: _BackoffTables, result: Floats) -> None:
+def _outcome_distributions(contexts: Int32s, tables: BackoffTables, result: Floats) -> None:
     """p(. | context) for each context, into rows of zeros, which then sum to one."""
     parent, row_starts, row_outcomes, own, backoff, n_outcomes = tables
     for row in range(len(contexts)):

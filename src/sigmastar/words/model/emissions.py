@@ -34,8 +34,8 @@ class Emissions(Protocol):
         """Words x states."""
         ...
 
-    def rows(self, beliefs: Reals) -> Reals:
-        """Contexts x words, from contexts x states."""
+    def columns(self, beliefs: Reals) -> Reals:
+        """Words x contexts, from contexts x states."""
         ...
 
     def to_arrays(self) -> dict[str, Array]: ...
@@ -48,8 +48,8 @@ class Table:
     by_word: Reals
     PARTS: ClassVar[dict[str, ArrayPart]] = {"by_word": singles("words", "states", least=0.0, most=_ONE)}
 
-    def rows(self, beliefs: Reals) -> Reals:
-        return np.asarray(beliefs @ self.by_word.T)
+    def columns(self, beliefs: Reals) -> Reals:
+        return np.asarray(self.by_word @ beliefs.T)
 
     def to_arrays(self) -> dict[str, Array]:
         return {"by_word": self.by_word}
@@ -85,13 +85,18 @@ class BackedOffRows:
         spread_own(self.starts, self.own_states, self.own, table)
         return table
 
-    def rows(self, beliefs: Reals) -> Reals:
+    @cached_property
+    def _left_in(self) -> Singles:
+        """States x groups: what is left of each state, in the column of its group."""
+        table = np.zeros((len(self.left), self.by_group.shape[1]), np.float32)
+        table[np.arange(len(self.left)), self.groups] = self.left
+        return table
+
+    def columns(self, beliefs: Reals) -> Reals:
         known = np.asarray(beliefs, dtype=np.float32)
-        shares = np.zeros((self.by_group.shape[1], len(known)), np.float32)
-        np.add.at(shares, self.groups, (known * self.left).T)
-        found = self.by_group @ shares
+        found = self.by_group @ (known @ self._left_in).T
         add_own(self.starts, self.own_states, self.own, np.ascontiguousarray(known.T), found)
-        return np.ascontiguousarray(found.T)
+        return found
 
     def to_arrays(self) -> dict[str, Array]:
         return {name: getattr(self, name) for name in self.PARTS}
@@ -119,8 +124,8 @@ class Vectors:
         scores /= scores.sum(axis=0, dtype=np.float64)
         return scores
 
-    def rows(self, beliefs: Reals) -> Reals:
-        return np.asarray(beliefs.astype(np.float32, copy=False) @ self.by_word.T)
+    def columns(self, beliefs: Reals) -> Reals:
+        return np.asarray(self.by_word @ beliefs.astype(np.float32, copy=False).T)
 
     def to_arrays(self) -> dict[str, Array]:
         return dict(zip(self.PARTS, (self.words, self.bias, self.states), strict=True))

@@ -116,7 +116,7 @@ class WordHmm:
 
     def rows(self, beliefs: Reals) -> Floats:
         """Next words by what is known of the state; rows sum to one."""
-        found = np.asarray(self.emissions.rows(beliefs), dtype=np.float64)
+        found = self.emissions.columns(beliefs).T.astype(np.float64, order="C")
         found /= found.sum(axis=1, keepdims=True)
         return found
 

@@ -23,6 +23,7 @@ from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
 from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
+from sigmastar.words.kernels.queries import mix_columns
 from sigmastar.words.model.hmm import WordHmm, declared, log_sums
 
 _ONE = 1.0 + 1e-6
@@ -73,7 +74,10 @@ class WordMixture:
         known = prefixes.recoded(self.alphabet, allow_unknown=True)
         contexts = contexts_of(self.ngram, known, self.states.is_stream, apart=True)
         last = contexts[known.offsets[1:] + np.arange(len(known))]
-        return self._mixed(self.states.next_distribution(known), last)
+        found = np.ascontiguousarray(self.states.emissions.columns(self.states.next_beliefs(known)))
+        rows = np.empty((len(known), len(found)))
+        mix_columns(found, self.rate_of[last], last, self.ngram.tables, rows)
+        return rows
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         first = contexts_of(self.ngram, _empty(self.alphabet), self.states.is_stream, apart=True)[0]
