@@ -206,15 +206,7 @@ class Estimator(_Fitted):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SpreadEstimator(Estimator):
-    """An estimator that counts in pieces, which other processes may share (`core.engines.spread`).
-
-    Parameters
-    ----------
-    workers : int or None
-        Number of processes that count; it changes no result.
-    client : str, distributed.Client or None
-        A Dask cluster that counts, or the address of its scheduler.
-    """
+    """One that counts in pieces: so many processes share them, or a Dask cluster (`core.engines.spread`)."""
 
     workers: int | None = None
     client: Any = None
