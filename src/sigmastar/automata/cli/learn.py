@@ -334,12 +334,12 @@ class Stream:
 
 def _told(estimator: Any) -> str:
     """The size of the model, and how far the last batch was from what the one before expected."""
-    words = [f"{estimator.n_states_} states", f"{len(estimator.alphabet_)} symbols"]
+    words = [counted(estimator.n_states_, "state"), counted(len(estimator.alphabet_), "symbol")]
     drift = vars(estimator).get("drift_")
     if drift is not None:
         change = f", {drift.change:+.4f} since the batch before" if np.isfinite(drift.change) else ""
-        new = f", {drift.n_new_symbols} new symbols" if drift.n_new_symbols else ""
-        words.append(
-            f"batch {drift.score:.4f} per symbol by the last model{change} (+-{drift.error:.4f}){new}"
-        )
+        new = f", {counted(drift.n_new_symbols, 'new symbol')}" if drift.n_new_symbols else ""
+        score = f"{drift.score:.4f} per symbol by the last model{change} (+-{drift.error:.4f})"
+        impossible = "no string of the batch was possible by the last model"
+        words.append((f"batch {score}" if np.isfinite(drift.score) else impossible) + new)
     return ", ".join(words)
