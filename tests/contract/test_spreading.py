@@ -22,7 +22,7 @@ from sigmastar.bilexical.data import text as texts
 from sigmastar.core import engines, integer_counts, toy_english
 from sigmastar.core.model_files import load_model, model_bytes
 from sigmastar.grammars.counts import bracketings
-from sigmastar.treebanks.learn import clusters_and_em
+from sigmastar.treebanks.model import whole_trees
 from sigmastar.trees import Tree
 
 
@@ -70,7 +70,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
     for module, name, size in (
         (integer_counts, "_PIECE", 100),
         (bracketings, "_PIECE", 60),
-        (clusters_and_em, "_PIECE", 300),
+        (whole_trees, "_PIECE", 300),
         (texts, "_SENTENCES", 25),
     ):
         monkeypatch.setattr(module, name, size)

@@ -16,20 +16,18 @@ likelihood need not rise at each of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals
 from sigmastar.core.clusters import cluster_groups, merged, rows_by_group
 from sigmastar.core.em import NEVER, Climb, Problem
-from sigmastar.core.engines import ranges, spread
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import thread_map
 from sigmastar.core.views import GroupedIndicators, correlate_views, random_block, unit_columns
 from sigmastar.core.word_shapes import signatures
-from sigmastar.treebanks.data.binarized import BinaryNodes, BinaryPhrases
+from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.model.latent_grammar import (
     LEAST,
     LatentGrammar,
@@ -39,7 +37,12 @@ from sigmastar.treebanks.model.latent_grammar import (
     smoothed,
 )
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, add_posteriors, flat_states
-from sigmastar.treebanks.model.whole_trees import RootVectors, RuleTensors, expectations, hard_counts
+from sigmastar.treebanks.model.whole_trees import (
+    RootVectors,
+    RuleTensors,
+    expectations_in_pieces,
+    hard_counts,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +138,6 @@ def _summary(grammar: LatentGrammar, rule: int) -> Floats:
 if TYPE_CHECKING:
     from sigmastar.treebanks.gpu.rounds import TorchRounds
 
-_PIECE = 1 << 18  # nodes of trees whose expectations are counted at a time
 RARE = 10  # signatures are counted on words that occur at most so often
 ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
 
@@ -340,40 +342,8 @@ def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tup
     vectors[_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
     tensors = RuleTensors(grammar.single, grammar.offsets)
     start = RootVectors(grammar.roots, grammar.state_at)
-    pieces = [
-        _Trees.of(bank.starts, nodes, vectors, *piece) for piece in ranges(np.diff(bank.starts), _PIECE)
-    ]
-    return spread(partial(_expected, tensors, start), pieces, _both)
-
-
-class _Trees(NamedTuple):
-    """Some trees, one after the other, with the vectors of their leaves."""
-
-    starts: Int64s
-    nodes: BinaryNodes
-    vectors: Reals
-
-    @classmethod
-    def of(cls, starts: Int64s, nodes: BinaryNodes, vectors: Reals, first: int, last: int) -> _Trees:
-        low, high = int(starts[first]), int(starts[last])
-        if high - low == len(nodes.symbol):
-            return cls(starts, nodes, vectors)
-        symbol, left, right, rule = (column[low:high] for column in nodes[:4])
-        at = nodes.at[low : high + 1]
-        shift = np.int32(low)
-        part = BinaryNodes(symbol, left - shift, right - shift, rule, at - at[0])
-        return cls(starts[first : last + 1] - low, part, vectors[at[0] : at[-1]])
-
-
-def _expected(tensors: RuleTensors, start: RootVectors, trees: _Trees) -> tuple[Statistics, float]:
-    rules, roots, posteriors, total = expectations(trees.starts, trees.nodes, tensors, start, trees.vectors)
+    rules, roots, posteriors, total = expectations_in_pieces(bank.starts, nodes, tensors, start, vectors)
     return Statistics(rules, roots, posteriors), total
-
-
-def _both(first: tuple[Statistics, float], second: tuple[Statistics, float]) -> tuple[Statistics, float]:
-    (one, log), (other, more) = first, second
-    posteriors = np.concatenate([one.posteriors, other.posteriors])
-    return Statistics(one.rules + other.rules, one.roots + other.roots, posteriors), log + more
 
 
 def refine(

@@ -20,12 +20,13 @@ rule r beginning at `offsets[r]`, axes (left, right, parent).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
+from sigmastar.core.engines import ranges, spread
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import fast_kernel, part
 from sigmastar.treebanks.counts import choose_heads
@@ -150,6 +151,40 @@ def expectations(
             mine = slice(at[node], at[node + 1])
             _posterior(vectors[mine], outer[mine], posteriors[at[node] :])
     return counts, root_counts, posteriors, total
+
+
+_PIECE = 1 << 18  # nodes of trees whose expectations are counted at a time
+Expectations = tuple[Reals, Floats, Floats, float]
+
+
+def expectations_in_pieces(
+    starts: Int64s, nodes: BinaryNodes, tensors: RuleTensors, roots: RootVectors, vectors: Reals
+) -> Expectations:
+    """`expectations`, of some trees at a time, which other processes may share."""
+    pieces = [_some_trees(starts, nodes, vectors, *piece) for piece in ranges(np.diff(starts), _PIECE)]
+    return spread(partial(_piece_expectations, tensors, roots), pieces, _both)
+
+
+def _some_trees(
+    starts: Int64s, nodes: BinaryNodes, vectors: Reals, first: int, last: int
+) -> tuple[Int64s, BinaryNodes, Reals]:
+    low, high = int(starts[first]), int(starts[last])
+    symbol, left, right, rule = (column[low:high] for column in nodes[:4])
+    at, shift = nodes.at[low : high + 1], np.int32(low)
+    part = BinaryNodes(symbol, left - shift, right - shift, rule, at - at[0])
+    return starts[first : last + 1] - low, part, vectors[at[0] : at[-1]]
+
+
+def _piece_expectations(
+    tensors: RuleTensors, roots: RootVectors, piece: tuple[Int64s, BinaryNodes, Reals]
+) -> Expectations:
+    starts, nodes, vectors = piece
+    return expectations(starts, nodes, tensors, roots, vectors)
+
+
+def _both(first: Expectations, second: Expectations) -> Expectations:
+    posteriors = np.concatenate([first[2], second[2]])
+    return first[0] + second[0], first[1] + second[1], posteriors, first[3] + second[3]
 
 
 @part
