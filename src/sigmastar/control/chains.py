@@ -16,11 +16,47 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sigmastar.control.groups import Groups
-from sigmastar.control.kernels import draw_products
+from sigmastar.automata.model.dfa import DEAD, DFA
 from sigmastar.control.tensors import Backend
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int64s
+from sigmastar.core.jit import kernel
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Symbols that move a deterministic automaton alike, and where each group moves each state."""
+
+    order: Int64s  # symbols, group by group
+    starts: Int64s  # groups + 1
+    moves: Int64s  # states x groups; the number of states stands for dead
+
+    @classmethod
+    def of(cls, dfa: DFA) -> Groups:
+        columns, kind = np.unique(dfa.next_state, axis=1, return_inverse=True)
+        kind = kind.reshape(-1)
+        starts = np.concatenate([[0], np.cumsum(np.bincount(kind, minlength=columns.shape[1]))])
+        moves = np.where(columns == DEAD, dfa.n_states, columns)
+        return cls(np.argsort(kind, kind="stable"), starts, moves)
+
+    @property
+    def n_groups(self) -> int:
+        return len(self.starts) - 1
+
+    @cached_property
+    def place(self) -> Int64s:
+        """Where each symbol stands in the order."""
+        places = np.empty_like(self.order)
+        places[self.order] = np.arange(len(self.order))
+        return places
+
+    @cached_property
+    def of_places(self) -> Int64s:
+        """The group of each place."""
+        return np.repeat(np.arange(self.n_groups), np.diff(self.starts))
+
+    def slice(self, group: int) -> slice:
+        return slice(int(self.starts[group]), int(self.starts[group + 1]))
 
 
 class Chain(Protocol):
@@ -301,3 +337,33 @@ class Contexts:
         places = draw(scaled, rng)
         places[places == len(groups)] = -1
         return places, self.follow[states, places]
+
+
+@kernel
+def draw_products(
+    matrix: Floats,
+    rows: Int64s,
+    first: Int64s,
+    last: Int64s,
+    factors: Floats,
+    of_factors: Int64s,
+    aims: Floats,
+) -> Indices:
+    """Column j of `first` to `last`, by matrix[row, j] * factors[of_factors, j], for each row.
+
+    Aims are uniform numbers below one. A column of weight zero is never drawn.
+    """
+    found = np.zeros(len(rows), np.intp)
+    for i in range(len(rows)):
+        row, factor, total = rows[i], of_factors[i], 0.0
+        for j in range(first[i], last[i]):
+            total += matrix[row, j] * factors[factor, j]
+        aim, partial = aims[i] * total, 0.0
+        for j in range(first[i], last[i]):
+            weight = matrix[row, j] * factors[factor, j]
+            if weight > 0.0:
+                found[i] = j
+                partial += weight
+                if partial > aim:
+                    break
+    return found

@@ -10,8 +10,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dfa import DFA
 from sigmastar.automata.model.hmm_conversion import to_pfa
 from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.control.chains import Chain, Contexts, Dense, Factored
-from sigmastar.control.groups import Groups
+from sigmastar.control.chains import Chain, Contexts, Dense, Factored, Groups
 from sigmastar.control.tensors import Backend
 from sigmastar.core.errors import InputError
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Corpus, as_strings
 from sigmastar.automata.model.dfa import DEAD, DFA
-from sigmastar.control.chains import Chain
-from sigmastar.control.groups import Groups
+from sigmastar.control.chains import Chain, Groups
 from sigmastar.control.tensors import Backend
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Indices, Int64s
