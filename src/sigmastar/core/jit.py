@@ -12,11 +12,11 @@ and again inside its caller, and get an entry from Python that nothing uses.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event, serialize
+from numba.core import event, serialize, types
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from sigmastar.core import plain_kernels, small_products
@@ -26,6 +26,7 @@ from sigmastar.core.progress import compilation
 _config: Any = numba.config
 _event: Any = event
 _serialize: Any = serialize
+_plain: Any = types.unliteral
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -67,7 +68,15 @@ def _compiled(function: Function, freedoms: frozenset[str]) -> Function:
     compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
     if compiled is not function:  # it is where NUMBA_DISABLE_JIT is set
         compiled._cache = KernelCache(compiled)
+        compiled.get_call_template = partial(_by_types, compiled.get_call_template)
     return cast(Function, compiled)
+
+
+def _by_types(template: Any, args: Any, kws: Any) -> Any:
+    """A call from another kernel: a constant among its arguments is a number of its type, or each constant
+    would have the kernel compiled once more.
+    """
+    return template(tuple(map(_plain, args)), {name: _plain(kind) for name, kind in kws.items()})
 
 
 def _lowest_bit(bits: Any) -> Any:

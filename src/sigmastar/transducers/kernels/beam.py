@@ -17,7 +17,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import grown
 from sigmastar.transducers.data import UnitArrays
-from sigmastar.transducers.kernels.ngram_sums import NgramTables
+from sigmastar.transducers.kernels.ngram_sums import NgramTables, reads
 
 SKIP = -30.0  # log-weight of an input symbol that no unit reads: the last resort
 WORST = 14.0  # a hypothesis this far below the best of its position, in nats, is dropped
@@ -26,13 +26,11 @@ _ROOM = 4096  # candidates of a position, before the best are picked
 
 
 class Buckets(NamedTuple):
-    """Candidates by bucket: positions in turn, and at the end one for units without input."""
+    """Candidates by bucket: positions in turn, then one for units without input, and one to sort in."""
 
-    contexts: Int32s
+    marks: Int32s  # bucket x place x (context, the hypothesis before, unit)
     hashes: Int64s  # of the output
     logs: Floats
-    backs: Int32s  # the hypothesis before
-    units: Int32s
     sizes: Int64s
 
 
@@ -65,78 +63,104 @@ class Hypotheses(NamedTuple):
 
 @part
 def _search(units: UnitArrays, ngram: NgramTables, beam: int) -> Search:
-    n_units, n_buckets = len(units.input_lengths), 3
+    n_units, n_buckets = len(units.input_lengths), 4
     for length in units.input_lengths:
-        n_buckets = max(n_buckets, length + 2)
+        n_buckets = max(n_buckets, length + 3)
     shape = (n_buckets, max(_ROOM, 2 * beam + n_units + 1))
     buckets = Buckets(
-        np.empty(shape, np.int32),
+        np.empty((*shape, 3), np.int32),
         np.empty(shape, np.int64),
         np.empty(shape),
-        np.empty(shape, np.int32),
-        np.empty(shape, np.int32),
         np.zeros(n_buckets, np.int64),
     )
     row = Row(np.zeros(n_units + 1), np.full(n_units + 1, -1, np.int32), np.empty(n_units + 1, np.int32))
     return Search(units, ngram, beam, buckets, row)
 
 
+@kernel
+def largest_first(values: Floats) -> Int64s:
+    """The places of numbers in the order of their sizes; a sort by merging compiles fast."""
+    n, width = len(values), 1
+    order, other = np.empty(n, np.int64), np.empty(n, np.int64)
+    for place in range(n):
+        order[place] = place
+    while width < n:
+        for low in range(0, n, 2 * width):
+            left, right = low, min(low + width, n)
+            middle, high = right, min(low + 2 * width, n)
+            for place in range(low, high):
+                if left < middle and (right == high or values[order[left]] >= values[order[right]]):
+                    other[place] = order[left]
+                    left += 1
+                else:
+                    other[place] = order[right]
+                    right += 1
+        order, other = other, order
+        width *= 2
+    return order
+
+
 @part
 def _merged(bucket: int, buckets: Buckets, best: Int64s, sums: Floats) -> int:
     """Add up candidates of one context and output: the best of each, and the sum; how many are left."""
-    contexts, hashes, logs = buckets.contexts[bucket], buckets.hashes[bucket], buckets.logs[bucket]
-    n, kept = len(best), 0
-    keys = np.empty(n, np.int64)
+    logs, n, kept, size = buckets.logs[bucket], len(best), 0, 16
+    while size < 2 * n:
+        size *= 2
+    keys, table = np.empty(n, np.int64), np.zeros(size, np.int64)  # numbers of those kept, from 1
     for at in range(n):
-        keys[at] = hashes[at] ^ (np.int64(contexts[at]) * 0x27D4EB2F165667C5)
-    for at in np.argsort(keys):
-        if kept and keys[best[kept - 1]] == keys[at]:
-            high = max(sums[kept - 1], logs[at])
-            sums[kept - 1] = high + np.log(np.exp(sums[kept - 1] - high) + np.exp(logs[at] - high))
-            if logs[at] > logs[best[kept - 1]]:
-                best[kept - 1] = at
-        else:
-            best[kept], sums[kept] = at, logs[at]
+        key = buckets.hashes[bucket, at] ^ (np.int64(buckets.marks[bucket, at, 0]) * 0x27D4EB2F165667C5)
+        slot = (key ^ (key >> 32)) & (size - 1)
+        while table[slot] > 0 and keys[table[slot] - 1] != key:
+            slot = (slot + 1) & (size - 1)
+        same = table[slot] - 1
+        if same < 0:
+            best[kept], sums[kept], keys[kept] = at, logs[at], key
             kept += 1
+            table[slot] = kept
+        else:
+            high = max(sums[same], logs[at])
+            sums[same] = high + np.log(np.exp(sums[same] - high) + np.exp(logs[at] - high))
+            if logs[at] > logs[best[same]]:
+                best[same] = at
     return kept
+
+
+@part
+def _copy(source: int, at: int, target: int, place: int, buckets: Buckets) -> None:
+    for mark in range(3):
+        buckets.marks[target, place, mark] = buckets.marks[source, at, mark]
+    buckets.hashes[target, place] = buckets.hashes[source, at]
 
 
 @kernel
 def _picked(bucket: int, beam: int, buckets: Buckets) -> int:
     """Add up candidates, keep the best `beam` of them, best first; how many are left."""
-    n = buckets.sizes[bucket]
+    n, left, sorting = buckets.sizes[bucket], 0, len(buckets.sizes) - 1
     if n == 0:
         return 0
     best, sums = np.empty(n, np.int64), np.empty(n)
-    kept = _merged(bucket, buckets, best, sums)
-    order, left = np.argsort(-sums[:kept])[:beam], 0
+    order = largest_first(sums[: _merged(bucket, buckets, best, sums)])
     floor = sums[order[0]] - WORST
-    while left < len(order) and sums[order[left]] >= floor:
+    while left < min(beam, len(order)) and sums[order[left]] >= floor:
+        _copy(bucket, best[order[left]], sorting, left, buckets)
         left += 1
-    contexts, hashes = np.empty(left, np.int32), np.empty(left, np.int64)
-    backs, units = np.empty(left, np.int32), np.empty(left, np.int32)
     for place in range(left):
-        at = best[order[place]]
-        contexts[place], hashes[place] = buckets.contexts[bucket, at], buckets.hashes[bucket, at]
-        backs[place], units[place] = buckets.backs[bucket, at], buckets.units[bucket, at]
-    for place in range(left):
-        buckets.contexts[bucket, place], buckets.hashes[bucket, place] = contexts[place], hashes[place]
-        buckets.backs[bucket, place], buckets.units[bucket, place] = backs[place], units[place]
+        _copy(sorting, place, bucket, place, buckets)
         buckets.logs[bucket, place] = sums[order[place]]
     buckets.sizes[bucket] = left
     return left
 
 
-@part
+@kernel
 def _push(
     buckets: Buckets, beam: int, bucket: int, context: int, code: int, log: float, back: int, unit: int
 ) -> None:
     """A candidate into a bucket; a full one is cut to its best first."""
     at = buckets.sizes[bucket]
-    if at == buckets.contexts.shape[1]:
+    if at == buckets.hashes.shape[1]:
         at = _picked(bucket, beam, buckets)
-    buckets.contexts[bucket, at], buckets.hashes[bucket, at] = context, code
-    buckets.logs[bucket, at], buckets.backs[bucket, at], buckets.units[bucket, at] = log, back, unit
+    buckets.marks[bucket, at, 0], buckets.marks[bucket, at, 1] = context, back
+    buckets.marks[bucket, at, 2], buckets.hashes[bucket, at], buckets.logs[bucket, at] = unit, code, log
     buckets.sizes[bucket] = at + 1
 
 
@@ -145,15 +169,8 @@ def _moved(source: int, target: int, buckets: Buckets) -> None:
     """All candidates of a bucket into another, in place of what it held."""
     n = buckets.sizes[source]
     for at in range(n):
-        buckets.contexts[target, at], buckets.hashes[target, at] = (
-            buckets.contexts[source, at],
-            buckets.hashes[source, at],
-        )
-        buckets.logs[target, at], buckets.backs[target, at] = (
-            buckets.logs[source, at],
-            buckets.backs[source, at],
-        )
-        buckets.units[target, at] = buckets.units[source, at]
+        _copy(source, at, target, at, buckets)
+        buckets.logs[target, at] = buckets.logs[source, at]
     buckets.sizes[target], buckets.sizes[source] = n, 0
 
 
@@ -184,54 +201,44 @@ def _longer(code: int, symbols: Int32s, length: int) -> int:
 
 
 @part
-def _reads(xs: Int32s, i: int, codes: Int32s, length: int) -> bool:
-    same = i + length <= len(xs)
-    for place in range(length):
-        same = same and xs[i + place] == codes[place]
-    return same
-
-
-@part
 def _extend(
     search: Search, xs: Int32s, i: int, symbol: int, weight: float, source: tuple[int, int], number: int
 ) -> None:
     """Candidates that make a hypothesis longer by a unit whose input begins with `symbol`."""
     units, ngram, buckets, row = search.units, search.ngram, search.buckets, search.row
     code, log = buckets.hashes[source], buckets.logs[source]
-    spare = len(buckets.sizes) - 1
+    spare = len(buckets.sizes) - 2
     for place in range(units.first_starts[symbol], units.first_starts[symbol + 1]):
-        unit = units.first_units[place]
-        p = units.input_lengths[unit]
-        if not _reads(xs, i, units.input_codes[unit], p):
+        unit = np.int64(units.first_units[place])  # all pushes are of the same types: one is compiled
+        p = np.int64(units.input_lengths[unit])
+        if not reads(xs, i, units.input_codes[unit], p):
             continue
-        after = row.following[unit] if row.following[unit] >= 0 else ngram.base_next[unit]
+        after = np.int64(row.following[unit] if row.following[unit] >= 0 else ngram.base_next[unit])
         reached = log + np.log(row.outcomes[unit] + weight * ngram.base[unit])
         longer = _longer(code, units.output_codes[unit], units.output_lengths[unit])
         _push(buckets, search.beam, (i + p) % spare if p else spare, after, longer, reached, number, unit)
 
 
-@kernel
+@part
 def _decoded(search: Search, xs: Int32s) -> Hypotheses:
     """All hypotheses of an input."""
     units, ngram, buckets, row = search.units, search.ngram, search.buckets, search.row
-    n, end, cycle, n_inputs = (
-        len(xs),
-        len(row.outcomes) - 1,
-        len(buckets.sizes) - 1,
-        len(units.first_starts) - 2,
-    )
+    n, end, cycle = len(xs), len(row.outcomes) - 1, len(buckets.sizes) - 2
+    n_inputs = len(units.first_starts) - 2
     rounds = 1 + (N_INSERTED if units.first_starts[n_inputs + 1] > units.first_starts[n_inputs] else 0)
     most, n_hyps, n_final = (n + 1) * rounds * search.beam, 0, 0
     backs, chosen = np.empty(most, np.int32), np.empty(most, np.int32)
     finals, logs = np.empty(rounds * search.beam, np.int64), np.empty(rounds * search.beam)
-    buckets.sizes[:] = 0
+    for bucket in range(len(buckets.sizes)):
+        buckets.sizes[bucket] = 0
     _push(buckets, search.beam, 0, ngram.start, 17, 0.0, -1, -1)
     for i in range(n + 1):
         for turn in range(rounds):
             for at in range(_picked(i % cycle, search.beam, buckets)):
                 source = (i % cycle, at)
-                context, code, log = buckets.contexts[source], buckets.hashes[source], buckets.logs[source]
-                backs[n_hyps], chosen[n_hyps] = buckets.backs[source], buckets.units[source]
+                marks = buckets.marks[source]
+                context, backs[n_hyps], chosen[n_hyps] = np.int64(marks[0]), marks[1], marks[2]
+                code, log = buckets.hashes[source], buckets.logs[source]
                 n_touched, weight = _fill(context, ngram, row)
                 if i == n:
                     finals[n_final] = n_hyps
@@ -277,9 +284,10 @@ def joint_beam(
     weights = np.empty(n_words * n_best)
     for word in range(n_words):
         found = _decoded(search, x[x_ends[word] : x_ends[word + 1]])
-        for place in np.argsort(-found.logs)[:n_best]:
-            paths, n_path = _traced(found.finals[place], found, paths, n_path)
-            owners[n_found], weights[n_found] = word, found.logs[place]
+        order = largest_first(found.logs)
+        for rank in range(min(n_best, len(order))):
+            paths, n_path = _traced(found.finals[order[rank]], found, paths, n_path)
+            owners[n_found], weights[n_found] = word, found.logs[order[rank]]
             n_found += 1
             ends[n_found] = n_path
     return paths[:n_path], ends[: n_found + 1], owners[:n_found], weights[:n_found]

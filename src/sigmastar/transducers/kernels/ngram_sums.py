@@ -191,7 +191,8 @@ def _total(fronts: Fronts, front: int) -> float:
 
 
 @part
-def _reads(xs: Int32s, i: int, codes: Int32s, length: int) -> bool:
+def reads(xs: Int32s, i: int, codes: Int32s, length: int) -> bool:
+    """Whether a unit reads an input from position i on."""
     same = i + length <= len(xs)
     for place in range(length):
         same = same and xs[i + place] == codes[place]
@@ -247,7 +248,7 @@ def _input_sum(xs: Int32s, fronts: Fronts, units: UnitArrays, ngram: NgramTables
                 continue
             for place in range(units.first_starts[xs[i]], units.first_starts[xs[i] + 1]):
                 unit = units.first_units[place]
-                if _reads(xs, i, units.input_codes[unit], units.input_lengths[unit]):
+                if reads(xs, i, units.input_codes[unit], units.input_lengths[unit]):
                     p, after = step(context, unit, ngram)
                     _add(fronts, (i + units.input_lengths[unit]) % cycle, after, weight * p)
         _cleared(fronts, here)

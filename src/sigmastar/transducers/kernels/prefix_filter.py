@@ -28,6 +28,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import largest_size, normalize, power_of_two
 from sigmastar.transducers.data import UnitArrays
+from sigmastar.transducers.kernels.ngram_sums import reads
 
 _LEAST = -(1 << 40)  # the power of two of nothing
 _ESCAPE = 1e-3  # the share, in what is mixed in, that all symbols have alike
@@ -70,17 +71,8 @@ class Ahead(NamedTuple):
 class Prefix(NamedTuple):
     """An output prefix: the last columns of F, latest first, of either machine, and its last symbols."""
 
-    first: Floats
-    second: Floats
+    columns: tuple[Floats, Floats]
     recent: Int32s
-
-
-@part
-def _reads(xs: Int32s, i: int, codes: Int32s, length: int) -> bool:
-    same = i + length <= len(xs)
-    for place in range(length):
-        same = same and xs[i + place] == codes[place]
-    return same
 
 
 @kernel
@@ -98,7 +90,7 @@ def _readers(xs: Int32s, units: UnitArrays) -> tuple[Int64s, Int32s]:
             if symbol <= n_inputs:
                 for place in range(units.first_starts[symbol], units.first_starts[symbol + 1]):
                     unit = units.first_units[place]
-                    if _reads(xs, i, units.input_codes[unit], units.input_lengths[unit]):
+                    if reads(xs, i, units.input_codes[unit], units.input_lengths[unit]):
                         found[size] = unit
                         size += 1
         starts[i + 1] = size
@@ -201,10 +193,16 @@ def _weigh(columns: Floats, recent: Int32s, ahead: Ahead, units: UnitArrays, wei
 
 @kernel
 def _advance(
-    columns: Floats, recent: Int32s, ahead: Ahead, units: UnitArrays, machine: Machine, scale: float
-) -> Floats:
+    columns: Floats,
+    recent: Int32s,
+    ahead: Ahead,
+    units: UnitArrays,
+    machine: Machine,
+    scale: float,
+    longer: Floats,
+) -> None:
     """The columns of a prefix that is longer by a symbol, the first of `recent`, divided by its weight."""
-    longer = np.zeros(columns.shape)
+    _clear(longer)
     for k in range(len(columns)):
         for i in range(columns.shape[1]):
             if not largest_size(columns[k, i]) > 0.0:
@@ -218,25 +216,35 @@ def _advance(
                     factor = ahead.factors[at] / scale
                     _moved(columns[k, i], machine.transitions[unit], factor, longer[0, to])
     _settle(longer[0], ahead, units, machine)
-    return longer
 
 
 @part
-def _begun(reader: Filter, n: int, number: int, ahead: Ahead) -> Floats:
-    """The columns of the empty output under one machine."""
-    machine = reader.machines[number]
-    columns = np.zeros((reader.n_columns, n + 1, len(machine.initial)))
-    for state in range(len(machine.initial)):
-        columns[0, 0, state] = machine.initial[state]
-    _settle(columns[0], ahead, reader.units, machine)
-    return columns
+def _clear(columns: Floats) -> None:
+    for k in range(columns.shape[0]):
+        for i in range(columns.shape[1]):
+            for state in range(columns.shape[2]):
+                columns[k, i, state] = 0.0
+
+
+@part
+def room_for(n: int, reader: Filter) -> Prefix:
+    """Arrays for a prefix of an input's outputs."""
+    first, second = len(reader.machines[0].initial), len(reader.machines[1].initial)
+    columns = (np.empty((reader.n_columns, n + 1, first)), np.empty((reader.n_columns, n + 1, second)))
+    return Prefix(columns, np.empty(reader.n_columns, np.int32))
 
 
 @kernel
-def start_prefix(n: int, reader: Filter, ahead: tuple[Ahead, Ahead]) -> Prefix:
+def start_prefix(reader: Filter, ahead: tuple[Ahead, Ahead], prefix: Prefix) -> None:
     """The empty output."""
-    first, second = _begun(reader, n, 0, ahead[0]), _begun(reader, n, 1, ahead[1])
-    return Prefix(first, second, np.full(reader.n_columns, -1, np.int32))
+    for number in range(2):
+        columns, machine = prefix.columns[number], reader.machines[number]
+        _clear(columns)
+        for state in range(len(machine.initial)):
+            columns[0, 0, state] = machine.initial[state]
+        _settle(columns[0], ahead[number], reader.units, machine)
+    for place in range(len(prefix.recent)):
+        prefix.recent[place] = -1
 
 
 @kernel
@@ -250,18 +258,16 @@ def both_ahead(xs: Int32s, reader: Filter) -> tuple[Ahead, Ahead]:
 
 @kernel
 def longer_prefix(
-    prefix: Prefix, symbol: int, reader: Filter, ahead: tuple[Ahead, Ahead], weights: Floats
-) -> Prefix:
-    """A prefix with a symbol more; `weights` are those of `next_shares`."""
-    recent = np.empty_like(prefix.recent)
-    recent[0] = symbol
-    for place in range(1, len(recent)):
-        recent[place] = prefix.recent[place - 1]
-    scales = weights[0, symbol], weights[1, symbol]  # a negative one turns the sign, as it should
-    units, machines = reader.units, reader.machines
-    first = _advance(prefix.first, recent, ahead[0], units, machines[0], scales[0] if scales[0] else 1.0)
-    second = _advance(prefix.second, recent, ahead[1], units, machines[1], scales[1] if scales[1] else 1.0)
-    return Prefix(first, second, recent)
+    prefix: Prefix, symbol: int, reader: Filter, ahead: tuple[Ahead, Ahead], weights: Floats, longer: Prefix
+) -> None:
+    """A prefix with a symbol more, into `longer`; `weights` are those of `next_shares`."""
+    longer.recent[0] = symbol
+    for place in range(1, len(prefix.recent)):
+        longer.recent[place] = prefix.recent[place - 1]
+    for number in range(2):
+        columns, machine = prefix.columns[number], reader.machines[number]
+        scale = weights[number, symbol] if weights[number, symbol] else 1.0  # a negative one turns the sign
+        _advance(columns, longer.recent, ahead[number], reader.units, machine, scale, longer.columns[number])
 
 
 @part
@@ -281,8 +287,8 @@ def next_shares(
     prefix: Prefix, reader: Filter, ahead: tuple[Ahead, Ahead], weights: Floats, shares: Floats
 ) -> None:
     """q of every symbol after a prefix and of the end; `weights` receives W of either machine."""
-    _weigh(prefix.first, prefix.recent, ahead[0], reader.units, weights[0])
-    _weigh(prefix.second, prefix.recent, ahead[1], reader.units, weights[1])
+    for number in range(2):
+        _weigh(prefix.columns[number], prefix.recent, ahead[number], reader.units, weights[number])
     mixing, escape = reader.mixing, _ESCAPE
     totals = _positive(weights[0]), _positive(weights[1])
     if totals[0] <= 0.0:

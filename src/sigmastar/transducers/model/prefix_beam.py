@@ -41,6 +41,7 @@ from sigmastar.transducers.kernels.alignment import (
     lattice_backward,
     lattice_forward,
 )
+from sigmastar.transducers.kernels.beam import largest_first
 from sigmastar.transducers.kernels.prefix_filter import (
     Ahead,
     Filter,
@@ -49,6 +50,7 @@ from sigmastar.transducers.kernels.prefix_filter import (
     both_ahead,
     longer_prefix,
     next_shares,
+    room_for,
     start_prefix,
 )
 from sigmastar.transducers.model.aligner import UnitTable, pair_codes
@@ -64,17 +66,18 @@ def log_shares(pairs: PairCodes, reader: Filter) -> Floats:
     weights, shares = np.empty((2, reader.n_symbols + 1)), np.empty(reader.n_symbols + 1)
     for number in range(len(logs)):
         xs = pairs.x[pairs.x_ends[number] : pairs.x_ends[number + 1]]
-        ahead = both_ahead(xs, reader)
-        prefix = start_prefix(len(xs), reader, ahead)
+        ahead, prefix, room = both_ahead(xs, reader), room_for(len(xs), reader), room_for(len(xs), reader)
+        start_prefix(reader, ahead, prefix)
+        next_shares(prefix, reader, ahead, weights, shares)
         for at in range(pairs.y_ends[number], pairs.y_ends[number + 1]):
-            next_shares(prefix, reader, ahead, weights, shares)
             share = shares[pairs.y[at]] if pairs.y[at] >= 0 else 0.0
             logs[number] += np.log(share)
             if share == 0.0:
                 break
-            prefix = longer_prefix(prefix, int(pairs.y[at]), reader, ahead, weights)
-        if logs[number] > -np.inf:
+            longer_prefix(prefix, np.int64(pairs.y[at]), reader, ahead, weights, room)
+            prefix, room = room, prefix
             next_shares(prefix, reader, ahead, weights, shares)
+        if logs[number] > -np.inf:
             logs[number] += np.log(shares[-1])
     return logs
 
@@ -86,8 +89,8 @@ def draw_outputs(x: Int32s, x_ends: Int64s, reader: Filter, uniforms: Floats) ->
     codes, ends, size = np.empty(1024, np.int32), np.zeros(len(x_ends), np.int64), 0
     for number in range(len(x_ends) - 1):
         xs = x[x_ends[number] : x_ends[number + 1]]
-        ahead = both_ahead(xs, reader)
-        prefix = start_prefix(len(xs), reader, ahead)
+        ahead, prefix, room = both_ahead(xs, reader), room_for(len(xs), reader), room_for(len(xs), reader)
+        start_prefix(reader, ahead, prefix)
         for at in range(uniforms.shape[1]):
             next_shares(prefix, reader, ahead, weights, shares)
             drawn = _drawn(shares, uniforms[number, at])
@@ -96,7 +99,8 @@ def draw_outputs(x: Int32s, x_ends: Int64s, reader: Filter, uniforms: Floats) ->
             codes = grown(codes, size + 1)
             codes[size] = drawn
             size += 1
-            prefix = longer_prefix(prefix, drawn, reader, ahead, weights)
+            longer_prefix(prefix, drawn, reader, ahead, weights, room)
+            prefix, room = room, prefix
         ends[number + 1] = size
     return codes[:size], ends
 
@@ -111,114 +115,83 @@ def _drawn(shares: Floats, uniform: float) -> int:
     return last
 
 
-class Trail(NamedTuple):
-    """Prefixes of all lengths: the one before each, and the last symbol."""
-
-    before: Int32s
-    symbols: Int32s
-
-
 class Live(NamedTuple):
     """Prefixes of one length: columns of either machine, last symbols, logarithms, numbers in the trail."""
 
-    first: Floats
-    second: Floats
+    columns: tuple[Floats, Floats]
     recent: Int32s
     logs: Floats
     nodes: Int64s
 
 
-class Outputs(NamedTuple):
-    """Whole outputs: numbers in the trail, and logarithms."""
-
-    nodes: Int64s
-    logs: Floats
-
-
 @part
-def _room(beam: int, prefix: Prefix) -> Live:
-    n_columns, n_cells, size = prefix.first.shape
+def _live(beam: int, prefix: Prefix) -> Live:
+    (n_columns, n_cells, first), second = prefix.columns[0].shape, prefix.columns[1].shape[2]
     return Live(
-        np.empty((beam, n_columns, n_cells, size)),
-        np.empty((beam, n_columns, n_cells, prefix.second.shape[2])),
-        np.empty((beam, len(prefix.recent)), np.int32),
+        (np.empty((beam, n_columns, n_cells, first)), np.empty((beam, n_columns, n_cells, second))),
+        np.empty((beam, n_columns), np.int32),
         np.empty(beam),
         np.empty(beam, np.int64),
     )
 
 
-@kernel
-def _copied(source: Floats, target: Floats) -> None:
-    for k in range(source.shape[0]):
-        for i in range(source.shape[1]):
-            for state in range(source.shape[2]):
-                target[k, i, state] = source[k, i, state]
-
-
-@kernel
-def _put(live: Live, at: int, prefix: Prefix, log: float, node: int) -> None:
-    _copied(prefix.first, live.first[at])
-    _copied(prefix.second, live.second[at])
-    for place in range(len(prefix.recent)):
-        live.recent[at, place] = prefix.recent[place]
-    live.logs[at], live.nodes[at] = log, node
-
-
 @part
+def _prefix(live: Live, at: int) -> Prefix:
+    return Prefix((live.columns[0][at], live.columns[1][at]), live.recent[at])
+
+
+@kernel
 def _candidates(
     live: Live, n_live: int, reader: Filter, ahead: tuple[Ahead, Ahead], weights: Floats, scores: Floats
 ) -> None:
     """log q of every prefix with every symbol more, and with the end."""
     shares = np.empty(reader.n_symbols + 1)
     for at in range(n_live):
-        prefix = Prefix(live.first[at], live.second[at], live.recent[at])
-        next_shares(prefix, reader, ahead, weights[at], shares)
+        next_shares(_prefix(live, at), reader, ahead, weights[at], shares)
         for z in range(len(shares)):
             scores[at, z] = live.logs[at] + np.log(shares[z])
 
 
 @part
-def _bar(found: Floats, n_best: int) -> float:
+def _bar(found: Floats, n_found: int, n_best: int) -> float:
     """What a prefix must exceed to become one of the best outputs."""
-    bar = -np.inf
-    if len(found) > 0:
-        order = np.argsort(-found)
-        bar = max(found[order[n_best - 1]] if len(found) >= n_best else bar, found[order[0]] - WORST)
-    return float(bar)
+    order = largest_first(found[:n_found])
+    return max(found[order[n_best - 1]] if n_found >= n_best else -np.inf, found[order[0]] - WORST)
 
 
-@kernel
-def _searched(xs: Int32s, reader: Filter, beam: int, n_best: int) -> tuple[Outputs, Trail]:
-    """Outputs of one input, in no order."""
-    ahead = both_ahead(xs, reader)
-    prefix = start_prefix(len(xs), reader, ahead)
-    live, room, n_live = _room(beam, prefix), _room(beam, prefix), 1
-    _put(live, 0, prefix, 0.0, 0)
+@part
+def _searched(xs: Int32s, reader: Filter, beam: int, n_best: int) -> tuple[Int64s, Floats, Int32s, Int32s]:
+    """Outputs of one input, in no order: their nodes in a trail of prefixes, and logarithms; the trail.
+
+    The trail has of each prefix the one before it, and its last symbol.
+    """
+    ahead, width = both_ahead(xs, reader), reader.n_symbols + 1
+    prefix = room_for(len(xs), reader)
+    live, room, n_live = _live(beam, prefix), _live(beam, prefix), 1
+    start_prefix(reader, ahead, _prefix(live, 0))
+    live.logs[0], live.nodes[0] = 0.0, 0
     before, symbols, n_nodes = np.full(64, -1, np.int32), np.full(64, -1, np.int32), 1
     nodes, logs, n_found = np.empty(64, np.int64), np.empty(64), 0
-    weights, scores = np.empty((beam, 2, reader.n_symbols + 1)), np.empty((beam, reader.n_symbols + 1))
+    weights, scores = np.empty((beam, 2, width)), np.empty((beam, width))
     for _ in range(4 * (len(xs) + 2) * reader.n_columns):
         _candidates(live, n_live, reader, ahead, weights, scores)
         nodes, logs = grown(nodes, n_found + n_live), grown(logs, n_found + n_live)
         for at in range(n_live):
-            nodes[n_found], logs[n_found], n_found = live.nodes[at], scores[at, reader.n_symbols], n_found + 1
-            scores[at, reader.n_symbols] = -np.inf
-        flat = scores[:n_live].reshape(n_live * (reader.n_symbols + 1))
-        order, bar, kept = np.argsort(-flat)[:beam], _bar(logs[:n_found], n_best), 0
+            nodes[n_found], logs[n_found], n_found = live.nodes[at], scores[at, width - 1], n_found + 1
+            scores[at, width - 1] = -np.inf
+        flat = scores[:n_live].reshape(n_live * width)
+        order, bar, kept = largest_first(flat), _bar(logs, n_found, n_best), 0
         before, symbols = grown(before, n_nodes + beam), grown(symbols, n_nodes + beam)
-        for place in order:
-            if not flat[place] > max(bar, flat[order[0]] - WORST):
-                break
-            at, symbol = place // (reader.n_symbols + 1), place % (reader.n_symbols + 1)
-            prefix = Prefix(live.first[at], live.second[at], live.recent[at])
+        while kept < min(beam, len(flat)) and flat[order[kept]] > max(bar, flat[order[0]] - WORST):
+            at, symbol = order[kept] // width, order[kept] % width
             before[n_nodes], symbols[n_nodes] = live.nodes[at], symbol
-            longer = longer_prefix(prefix, symbol, reader, ahead, weights[at])
-            _put(room, kept, longer, flat[place], n_nodes)
+            longer_prefix(_prefix(live, at), symbol, reader, ahead, weights[at], _prefix(room, kept))
+            room.logs[kept], room.nodes[kept] = flat[order[kept]], n_nodes
             n_nodes, kept = n_nodes + 1, kept + 1
         live, room, n_live = room, live, kept
         if n_live == 0:
             break
-    return Outputs(nodes[:n_found], logs[:n_found]), Trail(before, symbols)
+    return nodes[:n_found], logs[:n_found], before, symbols
 
 
 @kernel
@@ -230,19 +203,20 @@ def output_beam(
     codes, ends, size, n_found = np.empty(1024, np.int32), np.zeros(n_words * n_best + 1, np.int64), 0, 0
     owners, logs = np.empty(n_words * n_best, np.int64), np.empty(n_words * n_best)
     for word in range(n_words):
-        outputs, trail = _searched(x[x_ends[word] : x_ends[word + 1]], reader, beam, n_best)
-        for place in np.argsort(-outputs.logs)[:n_best]:
-            if outputs.logs[place] == -np.inf:
+        nodes, values, before, symbols = _searched(x[x_ends[word] : x_ends[word + 1]], reader, beam, n_best)
+        order = largest_first(values)
+        for rank in range(min(n_best, len(order))):
+            if values[order[rank]] == -np.inf:
                 break
-            node, begin = outputs.nodes[place], size
-            while trail.before[node] >= 0:
+            node, begin = nodes[order[rank]], size
+            while before[node] >= 0:
                 codes = grown(codes, size + 1)
-                codes[size] = trail.symbols[node]
-                node, size = trail.before[node], size + 1
+                codes[size] = symbols[node]
+                node, size = np.int64(before[node]), size + 1
             for step in range((size - begin) // 2):  # they were found from the last to the first
                 low, high = begin + step, size - 1 - step
                 codes[low], codes[high] = codes[high], codes[low]
-            owners[n_found], logs[n_found], n_found = word, outputs.logs[place], n_found + 1
+            owners[n_found], logs[n_found], n_found = word, values[order[rank]], n_found + 1
             ends[n_found] = size
     return codes[:size], ends[: n_found + 1], owners[:n_found], logs[:n_found]
 
