@@ -245,7 +245,7 @@ def _decoded(search: Search, xs: Int32s) -> Hypotheses:
                     logs[n_final] = log + np.log(row.outcomes[end] + weight * ngram.base[end])
                     n_final += 1
                 elif turn == 0:
-                    _push(buckets, search.beam, (i + 1) % cycle, context, code, log + SKIP, n_hyps, -1)
+                    _push(buckets, search.beam, (i + 1) % cycle, context, code, log + SKIP, n_hyps, -1)  # type: ignore[arg-type]
                 for symbol in (xs[i] if i < n else -1, n_inputs if turn + 1 < rounds else -1):
                     if symbol >= 0:
                         _extend(search, xs, i, symbol, weight, source, n_hyps)

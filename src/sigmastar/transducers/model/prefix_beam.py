@@ -74,7 +74,7 @@ def log_shares(pairs: PairCodes, reader: Filter) -> Floats:
             logs[number] += np.log(share)
             if share == 0.0:
                 break
-            longer_prefix(prefix, np.int64(pairs.y[at]), reader, ahead, weights, room)
+            longer_prefix(prefix, np.int64(pairs.y[at]), reader, ahead, weights, room)  # type: ignore[arg-type]
             prefix, room = room, prefix
             next_shares(prefix, reader, ahead, weights, shares)
         if logs[number] > -np.inf:
@@ -156,7 +156,7 @@ def _candidates(
 def _bar(found: Floats, n_found: int, n_best: int) -> float:
     """What a prefix must exceed to become one of the best outputs."""
     order = largest_first(found[:n_found])
-    return max(found[order[n_best - 1]] if n_found >= n_best else -np.inf, found[order[0]] - WORST)
+    return max(found[order[n_best - 1]] if n_found >= n_best else -np.inf, found[order[0]] - WORST)  # type: ignore[no-any-return]
 
 
 @part
