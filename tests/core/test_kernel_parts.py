@@ -229,3 +229,19 @@ def test_small_products_of_other_arrays_are_refused(change, problem):
     square, rows = np.eye(3), np.arange(3, dtype=np.int32)
     with pytest.raises(TypingError, match=problem):
         compiled_products(*change(square, rows), square, square, square, square, square)
+
+
+@kernel
+def _times(number: float, factor: int) -> float:
+    return number * factor
+
+
+@kernel
+def _five_times(number: float) -> float:
+    return _times(number, 2) + _times(number, 3)
+
+
+def test_constants_have_no_kernel_compiled_once_more() -> None:
+    assert _five_times(1.5) == 7.5
+    signatures: list[object] = getattr(_times, "signatures", [])  # none where kernels are Python functions
+    assert len(signatures) <= 1

@@ -9,7 +9,7 @@ hypotheses. Units without input lead to a bucket of their own, which is looked a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -209,11 +209,11 @@ def _extend(
     code, log = buckets.hashes[source], buckets.logs[source]
     spare = len(buckets.sizes) - 2
     for place in range(units.first_starts[symbol], units.first_starts[symbol + 1]):
-        unit = np.int64(units.first_units[place])  # all pushes are of the same types: one is compiled
-        p = np.int64(units.input_lengths[unit])
+        unit: Any = np.int64(units.first_units[place])  # all pushes are of the same types: one is compiled
+        p: Any = np.int64(units.input_lengths[unit])
         if not reads(xs, i, units.input_codes[unit], p):
             continue
-        after = np.int64(row.following[unit] if row.following[unit] >= 0 else ngram.base_next[unit])
+        after: Any = np.int64(row.following[unit] if row.following[unit] >= 0 else ngram.base_next[unit])
         reached = log + np.log(row.outcomes[unit] + weight * ngram.base[unit])
         longer = _longer(code, units.output_codes[unit], units.output_lengths[unit])
         _push(buckets, search.beam, (i + p) % spare if p else spare, after, longer, reached, number, unit)
@@ -231,6 +231,7 @@ def _decoded(search: Search, xs: Int32s) -> Hypotheses:
     finals, logs = np.empty(rounds * search.beam, np.int64), np.empty(rounds * search.beam)
     for bucket in range(len(buckets.sizes)):
         buckets.sizes[bucket] = 0
+    context: Any
     _push(buckets, search.beam, 0, ngram.start, 17, 0.0, -1, -1)
     for i in range(n + 1):
         for turn in range(rounds):
@@ -245,7 +246,7 @@ def _decoded(search: Search, xs: Int32s) -> Hypotheses:
                     logs[n_final] = log + np.log(row.outcomes[end] + weight * ngram.base[end])
                     n_final += 1
                 elif turn == 0:
-                    _push(buckets, search.beam, (i + 1) % cycle, context, code, log + SKIP, n_hyps, -1)  # type: ignore[arg-type]
+                    _push(buckets, search.beam, (i + 1) % cycle, context, code, log + SKIP, n_hyps, -1)
                 for symbol in (xs[i] if i < n else -1, n_inputs if turn + 1 < rounds else -1):
                     if symbol >= 0:
                         _extend(search, xs, i, symbol, weight, source, n_hyps)
