@@ -10,8 +10,9 @@ from sigmastar import CompletionGrammar, SpectralGrammar
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.em import Climb
 from sigmastar.grammars.data.substrings import ENOUGH, distinct_strings, exact_length, held_counts, some_of
+from sigmastar.grammars.learn import proper
 from sigmastar.grammars.learn.em import LONGEST_ANY, GrammarCorpus, RulePrior, from_chance
-from sigmastar.grammars.learn.proper import ascend
+from sigmastar.grammars.learn.proper import ProperPlan, ascend, learn_proper
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import grammar_values_up_to, length_masses
 from sigmastar.grammars.model.rules import of_rules
@@ -121,3 +122,31 @@ def test_too_few_states_for_brackets_are_told() -> None:
     trees = [Tree("X", ("a", "b"))] * 5
     with pytest.warns(UserWarning, match="no string it learned from has a value above 0"):
         SpectralGrammar(n_states=1).fit(trees)
+
+
+@pytest.mark.parametrize(
+    ("best", "tried"), [(2, [2, 3]), (3, [2, 3, 4]), (4, [2, 3, 4, 5]), (5, [2, 3, 4, 5])]
+)
+def test_larger_sizes_are_tried_one_by_one_from_the_start_that_won(
+    monkeypatch: pytest.MonkeyPatch, best: int, tried: list[int]
+) -> None:
+    """The next size only where the largest before it is best, which `best` says here."""
+    asked: list[tuple[int, str]] = []
+
+    def raced(begun: list[proper.Candidate], _: object) -> list[proper.Candidate]:
+        asked.extend((candidate.n_states, candidate.start) for candidate in begun)
+        return begun
+
+    monkeypatch.setattr(proper, "SIZES", (2, 3))
+    monkeypatch.setattr(proper, "LARGER", (4, 5))
+    monkeypatch.setattr(proper, "_raced", raced)
+    monkeypatch.setattr(
+        proper,
+        "smallest",
+        lambda ran: min(ran, key=lambda one: (abs(one.n_states - best), one.start != "clusters")),
+    )
+    truth = random_pcfg(2, 2, np.random.default_rng(3), stop=0.6)
+    strings = truth.sample(200, np.random.default_rng(0), max_length=10)
+    learn_proper(strings, ProperPlan(pair_priors=(0.0,), max_iter=1), np.random.default_rng(0))
+    assert sorted({n for n, _ in asked}) == tried
+    assert {start for n, start in asked if n > 3} <= {"clusters"}

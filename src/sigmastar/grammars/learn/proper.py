@@ -107,7 +107,7 @@ def _softmax(rows: Floats) -> Floats:
 
 
 SIZES, LARGER = (2, 4, 6, 8, 12, 16, 20), (28, 40)
-"""Numbers of states that "auto" tries; the larger ones where the largest of the others is best."""
+"""Numbers of states that "auto" tries; each of the larger ones where the largest before it is best."""
 FEW_STATES = 4
 """States where there are too few strings to hold any out."""
 PAIR_PRIORS = (0.0, 5.0, 20.0)
@@ -204,9 +204,13 @@ def learn_proper(
     sizes = SIZES if judge is not None else (FEW_STATES,)
     asked = (plan.n_states,) if plan.n_states else sizes
     ran = _raced(_begun(problem, starts, asked, rng), stage(progress, 0.0, 0.5))
-    if not plan.n_states and smallest(ran).n_states == SIZES[-1]:
-        ran += _raced(_begun(problem, starts, LARGER, rng), stage(progress, 0.5, 0.6))
-    winner = smallest(ran)
+    winner, tried_last = smallest(ran), asked[-1]
+    for number, size in enumerate(LARGER if not plan.n_states and judge is not None else ()):
+        if winner.n_states != tried_last:
+            break
+        share = stage(progress, 0.5 + 0.05 * number, 0.55 + 0.05 * number)
+        ran += _raced(_begun(problem, starts, (size,), rng, winner.start), share)
+        winner, tried_last = smallest(ran), size
     tried = []
     for number, pairs in enumerate(plan.pair_priors if judge is not None else plan.pair_priors[:1]):
         progress(f"{winner.n_states} states, prior of {pairs:g} pairs", 0.6 + 0.03 * number)
@@ -239,11 +243,13 @@ def _begun(
     starts: Starts,
     sizes: Sequence[int],
     rng: np.random.Generator,
+    only: str | None = None,
 ) -> list[Candidate]:
     return [
         Candidate(name, size, Climb.begin(problem, start, STEP))
         for size in sizes
         for name, start in starts.of(size, rng)
+        if only in (None, name)
     ]
 
 
