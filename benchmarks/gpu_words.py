@@ -36,9 +36,8 @@ def prepare(folder: Path, data: Path, lines: int | None = None) -> dict[str, Any
     """Arrays of the texts, the views of all tokens, and what n-grams give to held-out tokens."""
     from sigmastar.automata.data.formats import Layout
     from sigmastar.automata.model.ngram import cells_of, n_cells
-    from sigmastar.words.learn.ngram import word_ngram
     from sigmastar.words.learn.tensors import views_of
-    from sigmastar.words.learn.words import unigram_of
+    from sigmastar.words.learn.words import unigram_of, word_ngram
     from sigmastar.words.model.mixture import contexts_of
 
     read = Layout("lines", False, None).read

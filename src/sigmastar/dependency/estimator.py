@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
-import numpy as np
-
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import (
@@ -120,8 +118,8 @@ class DependencyEstimator(Estimator):
         self.check_fitted()
         treebank = as_treebank(X)
         with self._working():
-            heads = self._placed.predict(treebank).head
-        return [part.tolist() for part in np.split(heads, treebank.sentence_offsets[1:-1])][: len(treebank)]
+            heads = self._placed.predict(treebank).head.tolist()
+        return [heads[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist())]
 
     def predict_labels(self, X: Sentences) -> list[list[str]]:
         """The relation of every word to the head that `predict` gives it.
@@ -140,8 +138,7 @@ class DependencyEstimator(Estimator):
         treebank = as_treebank(X)
         with self._working():
             labels = self._placed.predict(treebank).deprel
-        ends = treebank.sentence_offsets.tolist()
-        return [labels[low:high] for low, high in pairwise(ends)]
+        return [labels[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist())]
 
     def marginals(self, X: Sentences) -> list[Floats]:
         """The probability of each head of each word.

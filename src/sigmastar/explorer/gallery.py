@@ -1,6 +1,8 @@
 """The models that are shown: opened when they are first asked for, one answer at a time for each.
 
 Gallery  ->  Shown (a name, a way to open it)  ->  Exhibit of the family  ->  views
+
+Models whose family brings no exhibit have a plain one: what the file holds, and how the model was learned.
 """
 
 from __future__ import annotations
@@ -12,13 +14,26 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from sigmastar.core.errors import InputError
-from sigmastar.core.exhibit import Example, Exhibit, Inputs, Judged, OpenExhibit, View, plain
+from sigmastar.core.exhibit import (
+    Example,
+    Exhibit,
+    Field,
+    Inputs,
+    Judged,
+    OpenExhibit,
+    View,
+    learned_facts,
+    plain,
+    table,
+)
 from sigmastar.core.family import families, load
 from sigmastar.core.model_files import kind_of, load_model, read_header
 from sigmastar.explorer.data_views import summary
 
-PLAIN = "sigmastar.explorer.plain_exhibit:PlainExhibit"
+PLAIN = "sigmastar.explorer.gallery:PlainExhibit"
 """What opens models whose family brings no views."""
 Opener = Callable[[], Exhibit]
 
@@ -164,3 +179,38 @@ def _of_example(place: str, example: str) -> Opener:
         return open_exhibit(found.model, found.learned)
 
     return opened
+
+
+_LONGEST = 200  # characters of a setting
+
+
+class PlainExhibit:
+    """Arrays and settings of any model."""
+
+    fields: tuple[Field, ...] = ()
+
+    def __init__(self, model: Any, learned: Mapping[str, Any]) -> None:
+        self.model, self.learned = model, learned
+
+    def facts(self) -> dict[str, Any]:
+        return {"kind": type(self.model).__name__, **learned_facts(self.learned)}
+
+    def overview(self) -> list[View]:
+        arrays, _ = self.model.to_parts()
+        rows = [
+            (name, " x ".join(map(str, np.shape(a))), str(np.asarray(a).dtype)) for name, a in arrays.items()
+        ]
+        settings = [(name, str(value)[:_LONGEST]) for name, value in self.learned.items()]
+        return [
+            table("Arrays", ("name", "shape", "numbers"), rows, "The family of this model brings no views."),
+            table("How it was learned", ("what", "value"), settings),
+        ]
+
+    def answer(self, inputs: Inputs) -> list[View]:
+        return self.overview()
+
+    def predict(self, inputs: Inputs) -> Any:
+        raise InputError(f"there are no answers of models of class {type(self.model).__name__} here")
+
+    def judge(self, path: str) -> Judged:
+        raise InputError("the family of this model judges no data here", file=path)

@@ -7,16 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.ngram import fitted_rates
+from sigmastar.automata.learn.ngram import fitted_rates, learn_ngram
+from sigmastar.automata.model.ngram import NextCounts, NgramModel, modified_kneser_ney
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
 from sigmastar.words.learn.em import Climbed, Smoother, climb, expect, first_counts
-from sigmastar.words.learn.ngram import word_ngram
 from sigmastar.words.learn.start import FirstStates, random_states, token_states
 from sigmastar.words.model.hmm import WordHmm, text_of
-from sigmastar.words.model.mixture import WordMixture, contexts_of
+from sigmastar.words.model.mixture import WordMixture, as_stream, contexts_of
+
+
+def word_ngram(strings: Strings, order: int, is_stream: bool) -> NgramModel:
+    """Modified Kneser-Ney; in a stream, contexts go over the ends of lines, which are words there."""
+    if not is_stream:
+        return learn_ngram(strings, order, modified_kneser_ney)
+    found = NextCounts.of_ngrams(as_stream(strings), order, knows_last=False)
+    return NgramModel.of_counts(strings.alphabet, found, modified_kneser_ney)
+
 
 TOKENS_PER_STATE, FEWEST, MOST = 1000, 4, 2048
 LEAST = 1e-3
