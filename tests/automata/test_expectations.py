@@ -11,8 +11,7 @@ from automata.random_automata import SEEDS
 from automata.random_corpora import Corpus, corpora, corpus_of
 from oracles import path_counts
 from sigmastar.automata.data.strings import PrefixTrie
-from sigmastar.automata.kernels import expectations
-from sigmastar.automata.kernels.expectations import Pairs, forward_pass
+from sigmastar.automata.kernels.expectations import forward_pass
 from sigmastar.automata.learn.em import EMCorpus
 from sigmastar.automata.model.automaton import WeightedAutomaton
 
@@ -30,15 +29,6 @@ def counted(corpus: Corpus, parts, dtype=np.float64):
     automaton = WeightedAutomaton(corpus.strings.alphabet, *parts)
     counts = EMCorpus(corpus.strings, len(parts[0]), dtype).expect(automaton)
     return counts.log_likelihood, counts.initial, counts.transitions, counts.final
-
-
-@pytest.fixture(autouse=True, params=[64, 1, 0], ids="{} pairs at most".format)
-def rare_pairs(request):
-    """Pairs of symbols are read in one step though corpora are small: all, one, or none."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expectations, "_LEAST_MET", 0)
-        patch.setattr(expectations, "_MOST_PAIRS", request.param)
-        yield
 
 
 @settings(max_examples=40)
@@ -97,27 +87,3 @@ def test_a_string_without_probability_counts_for_nothing(words):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other)
     assert all(np.isfinite(part).all() for part in found)
-
-
-def test_pairs_are_given_up_where_two_steps_at_once_round_to_nothing():
-    """Each of two moves in turn has 1e-30, which single precision holds; their product it does not."""
-    corpus = corpus_of([(0, 1, 0, 1)] * 3, 2)
-    initial, final = np.array([1.0, 0.0]), np.array([1.0, 1.0])
-    moves = np.zeros((2, 2, 2))
-    moves[0, 0, 1], moves[1, 1, 0] = 1e-30, 1e-30
-    laid_out = EMCorpus(corpus.strings, 2, np.float32)
-    counts = laid_out.expect(WeightedAutomaton(corpus.strings.alphabet, initial, moves, final))
-    assert counts.log_likelihood == pytest.approx(3 * 4 * np.log(1e-30), rel=1e-6)
-    np.testing.assert_allclose(counts.transitions, 6 * (moves > 0), rtol=1e-6)
-    assert laid_out.pairs is None
-
-
-def test_frequent_pairs_alone_are_read_in_one_step(monkeypatch):
-    """Three of five pairs fit; from left to right, the first that begins is read."""
-    monkeypatch.setattr(expectations, "_MOST_PAIRS", 1)
-    monkeypatch.setattr(expectations, "_LEAST_MET", 2)
-    corpus = corpus_of([(0, 1, 0, 1, 1), (0, 0, 1)], 2)
-    pairs = Pairs.of(corpus.strings, 1)
-    read = pairs.read(corpus.strings, pairs.codes)
-    assert (read.codes.tolist(), read.offsets.tolist()) == ([2, 2, 1, 0, 2], [0, 3, 5])
-    assert Pairs.of(corpus.strings, 2) is None  # met three times, 2 * 2 asked

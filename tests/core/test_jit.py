@@ -162,33 +162,6 @@ def test_values_are_told_apart_and_the_order_of_sets_is_not() -> None:
     assert " at 0x" not in "".join(map(facts, (np.sum, np.add, len, jit.lowest_bit, time)))
 
 
-INTRINSIC = """
-from numba.core import types
-from numba.extending import intrinsic
-
-def written(context, builder):
-    return context.get_constant(types.int64, 1)
-
-@intrinsic
-def number(context):
-    return types.int64(), lambda context, builder, signature, values: written(context, builder)
-"""
-
-
-def test_helpers_of_what_writes_code_are_part_of_the_digest(folder: Path) -> None:
-    """An intrinsic calls them to write code into a kernel: a kernel of the old helper would be stale."""
-    (folder / "leaf.py").write_text(INTRINSIC)
-    (folder / "top.py").write_text(
-        HELPERS + "from leaf import number\n@kernel\ndef top():\n    return number()\n"
-    )
-    assert fresh().top() == 1
-    module = fresh()
-    assert (module.top(), hits(module.top)) == (1, 1)
-    (folder / "leaf.py").write_text(INTRINSIC.replace("int64, 1", "int64, 2"))
-    module = fresh()
-    assert (module.top(), hits(module.top)) == (2, 0)
-
-
 BEYOND = """
 import numpy as np, top
 try:

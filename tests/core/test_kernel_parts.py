@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba.core.errors import TypingError
 
-from sigmastar.core import plain_kernels
 from sigmastar.core.adagrad import averaged, averaged_step, step, step_rows
-from sigmastar.core.jit import add_product_of_rows, kernel, product, product_of_rows
+from sigmastar.core.jit import kernel
 from sigmastar.core.progress import silent, stage
 from sigmastar.core.scaling import (
     add_numbers,
@@ -187,48 +185,6 @@ def test_a_product_of_thousands_keeps_its_logarithm():
     values, exponents = np.full(1, 3.0), np.full(1, 50_000)
     mantissa, exponent = sum_of(values, exponents)
     assert np.log(mantissa) + exponent * np.log(2.0) == pytest.approx(np.log(3.0) + 50_000 * np.log(2.0))
-
-
-@kernel
-def compiled_products(left, rows, right, square, out, sums, plain) -> None:
-    product_of_rows(left, rows, right, out)
-    add_product_of_rows(left, rows, out, sums)
-    product(out, square, plain)
-
-
-def plain_products(left, rows, right, square, out, sums, plain) -> None:
-    plain_kernels.product_of_rows(left, rows, right, out)
-    plain_kernels.add_product_of_rows(left, rows, out, sums)
-    plain_kernels.product(out, square, plain)
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@given(seeds, st.integers(0, 9), st.integers(1, 6), st.integers(0, 35))
-def test_small_products_are_products(dtype, seed, n_rows, n_inner, n_columns):
-    """Every remainder of rows and of columns; what stands beside the result stays as it is."""
-    rng = np.random.default_rng(seed)
-    left, right = (rng.standard_normal(shape).astype(dtype) for shape in ((5, n_inner), (n_inner, n_columns)))
-    rows = rng.integers(5, size=n_rows).astype(np.int32)
-    square = rng.standard_normal((n_columns, n_columns)).astype(dtype)
-    found, twin = ([np.full((n, n_columns), 7, dtype) for n in (n_rows + 2, n_inner, n_rows)] for _ in "ab")
-    for out, sums, plain, by in ((*found, compiled_products), (*twin, plain_products)):
-        by(left, rows, right, square, out[1:-1], sums, plain)
-    for one, other in zip(found, twin, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4 if dtype is np.float32 else 1e-12, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        (lambda a, rows: (a[:, ::2], rows), "C-contiguous"),
-        (lambda a, rows: (a.astype(np.float32), rows), "one kind of float"),
-        (lambda a, rows: (a, rows.astype(np.int64)), "int32"),
-    ],
-)
-def test_small_products_of_other_arrays_are_refused(change, problem):
-    square, rows = np.eye(3), np.arange(3, dtype=np.int32)
-    with pytest.raises(TypingError, match=problem):
-        compiled_products(*change(square, rows), square, square, square, square, square)
 
 
 @kernel

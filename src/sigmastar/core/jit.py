@@ -19,7 +19,6 @@ import numba
 from numba.core import event, serialize, types
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from sigmastar.core import plain_kernels, small_products
 from sigmastar.core.kernel_store import KernelCache, cache_problem
 from sigmastar.core.progress import compilation
 
@@ -30,16 +29,7 @@ _plain: Any = types.unliteral
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-__all__ = [
-    "add_product_of_rows",
-    "cache_problem",
-    "fast_kernel",
-    "kernel",
-    "lowest_bit",
-    "part",
-    "product",
-    "product_of_rows",
-]
+__all__ = ["cache_problem", "fast_kernel", "kernel", "lowest_bit", "part"]
 
 # A compiled function that returns a named tuple calls this one and takes no exception from it: Ctrl-C in that
 # moment would be a segmentation fault. Signals are heard where Python code begins: a remembered one has none.
@@ -87,11 +77,6 @@ def _lowest_bit(bits: Any) -> Any:
 
 lowest_bit = cast(Callable[[int], int], _lowest_bit if _config.DISABLE_JIT else trailing_zeros)
 """In kernels: the number of the lowest bit that is set."""
-
-_products: Any = plain_kernels if _config.DISABLE_JIT else small_products
-product, product_of_rows = _products.product, _products.product_of_rows
-add_product_of_rows = _products.add_product_of_rows
-"""In kernels: products of small matrices (`core.small_products`)."""
 
 
 class _Compilation(event.Listener):

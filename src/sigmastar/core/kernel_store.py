@@ -28,7 +28,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import numba
@@ -55,7 +55,7 @@ _FLAGS = (
     *("LLVM_REFPRUNE_PASS", "LLVM_REFPRUNE_FLAGS", "ENABLE_PROFILING", "JIT_COVERAGE"),
 )
 _VERSIONS = ("2", sys.version, numba.__version__, sys.modules["llvmlite"].__version__, np.__version__)
-_KNOWN_BY_VERSION = {"llvmlite", "numba", "numpy", *sys.stdlib_module_names}
+_KNOWN_BY_VERSION = ("builtins", "cmath", "math", "numba", "numpy", "operator")
 
 
 def digest(facts: object) -> str:
@@ -70,7 +70,7 @@ def facts_of(value: Any, names: tuple[str, ...], seen: dict[object, int]) -> obj
     """All that numba may take from a value that kernels see; its repr is the same in every process."""
     if isinstance(value, ModuleType):
         return _once((id(value), names), seen, lambda: _module_facts(value, names, seen))
-    if hasattr(value, "py_func") or _writes_code(value):
+    if hasattr(value, "py_func"):
         return _once(id(value), seen, lambda: _function_facts(value, seen))
     if isinstance(value, CodeType):
         return _code_facts(value, seen)
@@ -79,16 +79,6 @@ def facts_of(value: Any, names: tuple[str, ...], seen: dict[object, int]) -> obj
     if isinstance(value, np.ndarray):
         return (str(value.dtype), value.shape, value.tobytes())
     return _class_facts(value) if isinstance(value, type) else _plain_facts(value, seen)
-
-
-def _writes_code(value: Any) -> bool:
-    """Intrinsics that are not numba's, and the functions that help them: their code is run to make code."""
-    function = getattr(value, "_defn", value)
-    return isinstance(function, FunctionType) and not _is_known(function.__module__)
-
-
-def _is_known(module: str) -> bool:
-    return module.partition(".")[0] in _KNOWN_BY_VERSION
 
 
 def _items(values: Any, names: tuple[str, ...], seen: dict[object, int]) -> list[object]:
@@ -113,7 +103,7 @@ def _once(key: object, seen: dict[object, int], facts: Callable[[], object]) -> 
 
 
 def _function_facts(compiled: Any, seen: dict[object, int]) -> object:
-    function = getattr(compiled, "py_func", getattr(compiled, "_defn", compiled))
+    function = compiled.py_func
     names = tuple(dict.fromkeys(_names(function.__code__)))
     cells = [cell.cell_contents for cell in function.__closure__ or ()]
     visible = [function.__globals__.get(name, _BUILTINS.get(name)) for name in names]
@@ -134,7 +124,8 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 def _module_facts(module: ModuleType, names: tuple[str, ...], seen: dict[object, int]) -> object:
-    members = {} if _is_known(module.__name__) else vars(module)  # not getattr, which may import or warn
+    known = module.__name__.partition(".")[0] in _KNOWN_BY_VERSION
+    members = {} if known else vars(module)  # not getattr, which may import or warn
     return (module.__name__, [facts_of(members[name], names, seen) for name in names if name in members])
 
 

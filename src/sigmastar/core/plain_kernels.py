@@ -11,8 +11,6 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
-from sigmastar.core.arrays import Array, Int32s
-
 Function = TypeVar("Function", bound=Callable[..., object])
 
 COMPILED = "sigmastar.core.jit"
@@ -46,21 +44,6 @@ def lowest_bit(bits: int) -> int:
     """The number of the lowest bit that is set; the width where none is."""
     value, width = int(bits), 8 * getattr(bits, "itemsize", 8)
     return (value & -value).bit_length() - 1 if value else width
-
-
-def product(left: Array, right: Array, out: Array) -> None:
-    """out = left @ right."""
-    out[...] = left @ right
-
-
-def product_of_rows(left: Array, rows: Int32s, right: Array, out: Array) -> None:
-    """out = left[rows] @ right."""
-    out[...] = left[rows] @ right
-
-
-def add_product_of_rows(left: Array, rows: Int32s, right: Array, sums: Array) -> None:
-    """sums += left[rows].T @ right."""
-    sums += left[rows].T @ right
 
 
 def cache_problem() -> None:

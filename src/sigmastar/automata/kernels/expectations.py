@@ -9,31 +9,25 @@
 
 b_v gathers all strings that pass through v at once, so the pass is exact and its cost grows with the number
 of distinct beginnings and endings; z_v a_v . b_v is the number of strings through v. Works in float32 and
-float64. Nodes are taken in tiles of one symbol.
+float64. Nodes are taken in tiles of one symbol, so that what is gathered for a product stays in the cache. Of
+the way out a_u is kept for each node v, in the order of the nodes: the way back reads it as it lies.
 
 Strings are cut in two: a trie of the front halves, and one of the back halves read from their ends.
 
 Equal beginnings share their forward vectors, equal endings their backward vectors; where front and back of a
 string meet, both are known. Real corpora have about a third fewer nodes in the two tries than in one.
-
-Where pairs of symbols are few and often met, tries go two symbols at a step, which is half the work:
-
-    A_xy = A_x A_y,    M_xy = sum over edges by xy of a_u^T b_v
-    E_x  = A_x o (M_x + sum over y of M_xy A_y^T + sum over y of A_y^T M_yx)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings, sum_to_root
-from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
-from sigmastar.core.jit import add_product_of_rows, fast_kernel, kernel, part, product, product_of_rows
+from sigmastar.core.jit import fast_kernel, kernel, part
 
 
 class Half(NamedTuple):
@@ -53,47 +47,6 @@ class Half(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs of symbols that stand side by side in a corpus, as symbols of their own behind the others."""
-
-    first: Int32s
-    second: Int32s
-    codes: Int32s  # of each pair, by its two symbols
-
-    @classmethod
-    def of(cls, strings: Strings, n_states: int) -> Pairs | None:
-        """The most frequent ones; None where none is met so often that its operator pays."""
-        n_symbols, codes = len(strings.alphabet), strings.codes
-        if n_symbols**2 > strings.n_symbols or codes.min(initial=0) < 0:
-            return None
-        keys = n_symbols * codes[:-1].astype(np.int64) + codes[1:]
-        met = np.bincount(keys, minlength=n_symbols**2)
-        often = np.sort(np.argsort(-met, kind="stable")[:_MOST_PAIRS])
-        often = often[met[often] >= _LEAST_MET * n_states]
-        first, second = np.divmod(often.astype(np.int32), np.int32(n_symbols))
-        table = np.full(met.shape, -1, np.int32)
-        table[often] = n_symbols + np.arange(len(often))
-        return cls(first, second, table.reshape(n_symbols, n_symbols)) if len(often) else None
-
-    def read(self, strings: Strings, codes: Int32s) -> Strings:
-        """Strings with pairs as one symbol, from left to right, where the table has a code for them."""
-        steps, offsets = _read_pairs(strings.codes, strings.offsets, codes)
-        return Strings(Alphabet(range(len(codes) + len(self.first))), steps, offsets)
-
-    def operators(self, transitions: Array) -> Array:
-        """Those of the symbols, and behind them those of the pairs."""
-        return np.concatenate([transitions, transitions[self.first] @ transitions[self.second]])
-
-    def parted(self, products: Floats, transitions: Floats) -> Floats:
-        """The sums of a^T b of the symbols, given those of symbols and pairs."""
-        n_symbols = len(transitions)
-        parted, of_pairs = products[:n_symbols].copy(), products[n_symbols:]
-        np.add.at(parted, self.first, of_pairs @ transitions[self.second].transpose(0, 2, 1))
-        np.add.at(parted, self.second, transitions[self.first].transpose(0, 2, 1) @ of_pairs)
-        return parted
-
-
-@dataclass(frozen=True, eq=False)
 class CutStrings:
     """Both tries, and the distinct strings as pairs of tips."""
 
@@ -104,17 +57,13 @@ class CutStrings:
     string_pair: Int64s  # which of the distinct strings each string is
 
     @classmethod
-    def of(cls, strings: Strings, pairs: Pairs | None = None) -> CutStrings:
-        """With `pairs`, edges read these in one."""
-        halves = _halves(strings, strings.offsets[:-1] + (strings.lengths + 1) // 2)
-        if pairs is not None:
-            turned = np.ascontiguousarray(pairs.codes.T)
-            halves = pairs.read(halves[0], pairs.codes), pairs.read(halves[1], turned)
-        tries = [PrefixTrie.of(half) for half in halves]
+    def of(cls, strings: Strings) -> CutStrings:
+        cuts = strings.offsets[:-1] + (strings.lengths + 1) // 2
+        tries = [PrefixTrie.of(half) for half in _halves(strings, cuts)]
         width = tries[1].n_nodes
         keys = tries[0].string_node.astype(np.int64) * width + tries[1].string_node
-        distinct, string_pair = np.unique(keys, return_inverse=True)
-        nodes = np.divmod(distinct, width)
+        pairs, string_pair = np.unique(keys, return_inverse=True)
+        nodes = np.divmod(pairs, width)
         front, fronts = _half(tries[0], nodes[0])
         back, backs = _half(tries[1], nodes[1])
         return cls(front, back, fronts, backs, string_pair)
@@ -150,88 +99,47 @@ def _halves(strings: Strings, cuts: Int64s) -> tuple[Strings, Strings]:
 
 
 _TILE = 256
-_MOST_PAIRS = 64  # more take their operators out of the cache and leave few nodes to a tile
-_LEAST_MET = 8  # times per state: the operator of a pair costs as much as several nodes per state
 
 
 class Expectations(NamedTuple):
-    """Expected counts of (start in i) and (stop in i), sums of a^T b, and what the likelihood is made of.
-
-    The sums times the operators are the expected counts of (i, symbol, j). Sums and scales lie in the room.
-    """
+    """Expected counts of (start in i), (i, symbol, j) and (stop in i), and what the likelihood is made of."""
 
     starts: Array
-    products: Array
+    moves: Array
     stops: Array
     front_scales: Array  # the normalizers of both tries
     back_scales: Array
     meetings: Array  # p of each distinct string
 
 
-class Room(NamedTuple):
-    """What the ways along a trie write. Used again and again: fresh memory would cost as much as the work."""
+class _Way(NamedTuple):
+    """What is kept of the way out along a trie."""
 
-    vectors: Array  # of the nodes, on the way out
     scales: Array
     inverses: Array  # of the scales; of nothing it is 0
-    given: Array  # what comes to the tips from the other trie
-    levels: Array  # the vectors of two levels, on the way back
-    products: Array  # sums of a^T b, one per operator
-
-    @classmethod
-    def of(cls, halves: Sequence[Half], n_operators: int, n_states: int, dtype: type) -> Room:
-        """Large enough for each of some tries."""
-        nodes, tips = max(len(half.parent) for half in halves), max(len(half.tips) for half in halves)
-        widest = max(int(np.diff(half.level_starts).max()) for half in halves)
-        shapes = [(nodes, n_states), (nodes,), (nodes,), (tips, n_states)]
-        shapes += [(2, widest, n_states), (n_operators, n_states, n_states)]
-        return cls(*(np.empty(shape, dtype) for shape in shapes))
-
-
-def rooms_for(cuts: Sequence[CutStrings], n_operators: int, n_states: int, dtype: type) -> tuple[Room, Room]:
-    """Rooms that `expected_counts` may be given with each of some cut strings."""
-    halves = [cut.front for cut in cuts], [cut.back for cut in cuts]
-    front, back = (Room.of(half, n_operators, n_states, dtype) for half in halves)
-    return front, back
+    tips: Array  # the vectors where halves of strings end
 
 
 def expected_counts(
-    cut: CutStrings,
-    counts: Array,
-    weights: tuple[Array, Array, Array],
-    rooms: tuple[Room, Room] | None = None,
+    cut: CutStrings, counts: Array, weights: tuple[Array, Array, Array], room: Array | None = None
 ) -> Expectations:
-    """The E-step, each distinct string as often as it is counted. Rooms, where given, are overwritten."""
+    """The E-step, each distinct string as often as it is counted.
+
+    `room`, of shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work.
+    """
     initial, transitions, final = weights
     transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
-    rooms = rooms or rooms_for([cut], len(transitions), len(initial), initial.dtype.type)
-    ways = (cut.front, initial, transitions, transposed), (cut.back, final, transposed, transitions)
-    for (half, start, operators, _), room in zip(ways, rooms, strict=True):
-        _way_out(half, start, operators, room)
-    tips = cut.front.tips, cut.back.tips
-    meetings = _meet((cut.fronts, cut.backs), tips, counts, rooms)
-    starts, stops = (
-        start * _way_back(half, operators, room)
-        for (half, start, _, operators), room in zip(ways, rooms, strict=True)
-    )
-    products = rooms[0].products
-    products += rooms[1].products.transpose(0, 2, 1)
-    front, back = (room.scales[: len(way[0].parent)] for way, room in zip(ways, rooms, strict=True))
-    return Expectations(starts, products, stops, front, back, meetings)
-
-
-@kernel
-def _read_pairs(codes: Int32s, offsets: Int64s, pairs: Int32s) -> tuple[Int32s, Int64s]:
-    """Codes and offsets of strings in which pairs that have a code are one symbol."""
-    steps, begins, n_steps = np.empty(len(codes), np.int32), np.zeros(len(offsets), np.int64), 0
-    for string in range(len(offsets) - 1):
-        at, end = offsets[string], offsets[string + 1]
-        while at < end:
-            pair = pairs[codes[at], codes[at + 1]] if at + 1 < end else np.int32(-1)
-            steps[n_steps] = pair if pair >= 0 else codes[at]
-            n_steps, at = n_steps + 1, at + (2 if pair >= 0 else 1)
-        begins[string + 1] = n_steps
-    return steps[:n_steps].copy(), begins
+    room = np.empty((cut.n_nodes, len(initial)), initial.dtype) if room is None else room
+    n_front = len(cut.front.parent)
+    rooms = room[:n_front], room[n_front : cut.n_nodes]
+    front = _way_out(cut.front, initial, transitions, rooms[0])
+    back = _way_out(cut.back, final, transposed, rooms[1])
+    meetings, front_tips, back_tips = _meet(cut.fronts, cut.backs, counts, front.tips, back.tips)
+    moves, starts = _way_back(cut.front, front, front_tips, transposed, rooms[0])
+    mirrored, stops = _way_back(cut.back, back, back_tips, transitions, rooms[1])
+    moves += mirrored.transpose(0, 2, 1)
+    moves *= transitions
+    return Expectations(initial * starts, moves, final * stops, front.scales, back.scales, meetings)
 
 
 @kernel
@@ -245,6 +153,16 @@ def _tile_end(symbol: Int32s, first: int, level_end: int) -> int:
 
 
 @part
+def _gather(above: Array, before: int, inverses: Array, parents: Int32s, gathered: Array) -> None:
+    """The vectors of some parents, which are numbered from `before` on, made to sum to one."""
+    n_states = above.shape[1]
+    for row in range(len(parents)):
+        at, factor = parents[row] - before, inverses[parents[row]]
+        for state in range(n_states):
+            gathered[row, state] = factor * above[at, state]
+
+
+@part
 def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above: Array) -> None:
     """Add each vector, over the normalizer of its parent, to that of the parent."""
     n_states = above.shape[1]
@@ -254,77 +172,127 @@ def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above
             above[at, state] += factor * lifted[row, state]
 
 
+@part
+def _add_products(left: Array, right: Array, product: Array, sums: Array) -> None:
+    """sums += left.T @ right."""
+    np.dot(left.T, right, product)
+    for state in range(product.shape[0]):
+        for column in range(product.shape[1]):
+            sums[state, column] += product[state, column]
+
+
 @fast_kernel
-def _normalize(vectors: Array, scales: Array, inverses: Array) -> None:
-    """Make vectors sum to one; what they summed to, and the inverses."""
+def _sum(vectors: Array, scales: Array, inverses: Array) -> None:
+    """What vectors sum to, and the inverses."""
     n_states = vectors.shape[1]
     for node in range(len(vectors)):
         total = vectors[node, 0] * 0
         for state in range(n_states):
             total += vectors[node, state]
-        inverse = 1 / total if total > 0 else total
-        for state in range(n_states):
-            vectors[node, state] *= inverse
-        scales[node], inverses[node] = total, inverse
+        scales[node] = total
+        inverses[node] = 1 / total if total > 0 else total
+
+
+@kernel
+def _widest(level_starts: Int64s) -> int:
+    widest = 0
+    for level in range(len(level_starts) - 1):
+        widest = max(widest, level_starts[level + 1] - level_starts[level])
+    return widest
 
 
 @part
-def _fill(edges: tuple[Int32s, Int32s, Int64s], transitions: Array, vectors: Array, sums: Any) -> None:
-    """The vectors of all nodes but the root, level by level."""
+def _next_level(
+    edges: tuple[Int32s, Int32s, Int64s],
+    level: int,
+    transitions: Array,
+    above: Array,
+    rows: Array,
+    vectors: Array,
+    sums: tuple[Array, Array],
+) -> None:
+    """The vectors of a level, each times its normalizer; `rows` receives the parent's for each node."""
     (parent, symbol, level_starts), (scales, inverses) = edges, sums
-    for level in range(1, len(level_starts) - 1):
-        first, close = level_starts[level], level_starts[level + 1]
-        while first < close:
-            end = _tile_end(symbol, first, close)
-            if symbol[first] >= 0:
-                operator = transitions[symbol[first]]
-                product_of_rows(vectors, parent[first:end], operator, vectors[first:end])
-            else:
-                vectors[first:end] = 0
-            _normalize(vectors[first:end], scales[first:end], inverses[first:end])
-            first = end
+    before, begin, close = level_starts[level - 1], level_starts[level], level_starts[level + 1]
+    first = begin
+    while first < close:
+        end = _tile_end(symbol, first, close)
+        here = slice(first - begin, end - begin)
+        _gather(above, before, inverses, parent[first:end], rows[here])
+        if symbol[first] >= 0:
+            np.dot(rows[here], transitions[symbol[first]], vectors[here])
+        else:
+            vectors[here] = 0
+        _sum(vectors[here], scales[first:end], inverses[first:end])
+        first = end
 
 
 @kernel
-def _way_out(half: Half, start: Array, transitions: Array, room: Room) -> None:
-    """From the root of a trie to its tips: vectors, scales and their inverses."""
-    room.scales[0], room.inverses[0] = 1, 1
-    for state in range(len(start)):
-        room.vectors[0, state] = start[state]
-    edges = half.parent, half.symbol, half.level_starts
-    _fill(edges, transitions, room.vectors, (room.scales, room.inverses))
+def _way_out(half: Half, start: Array, transitions: Array, rows: Array) -> _Way:
+    """From the root of a trie to its tips; `rows` receives the normalized vector of each node's parent."""
+    kind, n_states = start.dtype, len(start)
+    parent, symbol, level_starts, tips = half
+    scales, inverses = np.ones(len(parent), kind), np.ones(len(parent), kind)
+    shape = (_widest(level_starts), n_states)
+    here, above, found, n_found = (
+        np.empty(shape, kind),
+        np.empty(shape, kind),
+        np.empty((len(tips), n_states), kind),
+        0,
+    )
+    for state in range(n_states):
+        here[0, state] = start[state]
+    for level in range(len(level_starts) - 1):
+        begin, end = level_starts[level], level_starts[level + 1]
+        if level:
+            here, above = above, here
+            _next_level(
+                (parent, symbol, level_starts),
+                level,
+                transitions,
+                above,
+                rows[begin:end],
+                here,
+                (scales, inverses),
+            )
+        while n_found < len(tips) and tips[n_found] < end:
+            node = tips[n_found]
+            for state in range(n_states):
+                found[n_found, state] = inverses[node] * here[node - begin, state]
+            n_found += 1
+    return _Way(scales, inverses, found)
 
 
 @fast_kernel
-def _meet(meeting: tuple[Int32s, Int32s], tips: tuple[Int32s, Int32s], counts: Array, rooms: Any) -> Array:
-    """What the halves of each string come to; each tip is given what comes from the other side.
+def _meet(
+    fronts: Int32s, backs: Int32s, counts: Array, front: Array, back: Array
+) -> tuple[Array, Array, Array]:
+    """What the halves of each string come to, and what each tip gets from the other side.
 
     A string without probability gives nothing.
     """
-    (fronts, backs), (front, back) = meeting, rooms
-    n_states, meetings = front.vectors.shape[1], np.empty(len(fronts), front.vectors.dtype)
-    front.given[:], back.given[:] = 0, 0
+    n_states, meetings = front.shape[1], np.empty(len(fronts), front.dtype)
+    to_front, to_back = np.zeros_like(front), np.zeros_like(back)
     for pair in range(len(fronts)):
-        one, other, total = fronts[pair], backs[pair], front.vectors[0, 0] * 0
-        here, there = tips[0][one], tips[1][other]
+        one, other, total = fronts[pair], backs[pair], front[0, 0] * 0
         for state in range(n_states):
-            total += front.vectors[here, state] * back.vectors[there, state]
+            total += front[one, state] * back[other, state]
         meetings[pair] = total
         share = counts[pair] / total if total > 0 else total
         for state in range(n_states):
-            front.given[one, state] += share * back.vectors[there, state]
-            back.given[other, state] += share * front.vectors[here, state]
-    return meetings
+            to_front[one, state] += share * back[other, state]
+            to_back[other, state] += share * front[one, state]
+    return meetings, to_front, to_back
 
 
 @kernel
-def _way_back(half: Half, transposed: Array, room: Room) -> Array:
+def _way_back(half: Half, way: _Way, given: Array, transposed: Array, rows: Array) -> tuple[Array, Array]:
     """From the tips of a trie to its root: sums of a_u^T b_v for each symbol, and b of the root."""
-    kind, n_states = room.given.dtype, room.given.shape[1]
+    kind, n_states = given.dtype, given.shape[1]
     parent, symbol, level_starts, tips = half
-    n_given = len(tips)
-    room.products[:] = 0
-    here, below = room.levels[0], room.levels[1]
+    shape, n_given = (_widest(level_starts), n_states), len(tips)
+    here, below = np.empty(shape, kind), np.empty(shape, kind)
+    counts, product = np.zeros_like(transposed), np.empty((n_states, n_states), kind)
     lifted = np.empty((_TILE, n_states), kind)
     for level in range(len(level_starts) - 2, -1, -1):
         begin, close = level_starts[level], level_starts[level + 1]
@@ -333,19 +301,18 @@ def _way_back(half: Half, transposed: Array, room: Room) -> Array:
             n_given -= 1
             node = tips[n_given]
             for state in range(n_states):
-                here[node - begin, state] = room.inverses[node] * room.given[n_given, state]
+                here[node - begin, state] = way.inverses[node] * given[n_given, state]
         first, end = close, close
         after = level_starts[min(level + 2, len(level_starts) - 1)]
         while first < after:
             end, code = _tile_end(symbol, first, after), symbol[first]
             tile = below[first - close : end - close]
-            add_product_of_rows(room.vectors, parent[first:end], tile, room.products[code])
-            product(tile, transposed[code], lifted[: end - first])
-            _scatter(lifted, room.inverses, parent[first:end], begin, here)
+            _add_products(rows[first:end], tile, product, counts[code])
+            np.dot(tile, transposed[code], lifted[: end - first])
+            _scatter(lifted, way.inverses, parent[first:end], begin, here)
             first = end
         here, below = below, here
-    root: Array = below[0].copy()
-    return root
+    return counts, below[0].copy()
 
 
 @kernel
@@ -353,9 +320,17 @@ def forward_pass(
     parent: Int32s, symbol: Int32s, level_starts: Int64s, initial: Array, transitions: Array
 ) -> tuple[Array, Array]:
     """Normalized forward vectors of all nodes of a trie, and their normalizers."""
-    kind, n_nodes = initial.dtype, len(parent)
-    vectors, scales = np.empty((n_nodes, len(initial)), kind), np.ones(n_nodes, kind)
-    for state in range(len(initial)):
+    kind, n_states = initial.dtype, len(initial)
+    vectors, rows = np.empty((len(parent), n_states), kind), np.empty((_widest(level_starts), n_states), kind)
+    scales, inverses = np.ones(len(parent), kind), np.ones(len(parent), kind)
+    for state in range(n_states):
         vectors[0, state] = initial[state]
-    _fill((parent, symbol, level_starts), transitions, vectors, (scales, np.ones(n_nodes, kind)))
+    for level in range(1, len(level_starts) - 1):
+        above = vectors[level_starts[level - 1] : level_starts[level]]
+        here = vectors[level_starts[level] : level_starts[level + 1]]
+        edges, sums = (parent, symbol, level_starts), (scales, inverses)
+        _next_level(edges, level, transitions, above, rows, here, sums)
+    for node in range(len(parent)):
+        for state in range(n_states):
+            vectors[node, state] *= inverses[node]
     return vectors, scales

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.gpu.weighted import TorchAutomaton
-from sigmastar.automata.kernels.expectations import CutStrings, Pairs, Room, expected_counts, rooms_for
+from sigmastar.automata.kernels.expectations import CutStrings, expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
@@ -57,25 +56,22 @@ class Shard:
     through: tuple[Floats, Floats]
 
     @classmethod
-    def of(cls, strings: Strings, dtype: type, pairs: Pairs | None) -> Shard:
-        cut = CutStrings.of(strings, pairs)
+    def of(cls, strings: Strings, dtype: type) -> Shard:
+        cut = CutStrings.of(strings)
         counts = cut.counts()
         through = cut.front.through(cut.fronts, counts), cut.back.through(cut.backs, counts)
         return cls(cut, counts.astype(dtype), through)
 
-    def expect(
-        self, weights: tuple[Array, Array, Array], rooms: tuple[Room, Room]
-    ) -> tuple[MoveCounts, float]:
-        """Expected moves, each over its weight, and the least normalizer. Rooms are overwritten."""
-        found = expected_counts(self.cut, self.counts, weights, rooms)
+    def expect(self, weights: tuple[Array, Array, Array], room: Array) -> MoveCounts:
+        """Expected moves; `room`, for one vector per node, is overwritten."""
+        found = expected_counts(self.cut, self.counts, weights, room)
         rows = (found.front_scales, found.back_scales, found.meetings)
         with np.errstate(divide="ignore"):
             logs = [
                 np.log(row) @ times for row, times in zip(rows, (*self.through, self.counts), strict=True)
             ]
-        parts = (found.starts, found.products, found.stops)
-        counts = MoveCounts(float(sum(logs)), *(part.astype(np.float64) for part in parts))
-        return counts, float(min(row.min(initial=1.0) for row in rows))
+        parts = (found.starts, found.moves, found.stops)
+        return MoveCounts(float(sum(logs)), *(part.astype(np.float64) for part in parts))
 
 
 class ExpectsMoves(Protocol):
@@ -94,49 +90,31 @@ class EMCorpus:
 
     def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
         self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
-        self._strings, self._n_states = strings, n_states
-        self._lay_out(Pairs.of(strings, n_states))
-
-    def _lay_out(self, pairs: Pairs | None) -> None:
-        parts = _shards(self._strings, self._n_states, self.dtype)
-        self.pairs, self.shards = pairs, [Shard.of(part, self.dtype, pairs) for part in parts]
-        self._rooms: list[tuple[Room, Room]] = []  # for the vectors of a shard, used again and again
+        self.shards = [Shard.of(part, dtype) for part in _shards(strings, n_states, dtype)]
+        self._rooms: list[Array] = []  # for the vectors of a shard, one per thread, used again and again
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
         arrays: list[Array] = [np.ascontiguousarray(array, self.dtype) for array in automaton.arrays]
         initial, transitions, final = arrays
-        operators = transitions if self.pairs is None else self.pairs.operators(transitions)
 
-        def counts_of(shard: Shard) -> tuple[MoveCounts, float]:
-            rooms = self._free_rooms(operators)
-            counts = shard.expect((initial, operators, final), rooms)
-            self._rooms.append(rooms)
+        def counts_of(shard: Shard) -> MoveCounts:
+            room = self._room(automaton.n_states)
+            counts = shard.expect((initial, transitions, final), room)
+            self._rooms.append(room)
             return counts
 
         counted = thread_map(counts_of, self.shards)
-        if self.pairs is not None and min(least for _, least in counted) < _least_exact(self.dtype):
-            self._lay_out(None)  # two steps at once may round to nothing what two steps would not
-            return self.expect(automaton)
-        total = sum((counts for counts, _ in counted[1:]), start=counted[0][0])
-        products = total.transitions
-        if self.pairs is not None:
-            products = self.pairs.parted(products, automaton.transitions)
-        return replace(total, transitions=products * automaton.transitions)
+        return sum(counted[1:], start=counted[0])
 
-    def _free_rooms(self, operators: Array) -> tuple[Room, Room]:
-        """Rooms that no other thread has."""
-        with suppress(IndexError):
-            rooms = self._rooms.pop()
-            if rooms[0].products.shape == operators.shape:
-                return rooms
-        n_operators, n_states, _ = operators.shape
-        return rooms_for([shard.cut for shard in self.shards], n_operators, n_states, self.dtype)
-
-
-def _least_exact(dtype: type) -> float:
-    """Sums above it hold no part that was rounded to nothing."""
-    limits = np.finfo(dtype)
-    return float(limits.tiny) / float(limits.eps)
+    def _room(self, n_states: int) -> Array:
+        """A room that no other thread has."""
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            room = np.empty((0, n_states), self.dtype)
+        if room.shape[1] == n_states and room.size:
+            return room
+        return np.empty((max(shard.cut.n_nodes for shard in self.shards), n_states), self.dtype)
 
 
 class TorchCorpus:

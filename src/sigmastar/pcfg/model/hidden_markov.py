@@ -130,8 +130,8 @@ class HiddenMarkovModel:
             return logs, np.zeros(self.events.n_events)
         cut = CutStrings.of(strings.recoded(self.alphabet, allow_unknown=True).select(possible))
         times = cut.counts(None if weights is None else np.asarray(weights, dtype=float)[possible])
-        starts, products, *_ = expected_counts(cut, times, automaton.arrays)
-        rows = (products * automaton.transitions)[:, : self.n_states]
+        starts, moved, *_ = expected_counts(cut, times, automaton.arrays)
+        rows = moved[:, : self.n_states]
         return logs, np.concatenate([starts[:-1], rows.sum(axis=0).ravel(), rows.sum(axis=2).T.ravel()])
 
     def best_paths(self, strings: Strings, names: Sequence[Hashable] = ()) -> list[list[Any]]:
