@@ -294,7 +294,7 @@ def test_the_demo_prints_its_table(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from sigmastar.report import run_demo
 
     report = run_demo(tmp_path / "d", families=(AutomataFamily(n_train=250, n_fresh=100),))
-    monkeypatch.setattr(demo, "run_demo", lambda out, seed, say, n_processes: report)
+    monkeypatch.setattr(demo, "run_demo", lambda out, seed, say, **options: report)
     result = invoke("demo", "--out", tmp_path / "d")
     assert result.exit_code == 0, result.output
     header, *rows = result.stdout.splitlines()

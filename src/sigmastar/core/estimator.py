@@ -157,7 +157,7 @@ class Estimator(_Fitted):
     if not TYPE_CHECKING:  # type checkers know the attributes that classes declare, and no others
 
         def __getattr__(self, name: str) -> Any:  # asked only where there is no such attribute
-            if is_fitted_name(name):
+            if is_fitted_name(name) or hasattr(type(self), name):  # a property that asked for the model
                 self.check_fitted()
             raise AttributeError(
                 f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}"
