@@ -63,7 +63,9 @@ def test_its_python_runs(folder: Path) -> None:
 def test_its_commands_run_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     explore = pytest.importorskip("sigmastar.cli.explore")
     monkeypatch.setattr(explore, "need_packages", lambda: None)
-    monkeypatch.setattr(explore, "serve", lambda *_: SimpleNamespace(address="address", run=lambda: None))
+    server = SimpleNamespace(address="address", run=lambda: None, stop=lambda: None)
+    monkeypatch.setattr(explore, "serve", lambda *_: server)
+    monkeypatch.setattr(explore, "_stay", lambda *_: None)  # `--watch` shows a model until it is interrupted
     monkeypatch.setattr(explore.webbrowser, "open", lambda _: None)
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     commands = [line for line in SHELL if line.startswith("sigmastar ")]
