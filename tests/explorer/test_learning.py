@@ -11,6 +11,8 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,17 +127,32 @@ def test_every_measure_has_a_picture() -> None:
     assert set(PICTURES) == set(Measure)
 
 
+@contextmanager
+def ended(run: subprocess.Popen[str]) -> Iterator[None]:
+    """A process that does not outlive a test that failed."""
+    try:
+        yield
+    finally:
+        run.kill()
+
+
 def test_a_model_is_watched_then_explored_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("a b a b\nb a\na b\n" * 20)
     words = ["learn", "automaton", "a.txt", "--method", "em", "--states", "2", "-o", "m.sigma"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "sigmastar", *words, "--watch", "--no-browser", "--json"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ),
-    ) as run:
+    with (
+        subprocess.Popen(
+            [sys.executable, "-m", "sigmastar", *words, "--watch", "--no-browser", "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=dict(os.environ),
+            preexec_fn=lambda: signal.signal(
+                signal.SIGINT, signal.SIG_DFL
+            ),  # whoever runs tests may ignore it
+        ) as run,
+        ended(run),
+    ):
         assert run.stderr is not None
         address = run.stderr.readline().strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}/", address)
