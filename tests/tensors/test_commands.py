@@ -83,7 +83,7 @@ def test_trees_and_marginals_are_those_of_compiled_charts(method: str, decoding:
         assert (str(mine.tree), mine.how) == (str(compiled.tree), compiled.how)
         assert mine.log_probability == pytest.approx(compiled.log_probability, abs=limit)
     logs = [parser.log_probability(*sentence) for sentence in SENTENCES]
-    assert there.log_probability(SENTENCES) == pytest.approx(logs, abs=1e-5)  # of hardly anything pruned
+    assert there.log_probabilities(SENTENCES) == pytest.approx(logs, abs=1e-5)  # of hardly anything pruned
 
 
 def _table(found: Any) -> dict[tuple[int, int], float]:

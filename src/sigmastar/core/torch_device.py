@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 Result = TypeVar("Result")
+Model = TypeVar("Model")
 
 DEVICES = ("cpu", "cuda", "auto")
 _NEAR_PROCESSOR = 64 << 20  # bytes
@@ -54,6 +55,30 @@ def chosen_device(name: str = "auto") -> torch.device:
     if name == "cuda" and not torch.cuda.is_available():
         raise ValueError("there is no GPU that PyTorch can use; use device='cpu' or 'auto'")
     return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def placed(model: Model, device: str, path: str | None = None) -> Model:
+    """A model where it is to work: itself, or what its method `on` gives, which answers the same questions.
+
+    Parameters
+    ----------
+    model : object
+        The model.
+    device : {"cpu", "cuda", "auto"}
+        "cpu": the model itself, by compiled code.
+    path : str, optional
+        Its file, for the message where it has no way to a device.
+    """
+    if device == "cpu":
+        return model
+    on: Callable[[str], Model] | None = getattr(model, "on", None)
+    if on is None:
+        raise InputError(
+            "is of a kind that works on the processor alone: leave the device out; bare automata, as of EM, "
+            "and hidden states of words have a way on a GPU",
+            file=path,
+        )
+    return on(device)
 
 
 def chosen_precision(name: str) -> torch.dtype:

@@ -30,6 +30,7 @@ from sigmastar.core.estimator import (
     positive_or_auto,
 )
 from sigmastar.core.progress import silent
+from sigmastar.core.torch_device import placed
 from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS
 from sigmastar.dependency.learn.parser import CLUSTERED_ITERATIONS, EM_ITERATIONS, Recipe, learn_parser
@@ -95,7 +96,7 @@ class DependencyEstimator(Estimator):
     @property
     def _placed(self) -> DependencyParser:
         """The parser where it is to work."""
-        return self.model_ if self.device == "cpu" else self.model_.on(self.device)
+        return placed(self.model_, self.device)
 
     @property
     def parser_(self) -> DependencyParser:

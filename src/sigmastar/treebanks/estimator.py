@@ -22,6 +22,7 @@ from sigmastar.core.estimator import (
     positive,
 )
 from sigmastar.core.progress import silent
+from sigmastar.core.torch_device import placed
 from sigmastar.treebanks.counts import INSIDE, OUTSIDE, Template
 from sigmastar.treebanks.data.binarized import Binarization
 from sigmastar.treebanks.data.phrases import Phrases, phrases
@@ -99,9 +100,7 @@ class TreebankEstimator(Estimator):
         """The tree of every sentence, the log-probability of its words, and whether it is a fallback."""
         self.check_fitted()
         sentences, threads = [as_sentence(sentence) for sentence in X], n_threads(self.n_jobs)
-        if self.device != "cpu":
-            return self.model_.on(self.device).parse(sentences, threads)
-        return self.model_.parse(sentences, threads)
+        return placed(self.model_, self.device).parse(sentences, threads)
 
     def marginals(self, X: Iterable[Words]) -> list[dict[Span, float]]:
         """For every sentence mu(label, i, j): how probable a label over words i to j - 1 is."""
@@ -137,11 +136,9 @@ class TreebankEstimator(Estimator):
         if trees:
             result[trees] = self.model_.tree_log_probabilities(phrases(X[at] for at in trees))  # type: ignore[misc]
         others = [at for at, item in enumerate(X) if not isinstance(item, Tree)]
-        if self.device != "cpu":
+        if others:
             sentences = [as_sentence(X[at]) for at in others]
-            result[others] = self.model_.on(self.device).log_probability(sentences)
-            return result
-        result[others] = [self.model_.log_probability(*as_sentence(X[at])) for at in others]
+            result[others] = placed(self.model_, self.device).log_probabilities(sentences)
         return result
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> list[Tree]:

@@ -23,7 +23,6 @@ from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.hmm_conversion import Hmm, hmm_arrays, to_hmm
 from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.automata.model.on_device import placed
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
@@ -42,6 +41,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
 from sigmastar.core.progress import tell, watching
+from sigmastar.core.torch_device import placed
 
 END = "<end>"
 

@@ -22,7 +22,6 @@ from sigmastar.automata.learn.em_starts import (
 )
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.ngram import Smoothing
-from sigmastar.automata.model.on_device import placed
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.engines import engine_of
@@ -31,6 +30,7 @@ from sigmastar.core.estimator import (
     positive,
     positive_or_auto,
 )
+from sigmastar.core.torch_device import placed
 
 DEVICES: Mapping[str, str] = {name: name for name in ("cpu", "cuda", "auto")}
 PRECISIONS: Mapping[str, type] = {"float32": np.float32, "float64": np.float64}

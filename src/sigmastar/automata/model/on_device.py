@@ -16,7 +16,6 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.errors import InputError
 
 if TYPE_CHECKING:
     from sigmastar.automata.model.automaton import WeightedAutomaton
@@ -102,17 +101,3 @@ def automaton_on(automaton: WeightedAutomaton, device: str, precision: str) -> T
         return as_distributions(weights, by_ratio=automaton.spectral_radius < 1.0)
 
     return TensorSequence(automaton, logs, following)
-
-
-def placed(model: SequenceModel, device: str, path: str | None = None) -> SequenceModel:
-    """A model where it is to work; refused where it has no way there."""
-    if device == "cpu":
-        return model
-    on: Callable[[str], SequenceModel] | None = getattr(model, "on", None)
-    if on is None:
-        raise InputError(
-            "is of a kind that works on the processor alone: leave the device out; bare automata, as of EM, "
-            "and hidden states of words have a way on a GPU",
-            file=path,
-        )
-    return on(device)

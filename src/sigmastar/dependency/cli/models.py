@@ -28,6 +28,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header, save_model
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.resources import limited_threads
+from sigmastar.core.torch_device import placed
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
 from sigmastar.dependency.data.sequences import DIRECTIONS, ROOT
 from sigmastar.dependency.data.treebank import DependencyTreebank
@@ -97,11 +98,9 @@ def score(model: str, file: str, automata: bool, device: str, output: str, quiet
     with watching("scoring", quiet):
         scorer = parser.grammar if automata else parser
         treebank = read_treebank(file, need_heads=False)
-        if device != "cpu":
-            if treebank.has_heads:
-                raise InputError("has heads: the processor scores trees, leave --device out", file=file)
-            scorer = scorer.on(device)
-        logs = scorer.log_probability(treebank).tolist()
+        if device != "cpu" and treebank.has_heads:
+            raise InputError("has heads: the processor scores trees, leave --device out", file=file)
+        logs = placed(scorer, device).log_probability(treebank).tolist()
     write_lines(output, map(repr, logs))
 
 
@@ -119,8 +118,8 @@ def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, 
 
 def read_parser(model: str, device: str = "cpu") -> DependencyParser:
     """The parser of a model file, its marginals on a device."""
-    parser: DependencyParser = load_model(model, "dependency")
-    return parser if device == "cpu" else parser.on(device)
+    parser: DependencyParser = placed(load_model(model, "dependency"), device)
+    return parser
 
 
 def _write(treebank: DependencyTreebank, output: str, short: bool = False) -> None:

@@ -32,6 +32,7 @@ from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.text_files import display_name
+from sigmastar.core.torch_device import placed
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.data.sentences import Input, Sentence, read_inputs
 from sigmastar.treebanks.draw import draw_chart
@@ -42,7 +43,6 @@ from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.draw import draw_tree, tree_text
 
-_AT_ONCE, AT_ONCE = 64, 512  # sentences between two looks at the bar, and on a device
 _METRICS = ("f1", "precision", "recall", "unlabelled_f1", "exact", "crossing", "no_crossing", "tagging")
 _LONG = 300  # words that are parsed within a few seconds
 _decoding_option = click.option(
@@ -171,12 +171,11 @@ def score(model: str, file: str, device: str, output: str, quiet: bool) -> None:
 def _sentence_logs(parser: TreebankParser, inputs: Sequence[Input], device: str, say: Say) -> list[float]:
     """Logarithms of sentences, all trees together; minus infinity of those without words."""
     logs, full = np.full(len(inputs), -np.inf), [k for k, one in enumerate(inputs) if one.words]
-    if device != "cpu":
-        logs[full] = parser.on(device).log_probability([(inputs[k].words, None) for k in full])
-        return logs.tolist()
-    for number, k in enumerate(full):
-        say("scoring", number / len(full))
-        logs[k] = parser.log_probability(inputs[k].words)
+    there = placed(parser, device)
+    for first in range(0, len(full), there.at_once):
+        say("scoring", first / len(full))
+        some = full[first : first + there.at_once]
+        logs[some] = there.log_probabilities([(inputs[k].words, None) for k in some])
     return logs.tolist()
 
 
@@ -209,16 +208,14 @@ def _parser(
     parser: TreebankParser, threads: int | None, device: str
 ) -> Callable[[Sequence[Sentence], Say], list[Parse]]:
     """What gives parses in order, with the bar moving on: by compiled charts, or by charts on a device."""
-    size, parse = _AT_ONCE * (threads or os.cpu_count() or 1), parser.parse
-    if device != "cpu":
-        there = parser.on(device)
-        size, parse = AT_ONCE, there.parse
+    there = placed(parser, device)
+    size = max(there.at_once, parser.at_once * (threads or os.cpu_count() or 1))
 
     def parsed(sentences: Sequence[Sentence], say: Say) -> list[Parse]:
         found = list[Parse]()
         for first in range(0, len(sentences), size):
             say("parsing", first / len(sentences))
-            found += parse(sentences[first : first + size], threads)
+            found += there.parse(sentences[first : first + size], threads)
         return found
 
     return parsed

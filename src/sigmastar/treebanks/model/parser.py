@@ -115,6 +115,8 @@ class TreebankParser:
     decoding: str = DECODINGS[0]
     span_scorer: SpanScorer | None = None
 
+    at_once: ClassVar[int] = 64  # sentences per thread that are parsed within a few seconds
+
     def __post_init__(self) -> None:
         if self.decoding not in DECODINGS:
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
@@ -149,7 +151,7 @@ class TreebankParser:
         Returns
         -------
         TensorParser
-            With `parse` and `log_probability`.
+            With `parse` and `log_probabilities`.
         """
         from sigmastar.treebanks.model.tensor_parser import TensorParser
 
@@ -243,6 +245,10 @@ class TreebankParser:
         leaves, pruning = self.forest.leaves(words, tags), self.pruning.relaxed()
         logs = [member.marginals(leaves, pruning).log_total for member in self.members]
         return float(np.logaddexp.reduce(logs)) - float(np.log(len(logs))) + known
+
+    def log_probabilities(self, sentences: Sequence[Sentence]) -> Floats:
+        """The same of every sentence (words, and tags or None)."""
+        return np.array([self.log_probability(*sentence) for sentence in sentences])
 
     def tree_log_probabilities(self, bank: Phrases) -> Floats:
         """log P(tree) of every tree, averaged over grammars; -inf where none of them can build it."""

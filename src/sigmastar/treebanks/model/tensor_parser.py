@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from sigmastar.treebanks.model.parser import Parse, TreebankParser
 
-AT_ONCE = 512  # sentences whose words are brought to the device together
 _PIECE = 16  # sentences that a thread decodes at a time
 
 
@@ -79,6 +78,8 @@ class TensorParser:
         Type of their numbers; None: float32 on a GPU, else float64.
     """
 
+    at_once = 512  # sentences whose words are brought to the device together
+
     def __init__(self, parser: TreebankParser, device: str, precision: str | None = None) -> None:
         where = chosen_device(device)
         self.parser = parser
@@ -88,8 +89,8 @@ class TensorParser:
     def parse(self, sentences: Sequence[Sentence], n_threads: int | None = 1) -> list[Parse]:
         """The tree of every sentence (words, and tags or None), in order."""
         found = list[Any]()
-        for low in range(0, len(sentences), AT_ONCE):
-            some = sentences[low : low + AT_ONCE]
+        for low in range(0, len(sentences), self.at_once):
+            some = sentences[low : low + self.at_once]
             leaves = self._leaves(some)
             marginals = self.marginals(leaves, self.parser.decoding == "rules")
             items = list(zip(some, leaves, marginals, strict=True))
@@ -126,7 +127,7 @@ class TensorParser:
             found.append([_marginals(rules, *triple) for triple in triples])
         return [list(column) for column in zip(*found, strict=True)]
 
-    def log_probability(self, sentences: Sequence[Sentence]) -> Floats:
+    def log_probabilities(self, sentences: Sequence[Sentence]) -> Floats:
         """log P(words) of every sentence, all trees together, averaged over grammars.
 
         Parameters
@@ -140,8 +141,8 @@ class TensorParser:
             One logarithm per sentence; minus infinity where no grammar has a tree.
         """
         parts = [np.zeros(0)]
-        for low in range(0, len(sentences), AT_ONCE):
-            some = sentences[low : low + AT_ONCE]
+        for low in range(0, len(sentences), self.at_once):
+            some = sentences[low : low + self.at_once]
             words, logs = _Words.of(self.parser, self._leaves(some)), list[Floats]()
             for member, grammar in zip(self.parser.members, self.grammars, strict=True):
                 vectors = words.vectors(member.passes[-1].lexicon, grammar.rules.word_roots.shape[1])
