@@ -17,14 +17,13 @@ from scipy import sparse
 
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import PrefixTrie, Strings
-from sigmastar.automata.kernels.values import trie_values
 from sigmastar.automata.learn.anchors import memberships
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.em import EMCorpus, normalized
 from sigmastar.automata.learn.em_starts import begin_climb
 from sigmastar.automata.learn.fast import behind_filter, tune_mixing
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
-from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.automaton import WeightedAutomaton, prefix_directions
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NextCounts, NgramModel
 from sigmastar.automata.model.sequence import SequenceModel
@@ -103,14 +102,7 @@ REPAIRS: dict[str, Repair] = {
 def class_states(automaton: WeightedAutomaton, pasts: ContextTrie, strings: Strings) -> tuple[Floats, Int64s]:
     """The mean forward vector of each past class, scaled to mass one, and how many gaps it has."""
     trie, mass = PrefixTrie.of(strings), automaton.continuation_mass
-    vectors, _ = trie_values(
-        trie.parent,
-        trie.symbol,
-        trie.level_starts,
-        automaton.initial,
-        automaton.transitions,
-        np.eye(len(mass)),
-    )
+    vectors = prefix_directions(automaton, trie)
     classes, counts = pasts.classify_prefixes(trie), trie.through_counts()
     masses = vectors @ mass
     sound = masses > 1e-6 * np.abs(vectors).max(axis=1)  # strayed states would drown the others

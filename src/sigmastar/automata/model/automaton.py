@@ -329,21 +329,20 @@ def _solve(matrix: Floats, right: Floats) -> Floats:
     return np.linalg.solve(matrix, right).astype(np.float64, copy=False)
 
 
+def prefix_directions(automaton: WeightedAutomaton, trie: PrefixTrie) -> Floats:
+    """The forward vector of every node of a trie of prefixes, as a row, each up to a factor of its own."""
+    machine = automaton.initial, automaton.transitions, np.eye(automaton.n_states)
+    return trie_values(trie.parent, trie.symbol, trie.level_starts, *machine)[0]
+
+
 _CELLS = 1 << 20  # next-symbol weights held at a time
 
 
 def gap_probabilities(automaton: WeightedAutomaton, strings: Strings) -> Floats:
     """What `gap_distributions` gives to the symbol or end that follows each gap; unknown symbols get zero."""
     strings = strings.recoded(automaton.alphabet, allow_unknown=True)
-    trie, columns, n_states = PrefixTrie.of(strings), automaton.next_weights, automaton.n_states
-    vectors, _ = trie_values(
-        trie.parent,
-        trie.symbol,
-        trie.level_starts,
-        automaton.initial,
-        automaton.transitions,
-        np.eye(n_states),
-    )
+    trie, columns = PrefixTrie.of(strings), automaton.next_weights
+    vectors = prefix_directions(automaton, trie)
     if automaton.spectral_radius < 1.0:  # a sign that symbol and prefix share cancels
         vectors *= np.where(vectors @ columns.sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
     totals = _clipped_sums(vectors, columns[:, columns.any(axis=0)])

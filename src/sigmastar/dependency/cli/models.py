@@ -127,19 +127,21 @@ def _write(treebank: DependencyTreebank, output: str, short: bool = False) -> No
 
 
 _DRAWN = 2000  # sequences that a drawing is made from
+_head_option = click.option("--head", metavar="TAG", help="Head whose automaton it is; * is the root.")
+_direction_option = click.option(
+    "--direction",
+    type=click.Choice(DIRECTIONS),
+    default="right",
+    show_default=True,
+    help="Side of the modifiers of --head.",
+)
 
 
 @click.command()
 @model_argument
 @click.option("--dot", is_flag=True, help="Automaton of one head as Graphviz text.")
-@click.option("--head", metavar="TAG", help="Head whose automaton --dot draws; * is the root.")
-@click.option(
-    "--direction",
-    type=click.Choice(DIRECTIONS),
-    default="right",
-    show_default=True,
-    help="Side of the modifiers that --dot draws.",
-)
+@_head_option
+@_direction_option
 @json_option
 @output_option
 def show(model: str, dot: bool, head: str | None, direction: str, as_json: bool, output: str) -> None:
@@ -172,14 +174,8 @@ def show(model: str, dot: bool, head: str | None, direction: str, as_json: bool,
 @click.option(
     "--to", "target", type=click.Choice(["att", "automaton"]), required=True, help="Format to write."
 )
-@click.option("--head", metavar="TAG", help="Head whose automaton is written; * is the root.")
-@click.option(
-    "--direction",
-    type=click.Choice(DIRECTIONS),
-    default="right",
-    show_default=True,
-    help="Side of the modifiers.",
-)
+@_head_option
+@_direction_option
 @output_option
 def convert(model: str, target: str, head: str | None, direction: str, output: str) -> None:
     """Write the automaton of one head of MODEL: its strings are sequences of modifiers, the nearest first.
