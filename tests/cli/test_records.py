@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from cli.calls import fail, succeed
-from sigmastar.core.cli.records import _records, _rows
+from sigmastar.core.cli.printing import _records, _rows
 
 
 @pytest.fixture(scope="module")

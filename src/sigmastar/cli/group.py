@@ -26,8 +26,14 @@ import click
 from sigmastar import __version__
 from sigmastar.cli.failures import OF_MODEL, Interrupted, Unread, hear_signals, report
 from sigmastar.core.atomic import atomic_write_bytes, refuse_terminal
-from sigmastar.core.cli.options import model_argument, output_option, verify_key_option
-from sigmastar.core.cli.reading import configured, reads_data
+from sigmastar.core.cli.options import (
+    configured,
+    model_argument,
+    output_option,
+    reads_data,
+    verify_key_option,
+    writes_records,
+)
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import Command, commands_of, families, load
 
@@ -247,8 +253,6 @@ class ModelCommand(click.Command):
         found = reads_data(found) if self.name in _ON_DATA else found
         if self.name not in _RECORDS:
             return found
-        from sigmastar.core.cli.records import writes_records
-
         return writes_records(found, str(self.name))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -19,7 +19,7 @@ import click
 
 from sigmastar import __version__
 from sigmastar.core.atomic import atomic_write
-from sigmastar.core.cli.reading import KEY, as_toml
+from sigmastar.core.cli.options import KEY, as_toml
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import families
 from sigmastar.core.model_files import read_header

@@ -20,6 +20,7 @@ import click
 from sigmastar import __version__
 from sigmastar.core.atomic import refuse_terminal, require_folder
 from sigmastar.core.cli.options import (
+    configuration,
     json_option,
     quiet_option,
     seed_option,
@@ -27,7 +28,6 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.cli.reading import configuration
 from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem
 from sigmastar.core.model_files import save_model

@@ -14,6 +14,7 @@ from sigmastar.automata.model.att import write_att_pairs
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
+    TableCommand,
     json_option,
     model_argument,
     output_option,
@@ -22,7 +23,6 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
-from sigmastar.core.cli.records import TableCommand
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render

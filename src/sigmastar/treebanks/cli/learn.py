@@ -16,7 +16,7 @@ from sigmastar.core.cli.learning import (
     parameter,
     spread_options,
 )
-from sigmastar.core.cli.reading import bare_words_option
+from sigmastar.core.cli.options import bare_words_option
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import counted
 from sigmastar.core.text_files import described_file
