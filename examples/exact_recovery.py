@@ -13,8 +13,7 @@ from itertools import product
 import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.blocks import Blocks
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import Blocks, factorize_blocks, recover
 from sigmastar.core.signature import OperatorModel, Signature, Term, string_signature, tree_signature
 
 Outside = Callable[[Term], Term]

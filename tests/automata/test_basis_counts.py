@@ -19,7 +19,7 @@ from sigmastar.automata.counts.bases import (
 from sigmastar.automata.counts.on_basis import count_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.blocks import Blocks, SparseTensor
+from sigmastar.core.recover import Blocks, SparseTensor
 
 AB = Alphabet("ab")
 SUFFIX = Statistic("suffix", False, True)

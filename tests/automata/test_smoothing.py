@@ -11,8 +11,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.algebra import string_to_prefix, string_to_substring
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.blocks import Blocks
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import Blocks, factorize_blocks, recover
 
 AB = Alphabet("ab")
 SAMPLE = Strings.of(["ab", "a", "", "bba"], alphabet=AB)

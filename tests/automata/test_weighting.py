@@ -9,8 +9,7 @@ from sigmastar.automata.counts.on_basis import count_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.blocks import Blocks
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import Blocks, factorize_blocks, recover
 from sigmastar.core.signature import string_signature
 
 AB = Alphabet("ab")

@@ -15,7 +15,7 @@ from itertools import islice, product
 import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.blocks import Blocks
+from sigmastar.core.recover import Blocks
 from sigmastar.core.signature import (
     Operation,
     OperatorModel,

@@ -13,7 +13,7 @@ from oracles_grammar import random_pcfg
 from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic, most_frequent
 from sigmastar.automata.counts.on_basis import StringCounts, count_strings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.blocks import Blocks, SparseTensor
+from sigmastar.core.recover import Blocks, SparseTensor
 from sigmastar.grammars.counts.bracketings import BracketCounts, count_brackets, frequent_spans
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.trees.counts import TreeCounts, count_trees, frequent_trees

@@ -30,8 +30,8 @@ from scipy import sparse
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
-from sigmastar.core.blocks import Blocks, SparseTensor
 from sigmastar.core.integer_counts import totals
+from sigmastar.core.recover import Blocks, SparseTensor
 from sigmastar.core.signature import string_signature
 
 LEAST_WORD, LEAST_CLASS = 50, 20

@@ -38,10 +38,9 @@ from scipy import sparse
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
-from sigmastar.core.blocks import Blocks, Slices
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import Blocks, Slices, factorize_blocks, recover
 from sigmastar.core.signature import Operation, OperatorModel, Signature, Sort
 from sigmastar.core.views import counts_together
 from sigmastar.trees.counts import TreeBasis, count_trees, frequent_trees

@@ -28,7 +28,6 @@ from scipy import sparse
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings, require_known
 from sigmastar.core.arrays import Array, Int32s, Int64s
-from sigmastar.core.blocks import Blocks, FlatTensor
 from sigmastar.core.integer_counts import (
     MOST_MAJORS,
     ONCE,
@@ -42,6 +41,7 @@ from sigmastar.core.integer_counts import (
     tally_pairs,
 )
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.recover import Blocks, FlatTensor
 from sigmastar.core.signature import string_signature
 
 

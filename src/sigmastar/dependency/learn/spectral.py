@@ -11,9 +11,8 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.blocks import Blocks
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.recover import recover
+from sigmastar.core.recover import Blocks, recover
 from sigmastar.core.resources import one_blas_thread
 from sigmastar.core.signature import Sort
 from sigmastar.dependency.counts import Views, count_heads, rich_views

@@ -5,8 +5,7 @@ Bailly et al. (2013), section 3.2; the one formula is that of `core.recover`.
 
 from __future__ import annotations
 
-from sigmastar.core.blocks import Blocks
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import Blocks, factorize_blocks, recover
 from sigmastar.grammars.counts.bracketings import SpanBasis, count_brackets, frequent_spans
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.model.grammar import WeightedGrammar

@@ -30,8 +30,8 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
-from sigmastar.core.blocks import Blocks
 from sigmastar.core.progress import Progress
+from sigmastar.core.recover import Blocks
 from sigmastar.core.resources import thread_map
 from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion

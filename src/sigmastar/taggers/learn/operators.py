@@ -22,9 +22,8 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.blocks import Blocks
 from sigmastar.core.factors import Factors, factorize_up_to
-from sigmastar.core.recover import recover
+from sigmastar.core.recover import Blocks, recover
 from sigmastar.core.shrinkage import mean_towards
 from sigmastar.core.views import UNDAMPED
 from sigmastar.taggers.counts import LEAST_WORD, InputWeights, TagContexts

@@ -33,10 +33,9 @@ from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.blocks import Blocks
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.recover import factorize_blocks, recover
+from sigmastar.core.recover import Blocks, factorize_blocks, recover
 from sigmastar.core.signature import string_signature
 from sigmastar.optimise.proximal import NuclearNorm
 from sigmastar.optimise.solvers import fista
