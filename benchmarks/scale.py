@@ -45,7 +45,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-_TOKENS = {"rates": 20_000_000, "workers": 50_000_000, "em": 10_000_000}
+_TOKENS = {"rates": 20_000_000, "workers": 200_000_000, "em": 10_000_000}
 
 
 def _probe(*words: object) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.em import EMCorpus, random_start
 from sigmastar.automata.learn.on_shards import ShardedEMCorpus
+from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.container import hash_arrays
 from sigmastar.core.engines import engine_of
 from sigmastar.core.progress import silent
@@ -40,28 +41,32 @@ from sigmastar.corpus.build import build_corpus
 from sigmastar.corpus.reading import StringCorpus
 
 N_WORDS, N_STATES, LENGTH = 200, 20, 20
-_LANES, _TRIES = 5000, 3
+_LANES, _TRIES, _SLOTS = 5000, 3, 1 << 16
 
 
 def write_text(n_tokens: int, seed: int) -> None:
     """Lines of twenty words from a hidden Markov model with 20 states and 200 words, five letters each."""
     rng = np.random.default_rng(seed)
-    moves = rng.dirichlet(np.full(N_STATES, 0.3), N_STATES).cumsum(axis=1)
-    words = rng.dirichlet(np.full(N_WORDS, 0.05), N_STATES).cumsum(axis=1)
-    moves[:, -1] = words[:, -1] = 1.0
-    rows = np.arange(N_STATES)[:, None]
-    flat_moves, flat_words = (moves + rows).ravel(), (words + rows).ravel()
-    spelled = np.array([list(f"w{k:04d} ".encode()) for k in range(N_WORDS)], np.uint8)
+    moves = _drawn_by(rng.dirichlet(np.full(N_STATES, 0.3), N_STATES))
+    words = _drawn_by(rng.dirichlet(np.full(N_WORDS, 0.05), N_STATES))
+    spelled = np.frombuffer(b"".join(f"w{k:04d} ".encode() for k in range(N_WORDS)), "S6")
     state = rng.integers(0, N_STATES, _LANES)
     for _ in range(-(-n_tokens // (_LANES * LENGTH))):
-        lines = np.empty((_LANES, LENGTH, 6), np.uint8)
+        draws = rng.integers(0, _SLOTS, (2, LENGTH, _LANES), np.uint16)
+        lines = np.empty((_LANES, LENGTH), "S6")
         for at in range(LENGTH):
-            drawn = np.searchsorted(flat_words, state + rng.random(_LANES)) - state * N_WORDS
-            lines[:, at] = spelled[np.clip(drawn, 0, N_WORDS - 1)]
-            state = np.searchsorted(flat_moves, state + rng.random(_LANES)) - state * N_STATES
-            state = np.clip(state, 0, N_STATES - 1)
-        lines[:, -1, -1] = 10
-        sys.stdout.buffer.write(lines.tobytes())
+            lines[:, at] = spelled[words[state, draws[0, at]]]
+            state = moves[state, draws[1, at]]
+        letters = lines.view(np.uint8)
+        letters[:, -1] = 10
+        sys.stdout.buffer.write(letters.tobytes())
+
+
+def _drawn_by(distributions: Floats) -> Array:
+    """Per row, what each of equally probable slots stands for: a draw is one look."""
+    slots = (np.arange(_SLOTS) + 0.5) / _SLOTS
+    rows = [np.searchsorted(row.cumsum()[:-1], slots) for row in distributions]
+    return np.array(rows, np.uint8)
 
 
 def build(source: str, folder: str) -> dict[str, Any]:

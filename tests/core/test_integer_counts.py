@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmastar.core import integer_counts as tallies
-from sigmastar.core.integer_counts import add, subtract, tally, tally_pairs
+from sigmastar.core.integer_counts import add, pruned, subtract, tally, tally_pairs
 
 N_MAJOR, N_MINOR = 5, 130  # more than two words of bits
 PAIRS = st.lists(st.tuples(st.integers(0, N_MAJOR - 1), st.integers(0, N_MINOR - 1), st.integers(1, 9)))
@@ -72,3 +72,18 @@ def test_tallies_add_the_counts_of_equal_keys(pairs):
     assert dict(zip(found.tolist(), totals.tolist(), strict=True)) == expected
     assert found.tolist() == sorted(expected)
     assert tally(keys)[1].tolist() == [keys.tolist().count(key) for key in sorted(expected)]
+
+
+@given(
+    st.lists(st.sampled_from([1, 1, 1, 2, 3, 4094, 4095, 4096, 4097, 1 << 40]), max_size=40),
+    st.integers(0, 45),
+)
+def test_the_rarest_keys_are_dropped_all_of_one_count_together(counts, most):
+    keys = np.arange(0, 3 * len(counts), 3, dtype=np.int32)
+    (kept, theirs), (n_dropped, lost) = pruned((keys, np.array(counts, np.int64)), most)
+    above = [count for count in sorted(set(counts)) if sum(one >= count for one in counts) <= most]
+    stay = [at for at, count in enumerate(counts) if above and count >= above[0]]
+    assert kept.tolist() == [3 * at for at in stay]
+    assert theirs.tolist() == [counts[at] for at in stay]
+    assert (n_dropped, lost) == (len(counts) - len(stay), sum(counts) - sum(theirs.tolist()))
+    assert (kept.dtype, theirs.dtype) == (keys.dtype, np.int64)

@@ -23,6 +23,7 @@ MOST_MAJORS = 1 << 20  # above this many, counting them all takes longer than so
 _FITS = 1 << 31
 _PIECE = 1 << 20  # keys that are counted at a time where their weights are summed
 _MANY = 1 << 16  # keys, for which the walk pays what it takes to compile
+_SMALL = 1 << 12  # counts that are looked up in a table
 ONCE = np.ones(1, np.int32)
 """The weights of pairs that count once each."""
 
@@ -133,10 +134,19 @@ def pruned(found: Tally, most: int) -> tuple[Tally, Longs]:
     keys, counts = found
     if len(keys) <= most:
         return found, np.zeros(2, np.int64)
-    least = int(np.partition(counts, len(keys) - most)[len(keys) - most])
-    stays = counts > least
-    lost = np.array([len(keys) - stays.sum(), counts[~stays].sum(dtype=np.int64)])
-    return (keys[stays], counts[stays]), lost
+    least = _of_rank(counts, len(keys) - most - 1)  # the most frequent of those that must go
+    n_dropped, lost = _dropped(counts, least)
+    room = np.empty(len(keys) - n_dropped, keys.dtype), np.empty(len(keys) - n_dropped, counts.dtype)
+    _keep_above(found, least, room)
+    return room, np.array([n_dropped, lost])
+
+
+def _of_rank(counts: Keys, rank: int) -> int:
+    """The count at a place in their order, from the least; nearly all are small, and looked up."""
+    reached = np.cumsum(_of_each_count(counts, np.zeros(_SMALL + 1, np.int64)))
+    if reached[-2] > rank:
+        return int(np.searchsorted(reached, rank, side="right"))
+    return int(np.partition(counts, rank)[rank])
 
 
 def minor_type(n_minor: int) -> type[np.integer[Any]]:
@@ -220,6 +230,35 @@ def _walk(first: Tally, second: Tally, found: Tally) -> int:
         found[0][n_found], found[1][n_found] = other_keys[rest], other_counts[rest]
         n_found += 1
     return n_found
+
+
+@kernel
+def _of_each_count(counts: Keys, table: Longs) -> Longs:
+    """How many keys have each count; the last cell holds all larger ones."""
+    most = len(table) - 1
+    for at in range(len(counts)):
+        table[min(counts[at], most)] += 1
+    return table
+
+
+@kernel
+def _dropped(counts: Keys, least: int) -> tuple[int, int]:
+    """How many keys count no more than `least`, and how much they count together."""
+    n_dropped, lost = 0, 0
+    for at in range(len(counts)):
+        goes = counts[at] <= least
+        n_dropped += goes
+        lost += counts[at] * goes
+    return n_dropped, lost
+
+
+@kernel
+def _keep_above(found: Tally, least: int, room: Tally) -> None:
+    (keys, counts), n_kept = found, 0
+    for at in range(len(keys)):
+        if counts[at] > least:
+            room[0][n_kept], room[1][n_kept] = keys[at], counts[at]
+            n_kept += 1
 
 
 @kernel
