@@ -12,9 +12,9 @@ from oracles import projective_trees
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.arcs import learn_arcs
-from sigmastar.dependency.learn.counting import learn_distances, shrunk_bins
+from sigmastar.dependency.learn.counting import find_barriers, learn_distances, shrunk_bins
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
-from sigmastar.dependency.model.arcs import N_BINS, count_distances, multiply_distances
+from sigmastar.dependency.model.arcs import N_BARRIERS, N_BINS, count_distances, multiply_distances
 from sigmastar.dependency.model.generators import make_head_automata
 from sigmastar.dependency.model.head_automata import sample_trees
 from sigmastar.dependency.model.parser import DependencyParser
@@ -44,9 +44,20 @@ def test_distances_at_which_words_are_arcs_weigh_more() -> None:
         DependencyTreebank.of(tags, tags, heads),
         np.array([0, 2, 1, 0, 1, 2] * 50, dtype=np.int32),
     )
-    weights = learn_distances(treebank, codes, 3)
-    assert weights[2, 0, 1] > 1.0 > weights[2, 0, 0]
-    np.testing.assert_allclose(learn_distances(treebank, codes, 3, power=0.0), 1.0)
+    weights = learn_distances(treebank, codes, 3).table
+    assert weights[2, 0, N_BARRIERS] > 1.0 > weights[2, 0, 0]
+    np.testing.assert_allclose(learn_distances(treebank, codes, 3, power=0.0).table, 1.0)
+
+
+def test_symbols_that_arcs_do_not_lead_over_are_barriers() -> None:
+    """b reaches over x to a; only the arc from the root reaches over a v."""
+    tags = [list("axbvaxbvaxb")] * 30
+    heads = [[3, 3, 4, 8, 7, 7, 4, 0, 11, 11, 8]] * 30
+    treebank = DependencyTreebank.of(tags, tags, heads)
+    codes = np.array(["abvx".index(tag) for tag in treebank.upos], dtype=np.int32)
+    barriers = find_barriers(treebank.head, treebank.sentence_offsets, codes, 5)
+    assert barriers[2] > 1
+    assert barriers[3] == barriers[4] == 0  # the last symbol is never seen
 
 
 def test_trees_of_a_sentence_have_probabilities_that_sum_to_one(treebank: DependencyTreebank) -> None:
@@ -102,15 +113,15 @@ def test_training_raises_the_marginals_of_gold_arcs_epoch_by_epoch(treebank: Dep
 def test_distances_are_counted_and_looked_up_by_sort_symbol_and_bin() -> None:
     codes, heads = np.array([0, 1, 0, 0], dtype=np.int32), np.array([2, 0, 2, 0], dtype=np.int32)
     offsets = np.array([0, 3, 4])
-    arcs, pairs = count_distances(codes, heads, offsets, 2)
+    arcs, pairs = count_distances(codes, heads, offsets, np.array([0, 3]))
     assert arcs.shape == (5, 2, N_BINS)
     assert arcs.sum() == 4
     assert pairs.sum() == 3 * 3 + 1
     assert arcs[2, 0, 0] == arcs[3, 0, 0] == 1  # to both sides of symbol 1, next to it
-    assert arcs[4, 1, 1] == arcs[4, 0, 0] == 1  # the root's, two words away and one
-    assert pairs[1, 0, 1] == 1  # word 1 to word 3
+    assert arcs[4, 1, N_BARRIERS] == arcs[4, 0, 0] == 1  # the root's, two words away and one
+    assert pairs[1, 0, N_BARRIERS + 3] == 1  # word 1 to word 3, over symbol 1
     weights = np.ones(16 + 4)
-    multiply_distances(codes, offsets, 1.0 + pairs, weights, np.array([0, 16, 20]))
+    multiply_distances(codes, offsets, 1.0 + pairs, np.array([0, 3]), weights, np.array([0, 16, 20]))
     table = weights[:16].reshape(4, 4)
     assert table[1, 3] == 2.0
     assert table[2, 1] == 2.0

@@ -7,12 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles import projective_trees, stops_of, tree_weight, ways_of
+from oracles import projective_trees, tree_weight
 from sigmastar.dependency.kernels.eisner import best_trees
-from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals, sentence_marginals
-from sigmastar.dependency.model.arcs import lay_ways
-
-NO_WAYS = Ways(np.zeros(13, dtype=np.int64), np.zeros(0), np.zeros(0))
+from sigmastar.dependency.kernels.inside_outside import Automata, all_marginals, sentence_marginals
 
 
 def random_automata(rng: np.random.Generator, n_symbols: int, n_states: int, signed: bool) -> Automata:
@@ -77,47 +74,11 @@ def test_sentences_without_weight_have_no_heads() -> None:
     automata = random_automata(np.random.default_rng(0), 2, 2, signed=False)
     automata = automata._replace(operators=automata.operators * 0.0)
     codes, offsets = np.zeros(3, dtype=np.int32), np.array([0, 1, 3])
-    found = all_marginals(codes, offsets, automata, np.ones(13), np.ones(2), NO_WAYS)
+    found = all_marginals(codes, offsets, automata, np.ones(13), np.ones(2))
     assert best_trees(found.arcs, offsets, found.signs > 0, True).tolist() == [-1, -1, -1]
     assert found.signs.tolist() == [0.0, 0.0]
     assert np.isneginf(found.logs).all()
     assert not found.arcs.any()
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 2**32), st.integers(1, 4), st.booleans())
-def test_ways_between_siblings_and_stops_against_all_trees(seed: int, n: int, signed: bool) -> None:
-    """Some arcs are ruled out; weights of ways and stops multiply; their marginals are those of all trees."""
-    rng = np.random.default_rng(seed)
-    automata = random_automata(rng, 3, 2, signed)
-    codes, weights = random_sentence(rng, n, 3)
-    weights *= rng.random(weights.shape) < 0.8
-    offsets, flat = np.array([0, n]), weights.ravel()
-    starts, ways, at = lay_ways(flat, offsets)
-    of_ways, stops, stopped = rng.random(len(ways)), rng.random(weights.shape), np.zeros(weights.shape)
-    table = {tuple(way): weight for way, weight in zip(ways.tolist(), of_ways, strict=True)}
-    total, expected = 0.0, dict.fromkeys(table, 0.0)
-    for heads in projective_trees(n):
-        used = ways_of(heads)
-        if all(way in table for way in used):
-            weight = tree_weight(heads, codes, automata, weights)
-            weight *= np.prod([table[way] for way in used])
-            ends = tuple(np.array(stops_of(heads)).T)
-            weight *= stops[ends].prod()
-            stopped[ends] += weight
-            total += weight
-            for way in used:
-                expected[way] += weight
-    own = Ways(starts, of_ways, stops.ravel())
-    found = all_marginals(codes[1:], offsets, automata, flat, np.ones(3), own)
-    assert at.tolist() == [0, len(ways)]
-    assert found.signs[0] * np.exp(found.logs[0]) == pytest.approx(total, rel=1e-9, abs=1e-12)
-    if abs(total) > 1e-6:
-        exact = np.array(list(expected.values())) / total
-        accuracy = 1e-7 / min(abs(total), 1.0)
-        np.testing.assert_allclose(found.ways, exact, atol=accuracy)
-        if len(ways):
-            np.testing.assert_allclose(found.stops.reshape(stops.shape), stopped / total, atol=accuracy)
 
 
 def test_several_sentences_are_those_one_by_one() -> None:
@@ -125,16 +86,10 @@ def test_several_sentences_are_those_one_by_one() -> None:
     automata = random_automata(rng, 4, 3, signed=False)
     offsets, codes = np.array([0, 3, 4, 9]), rng.integers(0, 4, 9).astype(np.int32)
     scales, flat = rng.random(4), rng.random(16 + 4 + 36)
-    starts, ways, at = lay_ways(flat, offsets)
-    of_ways = rng.random(len(ways))
-    stops = rng.random(len(flat))
-    found = all_marginals(codes, offsets, automata, flat, scales, Ways(starts, of_ways, stops))
+    found = all_marginals(codes, offsets, automata, flat, scales)
     for q, low in enumerate((0, 16, 20)):
         words, here = slice(*offsets[q : q + 2]), slice(low, (16, 20, 56)[q])
-        mine, own = slice(*at[q : q + 2]), np.array([0, offsets[q + 1] - offsets[q]])
-        ways = Ways(starts[here] - at[q], of_ways[mine], stops[here])
-        alone = all_marginals(codes[words], own, automata, flat[here], scales, ways)
+        own = np.array([0, offsets[q + 1] - offsets[q]])
+        alone = all_marginals(codes[words], own, automata, flat[here], scales)
         assert alone.logs[0] == pytest.approx(found.logs[q])
         np.testing.assert_allclose(alone.arcs, found.arcs[here], atol=1e-12)
-        np.testing.assert_allclose(alone.ways, found.ways[mine], atol=1e-12)
-        np.testing.assert_allclose(alone.stops, found.stops[here], atol=1e-12)

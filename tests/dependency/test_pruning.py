@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.dependency.kernels.inside_outside import sentence_marginals
-from sigmastar.dependency.kernels.pruning import counted_marginals, prune
+from sigmastar.dependency.kernels.pruning import MOST_HEADS, counted_marginals, prune
 from sigmastar.dependency.model.head_automata import HeadAutomata
 
 
@@ -46,6 +46,19 @@ def test_only_improbable_arcs_are_ruled_out() -> None:
     _, marginals = counted_marginals(one, automata.first_and_rest, before[:64].reshape(8, 8), np.ones(8))
     np.testing.assert_array_equal(after[:64].reshape(8, 8) > 0, marginals >= 0.01)
     assert after[64 + 1] == before[64 + 1]  # one word: on the root
+
+
+def test_many_heads_that_are_as_probable_are_not_all_left() -> None:
+    automata, n = first_and_rest(np.random.default_rng(0), 1), 100
+    weights, at = (
+        np.ones((n + 1) ** 2) * (1.0 + np.random.default_rng(1).random((n + 1) ** 2)),
+        np.array([0, (n + 1) ** 2]),
+    )
+    prune(
+        np.zeros(n, dtype=np.int32), np.array([0, n]), automata.first_and_rest, weights, at, np.ones(1), 1e-9
+    )
+    left = (weights.reshape(n + 1, n + 1) > 0).sum(axis=0)[1:]
+    assert left.max() == MOST_HEADS
 
 
 def test_other_automata_cannot_rule_arcs_out() -> None:

@@ -242,9 +242,9 @@ class SpectralDependencyGrammar(SpreadEstimator, DependencyEstimator):
     symbols : str
         What automata read: "upos", "xpos" or "upos+xpos".
     arcs : str
-        What decides the parse. "trained": trained weights of arcs and siblings, over tags, distances and
-        neighbours. "lexical": the same over words too. With both of them the automata take no part in the
-        parse. "none": the automata decide.
+        What decides the parse. "trained": trained weights of arcs, siblings and grandparents, over tags,
+        distances and neighbours. "lexical": the same over words too. With both of them the automata
+        take no part in the parse. "none": the automata decide.
     distances : bool
         Whether arcs are weighed by how far they reach.
     max_iter : int

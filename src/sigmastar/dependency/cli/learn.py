@@ -123,10 +123,10 @@ _BEST, _EM, _COUNTED = METHODS["spectral+em"], METHODS["em"], METHODS["det+f"]
 def command(file: str, method: str, symbols: str | None, arcs: bool | None, **options: Any) -> None:
     """Learn a dependency parser from FILE, a treebank in CoNLL-U or `word TAG head` (.dp).
 
-    spectral+em: states from two views (correlations, clusters, counts), then EM; trained arcs and siblings
-    are learned beside and decide the parse alone, which is slower and by far the best. spectral: automata
-    recovered from long pasts and futures. bigram: the same from the statistics of Luque et al. 2012. em:
-    from a random start. det: one state per head and direction. det+f: another before the first modifier.
+    spectral+em: states from two views (correlations, clusters, counts), then EM; trained arcs, siblings and
+    grandparents are learned beside and decide the parse alone, which is slower and by far the best. spectral:
+    automata recovered from long pasts and futures. bigram: the same from the statistics of Luque et al. 2012.
+    em: from a random start. det: one state per head and direction. det+f: another before the first modifier.
     """
     shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
     given = {**options, "symbols": symbols, "arcs": None if arcs is None else "trained" if arcs else "none"}

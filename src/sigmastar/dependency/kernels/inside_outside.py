@@ -14,8 +14,7 @@ carry states. A sentence of N words costs O(N^3) scalar and, for M arcs that are
 zero, n states and s siblings on the way, O(M (s n + n^2)). Z = t[0, N]; the outside pass is the derivative of
 log Z, and the marginal of an arc is P[h, e] . d log Z / dP[h, e].
 
-P[h, e] is multiplied by the weight of its arc; each term of the second equation, a way to come to e, and each
-stop, after e or after no modifier at all, may have a weight of its own (`Ways`).
+P[h, e] is multiplied by the weight of its arc.
 
 Scale: every word is a modifier once, so a factor for each word multiplies all trees alike. When values
 leave a safe range the factors are changed and the inside pass begins anew.
@@ -45,25 +44,11 @@ class Automata(NamedTuple):
     operators: Floats  # sorts x symbols x states x states
 
 
-class Ways(NamedTuple):
-    """Weights of ways to come to a modifier, from each sibling nearer to the head, then from none; of stops.
-
-    Those of the arc from h to e begin at `starts[h, e]`, its siblings from the nearest to the head on. A stop
-    lies at the last modifier; column 0: there is none to the left; the diagonal: there is none to the right.
-    Where `weights` is empty all are one.
-    """
-
-    starts: Int64s  # head, modifier
-    weights: Floats
-    stops: Floats  # head, last modifier
-
-
 class Sentence(NamedTuple):
     """What the passes read; position 0 is the root, codes[0] the number of symbols."""
 
     codes: Int32s
     weights: Floats  # head, modifier
-    ways: Ways
     scales: Floats  # positions; they change where values leave a safe range
 
 
@@ -92,18 +77,14 @@ class Chart(NamedTuple):
     siblings: Siblings
     vector: Floats  # room for a vector of states
     marginals: Floats  # of arcs: head, modifier
-    expected: Floats  # of ways
-    stopped: Floats  # expected stops: head, last modifier
 
 
 class Marginals(NamedTuple):
-    """Signs and logarithms of Z; marginals of arcs, of ways, and of stops."""
+    """Signs and logarithms of Z; marginals of arcs."""
 
     signs: Floats
     logs: Floats
     arcs: Floats
-    ways: Floats
-    stops: Floats
 
 
 @fast_kernel
@@ -138,16 +119,11 @@ def _fill_states(sentence: Sentence, automata: Automata, chart: Chart, d: int, h
     near = head + 1 if d == RIGHT else head - 1
     weight = sentence.weights[head, end] * sentence.scales[end]
     half = items.halves[1 - d, end, near] * weight
-    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
-    if trained:
-        half *= sentence.ways.weights[way + count]
     for s in range(m):
         mixed[s] = half * initial[s]
     for number in range(count):
         word = siblings.words[d, head, number]
         factor = items.pairs[end, word] * weight
-        if trained:
-            factor *= sentence.ways.weights[way + number]
         before = items.states[head, word]
         for s in range(m):
             mixed[s] += factor * before[s]
@@ -157,8 +133,6 @@ def _fill_states(sentence: Sentence, automata: Automata, chart: Chart, d: int, h
         for t in range(m):
             result[t] += factor * row[t]
     items.ended[head, end] = dot(result[:m], automata.final[sort, :m])
-    if trained:
-        items.ended[head, end] *= sentence.ways.stops[head, end]
     siblings.words[d, head, count] = end
     siblings.counts[d, head] = count + 1
 
@@ -174,8 +148,6 @@ def _inside(sentence: Sentence, automata: Automata, chart: Chart) -> tuple[int, 
         for d in range(LEFT if i > 0 else RIGHT, 2):
             sort = _sort(sentence.codes[i], i, d)
             halves[d, i, i] = dot(automata.initial[sort], automata.final[sort])
-            if len(sentence.ways.weights) > 0:
-                halves[d, i, i] *= sentence.ways.stops[i, i * d]
             by_end[d, i, i] = halves[d, i, i]
     for width in range(1, n + 1):
         largest = 0.0
@@ -197,45 +169,34 @@ def _inside(sentence: Sentence, automata: Automata, chart: Chart) -> tuple[int, 
 
 @part
 def _spread_states(sentence: Sentence, automata: Automata, chart: Chart, d: int, head: int, end: int) -> None:
-    """From the derivative by P[head, end] to the items that it was made of; the marginals of arc and ways."""
+    """From the derivative by P[head, end] to the items that it was made of; the marginal of the arc."""
     items, slopes, siblings, lifted = chart.items, chart.slopes, chart.siblings, chart.vector
     sort = _sort(sentence.codes[head], head, d)
     m, count = automata.n_states[sort], siblings.counts[d, head] - 1
     siblings.counts[d, head] = count  # `end` was the last
     slope, operator = slopes.states[head, end], automata.operators[sort, sentence.codes[end]]
     weight = sentence.weights[head, end] * sentence.scales[end]
-    way, trained = sentence.ways.starts[head, end], len(sentence.ways.weights) > 0
-    rising_end = slopes.ended[head, end]
-    if trained:
-        chart.stopped[head, end] = rising_end * items.ended[head, end]
-        rising_end *= sentence.ways.stops[head, end]
     for s in range(m):
-        slope[s] += rising_end * automata.final[sort, s]
+        slope[s] += slopes.ended[head, end] * automata.final[sort, s]
     for s in range(m):
         lifted[s] = weight * dot(operator[s, :m], slope[:m])
     near = head + 1 if d == RIGHT else head - 1
     value = dot(automata.initial[sort, :m], lifted[:m])
-    if trained:
-        value *= sentence.ways.weights[way + count]
-        chart.expected[way + count] = value * items.halves[1 - d, end, near]
     slopes.halves[1 - d, end, near] += value
     for number in range(count):
         word = siblings.words[d, head, number]
-        of_way = sentence.ways.weights[way + number] if trained else 1.0
-        factor, value = of_way * items.pairs[end, word], 0.0
+        factor, value = items.pairs[end, word], 0.0
         before, rising = items.states[head, word], slopes.states[head, word]
         for s in range(m):
             rising[s] += factor * lifted[s]
             value += before[s] * lifted[s]
-        slopes.pairs[max(end, word), min(end, word)] += of_way * value
-        if trained:
-            chart.expected[way + number] = factor * value
+        slopes.pairs[max(end, word), min(end, word)] += value
     chart.marginals[head, end] = dot(items.states[head, end, :m], slope[:m])
 
 
 @part
 def _outside(sentence: Sentence, automata: Automata, chart: Chart) -> None:
-    """Derivatives of log Z by all items, from wide to narrow, and the marginals of arcs and ways."""
+    """Derivatives of log Z by all items, from wide to narrow, and the marginals of arcs."""
     n, items, slopes, siblings = len(sentence.codes) - 1, chart.items, chart.slopes, chart.siblings
     halves, by_end = items.halves, items.halves_by_end
     for head in range(n + 1):
@@ -264,22 +225,15 @@ def _outside(sentence: Sentence, automata: Automata, chart: Chart) -> None:
                 for k in range(i, j):
                     one[k] += slope * right[k + 1]
                     two[k + 1] += slope * left[k]
-    if len(sentence.ways.weights) > 0:
-        for i in range(n + 1):
-            for d in range(LEFT if i > 0 else RIGHT, 2):
-                slope = slopes.halves[d, i, i] + slopes.halves_by_end[d, i, i]
-                chart.stopped[i, i * d] = slope * halves[d, i, i]
 
 
 @fast_kernel
-def _marginals(
-    sentence: Sentence, automata: Automata, marginals: Floats, expected: Floats, stopped: Floats
-) -> tuple[float, float]:
-    """Fill the marginals of arcs, ways and stops; sign and logarithm of Z."""
+def _marginals(sentence: Sentence, automata: Automata, marginals: Floats) -> tuple[float, float]:
+    """Fill the marginals of arcs; sign and logarithm of Z."""
     n, n_states = len(sentence.codes) - 1, automata.initial.shape[1]
     siblings = Siblings(np.empty((2, n + 1, n + 1), np.int32), np.zeros((2, n + 1), np.int32))
     items, slopes, vector = room(n, n_states), room(n, n_states), np.zeros(n_states)
-    chart = Chart(items, slopes, siblings, vector, marginals, expected, stopped)
+    chart = Chart(items, slopes, siblings, vector, marginals)
     for _ in range(MOST_RESTARTS):
         width, size = _inside(sentence, automata, chart)
         if width == 0:
@@ -302,33 +256,22 @@ def sentence_marginals(
     codes: Int32s, automata: Automata, weights: Floats, scales: Floats
 ) -> tuple[float, float, Floats]:
     """Sign and logarithm of Z, and the marginals [head, modifier]; zeros where Z is zero."""
-    size = len(codes)
-    marginals, nothing, none = np.zeros((size, size)), np.zeros(0), np.zeros((0, 0))
-    sentence = Sentence(codes, weights, Ways(np.zeros((size, size), np.int64), nothing, none), scales.copy())
-    sign, log = _marginals(sentence, automata, marginals, nothing, none)
+    marginals = np.zeros((len(codes), len(codes)))
+    sign, log = _marginals(Sentence(codes, weights, scales.copy()), automata, marginals)
     return sign, log, marginals
-
-
-@part
-def _table(flat: Floats, low: int, size: int) -> Floats:
-    """The table of one sentence; an empty one where there is none."""
-    if len(flat) == 0:
-        return np.zeros((0, 0))
-    return flat[low : low + size * size].reshape((size, size))
 
 
 @fast_kernel
 def all_marginals(
-    codes: Int32s, offsets: Int64s, automata: Automata, weights: Floats, scales: Floats, ways: Ways
+    codes: Int32s, offsets: Int64s, automata: Automata, weights: Floats, scales: Floats
 ) -> Marginals:
-    """What all trees of each sentence weigh together, and the marginals of arcs, ways and stops.
+    """What all trees of each sentence weigh together, and the marginals of arcs.
 
-    `weights`, `ways.starts` and `ways.stops` lie flat, sentence after sentence as [head, modifier], and so do
-    the results; `scales` are of symbols.
+    `weights` lies flat, sentence after sentence as [head, modifier], and so do marginals; `scales` are of
+    symbols.
     """
     root, low = automata.operators.shape[1], 0
-    signs, logs = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
-    found, expected, stopped = np.zeros(len(weights)), np.zeros(len(ways.weights)), np.zeros(len(ways.stops))
+    signs, logs, found = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1), np.zeros(len(weights))
     for q in range(len(offsets) - 1):
         start, n = offsets[q], offsets[q + 1] - offsets[q]
         words, factors = np.empty(n + 1, np.int32), np.ones(n + 1)
@@ -336,11 +279,8 @@ def all_marginals(
         for i in range(n):
             words[i + 1] = codes[start + i]
             factors[i + 1] = scales[codes[start + i]]
-        starts = ways.starts[low : low + (n + 1) ** 2].reshape((n + 1, n + 1))
-        own = Ways(starts, ways.weights, _table(ways.stops, low, n + 1))
-        sentence = Sentence(words, _table(weights, low, n + 1), own, factors)
-        signs[q], logs[q] = _marginals(
-            sentence, automata, _table(found, low, n + 1), expected, _table(stopped, low, n + 1)
-        )
+        here, shape = slice(low, low + (n + 1) ** 2), (n + 1, n + 1)
+        sentence = Sentence(words, weights[here].reshape(shape), factors)
+        signs[q], logs[q] = _marginals(sentence, automata, found[here].reshape(shape))
         low += (n + 1) ** 2
-    return Marginals(signs, logs, found, expected, stopped)
+    return Marginals(signs, logs, found)

@@ -22,6 +22,8 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
 from sigmastar.dependency.kernels.inside_outside import LEFT, MOST_RESTARTS, RIGHT, dot
 
+MOST_HEADS = 32  # of a word that are not ruled out: long sentences of few symbols would keep all
+
 
 class FirstAndRest(NamedTuple):
     """DET+F as tables by sort: what a first and a later modifier weigh, each over its stop; both stops."""
@@ -152,6 +154,15 @@ def counted_marginals(
     return total, chart.arcs * slopes.arcs / total
 
 
+@part
+def _least(marginals: Floats, threshold: float) -> float:
+    """The threshold, or a larger one where more than `MOST_HEADS` are above it."""
+    count = 0
+    for h in range(len(marginals)):
+        count += marginals[h] >= threshold
+    return threshold if count <= MOST_HEADS else np.sort(marginals)[-MOST_HEADS]
+
+
 @fast_kernel
 def prune(
     codes: Int32s,
@@ -162,7 +173,10 @@ def prune(
     scales: Floats,
     threshold: float,
 ) -> None:
-    """Set the weights of improbable arcs to zero; `weights` lies flat, each sentence as [head, modifier]."""
+    """Set the weights of improbable arcs to zero; `weights` lies flat, each sentence as [head, modifier].
+
+    Ties aside, no more than `MOST_HEADS` of a word are left.
+    """
     root = counted.first.shape[1]
     for q in range(len(offsets) - 1):
         start, end = offsets[q], offsets[q + 1]
@@ -176,7 +190,8 @@ def prune(
         arcs = weights[at[q] : at[q + 1]].reshape((n + 1, n + 1))
         total, marginals = counted_marginals(words, counted, arcs, factors)
         if total > 0.0:
-            for h in range(n + 1):
-                for e in range(n + 1):
-                    if marginals[h, e] < threshold:
+            for e in range(n + 1):
+                least = _least(marginals[:, e], threshold)
+                for h in range(n + 1):
+                    if marginals[h, e] < least:
                         arcs[h, e] = 0.0

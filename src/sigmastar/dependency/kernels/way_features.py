@@ -1,8 +1,9 @@
-"""Log-linear factors of siblings and of stops, over the same hashed indicators as those of arcs.
+"""Log-linear factors of siblings, stops and grandparents, over the same hashed indicators as those of arcs.
 
 Ways to come to a modifier, from the sibling next to it towards the head or from none, have weights over the
 tags and words of head, sibling and modifier: the second-order ones of McDonald and Pereira (2006). Stops have
-weights too: over head and last modifier, or, where a side has none, over the head and the word next to it.
+weights too: over head and last modifier, or, where a side has none, over the head and the word next to it. So
+have the heads of heads, which in Universal Dependencies carry what prepositions tell of the verbs above them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from sigmastar.dependency.kernels.arc_features import (
     room_for_places,
     step,
 )
+from sigmastar.dependency.kernels.grandparents import Links
 
 
 @kernel
@@ -172,3 +174,65 @@ def ascend_stops(
                 slope = (1.0 if is_gold else 0.0) - expected[at[q] + h * n + e]
                 if abs(slope) >= LEAST and (h > 0 or e > 0):
                     step(trained, places, _stop_indicators(rows, h, e, places), slope, rate, time)
+
+
+@kernel
+def _grand_indicators(words: Int64s, g: int, h: int, m: int, places: Places) -> int:
+    """Places in theta of the indicators of m under h under g."""
+    side = (1 if m > h else 0) + (2 if (g > h) == (m > h) else 0)
+    gt, gu, gw, _ = words[g]
+    ht, hu, hw, _ = words[h]
+    mt, mu, mw, _ = words[m]
+    n = put(places, 0, 80, side, gt, ht, mt, 0)
+    n = put(places, n, 81, side, gu, hu, mu, 0)
+    n = put(places, n, 82, side, gt, mt, 0, 0)
+    if gw >= 0:
+        n = put(places, n, 84, side, gw, hu, mu, 0)
+        n = put(places, n, 85, side, gw, mt, 0, 0)
+    if hw >= 0:
+        n = put(places, n, 86, side, gu, hw, mu, 0)
+    if mw >= 0:
+        n = put(places, n, 87, side, gu, hu, mw, 0)
+        n = put(places, n, 88, side, gt, mw, 0, 0)
+        if gw >= 0:
+            n = put(places, n, 89, side, gw, mw, 0, 0)
+        if hw >= 0:
+            n = put(places, n, 90, side, gu, hw, mw, 0)
+    return n
+
+
+@kernel
+def weigh_grands(words: Int64s, starts: Int64s, links: Links, theta: Floats) -> Floats:
+    """The weight of each grandparent of each arc."""
+    places, weights = room_for_places(theta), np.ones(links.begins[-1])
+    for q in range(len(starts) - 1):
+        rows = words[starts[q] : starts[q + 1]]
+        for m in range(1, len(rows)):
+            for arc in range(links.firsts[starts[q] + m], links.firsts[starts[q] + m + 1]):
+                h = links.heads[arc]
+                first = links.firsts[starts[q] + h]
+                for number in range(links.begins[arc + 1] - links.begins[arc] if h > 0 else 0):
+                    n = _grand_indicators(rows, links.heads[first + number], h, m, places)
+                    weights[links.begins[arc] + number] = factor(theta, places, n)
+    return weights
+
+
+@kernel
+def ascend_grands(
+    trees: Trees, links: Links, expected: Floats, trained: Averaged, rate: float, time: float
+) -> None:
+    """The step of `ascend` for grandparents, of which `expected` are the marginals."""
+    places, starts = room_for_places(trained.theta), trees.starts
+    for q in np.flatnonzero(trees.usable):
+        rows, tops = trees.words[starts[q] : starts[q + 1]], trees.heads[starts[q] : starts[q + 1]]
+        for m in range(1, len(rows)):
+            for arc in range(links.firsts[starts[q] + m], links.firsts[starts[q] + m + 1]):
+                h = links.heads[arc]
+                first = links.firsts[starts[q] + h]
+                for number in range(links.begins[arc + 1] - links.begins[arc] if h > 0 else 0):
+                    g = links.heads[first + number]
+                    is_gold = tops[m] == h and tops[h] == g
+                    slope = (1.0 if is_gold else 0.0) - expected[links.begins[arc] + number]
+                    if abs(slope) >= LEAST:
+                        count = _grand_indicators(rows, g, h, m, places)
+                        step(trained, places, count, slope, rate, time)

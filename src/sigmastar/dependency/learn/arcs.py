@@ -6,7 +6,8 @@ with d what distances weigh, over the trees of arcs that the counted automata of
 the gold ones. The mean of theta over the steps is returned. Steps begin small (`_FIRST_SQUARE`), which keeps
 rare indicators from being learned by heart.
 
-Hidden states of head automata beside theta were tried in many ways, and theta is alone: see decision 18.
+Hidden states of head automata beside theta were tried in many ways, and theta is alone: see decisions 18 and
+33.
 Labels know states of words, from two views, the second idea:
 
     inside    tag, endings and word
@@ -25,7 +26,7 @@ from scipy import sparse
 
 from sigmastar.core.adagrad import averaged
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Flags, Floats, Indices, Int32s, Int64s
+from sigmastar.core.arrays import Flags, Indices, Int32s, Int64s
 from sigmastar.core.clusters import k_means
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import one_blas_thread
@@ -33,11 +34,9 @@ from sigmastar.core.views import correlate, damped, directions
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.kernels.arc_features import Averaged, Trees, ascend
 from sigmastar.dependency.kernels.arc_labels import LabelledTrees, descend_labels
-from sigmastar.dependency.kernels.inside_outside import all_marginals
-from sigmastar.dependency.kernels.way_features import ascend_stops, ascend_ways
+from sigmastar.dependency.kernels.way_features import ascend_grands, ascend_stops, ascend_ways
 from sigmastar.dependency.model.arcs import ArcPrior, score_arcs
 from sigmastar.dependency.model.decoders import TrainedArcsDecoder
-from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.labels import Labeller, WordStates, indicators, label_rows, word_features
 from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered, word_positions
 
@@ -146,7 +145,6 @@ def learn_arcs(
     progress: Progress = silent,
 ) -> TrainedArcsDecoder:
     """Theta, from projective trees."""
-    neutral = HeadAutomata.neutral(vocabulary.alphabet).arrays
     sentences = vocabulary.encode(treebank)
     trained = Averaged(np.zeros(1 << N_BITS), np.full(1 << N_BITS, _FIRST_SQUARE), np.zeros(1 << N_BITS))
     time, n_batches = 1.0, -(-len(treebank) // _BATCH)
@@ -157,22 +155,21 @@ def learn_arcs(
                 progress(message, (epoch + number / n_batches) / n_epochs)
             part, heads = sentences.select(batch), treebank.head[gathered(sentences.offsets, batch)[0]]
             scores = score_arcs(part, prior.weights(part, part.arc_places(heads)), trained.theta)
-            found = all_marginals(
-                part.codes, part.offsets, neutral, scores.weights, prior.scales, scores.ways
-            )
-            trees = _trees(part, heads, found.signs)
+            found = scores.sums(part.offsets)
+            trees = _trees(part, heads, np.isfinite(found.logs))
             ascend(trees, found.arcs, part.squares, trained, RATE, time)
             ascend_ways(trees, scores.way_starts, scores.siblings, found.ways, trained, RATE, time)
             ascend_stops(trees, part.squares, found.stops, trained, RATE, time)
+            ascend_grands(trees, scores.links, found.grands, trained, RATE, time)
             time += 1.0
     return TrainedArcsDecoder(averaged(trained.theta, trained.drift, time))
 
 
-def _trees(part: Encoded, heads: Int32s, signs: Floats) -> Trees:
+def _trees(part: Encoded, heads: Int32s, usable: Flags) -> Trees:
     assert part.rows is not None
     golds = np.zeros(len(part.rows), dtype=np.int32)
     golds[word_positions(part.offsets)] = heads
-    return Trees(part.rows, part.starts, golds, signs > 0)
+    return Trees(part.rows, part.starts, golds, usable)
 
 
 def _batches(lengths: Int64s, rng: np.random.Generator) -> Iterator[Indices]:

@@ -12,9 +12,11 @@ counted factor stands beside them,
 
     weight(h, e) = (P(bin | arc from h to e) / P(bin | h and e in one sentence)) ^ 1/2
 
-by the symbols of h and e and the direction: as a ratio it holds nothing of what automata count already. Both
-probabilities are shrunk towards what head and modifier give each for itself, P(bin | h) P(bin | e) / P(bin).
-The root halves what automata and distances count twice; it and the shrinkage were chosen on development sets.
+by the symbols of h and e and the direction. A bin is a distance with the strongest barrier on the way:
+symbols are barriers where fewer arcs lead over them than distances alone would let. As a ratio the factor
+holds nothing of what automata count already. Both probabilities are shrunk towards what head and modifier
+give each for itself, P(bin | h) P(bin | e) / P(bin). The root halves what automata and distances count twice;
+it, the shrinkage and the classes of barriers were chosen on development sets.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.shrinkage import normalized, towards
 from sigmastar.dependency.data.sequences import Gaps, WeightedSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank
-from sigmastar.dependency.model.arcs import count_distances
+from sigmastar.dependency.model.arcs import Distances, count_crossings, count_distances
 from sigmastar.dependency.model.head_automata import HeadAutomata
 
 BACK_OFF = 1.0
@@ -33,6 +35,8 @@ _ADDED = 1e-3  # to every count of the back-off itself
 POWER = 0.5
 SHRINKAGE = 40.0
 _COARSE_SHRINKAGE = 5.0
+BARRIERS = np.array([0.8, 0.4, 0.1])  # shares of arcs that lead over a symbol, below which classes begin
+_CROSSINGS = 5.0  # that shares are shrunk by
 
 
 def learn_deterministic(sequences: WeightedSequences, first: bool = False) -> HeadAutomata:
@@ -95,10 +99,28 @@ def _targets(gaps: Gaps, states: Int64s, m: int) -> Floats:
 
 def learn_distances(
     treebank: DependencyTreebank, codes: Int32s, n_symbols: int, power: float = POWER
-) -> Floats:
+) -> Distances:
     """Weights [sort, symbol, bin] from trees; `codes` are the symbols of their words."""
-    arcs, pairs = count_distances(codes, treebank.head, treebank.sentence_offsets, n_symbols)
-    return np.asarray((shrunk_bins(arcs) / shrunk_bins(pairs)) ** power)
+    heads, offsets = treebank.head, treebank.sentence_offsets
+    barriers = find_barriers(heads, offsets, codes, n_symbols)
+    arcs, pairs = count_distances(codes, heads, offsets, barriers)
+    return Distances((shrunk_bins(arcs) / shrunk_bins(pairs)) ** power, barriers)
+
+
+def find_barriers(heads: Int32s, offsets: Int64s, codes: Int32s, n_symbols: int) -> Int64s:
+    """Classes of symbols, by the share of arcs that lead over them of those that distances would let."""
+    places = np.arange(len(codes)) - np.repeat(offsets[:-1], np.diff(offsets)) + 1
+    far, lengths = np.abs(places - heads), np.diff(offsets)
+    longest = int(lengths.max(initial=1))
+    arcs = np.bincount(far, minlength=longest + 1).astype(np.float64)
+    n_longer = np.cumsum(np.bincount(lengths, minlength=longest + 1)[::-1])[::-1]  # of so many words or more
+    further = np.cumsum(n_longer[::-1])[::-1]
+    pairs = 2.0 * np.append(further[1:], 0.0) + n_longer  # two words, either of them the head; root and word
+    found, expected = np.zeros(n_symbols), np.zeros(n_symbols)
+    seen = count_crossings(codes, heads, offsets, arcs / np.maximum(pairs, 1.0))
+    found[: len(seen[0])], expected[: len(seen[1])] = seen
+    shares = (found + _CROSSINGS) / (expected + _CROSSINGS)
+    return np.asarray((shares[:, None] < BARRIERS).sum(axis=1), dtype=np.int64)
 
 
 def shrunk_bins(counts: Floats, strength: float = SHRINKAGE) -> Floats:

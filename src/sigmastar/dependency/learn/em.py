@@ -15,16 +15,16 @@ counts    (start i) a_0 b_0,  (i, x, j) a_(t-1),i A_x,ij b_t,j / z_t,  (stop i) 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.clusters import k_means
-from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_relative
+from sigmastar.core.em import Climb, Problem, Stopping, by_relative
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.progress import Progress, silent
+from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.resources import one_blas_thread
 from sigmastar.core.shrinkage import normalized, towards
 from sigmastar.core.views import correlate
@@ -128,6 +128,7 @@ BACK_OFF = 1.0
 TOLERANCE = 1e-5
 COUNTS_PER_STATE = 20.0  # fewer than recovered automata need: probabilities are smoothed
 _TINY = 1e-6
+_LEAST_LOG = -50.0  # of a sequence to which signed automata give nothing
 _OF_TARGETS = 1e-3  # what the targets of all symbols add to those of one
 
 
@@ -141,9 +142,35 @@ def learn_heads_em(
     n_seeds: int = 1,
     progress: Progress = silent,
 ) -> HeadAutomata:
-    """The most likely of `n_seeds` climbs; each stops where an iteration gains less than the tolerance."""
-    starts = ((start or random_start)(sequences, n_states, rng) for _ in range(n_seeds))
-    return best_of(climb(sequences, first, max_iter, progress=progress) for first in starts).best.latest
+    """Of `n_seeds` climbs the most likely automaton of each sort.
+
+    A climb stops where an iteration gains less than the tolerance. Sorts do not depend on each other, so that
+    the best of each make a whole that is more likely than any climb.
+    """
+    found = []
+    for number in range(n_seeds):
+        first = (start or random_start)(sequences, n_states, rng)
+        going = stage(progress, number / n_seeds, (number + 1) / n_seeds)
+        found.append(climb(sequences, first, max_iter, progress=going).latest)
+    return found[0] if n_seeds == 1 else most_likely(found, sequences)
+
+
+def most_likely(candidates: Sequence[HeadAutomata], sequences: WeightedSequences) -> HeadAutomata:
+    """For each sort the automaton that its sequences are most probable with; of equals the first."""
+    best = np.argmax([sort_likelihoods(automata, sequences) for automata in candidates], axis=0)
+    chosen = []
+    for sort, number in enumerate(best.tolist()):
+        own = candidates[number]
+        n = own.n_states[sort]
+        chosen.append((own.initial[sort, :n], own.operators[sort, :, :n, :n], own.final[sort, :n]))
+    return HeadAutomata.of_automata(sequences.alphabet, chosen)
+
+
+def sort_likelihoods(automata: HeadAutomata, sequences: WeightedSequences) -> Floats:
+    """The log-likelihood of the sequences of every sort."""
+    logs = np.maximum(automata.log_probability(sequences), _LEAST_LOG)
+    sorts, n_sorts = sequences.sort_of_sequence, sequences.n_sorts
+    return np.bincount(sorts, sequences.counts * logs, minlength=n_sorts).astype(np.float64)
 
 
 def climb(

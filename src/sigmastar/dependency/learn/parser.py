@@ -34,7 +34,7 @@ from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, Weig
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS, learn_arcs, learn_labels
 from sigmastar.dependency.learn.counting import learn_deterministic, learn_distances
-from sigmastar.dependency.learn.em import clustered_start, learn_heads_em, random_start
+from sigmastar.dependency.learn.em import clustered_start, learn_heads_em, random_start, sort_likelihoods
 from sigmastar.dependency.learn.spectral import learn_spectral
 from sigmastar.dependency.model.arcs import ArcPrior
 from sigmastar.dependency.model.decoders import DECODERS
@@ -46,7 +46,6 @@ Learner = Callable[[WeightedSequences, "int | Int64s", np.random.Generator], Hea
 
 CANDIDATES = (1, 2, 3, 5, 7, 10, 14)
 _SHARE = 0.2  # held out
-_LEAST_LOG = -50.0  # of a sequence to which signed automata give nothing
 
 
 def choose_states(
@@ -75,15 +74,8 @@ def held_out_scores(
     scores = []
     for number, n in enumerate(candidates):
         progress(f"number of states: {n}", number / len(candidates))
-        scores.append(_scores(learner(seen, n, rng), unseen))
+        scores.append(sort_likelihoods(learner(seen, n, rng), unseen))
     return np.array(scores)
-
-
-def _scores(automata: HeadAutomata, sequences: WeightedSequences) -> Floats:
-    logs = np.maximum(automata.log_probability(sequences), _LEAST_LOG)
-    return np.bincount(
-        sequences.sort_of_sequence, sequences.counts * logs, minlength=sequences.n_sorts
-    ).astype(np.float64)
 
 
 LEAST_COUNT = 2  # of a word to be known by itself
@@ -92,6 +84,7 @@ ARCS = ("none", "trained", "lexical")
 PROJECTIVE = ("lift", "pseudo")
 EM_ITERATIONS = 50
 CLUSTERED_ITERATIONS = 30
+CLUSTERED_STARTS = 4
 
 
 AutomataLearner = Callable[..., HeadAutomata]
@@ -107,7 +100,11 @@ METHODS: Mapping[str, AutomataLearner] = MappingProxyType(
             sequences, n, rng, start=random_start, **{"max_iter": EM_ITERATIONS, **options}
         ),
         "spectral+em": lambda sequences, n, rng, **options: learn_heads_em(
-            sequences, n, rng, start=clustered_start, **{"max_iter": CLUSTERED_ITERATIONS, **options}
+            sequences,
+            n,
+            rng,
+            start=clustered_start,
+            **{"max_iter": CLUSTERED_ITERATIONS, "n_seeds": CLUSTERED_STARTS, **options},
         ),
     }
 )
@@ -127,8 +124,8 @@ class Recipe:
     symbols : str
         What automata read: one of `SYMBOLS`.
     arcs : str
-        "none": the automata decide; "trained": trained weights of arcs and siblings, over tags; "lexical":
-        the same over words too.
+        "none": the automata decide; "trained": trained weights of arcs, siblings and grandparents, over
+        tags; "lexical": the same over words too.
     distances : bool
         Whether arcs are weighed by how far they reach.
     decoding : str
@@ -216,8 +213,9 @@ def _learn_automata(
     learner = METHODS[recipe.method]
     if recipe.n_states is not None:
         return learner(sequences, recipe.n_states, rng, progress=progress, **recipe.options)
+    options = {"n_seeds": 1, **recipe.options}  # one start tells how many states are worth their while
     chosen = choose_states(
-        sequences, lambda *given: learner(*given, **recipe.options), rng, progress=stage(progress, 0.0, 0.8)
+        sequences, lambda *given: learner(*given, **options), rng, progress=stage(progress, 0.0, 0.8)
     )
     return learner(sequences, chosen, rng, progress=stage(progress, 0.8, 1.0), **recipe.options)
 

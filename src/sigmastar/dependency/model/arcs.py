@@ -1,6 +1,6 @@
-"""What arcs weigh before anything decides, and what trained indicators of arcs and siblings make of them.
+"""What arcs weigh before anything decides, and what trained indicators make of them.
 
-    d(h, e) = table[sort of h towards e, symbol of e, bin of |h - e|]
+    d(h, e) = table[sort of h towards e, symbol of e, bin of |h - e| and of the strongest barrier between]
 
 A table [head, modifier] of every sentence, flat; arcs that deterministic automata think improbable weigh
 nothing, and nothing more is computed of them. Positions are as in `inside_outside`: 0 is the root, whose
@@ -17,14 +17,46 @@ import numpy as np
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.dependency.kernels.arc_features import multiply_arcs
-from sigmastar.dependency.kernels.inside_outside import Ways
+from sigmastar.dependency.kernels.grandparents import Factors, Links, Sums, link_arcs, sum_trees
 from sigmastar.dependency.kernels.pruning import prune
-from sigmastar.dependency.kernels.way_features import weigh_stops, weigh_ways
+from sigmastar.dependency.kernels.way_features import weigh_grands, weigh_stops, weigh_ways
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.vocabulary import Encoded
 
 PRUNING = 3e-4
-N_BINS = 7  # of distances
+N_DISTANCES = 7  # bins of them
+N_BARRIERS = 4  # classes of symbols, by how few arcs lead over them
+N_BINS = N_DISTANCES * N_BARRIERS
+
+
+@dataclass(frozen=True, eq=False)
+class Distances:
+    """What arcs weigh by how far they reach and what they lead over.
+
+    Parameters
+    ----------
+    table : Floats
+        Weights: sort, symbol, bin.
+    barriers : Int64s
+        The class of each symbol: the larger, the fewer arcs lead over it.
+    """
+
+    table: Floats
+    barriers: Int64s
+
+    def __post_init__(self) -> None:
+        n, shape = len(self.barriers), self.table.shape
+        if shape != (2 * n + 1, n, N_BINS):
+            raise ValueError(f"distances of shape {shape} do not fit {n} symbols")
+        if not (np.isfinite(self.table) & (self.table > 0)).all():
+            raise ValueError("distances: weights must be finite and above zero")
+        if not ((self.barriers >= 0) & (self.barriers < N_BARRIERS)).all():
+            raise ValueError(f"barriers: classes must be from 0 to {N_BARRIERS - 1}")
+
+    @property
+    def arrays(self) -> tuple[Floats, Int64s]:
+        """What kernels read."""
+        return self.table, self.barriers
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +69,8 @@ class ArcPrior:
         Deterministic ones (DET+F), which rule arcs out, and decide where nothing else can.
     frequencies : Floats
         Shares of the symbols, for the scale.
-    distances : Floats or None
-        Weights of distances: sort, symbol, bin.
+    distances : Distances or None
+        Weights of distances.
     pruning : float
         Arcs whose marginals under `automata` are below it weigh nothing.
     single_root : bool
@@ -47,19 +79,16 @@ class ArcPrior:
 
     automata: HeadAutomata
     frequencies: Floats
-    distances: Floats | None = None
+    distances: Distances | None = None
     pruning: float = PRUNING
     single_root: bool = True
 
     def __post_init__(self) -> None:
         n = len(self.automata.alphabet)
-        shape = None if self.distances is None else self.distances.shape
         if self.frequencies.shape != (n,) or not (self.frequencies >= 0).all():
             raise ValueError(f"frequencies: {n} symbols have as many shares, none of them negative")
-        if shape not in (None, (2 * n + 1, n, N_BINS)):
-            raise ValueError(f"distances of shape {shape} do not fit {n} symbols")
-        if self.distances is not None and not (np.isfinite(self.distances) & (self.distances > 0)).all():
-            raise ValueError("distances: weights must be finite and above zero")
+        if self.distances is not None and len(self.distances.barriers) != n:
+            raise ValueError(f"barriers: {n} symbols have as many classes")
         if not 0.0 <= self.pruning < 1.0:
             raise ValueError(f"pruning={self.pruning} must be 0 or more, and below 1")
         _ = self.automata.first_and_rest
@@ -74,7 +103,7 @@ class ArcPrior:
         at = sentences.squares
         weights = np.ones(at[-1])
         if self.distances is not None:
-            multiply_distances(sentences.codes, sentences.offsets, self.distances, weights, at)
+            multiply_distances(sentences.codes, sentences.offsets, *self.distances.arrays, weights, at)
         if self.pruning > 0 and not exact:
             held = None if spared is None else weights[spared]
             prune(
@@ -93,35 +122,37 @@ class ArcPrior:
 
 @dataclass(frozen=True, eq=False)
 class ArcScores:
-    """Weights of arcs and of ways; head, sibling and modifier of ways, and where those of sentences begin."""
+    """Weights of all parts of trees; of ways head, sibling, modifier, and where those of sentences begin."""
 
-    weights: Floats
-    ways: Ways
+    factors: Factors
+    links: Links
     siblings: Int32s
     way_starts: Int64s
 
-
-def no_ways(weights: Floats) -> Ways:
-    """Ways and stops that weigh nothing beside their arcs."""
-    return Ways(np.zeros(len(weights), dtype=np.int64), np.zeros(0), np.zeros(0))
+    def sums(self, offsets: Int64s) -> Sums:
+        """What all trees of the sentences weigh, and the expectations of their parts."""
+        return sum_trees(offsets, self.links, self.factors)
 
 
 def score_arcs(sentences: Encoded, weights: Floats, theta: Floats) -> ArcScores:
     """Weights, which are changed, times those of trained indicators."""
     assert sentences.rows is not None
-    multiply_arcs(sentences.rows, sentences.starts, theta, weights, sentences.squares)
+    rows, starts = sentences.rows, sentences.starts
+    multiply_arcs(rows, starts, theta, weights, sentences.squares)
     places, siblings, at = lay_ways(weights, sentences.offsets)
-    of_ways = weigh_ways(sentences.rows, sentences.starts, at, siblings, theta)
-    stops = weigh_stops(sentences.rows, sentences.starts, weights, sentences.squares, theta)
-    return ArcScores(weights, Ways(places, of_ways, stops), siblings, at)
+    links = link_arcs(weights, sentences.offsets)
+    of_ways = weigh_ways(rows, starts, at, siblings, theta)
+    stops = weigh_stops(rows, starts, weights, sentences.squares, theta)
+    grands = weigh_grands(rows, starts, links, theta)
+    return ArcScores(Factors(weights, places, of_ways, stops, grands), links, siblings, at)
 
 
 @part
-def _bin(distance: int) -> int:
-    """1, 2, 3, 4, 5 and 6, 7 to 10, more."""
+def _bin(distance: int, barrier: int) -> int:
+    """Distances 1, 2, 3, 4, 5 and 6, 7 to 10, more; in each of them the classes of barriers."""
     if distance <= 4:
-        return distance - 1
-    return 4 if distance <= 6 else 5 if distance <= 10 else 6
+        return N_BARRIERS * (distance - 1) + barrier
+    return N_BARRIERS * (4 if distance <= 6 else 5 if distance <= 10 else 6) + barrier
 
 
 @part
@@ -130,27 +161,55 @@ def _sort(head: int, end: int, codes: Int32s, start: int, root: int) -> int:
 
 
 @kernel
-def count_distances(codes: Int32s, heads: Int32s, offsets: Int64s, n_symbols: int) -> tuple[Floats, Floats]:
+def count_distances(codes: Int32s, heads: Int32s, offsets: Int64s, barriers: Int64s) -> tuple[Floats, Floats]:
     """How often each bin is seen between head and modifier, and between two words, [sort, symbol, bin]."""
+    n_symbols = len(barriers)
     root = 2 * n_symbols
     arcs, pairs = np.zeros((root + 1, n_symbols, N_BINS)), np.zeros((root + 1, n_symbols, N_BINS))
     for q in range(len(offsets) - 1):
         start = offsets[q]
         n = offsets[q + 1] - start
-        for e in range(1, n + 1):
-            symbol = codes[start + e - 1]
-            for h in range(n + 1):
-                if h == e:
-                    continue
-                sort, number = _sort(h, e, codes, start, root), _bin(abs(h - e))
-                pairs[sort, symbol, number] += 1.0
-                if heads[start + e - 1] == h:
-                    arcs[sort, symbol, number] += 1.0
+        for h in range(n + 1):
+            for step in (-1, 1):
+                e, barrier = h + step, 0
+                while 0 < e <= n:
+                    symbol = codes[start + e - 1]
+                    sort, number = _sort(h, e, codes, start, root), _bin(abs(h - e), barrier)
+                    pairs[sort, symbol, number] += 1.0
+                    if heads[start + e - 1] == h:
+                        arcs[sort, symbol, number] += 1.0
+                    barrier = max(barrier, barriers[symbol])
+                    e += step
     return arcs, pairs
 
 
 @kernel
-def multiply_distances(codes: Int32s, offsets: Int64s, table: Floats, weights: Floats, at: Int64s) -> None:
+def count_crossings(codes: Int32s, heads: Int32s, offsets: Int64s, rates: Floats) -> tuple[Floats, Floats]:
+    """How many arcs lead over each symbol, and how many would if `rates` of distances alone decided."""
+    n_symbols = codes.max() + 1
+    found, expected = np.zeros(n_symbols), np.zeros(n_symbols)
+    for q in range(len(offsets) - 1):
+        start = offsets[q]
+        n = offsets[q + 1] - start
+        for h in range(n + 1):
+            for step in (-1, 1):
+                last, total = 1 if step < 0 else n, 0.0
+                e = last
+                while (e - h) * step > 0:
+                    expected[codes[start + e - 1]] += total
+                    total += rates[min(abs(e - h), len(rates) - 1)]
+                    e -= step
+        for e in range(1, n + 1):
+            h = heads[start + e - 1]
+            for k in range(min(h, e) + 1, max(h, e)):
+                found[codes[start + k - 1]] += 1.0
+    return found, expected
+
+
+@kernel
+def multiply_distances(
+    codes: Int32s, offsets: Int64s, table: Floats, barriers: Int64s, weights: Floats, at: Int64s
+) -> None:
     """Multiply the weights of all arcs, which lie flat, each sentence as [head, modifier] from `at` on."""
     root = len(table) - 1
     for q in range(len(offsets) - 1):
@@ -158,16 +217,21 @@ def multiply_distances(codes: Int32s, offsets: Int64s, table: Floats, weights: F
         n = offsets[q + 1] - start
         for h in range(n + 1):
             row = weights[at[q] + h * (n + 1) : at[q] + (h + 1) * (n + 1)]
-            for e in range(1, n + 1):
-                if h != e:
-                    row[e] *= table[_sort(h, e, codes, start, root), codes[start + e - 1], _bin(abs(h - e))]
+            for step in (-1, 1):
+                e, barrier = h + step, 0
+                while 0 < e <= n:
+                    symbol = codes[start + e - 1]
+                    row[e] *= table[_sort(h, e, codes, start, root), symbol, _bin(abs(h - e), barrier)]
+                    barrier = max(barrier, barriers[symbol])
+                    e += step
 
 
 @kernel
 def lay_ways(weights: Floats, offsets: Int64s) -> tuple[Int64s, Int32s, Int64s]:
     """Where the ways of each arc begin; head, sibling (0: none) and modifier of each; where sentences begin.
 
-    Arcs that weigh nothing have none; the others have those of `Ways`. `weights` lies flat.
+    Arcs that weigh nothing have none; the others have their siblings, from the nearest to the head on, then
+    none. `weights` lies flat.
     """
     starts, at = np.zeros(len(weights), np.int64), np.zeros(len(offsets), np.int64)
     for again in range(2):

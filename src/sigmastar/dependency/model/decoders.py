@@ -18,8 +18,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.dependency.kernels.eisner import best_trees, viterbi_sentences
-from sigmastar.dependency.kernels.inside_outside import Automata, Ways, all_marginals
-from sigmastar.dependency.model.arcs import ArcPrior, no_ways, score_arcs
+from sigmastar.dependency.kernels.inside_outside import Automata, all_marginals
+from sigmastar.dependency.model.arcs import ArcPrior, score_arcs
 from sigmastar.dependency.model.head_automata import HeadAutomata
 from sigmastar.dependency.model.vocabulary import Encoded
 
@@ -63,7 +63,7 @@ class AutomataDecoder:
 
     def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
         weights = prior.weights(sentences)
-        return _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior)
+        return _by_marginals(sentences, automata.arrays, weights, prior)
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class TensorDecoder(AutomataDecoder):
         squares = sentences.squares
         for row in np.flatnonzero(signs == 0).tolist():
             one, here = sentences.part(row, row + 1), slice(squares[row], squares[row + 1])
-            found = _by_marginals(one, automata.arrays, weights[here], no_ways(weights[here]), prior)
+            found = _by_marginals(one, automata.arrays, weights[here], prior)
             logs[row], signs[row], arcs[here] = found.logs[0], found.signs[0], found.marginals
         return Decoded(best_trees(arcs, offsets, signs > 0, prior.single_root), signs, logs, arcs)
 
@@ -123,13 +123,14 @@ class BestTreeDecoder:
         )
         arcs = weights[:0]
         if keep:
-            arcs = _by_marginals(sentences, automata.arrays, weights, no_ways(weights), prior).marginals
+            arcs = _by_marginals(sentences, automata.arrays, weights, prior).marginals
         return Decoded(heads, np.where(np.isneginf(logs), 0.0, 1.0), logs, arcs)
 
 
 @dataclass(frozen=True, eq=False)
 class TrainedArcsDecoder:
-    """The tree of the most probable arcs under trained weights of arcs and siblings, without automata."""
+    """The tree of the most probable arcs under trained weights, without automata: of arcs,
+    siblings, grandparents and stops."""
 
     theta: Floats
     decided_by = "trained arcs"
@@ -143,31 +144,28 @@ class TrainedArcsDecoder:
             raise ValueError("arc_weights must be finite")
 
     def decode(self, sentences: Encoded, automata: HeadAutomata, prior: ArcPrior, keep: bool) -> Decoded:
-        scores = score_arcs(sentences, prior.weights(sentences), self.theta)
-        neutral = HeadAutomata.neutral(automata.alphabet).arrays
-        return _by_marginals(sentences, neutral, scores.weights, scores.ways, prior)
+        offsets = sentences.offsets
+        found = score_arcs(sentences, prior.weights(sentences), self.theta).sums(offsets)
+        has_tree = np.isfinite(found.logs)
+        heads = best_trees(found.arcs, offsets, has_tree, prior.single_root)
+        return Decoded(heads, has_tree.astype(np.float64), found.logs, found.arcs)
 
     def log_conditional(self, sentences: Encoded, heads: Int32s, prior: ArcPrior) -> Floats:
         """log P(tree | sentence) of given trees, whose arcs are not ruled out; -inf where arcs cross."""
-        alphabet, places = prior.automata.alphabet, sentences.arc_places(heads)
-        neutral = HeadAutomata.neutral(alphabet).arrays
+        places = sentences.arc_places(heads)
         weights = prior.weights(sentences, places)
         alone = np.zeros_like(weights)
         alone[places] = weights[places]  # all trees of these arcs: the one that is given
         one, every = (
-            all_marginals(
-                sentences.codes, sentences.offsets, neutral, scores.weights, prior.scales, scores.ways
-            )
-            for scores in (score_arcs(sentences, table, self.theta) for table in (alone, weights))
+            score_arcs(sentences, table, self.theta).sums(sentences.offsets).logs
+            for table in (alone, weights)
         )
-        return np.where(one.signs > 0, one.logs - every.logs, -np.inf)
+        return np.where(np.isfinite(one), one - every, -np.inf)
 
 
-def _by_marginals(
-    sentences: Encoded, automata: Automata, weights: Floats, ways: Ways, prior: ArcPrior
-) -> Decoded:
+def _by_marginals(sentences: Encoded, automata: Automata, weights: Floats, prior: ArcPrior) -> Decoded:
     codes, offsets = sentences.codes, sentences.offsets
-    found = all_marginals(codes, offsets, automata, weights, prior.scales, ways)
+    found = all_marginals(codes, offsets, automata, weights, prior.scales)
     heads = best_trees(found.arcs, offsets, found.signs > 0, prior.single_root)
     return Decoded(heads, found.signs, found.logs, found.arcs)
 

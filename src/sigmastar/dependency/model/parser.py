@@ -26,12 +26,12 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
-from sigmastar.core.parts import Parts, floats, one_of, share, singles, text_alphabet, texts
+from sigmastar.core.parts import Parts, floats, integers, one_of, share, singles, text_alphabet, texts
 from sigmastar.core.resources import Mapper, thread_map
 from sigmastar.dependency.data.projectivity import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
-from sigmastar.dependency.model.arcs import N_BINS, ArcPrior
+from sigmastar.dependency.model.arcs import N_BARRIERS, N_BINS, ArcPrior, Distances
 from sigmastar.dependency.model.decoders import (
     AT_ONCE,
     DECODERS,
@@ -48,8 +48,8 @@ from sigmastar.dependency.model.vocabulary import Encoded, Vocabulary, gathered
 
 MOST_WORDS = 1500
 """Of a sentence: time grows with the cube of their number, a quarter of a minute here."""
-MOST_EXACT = 500
-"""The same where no arc is ruled out: pairs of siblings then take memory with the cube too."""
+MOST_EXACT = 200
+"""The same where no arc is ruled out: grandparents then take memory with the cube, 0.6 GB here."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +257,7 @@ class DependencyParser:
             "single_root": bool,
             "decoding?": one_of(*DECODERS),
             "pruning?": share,
-            "stops?": bool,
+            "grandparents?": bool,
             "marked?": bool,
             "word_features?": texts,
         },
@@ -265,6 +265,7 @@ class DependencyParser:
         arrays={
             "frequencies": floats("symbols", least=0.0),
             "distances": singles("sorts", "symbols", N_BINS, least=0.0).or_none(),
+            "barriers": integers("symbols", least=0, most=N_BARRIERS - 1).or_none(),
             "arc_weights": singles("arc_features").or_none(),
             "label_weights": singles("label_features", "labels").or_none(),
             "word_points": singles("word_features", "dimensions").or_none(),
@@ -276,7 +277,10 @@ class DependencyParser:
         parts: dict[str, Array] = {"frequencies": self.prior.frequencies}
         for name, automata in (("automata", self.automata), ("fallback", self.prior.automata)):
             parts |= above(f"{name}.", automata.to_parts()[0])
-        singles = {"distances": self.prior.distances}
+        singles: dict[str, Floats | None] = {}
+        if self.prior.distances is not None:
+            singles["distances"] = self.prior.distances.table
+            parts["barriers"] = self.prior.distances.barriers
         if isinstance(self.decoder, TrainedArcsDecoder):
             singles["arc_weights"] = self.decoder.theta
         if self.labeller is not None:
@@ -288,7 +292,7 @@ class DependencyParser:
             "single_root": self.prior.single_root,
             "decoding": "viterbi" if isinstance(self.decoder, BestTreeDecoder) else "mbr",
             "pruning": self.prior.pruning,
-            "stops": isinstance(self.decoder, TrainedArcsDecoder),
+            "grandparents": isinstance(self.decoder, TrainedArcsDecoder),
             "marked": self.labeller is not None and self.labeller.marked,
             "word_features": [] if self.labeller is None else self.labeller.word_features,
         }
@@ -299,6 +303,10 @@ class DependencyParser:
             raise ValueError(
                 "parsers with counted words (lex, lex+f, lex+fcp) are no longer read; learn anew"
             )
+        if "arc_weights" in arrays and not header.get("grandparents"):
+            raise ValueError("trained arcs without weights of grandparents are no longer read; learn anew")
+        if "distances" in arrays and "barriers" not in arrays:
+            raise ValueError("distances without barriers are no longer read; learn anew")
         cls.PARTS.check(arrays, header)
         decoding = header.get("decoding", "mbr")
 
@@ -308,16 +316,14 @@ class DependencyParser:
         def doubles(name: str) -> Floats | None:
             return arrays[name].astype(np.float64) if name in arrays else None
 
-        theta = doubles("arc_weights")
-        if theta is not None and not header.get("stops"):
-            raise ValueError("trained arcs without weights of stops are no longer read; learn anew")
+        theta, table = doubles("arc_weights"), doubles("distances")
         return cls(
             Vocabulary.from_header(header),
             automata("automata"),
             ArcPrior(
                 automata("fallback"),
                 arrays["frequencies"].astype(np.float64),
-                doubles("distances"),
+                None if table is None else Distances(table, arrays["barriers"].astype(np.int64)),
                 float(header.get("pruning", 0.0)),
                 bool(header["single_root"]),
             ),
