@@ -127,10 +127,16 @@ def capacity_curve(
     tuple of list
         Operations to score all modifiers of one head, and pairwise accuracies in percent.
     """
+    cut = cut_down(model, pairs, capacities)
+    return [operations for operations, _ in cut], [100 * found.micro for _, found in cut]
+
+
+def cut_down(
+    model: BilexicalModel, pairs: Pairs, capacities: Sequence[int]
+) -> list[tuple[int, PairwiseAccuracy]]:
+    """As `capacity_curve`, with won and judged pairs head by head."""
     cut = [model.projected(capacity) for capacity in capacities]
-    return [part.n_operations for part in cut], [
-        100 * pairwise_accuracy(part.scores, pairs).micro for part in cut
-    ]
+    return [(part.n_operations, pairwise_accuracy(part.scores, pairs)) for part in cut]
 
 
 def interval_over_splits(values: Sequence[float]) -> Estimate:

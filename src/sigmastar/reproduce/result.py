@@ -277,6 +277,11 @@ def above(gap: Estimate | PairedComparison, least: float = 0.0) -> bool | None:
     return False if gap.high < least else None
 
 
+def significant(difference: float, p_value: float) -> bool | None:
+    """Whether a gain is one: open where a test at 5% cannot tell."""
+    return None if p_value >= 0.05 else difference > 0
+
+
 def all_of(verdicts: Sequence[bool | None]) -> bool | None:
     """Whether all hold: no, where one does not; open, where none fails and one is open."""
     if not verdicts or any(verdict is False for verdict in verdicts):

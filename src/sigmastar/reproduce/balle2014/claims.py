@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.intervals import PairedComparison
-from sigmastar.reproduce.balle2014.trials import EM, STRING, SUBSTRING, Found, Trial, best_on_dev
+from sigmastar.reproduce.balle2014.trials import EM, STRING, SUBSTRING, Errors, Found, Trial, best_on_dev
 from sigmastar.reproduce.result import Claim, percent
 
 FEW_STATES = 10
@@ -18,8 +18,8 @@ FEW_STATES = 10
 def claims(found: Found, rng: np.random.Generator) -> list[Claim]:
     return [
         _ignored(found),
-        _smaller_blocks(found),
-        _few_states(found),
+        _smaller_blocks(found, rng),
+        _few_states(found, rng),
         _longer_counting(found),
         _against_bigram(found, SUBSTRING, "substring", rng),
         _against_bigram(found, STRING, "string", rng),
@@ -40,35 +40,39 @@ def _ignored(found: Found) -> Claim:
     )
 
 
-def _smaller_blocks(found: Found) -> Claim:
+def _smaller_blocks(found: Found, rng: np.random.Generator) -> Claim:
     settings = {setting: sweep for (learner, setting), sweep in found.sweeps.items() if learner == SUBSTRING}
     small = min((s for s in settings if s.startswith("K")), key=lambda s: settings[s].shape)
     substring = best_on_dev(found.curve(SUBSTRING, small))
     string = found.chosen(STRING)
     blocks = [_shape(found.sweeps[trial.learner, trial.setting].shape) for trial in (substring, string)]
+    gap = substring.test.against(string.test, rng)
     return Claim(
         'Substring statistics "can work with smaller Hankel matrices"',
         f"a block of {blocks[0]} substrings errs {_rate(substring)}, the best block of string statistics "
-        f"({string.setting}, {blocks[1]}) {_rate(string)}",
-        substring.test.rate < string.test.rate,
+        f"({string.setting}, {blocks[1]}) {_rate(string)}: {_points(gap)}",
+        _verdict(gap),
     )
 
 
-def _few_states(found: Found) -> Claim:
+def _few_states(found: Found, rng: np.random.Generator) -> Claim:
+    """Errors of all sizes are pooled string by string."""
     setting = _largest_common(found)
-    strings = {trial.n_states: trial.test.rate for trial in found.curve(STRING, setting)}
+    strings = {trial.n_states: trial.test for trial in found.curve(STRING, setting)}
     pairs = [
-        (trial.test.rate, strings[trial.n_states])
+        (trial.test, strings[trial.n_states])
         for trial in found.curve(SUBSTRING, setting)
         if trial.n_states in strings and (trial.n_states or 0) <= FEW_STATES
     ]
-    better = sum(substring < string for substring, string in pairs)
-    means = [float(np.mean(rates)) for rates in zip(*pairs, strict=True)]
+    better = sum(substring.rate < string.rate for substring, string in pairs)
+    pooled = [Errors.pooled(trials) for trials in zip(*pairs, strict=True)]
+    gap = pooled[0].against(pooled[1], rng)
     return Claim(
         "Substring against string statistics at few states (picture only)",
         f"with {setting}, substring statistics err less at {better} of {len(pairs)} sizes up to "
-        f"{FEW_STATES} states, {percent(means[0])} against {percent(means[1])} in the mean",
-        means[0] < means[1],
+        f"{FEW_STATES} states, {percent(pooled[0].rate)} against {percent(pooled[1].rate)} in the mean: "
+        f"{_points(gap)}",
+        _verdict(gap),
     )
 
 

@@ -17,7 +17,7 @@ from sigmastar.core.arrays import Flags
 from sigmastar.core.intervals import Estimate, mcnemar
 from sigmastar.core.page import Cell, Table
 from sigmastar.core.progress import Progress
-from sigmastar.reproduce.result import Claim, Reproduction, percent, tabulated, timed
+from sigmastar.reproduce.result import Claim, Reproduction, percent, significant, tabulated, timed
 from sigmastar.taggers.data.columns import read_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
@@ -147,7 +147,7 @@ def _claims(found: list[Tagged]) -> list[Claim]:
             f"normalizer for {percent(raw.nonpositive or 0, 2)} of the sentences; tamed "
             f"{percent(tamed.accuracy.value, 2)} and {percent(tamed.nonpositive or 0, 2)}, a bigram HMM "
             f"{percent(bigram.accuracy.value, 2)} (p = {test.p_value:.2g})",
-            tamed.accuracy.value > bigram.accuracy.value,
+            significant(tamed.accuracy.value - bigram.accuracy.value, test.p_value),
         ),
         Claim(
             "The best sequence is intractable; minimum Bayes risk over pairs of tags stands in",

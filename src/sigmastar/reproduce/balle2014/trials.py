@@ -46,6 +46,13 @@ class Errors:
         wrong = np.add.reduceat(next_symbol_errors(model, strings).astype(np.float64), starts)
         return cls(wrong, (strings.lengths + 1).astype(np.float64))
 
+    @classmethod
+    def pooled(cls, several: Sequence[Errors]) -> Errors:
+        """Of several models on the same strings, string by string."""
+        return cls(
+            np.sum([one.wrong for one in several], axis=0), np.sum([one.gaps for one in several], axis=0)
+        )
+
     @property
     def rate(self) -> float:
         return float(self.wrong.sum() / self.gaps.sum())
