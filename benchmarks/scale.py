@@ -29,7 +29,7 @@ BUDGET = 256 << 20
 def units(settings: Settings) -> list[str]:
     if settings.quick:
         return ["rates", "1e6"]
-    return ["rates", "1e7", "1e8", "1e9", "workers", "em"]
+    return ["rates", "1e7", "1e8", "1e9", "workers", "em", "svd"]
 
 
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
@@ -37,6 +37,8 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
     try:
         if unit in SIZES:
             yield from _sizes(unit, folder, settings)
+        elif unit == "svd":
+            yield from _svd()
         else:
             n_tokens = 1_000_000 if settings.quick else _TOKENS[unit]
             _piped(n_tokens, settings.seed, folder / "corpus")
@@ -128,6 +130,13 @@ def _em(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
     yield {"what": "EM iteration, one piece", "seconds": whole["seconds"], "MB": whole["peak MB"]}
 
 
+def _svd() -> Iterator[Row]:
+    """In processor seconds of one process with one thread."""
+    found = _probe("svd", STATES)
+    for name in ("factorize", "PROPACK", "ARPACK"):
+        yield {"what": f"SVD, {found['nonzeros']:,} nonzeros, {name}", "cpu": found[f"{name} cpu"]}
+
+
 def conclude(rows: list[Row]) -> list[Finding]:
     by_name = {row["what"]: row for row in rows}
     findings = [
@@ -151,6 +160,8 @@ def conclude(rows: list[Row]) -> list[Finding]:
             findings.append(Finding(f"efficiency, {row['what']}", row["efficiency"], Target(">=", 0.85)))
         if "same" in row:
             findings.append(Finding(f"same result, {row['what']}", row["same"], Target(">=", 1.0)))
+        if row["what"].endswith("factorize"):
+            findings.append(Finding("singular vectors of 50,000 x 50,000, s", row["cpu"], Target("<=", 9.0)))
         if "apart" in row:
             findings.append(Finding("EM over shards, likelihood apart", row["apart"], Target("<=", 1e-9)))
             findings.append(Finding("EM over shards, peak MB", row["MB"], Target("<=", 1536.0)))

@@ -6,6 +6,7 @@
     learn DIR STATES WORKERS [BYTES]
     em DIR STATES WORKERS
     killed DIR CLASSES      two workers, one of which is killed at its first shard
+    svd STATES              singular vectors of counts of pairs of words, beside SciPy's two solvers
 
 Each but the first prints one JSON object: seconds on the clock and on the processors, and the resident peak.
 """
@@ -25,6 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import svds
 
 from sigmastar.automata.counts.on_shards import StepCounts, count_shards, count_steps
 from sigmastar.automata.data.corpora import ShardedStrings
@@ -35,6 +38,7 @@ from sigmastar.automata.learn.on_shards import ShardedEMCorpus
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.container import hash_arrays
 from sigmastar.core.engines import engine_of
+from sigmastar.core.factors import Factors, factorize
 from sigmastar.core.progress import silent
 from sigmastar.core.worker_processes import Processes
 from sigmastar.corpus.build import build_corpus
@@ -139,12 +143,42 @@ def em(folder: str, n_states: str, workers: str) -> dict[str, Any]:
     return {"log-likelihood": counts.log_likelihood, "tokens": strings.n_symbols}
 
 
+def svd(n_states: str) -> dict[str, Any]:
+    """Roots of counts of pairs of 50,000 words, about 4 million that differ; seconds of processors."""
+    matrix, found = _pairs_of_words(50_000, 5_000_000), dict[str, Any]()
+    found["nonzeros"], values = matrix.nnz, list[Floats]()
+    solvers: dict[str, Callable[..., Any]] = {
+        "factorize": factorize,
+        "PROPACK": partial(svds, solver="propack", rng=0),
+        "ARPACK": partial(svds, solver="arpack", rng=0),
+    }
+    for name, solve in solvers.items():
+        began = time.process_time()
+        solved = solve(matrix, int(n_states))
+        found[f"{name} cpu"] = time.process_time() - began
+        values.append(np.sort(solved.singular_values if isinstance(solved, Factors) else solved[1]))
+    found["apart"] = max(float(np.abs(other / values[0] - 1.0).max()) for other in values[1:])
+    return found
+
+
+def _pairs_of_words(n_words: int, n_pairs: int) -> sparse.csr_array:
+    """Both words of a pair fall by Zipf's law, in an order that one of 30 classes has for itself."""
+    rng, n_classes = np.random.default_rng(0), 30
+    shares = 1.0 / np.arange(1, n_words + 1)
+    drawn = rng.choice(n_words, (2, n_pairs), p=shares / shares.sum())
+    kinds, shifts = rng.integers(0, n_classes, n_pairs), rng.integers(0, n_words, (2, n_classes))
+    first, second = (drawn + shifts[:, kinds]) % n_words
+    counts = sparse.coo_array((np.ones(n_pairs), (first, second)), (n_words, n_words)).tocsr()
+    return sparse.csr_array(np.sqrt(counts))
+
+
 STAGES: dict[str, Callable[..., dict[str, Any]]] = {
     "build": build,
     "count": counted,
     "killed": killed,
     "learn": learned,
     "em": em,
+    "svd": svd,
 }
 
 

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sigmastar.core.engines import Cluster, Engine, Here, Ledger, engine_of
+from sigmastar.core.engines import Cluster, Engine, Here, Tree, engine_of
 from sigmastar.core.errors import InputError
+from sigmastar.core.parts_in_files import Ledger
 from sigmastar.core.worker_processes import Processes
 
 
@@ -53,12 +54,16 @@ def cluster() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(
-    "n_items", [1, 7, 41]
-)  # the last one: whole branches of the tree are one piece of work
+    "n_items", [1, 7, 75]
+)  # the last one: whole branches of the tree are one piece of work, or wait in files
 def test_every_engine_gives_the_same_bits(n_items: int, tmp_path: Path, cluster: object) -> None:
     task = partial(summed, str(tmp_path), -1)
     whole = Here().run(task, range(n_items), merged)
     assert whole.items.tolist() == list(range(n_items))
+    tree = Tree(n_items, merged)
+    for item in range(n_items):
+        tree.add(item, task(item))
+    assert tree.root.total.tobytes() == whole.total.tobytes()
     engines: list[Engine] = [Cluster(cluster)]
     if n_items > 1:
         engines.append(Processes(2))

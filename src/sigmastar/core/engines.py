@@ -7,38 +7,36 @@
 
 So every engine, on any number of workers, gives the same result to the last bit, also of sums of floats.
 Workers merge too: where there are many shards, whole branches of the tree are one piece of work, and the
-rest is merged by whoever is free. Arrays of parts lie in files that processes map instead of sending them.
+rest is merged by whoever is free. Arrays of parts lie in files that processes map instead of sending them;
+one process alone does so with parts of 32 shards, so that what it holds does not grow with the corpus.
 What is lost with a worker runs again. With a ledger (a folder) tasks that are done stay done: each writes
 what it found, and a job that was stopped reads it instead of working again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from itertools import pairwise
-from pathlib import Path
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from itertools import count, pairwise
+from tempfile import TemporaryDirectory
+from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.atomic import atomic_write_pieces
-from sigmastar.core.container import read_data, read_head, views, written
 from sigmastar.core.errors import InputError
+from sigmastar.core.parts_in_files import Filed, Part
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import limited_threads
 
-Item = TypeVar("Item")
-Part = TypeVar("Part")
 RETRIES = 2
 _BRANCHES = 4  # of a worker
+_HELD = 32  # shards whose parts wait in memory: what is held does not grow with the corpus
 
 
 class Engine(Protocol):
@@ -188,10 +186,33 @@ class Branch(NamedTuple):
 
     def __call__(self, items: Sequence[Any]) -> Any:
         with limited_threads(1):  # the workers are as many as there are cores for them
-            tree = Tree[Any](len(items), self.merge)
-            for number, item in enumerate(items):
-                tree.add(number, self.task(item))
-            return tree.root
+            return merged_parts(self.task, items, self.merge)
+
+
+def merged_parts(
+    task: Callable[[Any], Part], items: Sequence[Any], merge: Callable[[Part, Part], Part]
+) -> Part:
+    """What the tasks give, one after the other; parts of more than a few shards wait in files."""
+    if len(items) <= _HELD:
+        tree = Tree(len(items), merge)
+        for number, item in enumerate(items):
+            tree.add(number, task(item))
+        return tree.root
+    with TemporaryDirectory(prefix="sigmastar-", ignore_cleanup_errors=True) as folder:
+        names = map(partial(os.path.join, folder), map(str, count()))
+
+        def merge_files(left: Filed, right: Filed) -> Filed:
+            both = Filed.of(next(names), merge(left.taken(), right.taken()))
+            os.remove(left.file)
+            os.remove(right.file)
+            return both
+
+        pieces = [items[begin : begin + _HELD] for begin in range(0, len(items), _HELD)]
+        filed = Tree(len(pieces), merge_files)
+        for number, piece in enumerate(pieces):
+            filed.add(number, Filed.of(next(names), merged_parts(task, piece, merge)))
+        whole: Part = filed.root.taken()
+        return whole
 
 
 def branches(items: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
@@ -230,11 +251,14 @@ class Here:
         object
             One part.
         """
-        tree = Tree(len(items), merge)
-        for number, item in enumerate(items):
+        numbers = count()
+
+        def told(item: Any) -> Part:
+            number = next(numbers)
             progress(f"shard {number + 1} of {len(items)}", number / len(items))
-            tree.add(number, task(item))
-        return tree.root
+            return task(item)
+
+        return merged_parts(told, items, merge)
 
     def close(self) -> None:
         """Nothing to let go."""
@@ -305,62 +329,3 @@ def _connected(address: str) -> Any:
             f"no Dask scheduler answers there ({type(problem).__name__}); start one and its workers",
             file=address,
         ) from None
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """What finished tasks found, one file each, so that a job that was stopped goes on.
-
-    Parameters
-    ----------
-    folder : path
-        Where the files lie; workers on other machines must see it too.
-    job : str
-        What the job is: parts of another one are not taken for its own.
-    """
-
-    folder: Path
-    job: str
-
-    def keeping(self, task: Callable[[Any], Part], kind: Callable[..., Part]) -> Kept[Part]:
-        """The task with a memory; `kind` is the named tuple of arrays that it gives."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        return Kept(self, task, kind)
-
-    def file_of(self, item: Any) -> Path:
-        """Where the part of an item is kept."""
-        digest = hashlib.sha256(f"{self.job}\n{item!r}".encode()).hexdigest()
-        return self.folder / f"{digest[:32]}.part"
-
-    def close(self) -> None:
-        """Forget all parts: the job is done."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@dataclass(frozen=True)
-class Kept(Generic[Part]):
-    """A task that looks into the ledger first."""
-
-    ledger: Ledger
-    task: Callable[[Any], Part]
-    kind: Callable[..., Part]
-
-    def __call__(self, item: Any) -> Part:
-        file = self.ledger.file_of(item)
-        if (known := _read_part(file)) is not None:
-            return self.kind(**known)
-        part: Any = self.task(item)
-        arrays = {name: np.asarray(value) for name, value in part._asdict().items()}
-        atomic_write_pieces(file, written(arrays, {}))
-        return part  # type: ignore[no-any-return]
-
-
-def _read_part(file: Path) -> dict[str, Any] | None:
-    if not os.path.exists(file):
-        return None
-    try:
-        with open(file, "rb") as stream:
-            head = read_head(stream)
-            return views(head, read_data(stream, head.n_bytes))
-    except ValueError:
-        return None  # damaged: the task runs again

@@ -47,6 +47,9 @@ Reals = Array | NDArray[np.float32]
 
 BLOCK, ROUNDS = 8, 17
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
+_NEARLY = 0.5  # of the largest length: columns that were orthogonal but for a few digits
+_TINY = 1e-300
+_MIXES = 4
 _LEAST = 1e-6  # of the largest value: the square of a block holds no smaller ones
 
 
@@ -163,14 +166,14 @@ def iterative_svd(matrix: Matrix, n_states: int) -> Triples:
 
 def _polished(matrix: Matrix, values: Array, right: Array) -> Triples:
     """One Rayleigh-Ritz step: vectors orthonormal to rounding (PROPACK's are to 1e-10), values checked."""
-    basis = linalg.qr(right, mode="economic")[0]
-    left, polished, turn = linalg.svd(matrix @ basis, full_matrices=False)
-    right = basis @ turn.T
-    tolerance = 1e-7 * polished[0]
-    if (
-        np.abs(values - polished).max() > tolerance
-        or np.abs(matrix.T @ left - right * polished).max() > tolerance
-    ):
+    basis = _orthonormal(right, _NEARLY)
+    images: Array = np.asarray(matrix @ basis)
+    frame = _orthonormal(images / np.maximum(linalg.norm(images, axis=0), _TINY), _NEARLY)
+    turn_left, polished, turn = linalg.svd(frame.T @ images)
+    left, right = frame @ turn_left, basis @ turn.T
+    mixes = np.random.default_rng(0).standard_normal((len(polished), _MIXES))  # for an error of any vector
+    error = np.abs(matrix.T @ (left @ mixes) - right @ (polished[:, None] * mixes)).max()
+    if max(np.abs(values - polished).max(), error) > 1e-7 * polished[0]:
         raise np.linalg.LinAlgError("the singular value solver returned values that do not fit the block")
     return left, polished, right
 
@@ -263,12 +266,15 @@ def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) ->
     return basis, square
 
 
-def _orthonormal(block: Array) -> Array:
-    """By the Cholesky factor of the block's square, which is quick, where columns are far from dependent."""
+def _orthonormal(block: Array, least: float = 1e-6) -> Array:
+    """By the Cholesky factor of the block's square, which is quick, where columns are far from dependent.
+
+    What is left over each column by those before it is at least a share `least`, or the way is the slow one.
+    """
     square = block.T @ block
     with suppress(np.linalg.LinAlgError):
         factor = np.linalg.cholesky(square)
-        if (sizes := factor.diagonal()).min() > 1e-6 * sizes.max():
+        if (sizes := factor.diagonal()).min() > least * sizes.max():
             return block @ np.linalg.inv(factor).T
     vectors = linalg.qr(block, mode="economic", check_finite=False)[0]
     return np.ascontiguousarray(vectors, dtype=np.float64)

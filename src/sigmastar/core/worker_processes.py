@@ -7,7 +7,6 @@ nothing with it but what it was at.
 
 from __future__ import annotations
 
-import mmap
 import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,11 +15,12 @@ from functools import lru_cache
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from sigmastar.core.engines import RETRIES, Branch, Node, Part, Tree, branches
+from sigmastar.core.engines import RETRIES, Branch, Node, Tree, branches
+from sigmastar.core.parts_in_files import Filed, Part
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import WorkerPool, limited_threads
 
-_ALIGNED, _JOB = 64, "job"
+_JOB = "job"
 
 
 class Processes:
@@ -70,7 +70,7 @@ class Processes:
 
     def _round(self, desk: _Desk) -> Iterator[int]:
         """How many shards are done, whenever some are, until all are or the pool breaks."""
-        running = dict[Future[_Filed], _Order]()
+        running = dict[Future[Filed], _Order]()
         self._pool = self._pool or WorkerPool(self.n_workers)
         try:
             while desk.waiting or running:
@@ -93,44 +93,14 @@ class _Order(NamedTuple):
 
     node: Node
     items: Sequence[Any]
-    parts: tuple[_Filed, ...] = ()
-
-
-class _Filed(NamedTuple):
-    """A part whose arrays lie in a file."""
-
-    file: str
-    rest: bytes
-    ends: tuple[int, ...]  # where each array ends
-
-    @classmethod
-    def of(cls, file: str, part: Any) -> _Filed:
-        buffers, ends = list[pickle.PickleBuffer](), list[int]()
-        rest = pickle.dumps(part, 5, buffer_callback=buffers.append)
-        with open(file, "wb") as stream:
-            for buffer in buffers:
-                stream.write(bytes(-stream.tell() % _ALIGNED))
-                stream.write(buffer.raw())
-                ends.append(stream.tell())
-        return cls(file, rest, tuple(ends))
-
-    def taken(self) -> Any:
-        """The part, mapped; who writes to its arrays writes to a copy."""
-        if not self.ends or not self.ends[-1]:
-            return pickle.loads(self.rest, buffers=[bytearray() for _ in self.ends])
-        with open(self.file, "rb") as stream:
-            whole = memoryview(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY))
-        begins = [end + -end % _ALIGNED for end in (0, *self.ends[:-1])]
-        return pickle.loads(
-            self.rest, buffers=[whole[begin:end] for begin, end in zip(begins, self.ends, strict=True)]
-        )
+    parts: tuple[Filed, ...] = ()
 
 
 class _Desk:
     """What is to do, what was done, and the folder where parts lie while they wait for each other."""
 
     def __init__(self, folder: str, branch: Branch, pieces: Sequence[Sequence[Any]]) -> None:
-        self.folder, self.tree, self.n_done = folder, Tree[_Filed](len(pieces)), 0
+        self.folder, self.tree, self.n_done = folder, Tree[Filed](len(pieces)), 0
         self.waiting = [_Order((0, place), items) for place, items in enumerate(pieces)][::-1]
         self.tries: dict[Node, int] = {}
         with open(os.path.join(folder, _JOB), "wb") as stream:
@@ -140,7 +110,7 @@ class _Desk:
     def is_done(self) -> bool:
         return (len(self.tree.widths) - 1, 0) in self.tree.waiting
 
-    def take(self, order: _Order, filed: _Filed) -> None:
+    def take(self, order: _Order, filed: Filed) -> None:
         for part in order.parts:
             os.remove(part.file)
         self.n_done += len(order.items)
@@ -156,7 +126,7 @@ class _Desk:
         return max(self.tries.values())
 
 
-def _done(folder: str, order: _Order) -> _Filed:
+def _done(folder: str, order: _Order) -> Filed:
     """In a worker: what an order asks for, in a file of the folder."""
     branch = _branch_of(folder)
     if order.parts:
@@ -164,7 +134,7 @@ def _done(folder: str, order: _Order) -> _Filed:
             part = branch.merge(*(part.taken() for part in order.parts))
     else:
         part = branch(order.items)
-    return _Filed.of(os.path.join(folder, "{}-{}".format(*order.node)), part)
+    return Filed.of(os.path.join(folder, "{}-{}".format(*order.node)), part)
 
 
 @lru_cache(maxsize=1)

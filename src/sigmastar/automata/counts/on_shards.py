@@ -21,7 +21,7 @@ from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Array, Int32s, Int64s
-from sigmastar.core.engines import Engine, Here, Ledger
+from sigmastar.core.engines import Engine, Here
 from sigmastar.core.errors import InputError
 from sigmastar.core.integer_counts import (
     Keys,
@@ -34,6 +34,7 @@ from sigmastar.core.integer_counts import (
     tally_pairs,
 )
 from sigmastar.core.jit import kernel
+from sigmastar.core.parts_in_files import Ledger
 from sigmastar.core.progress import Progress, silent
 from sigmastar.corpus.reading import StringCorpus
 
