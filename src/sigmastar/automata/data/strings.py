@@ -116,7 +116,9 @@ class Strings:
         lengths = self.lengths[chosen]
         offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
-        positions = np.arange(offsets[-1]) + np.repeat(self.offsets[chosen] - offsets[:-1], lengths)
+        is_small = max(self.n_symbols, offsets[-1]) < 1 << 31  # positions take more room than what is there
+        positions = np.arange(offsets[-1], dtype=np.int32 if is_small else np.int64)
+        positions += np.repeat((self.offsets[chosen] - offsets[:-1]).astype(positions.dtype), lengths)
         return Strings(self.alphabet, self.codes[positions], offsets)
 
     def repeated(self, times: ArrayLike) -> Strings:

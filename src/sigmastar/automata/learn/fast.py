@@ -44,7 +44,7 @@ from sigmastar.automata.learn.context_model import (
     judged_steps,
     learn_contexts,
 )
-from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
+from sigmastar.automata.learn.held_out import Held, HeldOut, hold_apart
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton, FilterTrie
 from sigmastar.automata.model.ngram import NextCounts, NgramModel
@@ -353,25 +353,25 @@ class ContextBatches:
     def first(
         cls, strings: Strings, rng: np.random.Generator, n_classes: Sequence[int] = CLASSES
     ) -> ContextBatches:
-        kept, held = hold_out(require_strings(strings), rng)
+        held, kept = hold_apart(require_strings(strings), rng)
         counts = ContextCounts.of(strings, *choose_classes(strings, max(n_classes)))
         coarser = [coarser_classes(counts, size) for size in sorted(set(n_classes))[:-1]]
-        return cls._apart(counts, kept, held, (*coarser, (counts.pasts, counts.futures)))
+        classes = (*coarser, (counts.pasts, counts.futures))
+        if held.are_whole:
+            return cls._apart(counts, held, classes)
+        return cls(_counts_like(counts, kept()) if held.is_held else counts, counts, held, classes)
 
     @classmethod
-    def _apart(
-        cls, counts: ContextCounts, kept: Strings, held: Held, classes: tuple[Classes, ...]
-    ) -> ContextBatches:
-        if held.are_whole:
-            return cls(counts - _counts_like(counts, held.strings), None, held, classes)
-        return cls(_counts_like(counts, kept) if held.is_held else counts, counts, held, classes)
+    def _apart(cls, counts: ContextCounts, held: Held, classes: tuple[Classes, ...]) -> ContextBatches:
+        """The counts of all strings without those of the strings to choose by."""
+        return cls(counts - _counts_like(counts, held.strings), None, held, classes)
 
     def more(self, strings: Strings, rng: np.random.Generator) -> ContextBatches:
         """With the counts of a further batch."""
         counts = self.all_counts() + _counts_like(self.kept, strings)
         held, _ = self.held.and_of(strings, rng)
         if held.are_whole:
-            return self._apart(counts, strings, held, self.classes)
+            return self._apart(counts, held, self.classes)
         return ContextBatches(self.kept + _counts_like(self.kept, strings), counts, held, self.classes)
 
     def all_counts(self) -> ContextCounts:
@@ -395,6 +395,7 @@ class ContextBatches:
 
         searches: list[tuple[Lead, Lead]] = list(run(search, self.classes))
         leads = [max(found, key=lambda lead: lead.score) for found in zip(*searches, strict=True)]
+        del searches  # the models that were not the best
         choices: list[Choice] = [lead.finished(held_out) for lead in leads]
         best = max(choices, key=lambda choice: choice.score)
         return best if n_states is not None else or_contexts_alone(best, self.kept, held_out)

@@ -10,7 +10,7 @@ Where so few strings end says nothing about models: of the last tenths the symbo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,16 +83,24 @@ def hold_out(strings: Strings, rng: np.random.Generator, share: float = SHARE) -
     tuple of Strings and Held
         Where nothing can be held out, both hold all strings.
     """
+    held, kept = hold_apart(strings, rng, share)
+    return kept(), held
+
+
+def hold_apart(
+    strings: Strings, rng: np.random.Generator, share: float = SHARE
+) -> tuple[Held, Callable[[], Strings]]:
+    """The strings to choose by, and what copies those to learn from, for learners that seldom read them."""
     if len(strings) < FEW and share > 0.0:
         found = tails(strings.offsets, share)
         if found is not None and found.lengths.sum() >= _LONG:
             heads = np.where(found.lengths > 0, found.cuts - strings.offsets[:-1], strings.lengths)
             kept = Strings(strings.alphabet, strings.codes[~found.is_held], found.kept_offsets)
-            return kept, Held(strings, heads.astype(np.int64), True)
+            return Held(strings, heads.astype(np.int64), True), lambda: kept
     parts = split(len(strings), rng, share)
     if parts is None:
-        return strings, Held(strings, np.zeros(len(strings), np.int64), False)
-    return strings.select(parts.kept), Held.whole(strings.select(parts.held))
+        return Held(strings, np.zeros(len(strings), np.int64), False), lambda: strings
+    return Held.whole(strings.select(parts.held)), lambda: strings.select(parts.kept)
 
 
 @dataclass(frozen=True, eq=False)
