@@ -122,3 +122,23 @@ def test_scores_of_sentences_sum_over_trees() -> None:
     with_tree, alone = grammar.score_samples(X[:3], Y[:3]), grammar.score_samples(X[:3])
     assert (with_tree <= alone + 1e-9).all()
     assert (with_tree > -np.inf).all()
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
+    """Twice three rounds are six; symbols may be new."""
+    sentences, heads = X * 8, Y * 8
+    twice = EMDependencyGrammar(n_states=3, max_iter=3, warm_start=True).fit(sentences, heads)
+    first = twice.model_.automata
+    whole = EMDependencyGrammar(n_states=3, max_iter=6).fit(sentences, heads)
+    assert (first.operators != whole.model_.automata.operators).any()
+    twice.fit(sentences, heads)
+    np.testing.assert_array_equal(twice.model_.automata.operators, whole.model_.automata.operators)
+    more, theirs = [*sentences, *[["R", "D", "N", "V"]] * 5], [*heads, *[[4, 3, 4, 0]] * 5]
+    known = EMDependencyGrammar(n_states=3, max_iter=40).fit(sentences, heads)
+    known.set_params(warm_start=True, max_iter=1).fit(more, theirs)
+    cold = EMDependencyGrammar(n_states=3, max_iter=1).fit(more, theirs)
+    assert known.score_samples(more, theirs).sum() > cold.score_samples(more, theirs).sum()
+    assert known.predict([["R", "D", "N", "V"]]) == [[4, 3, 4, 0]]
+    automata = known.model_.automata
+    mass = automata.operators.sum(axis=(1, 3)) + automata.final
+    np.testing.assert_allclose(mass[np.arange(mass.shape[1]) < automata.n_states[:, None]], 1.0)

@@ -124,3 +124,20 @@ def test_words_may_come_with_what_is_observed(name: str) -> None:
 def test_methods_that_are_elsewhere_are_named(method: str, where: str) -> None:
     with pytest.raises(ValueError, match=f"method='{method}' must be one of .*{where}"):
         SpectralTagger(method).fit(X[:20], Y[:20])
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
+    """Twice three rounds are six; more sentences begin from the states of fewer; other tags are refused."""
+    warm = EMTagger(n_states=3, max_iter=3, n_members=2, warm_start=True).fit(X[:200], Y[:200])
+    short = warm.predict_proba(X[200:])
+    twice, whole = warm.fit(X[:200], Y[:200]), EMTagger(n_states=3, max_iter=6, n_members=2)
+    whole.fit(X[:200], Y[:200])
+    for a, b, c in zip(twice.predict_proba(X), whole.predict_proba(X), short, strict=False):
+        np.testing.assert_array_equal(a, b)
+        assert a.shape != c.shape or (a != c).any()
+    words, tags = [*X, ["zyx", *X[0][1:]]], [*Y, Y[0]]
+    known = EMTagger(n_states=3, max_iter=30).fit(X, Y).set_params(warm_start=True, max_iter=1)
+    once = known.fit(words, tags).score_samples(words, tags).sum()
+    assert once > EMTagger(n_states=3, max_iter=1).fit(words, tags).score_samples(words, tags).sum()
+    with pytest.raises(InputError, match="needs the tags of the last fit: new differ; fit without it"):
+        known.fit(words, [*tags[:-1], ["new", *tags[-1][1:]]])

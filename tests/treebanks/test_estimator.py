@@ -179,3 +179,20 @@ def test_sentences_of_thousands_of_words_do_not_stop_learning() -> None:
     long = "(S (A x) " * 3_000 + "(B y)" + ")" * 3_000
     model = SpectralTreebankGrammar(n_states=2, max_iter=1).fit([long, *["(S (A x) (B y))"] * 8])
     assert str(model.predict([["x", "y"]])[0]) == "(S (A x) (B y))"
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
+    """Twice three rounds are six; a larger treebank begins from the states of a smaller one."""
+    twice = EMTreebankGrammar(3, max_iter=3, warm_start=True).fit(TREES).fit(TREES)
+    whole = EMTreebankGrammar(3, max_iter=6).fit(TREES)
+    np.testing.assert_array_equal(twice.score_samples(TREES), whole.score_samples(TREES))
+    assert (
+        EMTreebankGrammar(3, max_iter=3).fit(TREES).score_samples(TREES) != whole.score_samples(TREES)
+    ).any()
+    more = [*TREES, *parse_brackets("(S (NP (X foxes)) (VP (V ran) (Y far)))" * 4)]
+    known = EMTreebankGrammar(3, max_iter=30).fit(TREES)
+    sizes = known.model_.members[0].grammar.n_states.max()
+    once = known.set_params(warm_start=True, max_iter=1).fit(more).score_samples(more).sum()
+    assert once > EMTreebankGrammar(3, max_iter=1).fit(more).score_samples(more).sum()
+    assert known.model_.members[0].grammar.n_states.max() == sizes
+    assert str(known.predict([["foxes", "ran", "far"]])[0]) == "(S (NP (X foxes)) (VP (V ran) (Y far)))"

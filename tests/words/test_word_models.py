@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, succeed
-from sigmastar import WordModel
+from sigmastar import InputError, WordModel, load
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.hmm_conversion import from_hmm
 from sigmastar.automata.model.sequence import next_distribution, top_columns
@@ -119,3 +119,23 @@ def test_states_by_chance_that_are_all_alike_can_be_learned() -> None:
     found = WordModel(n_states=300, start="random", stream=True, max_iter=3).fit(text)
     assert np.isfinite(found.model_.states.moves).all()
     assert np.isfinite(found.score(text))
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended(tmp_path: Path) -> None:
+    """Twice three rounds are six; words may be new; a model from a file begins from what it expects."""
+    options: dict[str, Any] = {"n_states": 4, "order": 0, "held_out": 0.0, "start": "random"}
+    twice = WordModel(max_iter=3, warm_start=True, **options).fit(lines(300))
+    first = twice.score(lines(300))
+    whole = WordModel(max_iter=6, **options).fit(lines(300))
+    np.testing.assert_array_equal(
+        twice.fit(lines(300)).score_samples(lines(9)), whole.score_samples(lines(9))
+    )
+    assert whole.score(lines(300)) > first
+    more = [*lines(300), *[["the", "fox", "hid"]] * 5]
+    cold = WordModel(max_iter=1, **options).fit(more).score(more)
+    assert twice.set_params(max_iter=1).fit(more).score(more) > cold
+    whole.save(tmp_path / "words.sigma")
+    read = load(tmp_path / "words.sigma").set_params(warm_start=True, max_iter=1)
+    assert read.fit(more).score(more) > cold
+    with pytest.raises(InputError, match="warm_start=True is for parameters='back-off'"):
+        WordModel(parameters="log-bilinear", warm_start=True).fit(more)

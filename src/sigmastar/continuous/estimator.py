@@ -99,7 +99,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
             raise ValueError(f"covariance={self.covariance!r} must be one of {', '.join(COVARIANCES)}")
         first, rng = chosen(STARTS, self.start, "start"), as_generator(self.random_state)
         stopping = Stopping(by_absolute(self.tolerance), every=1, patience=1)
-        last, progress = vars(self).get("model_") if self.warm_start else None, self.progress or silent
+        last, progress = self._last_model, self.progress or silent
         with self._working():
             best = best_of(
                 begin(series, last or first(series, n_states, n_parts, self.covariance == "diag", rng)).run(

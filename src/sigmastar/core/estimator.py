@@ -195,6 +195,11 @@ class Estimator(_Fitted):
         """The fitted attributes that follow from the model."""
         return {"model_": model}
 
+    @property
+    def _last_model(self) -> Any:
+        """What the fit before this one found, where `warm_start` asks to go on from it."""
+        return vars(self).get("model_") if vars(self).get("warm_start") else None
+
     def _replace_fitted(self, **attributes: Any) -> None:
         """Forget all that an earlier `fit` set, then set what was found and is not None."""
         for name in [name for name in vars(self) if is_fitted_name(name)]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ from sigmastar.core.progress import silent
 from sigmastar.core.torch_device import placed
 from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS
+from sigmastar.dependency.learn.em import known_start
 from sigmastar.dependency.learn.parser import CLUSTERED_ITERATIONS, EM_ITERATIONS, Recipe, learn_parser
 from sigmastar.dependency.model.parser import DependencyParser
 
@@ -68,8 +70,11 @@ class DependencyEstimator(Estimator):
         )
 
     def _em_recipe(self, method: str, n_states: int | str, max_iter: int) -> Recipe:
-        options = {"max_iter": positive(max_iter, "max_iter")}
-        return self._recipe_of(method, n_states=positive_or_auto(n_states, "n_states"), options=options)
+        options: dict[str, Any] = {"max_iter": positive(max_iter, "max_iter")}
+        most = positive_or_auto(n_states, "n_states")
+        if (last := self._last_model) is not None:
+            options["start"], most = partial(known_start, last.automata), int(last.automata.n_states.max())
+        return self._recipe_of(method, n_states=most, options=options)
 
     def fit(self, X: Sentences, y: Heads | None = None) -> Self:
         """Learn from trees; those that are not projective are lifted, as `projective` says.
@@ -319,6 +324,8 @@ class EMDependencyGrammar(DependencyEstimator):
     device : "cpu", "cuda" or "auto"
         Where sentences are parsed if the automata decide: a processor by compiled kernels, which rule arcs
         out, or a GPU by PyTorch.
+    warm_start : bool
+        Whether `fit` goes on from the automata of the last one; symbols may be new.
 
     Attributes
     ----------
@@ -340,6 +347,7 @@ class EMDependencyGrammar(DependencyEstimator):
     arc_epochs: int = ARC_EPOCHS
     projective: str = "lift"
     device: str = "cpu"
+    warm_start: bool = False
 
     def _recipe(self) -> Recipe:
         return self._em_recipe("em", self.n_states, self.max_iter)

@@ -260,6 +260,8 @@ class EMTreebankGrammar(SpreadEstimator, TreebankEstimator):
     device : "cpu", "cuda" or "auto"
         Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
         PyTorch.
+    warm_start : bool
+        Whether `fit` goes on from the states of the last one; symbols, rules and words may be new.
     workers : int or None
         Number of processes that take the expectations of EM; it changes no result.
     client : str, distributed.Client or None
@@ -285,11 +287,13 @@ class EMTreebankGrammar(SpreadEstimator, TreebankEstimator):
     threshold: float | None = None
     decoding: str = "labels"
     device: str = "cpu"
+    warm_start: bool = False
 
     def specs(self) -> tuple[GrammarSpec, ...]:
         binarization = Binarization(self.direction, self.horizontal, self.vertical)
         n_states, max_iter = positive(self.n_states, "n_states"), positive(self.max_iter, "max_iter")
-        return (GrammarSpec("em", binarization, n_states, max_iter=max_iter, device=self.device),)
+        last = self._last_model and self._last_model.members[0]
+        return (GrammarSpec("em", binarization, n_states, max_iter=max_iter, device=self.device, last=last),)
 
 
 @dataclass(eq=False, repr=False)

@@ -53,6 +53,8 @@ class WordModel(_FittedWords):
         Number of times that log-bilinear models read the text, at most.
     validation : list of strings, Strings or None
         Strings to choose by instead of a share of those to learn from.
+    warm_start : bool
+        Whether `fit` goes on from the states of the last one, of back-off models; words may be new.
     alphabet, unknown, random_state, n_jobs, progress
         As of `SpectralAutomaton`.
 
@@ -66,6 +68,8 @@ class WordModel(_FittedWords):
         Per token of the held-out strings, ends counted: of the whole model, and of its states alone.
     n_iterations_ : int
         Iterations of EM.
+    counted_ : object
+        With `warm_start` the expected counts that the next `fit` goes on from; files do not hold them.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class WordModel(_FittedWords):
     n_features: int = 256
     n_epochs: int = 145
     validation: Corpus | None = None
+    warm_start: bool = False
     alphabet: Alphabet | Iterable[Symbol] | None = None
     unknown: Unknown = "error"
 
@@ -108,6 +113,7 @@ class WordModel(_FittedWords):
             "held_out_perplexity_": None if fit.score is None else float(np.exp(-fit.score)),
             "states_perplexity_": None if fit.states_score is None else float(np.exp(-fit.states_score)),
             "n_iterations_": len(fit.scores),
+            "counted_": fit.counted if self.warm_start else None,
         }
 
     def _of_model(self, model: Any) -> Found:
@@ -130,7 +136,8 @@ def _by_counts(
 ) -> WordFit:
     if chosen(DEVICES, model.device, "device") == "cuda":
         raise InputError("device='cuda' is for parameters='log-bilinear': counts that back off are sparse")
-    return learn_words(strings, settings, rng, given, model._progress)
+    last = model._last_model and vars(model).get("counted_", model.model_)
+    return learn_words(strings, settings, rng, given, model._progress, last)
 
 
 def _by_vectors(
@@ -142,6 +149,8 @@ def _by_vectors(
 ) -> WordFit:
     from sigmastar.words.learn.tensors import TensorSettings, learn_on_tensors  # which needs PyTorch
 
+    if model.warm_start:
+        raise InputError("warm_start=True is for parameters='back-off': vectors begin anew")
     tensors = TensorSettings(
         chosen(DEVICES, model.device, "device"),
         positive(model.n_features, "n_features"),

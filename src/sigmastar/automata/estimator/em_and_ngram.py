@@ -158,8 +158,8 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
 
     def _last(self, alphabet: Alphabet) -> Callable[..., Any] | None:
         """The automaton to go on from, as a start."""
-        known = vars(self).get("automaton_")
-        if not self.warm_start or known is None or known.alphabet != alphabet:
+        known = self._last_model
+        if known is None or known.alphabet != alphabet:
             return None
         return lambda strings, n_states, rng: (
             known if known.n_states == n_states else from_chance(strings, n_states, rng)

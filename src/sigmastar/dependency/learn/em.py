@@ -235,6 +235,31 @@ def random_start(
     return HeadAutomata.of_automata(sequences.alphabet, automata)
 
 
+def known_start(
+    last: HeadAutomata, sequences: WeightedSequences, n_states: int | Int64s, rng: np.random.Generator
+) -> HeadAutomata:
+    """The automata of an earlier climb; what its symbols were not is added, as a random start has it."""
+    if last.alphabet == sequences.alphabet:
+        return last
+    fresh = random_start(sequences, n_states, rng)
+    places = {name: number for number, name in enumerate(last.alphabet)}
+    known = np.array([places.get(name, -1) for name in sequences.alphabet])
+    sorts = [*(-1 if place < 0 else 2 * place + side for place in known for side in (0, 1)), 2 * len(places)]
+    backed = learn_deterministic(sequences, first=False)
+    automata = []
+    for sort, old in enumerate(sorts):
+        own, at = (fresh, sort) if old < 0 else (last, old)
+        n = own.n_states[at]
+        initial, moves, final = own.initial[at, :n], own.operators[at, :, :n, :n], own.final[at, :n]
+        if old >= 0:
+            new = backed.operators[sort, :, :, :] * np.broadcast_to(initial, (n, n))
+            moves = np.where((known < 0)[:, None, None], new, moves[known])
+            mass = moves.sum(axis=(0, 2)) + final
+            moves, final = moves / mass[:, None], final / mass
+        automata.append((initial, moves, final))
+    return HeadAutomata.of_automata(sequences.alphabet, automata)
+
+
 def clustered_start(
     sequences: WeightedSequences,
     n_states: int | Int64s,

@@ -97,7 +97,7 @@ METHODS: Mapping[str, AutomataLearner] = MappingProxyType(
         "spectral": lambda sequences, n, rng, **_: learn_spectral(sequences, n),
         "bigram": lambda sequences, n, rng, **_: learn_spectral(sequences, n, bigram_views),
         "em": lambda sequences, n, rng, **options: learn_heads_em(
-            sequences, n, rng, start=random_start, **{"max_iter": EM_ITERATIONS, **options}
+            sequences, n, rng, **{"start": random_start, "max_iter": EM_ITERATIONS, **options}
         ),
         "spectral+em": lambda sequences, n, rng, **options: learn_heads_em(
             sequences,
@@ -136,7 +136,7 @@ class Recipe:
         Trees that are not projective: "lift": lifted; "pseudo": lifted, with relations that tell of it, so
         that parses can have crossing arcs.
     options : mapping
-        Of the method: `max_iter`.
+        Of the method: `max_iter`, and of "em" `start`.
     """
 
     method: str = "spectral+em"

@@ -164,7 +164,7 @@ class EMGrammar(_FittedEM):
             max_length=self.max_length,
         )
         begin = named_start(start, prior if given is None else given)
-        strings, last = as_plain(X), vars(self).get("model_") if self.warm_start else None
+        strings, last = as_plain(X), self._last_model
         if last is not None and last.alphabet == strings.alphabet and last.n_states == self.n_states:
             begin, settings = lambda *_: last, replace(settings, n_seeds=1)
         elif start == "cca" and prior == "agreed":

@@ -55,7 +55,8 @@ class TaggerEstimator(Estimator, ABC):
         with self._working():
             progress("counting words", 0.0)
             corpus = TaggedCorpus.of(sentences)
-            task = Task(corpus, settings, as_generator(self.random_state), stage(progress, 0.05, 1.0))
+            rng, going = as_generator(self.random_state), stage(progress, 0.05, 1.0)
+            task = Task(corpus, settings, rng, going, self._last_model)
             models, weights = zip(*learned_by(method, task), strict=True)
         by_sequence = method == "hankel-margin" or is_chunk_tagging(corpus.lexicon.tags)
         decoding = self.decoding or ("viterbi" if by_sequence else "marginals")
@@ -254,6 +255,8 @@ class EMTagger(TaggerEstimator):
         Number of refinements, from several seeds, whose distributions are multiplied (auto: 1).
     decoding : {"marginals", "viterbi"} or None
         As of `SpectralTagger`.
+    warm_start : bool
+        Whether `fit` goes on from the states of the last one, whose tags it must have; words may be new.
 
     Attributes
     ----------
@@ -271,6 +274,7 @@ class EMTagger(TaggerEstimator):
     max_iter: int | str = 40
     n_members: int | str = 1
     decoding: str | None = None
+    warm_start: bool = False
 
     def _method(self) -> tuple[str, TaggerSettings]:
         return "em", TaggerSettings(

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,11 +36,12 @@ from sigmastar.taggers.learn.refinement import (
     RefinedCounts,
     count_states,
     estimate,
+    known_refinement,
     random_refinement,
     spectral_refinement,
 )
 from sigmastar.taggers.model.refined import Ratios, RefinedTags
-from sigmastar.taggers.model.tagger import TagModel
+from sigmastar.taggers.model.tagger import Tagger, TagModel
 
 
 def bigram_counts(corpus: TaggedCorpus) -> RefinedCounts:
@@ -127,6 +129,7 @@ class Task:
     settings: TaggerSettings
     rng: np.random.Generator
     progress: Progress = silent
+    last: Tagger | None = None  # to go on from, where the method climbs from any model
 
 
 def refined(task: Task) -> Members:
@@ -140,8 +143,16 @@ def refined(task: Task) -> Members:
 
 
 def em(task: Task) -> Members:
-    """Refinements from random starts."""
-    return _refinements(task, random_refinement, task.settings.n_members or 1, (16, 40))
+    """Refinements from random starts, or from those of the last tagger."""
+    last = task.last
+    found = () if last is None else (member for member in last.members if isinstance(member, RefinedTags))
+    starts = (known_refinement(task.corpus, member, last.lexicon) for member in found if last)
+    climb: Callable[..., TagModel] = random_refinement
+
+    def refine(*given: Any) -> TagModel:
+        return climb(*given, next(starts, None))
+
+    return _refinements(task, refine, task.settings.n_members or 1, (16, 40))
 
 
 def _refinements(

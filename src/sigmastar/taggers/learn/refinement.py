@@ -28,12 +28,14 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.em import NEVER, Climb, Problem, Step, extrapolation, hastened, plain
+from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import thread_map
 from sigmastar.core.shrinkage import Level, chain, normalized, rows
 from sigmastar.taggers.learn.clusters import clustered_states, state_starts, summed
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
+from sigmastar.taggers.model.lexicon import TagLexicon
 from sigmastar.taggers.model.refined import Ratios, RefinedTags
 
 
@@ -350,10 +352,25 @@ def random_refinement(
     n_iterations: int,
     rng: np.random.Generator,
     progress: Progress = silent,
+    last: RefinedTags | None = None,
 ) -> RefinedTags:
-    """Random states, and many iterations of EM."""
-    start = estimate(corpus, random_start(corpus, n_states, rng), USUAL.softer())
+    """Random states, or those of a model of these words, and many iterations of EM."""
+    start = last or estimate(corpus, random_start(corpus, n_states, rng), USUAL.softer())
     return climb(corpus, start, n_iterations, progress=progress).latest
+
+
+def known_refinement(corpus: TaggedCorpus, last: RefinedTags, lexicon: TagLexicon) -> RefinedTags:
+    """A model of other sentences, and of their lexicon, as EM on this corpus goes on from it.
+
+    Words that are new to their tag begin with the ratios of their class.
+    """
+    tags = corpus.lexicon.tags
+    if changed := set(tags) ^ set(lexicon.tags):
+        names = ", ".join(sorted(changed)[:5])
+        raise InputError(f"warm_start=True needs the tags of the last fit: {names} differ; fit without it")
+    words = corpus.pair_keys // len(tags)
+    found = last.ratios(lexicon, list(corpus.lexicon.words), words, corpus.pair_tags)
+    return replace(last, by_word=Ratios(corpus.pair_keys, found))
 
 
 def spectral_start(corpus: TaggedCorpus, n_states: int, rng: np.random.Generator) -> RefinedCounts:

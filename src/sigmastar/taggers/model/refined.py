@@ -67,19 +67,22 @@ class RefinedTags:
 
     def emissions(self, lexicon: TagLexicon, types: list[str], lattice: TagLattice) -> Floats:
         """p(t | x) / p(t) r(x, z) of every candidate of every type, candidates x states of its tag."""
-        width, n_tags = int(np.diff(self.states).max()), lexicon.n_tags
         type_of = np.repeat(np.arange(len(types)), np.diff(lattice.starts))
+        table = self.ratios(lexicon, types, type_of, lattice.tags)
+        table *= (lattice.chances / lexicon.prior[lattice.tags])[:, None]
+        return table
+
+    def ratios(self, lexicon: TagLexicon, types: list[str], type_of: Int64s, tags: Array) -> Floats:
+        """r(x, z) of pairs, each a number of a type and a tag: pairs x states of the tag."""
+        width, n_tags = int(np.diff(self.states).max()), lexicon.n_tags
         table = np.ones((len(type_of), width))
-        at, known = self.by_class.find(
-            lexicon.class_codes(types)[type_of].astype(np.int64) * n_tags + lattice.tags
-        )
+        at, known = self.by_class.find(lexicon.class_codes(types)[type_of].astype(np.int64) * n_tags + tags)
         if known.any():
             table[known] = self.by_class.values[at[known]]
         words = lexicon.codes(types)[type_of].astype(np.int64)
-        at, known = self.by_word.find(np.where(words >= 0, words * n_tags + lattice.tags, -1))
+        at, known = self.by_word.find(np.where(words >= 0, words * n_tags + tags, -1))
         if known.any():
             table[known] = self.by_word.values[at[known]]
-        table *= (lattice.chances / lexicon.prior[lattice.tags])[:, None]
         return table
 
     def marginals(self, lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLattice) -> TagMarginals:

@@ -66,6 +66,13 @@ class Symbols:
         """The chain that a node of each symbol is in the tree, -1 for intermediate ones."""
         return np.where(self.kind <= PHRASE, self.label, -1).astype(np.int32)
 
+    def numbers(self, labels: tuple[tuple[str, ...], ...]) -> dict[tuple[object, ...], int]:
+        """The number of each symbol, by what it is in any treebank."""
+        chains = (*labels, ())  # the last one is that of -1
+        columns = (self.kind, self.label, self.parent, *self.siblings.T)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        return {(kind, *(chains[label] for label in others)): n for n, (kind, *others) in enumerate(rows)}
+
     def check(self, n_labels: int, n_leaves: int) -> None:
         """Raise `ValueError` where something is out of range: files may be damaged."""
         n = len(self.kind)

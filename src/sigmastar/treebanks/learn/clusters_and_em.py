@@ -309,6 +309,63 @@ def random_statistics(
     return Statistics(rules, roots, posteriors)
 
 
+def known_statistics(
+    bank: BinaryPhrases, last: LatentFit, known: Int64s, n_states: Int64s, start: Statistics
+) -> Statistics:
+    """Counts of a treebank whose states are spread as a grammar of another one has them.
+
+    Parameters
+    ----------
+    bank : BinaryPhrases
+        The treebank.
+    last : LatentFit
+        The grammar.
+    known : array
+        Its symbol for each symbol of the treebank, -1 for none.
+    n_states : array
+        Of each symbol of the treebank; those that are known have as many as in the grammar.
+    start : Statistics
+        Counts that stay where symbols or rules are new.
+
+    Returns
+    -------
+    Statistics
+        What EM begins from.
+    """
+    grammar, offsets = last.grammar, rule_states(bank.rules, n_states).offsets
+    counts = np.bincount(bank.rule[bank.rule >= 0], minlength=len(bank.rules))
+    numbers = {tuple(rule): number for number, rule in enumerate(grammar.rules.tolist())}
+    rules = start.rules.copy()
+    for r, rule in enumerate(known[bank.rules].tolist()):
+        if (old := numbers.get(tuple(rule))) is not None:
+            used = grammar.frequencies[grammar.state_at[rule[0]] : grammar.state_at[rule[0] + 1]]
+            table = grammar.tensor(old) * used
+            rules[offsets[r] : offsets[r + 1]] = counts[r] * table.ravel() / max(float(table.sum()), 1e-300)
+    state_at = np.concatenate([[0], np.cumsum(n_states)])
+    there = np.flatnonzero(known >= 0)
+    into = _ranges(state_at[there], n_states[there])
+    begins = _ranges(grammar.state_at[known[there]], n_states[there])
+    roots, weights = start.roots.copy(), np.ones(int(state_at[-1]))
+    roots[into], weights[into] = grammar.roots[begins] * start.roots.sum(), grammar.frequencies[begins]
+    return Statistics(rules, roots, _known_posteriors(bank, last, known, n_states, weights))
+
+
+def _known_posteriors(
+    bank: BinaryPhrases, last: LatentFit, known: Int64s, n_states: Int64s, weights: Floats
+) -> Floats:
+    """The states of every node: as its symbol has them, of leaves as the word has them too."""
+    at, forest = bank.nodes(n_states).at, last.lexicon.forest
+    state_at = np.concatenate([[0], np.cumsum(n_states)])
+    found = weights[_ranges(state_at[bank.symbol], n_states[bank.symbol])]
+    leaves = np.flatnonzero((bank.word >= 0) & (known[bank.symbol] >= 0))
+    nodes = np.array([forest.node(word) for word in bank.phrases.words], dtype=np.int64)
+    scores, _ = last.lexicon.vectors(nodes[bank.word[leaves]], known[bank.symbol[leaves]].astype(np.int32))
+    found[_ranges(at[leaves], n_states[bank.symbol[leaves]])] *= scores
+    found += 1e-12
+    found /= np.repeat(np.add.reduceat(found, at[:-1]), np.diff(at))
+    return found
+
+
 def maximized(
     bank: BinaryPhrases, lexical: LexicalCounts, n_states: Int64s, found: Statistics, shrinkage: Shrinkage
 ) -> LatentFit:

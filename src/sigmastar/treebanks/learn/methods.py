@@ -52,6 +52,7 @@ from sigmastar.treebanks.learn.clusters_and_em import (
     embed,
     from_states,
     joined_states,
+    known_statistics,
     maximized,
     plain_lexicon,
     random_statistics,
@@ -178,6 +179,7 @@ class GrammarSpec:
     inside: Mapping[str, Template] = field(default_factory=lambda: INSIDE)
     outside: Mapping[str, Template] = field(default_factory=lambda: OUTSIDE)
     device: str = "cpu"  # where EM counts
+    last: BinarizedGrammar | None = None  # that EM goes on from
 
 
 BEST = (
@@ -214,7 +216,17 @@ class _Prepared:
     @cached_property
     def n_states(self) -> Int64s:
         spec = self.spec
-        return np.clip(self.counts // spec.occurrences, 1, spec.n_states).astype(np.int64)
+        usual = np.clip(self.counts // spec.occurrences, 1, spec.n_states).astype(np.int64)
+        if spec.last is None:
+            return usual
+        return np.where(self.known < 0, usual, spec.last.grammar.n_states[self.known])
+
+    @cached_property
+    def known(self) -> Int64s:
+        """The symbol of the last grammar that each symbol is, -1 for none."""
+        last, bank = self.spec.last, self.bank
+        names = {} if last is None else last.symbols.numbers(last.labels)
+        return np.array([names.get(name, -1) for name in bank.symbols.numbers(bank.phrases.labels)])
 
     def embedding(self, most: int) -> Embedding:
         """Coordinates of every node, in up to so many dimensions."""
@@ -280,8 +292,21 @@ def _clustered(prepared: _Prepared) -> LatentFit:
 
 
 def _em(prepared: _Prepared) -> list[PruningPass]:
-    start = random_statistics(prepared.bank, prepared.n_states, prepared.rng)
-    return prepared.passes(prepared.refined(prepared.fitted(start), prepared.spec.max_iter))
+    bank, last = prepared.bank, prepared.spec.last
+    start = random_statistics(bank, prepared.n_states, prepared.rng)
+    if last is None:
+        first = prepared.fitted(start)
+    else:
+        fit = LatentFit(last.grammar, last.passes[-1].lexicon)
+        given = bank, fit, prepared.known, prepared.n_states, start
+        first = fit if _is_of(bank, last) else prepared.fitted(known_statistics(*given))
+    return prepared.passes(prepared.refined(first, prepared.spec.max_iter))
+
+
+def _is_of(bank: BinaryPhrases, last: BinarizedGrammar) -> bool:
+    """Whether a treebank has the words, symbols and rules of a grammar, in its order."""
+    same = bank.phrases.words == tuple(last.forest.words) and np.array_equal(bank.rules, last.grammar.rules)
+    return same and bank.symbols.numbers(bank.phrases.labels) == last.symbols.numbers(last.labels)
 
 
 METHODS: Mapping[str, Callable[[_Prepared], list[PruningPass]]] = MappingProxyType(

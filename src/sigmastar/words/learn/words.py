@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import fitted_rates, learn_ngram
 from sigmastar.automata.model.ngram import NextCounts, NgramModel, modified_kneser_ney
-from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
+from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
+from sigmastar.words.kernels.beams import Chain
 from sigmastar.words.learn.em import Climbed, Smoother, climb, expect, first_counts
 from sigmastar.words.learn.start import FirstStates, random_states, token_states
+from sigmastar.words.model.emissions import BackedOffRows
 from sigmastar.words.model.hmm import WordHmm, text_of
 from sigmastar.words.model.mixture import WordMixture, as_stream, contexts_of
 
@@ -46,6 +50,39 @@ class WordSettings:
 
 
 @dataclass(frozen=True, eq=False)
+class Counted:
+    """The counts that a climb ended with, and the groups of states: what another one may go on from."""
+
+    alphabet: Alphabet
+    counts: Chain
+    groups: Int32s
+
+    @classmethod
+    def of_model(cls, model: WordHmm | WordMixture, strings: Strings) -> Counted:
+        """The expected counts of strings under a model whose own counts are gone; words may be new to it."""
+        states = model.states if isinstance(model, WordMixture) else model
+        if not isinstance(states.emissions, BackedOffRows):
+            raise InputError("warm_start=True is for parameters='back-off'; fit without it")
+        alphabet, floor = strings.alphabet, unigram_of(strings)[:, None]
+        by_word = _rows_over(states.emissions.by_word, states.alphabet, alphabet, floor)
+        chain = Chain(states.initial, states.moves, by_word / by_word.sum(axis=0, dtype=np.float32))
+        counts, _ = expect(chain, text_of(strings, states.is_stream), line_starts(strings))
+        return cls(alphabet, counts, states.emissions.groups)
+
+    def over(self, alphabet: Alphabet) -> Counted:
+        """The same of another alphabet: words that are new were not met."""
+        by_word = _rows_over(self.counts.by_word, self.alphabet, alphabet, np.zeros((len(alphabet) + 1, 1)))
+        return Counted(alphabet, self.counts._replace(by_word=by_word), self.groups)
+
+
+def _rows_over(table: Reals, known: Alphabet, alphabet: Alphabet, floor: Floats) -> Reals:
+    """The rows of words, the end last, in the order of another alphabet; those of new words are `floor`."""
+    places = np.array([*(known.codes.get(word, -1) for word in alphabet), len(known)])
+    found: Reals = table[places]
+    return np.where(places[:, None] < 0, floor.astype(table.dtype), found)
+
+
+@dataclass(frozen=True, eq=False)
 class WordFit:
     """A model, and the log-likelihoods per token of held-out text: by iteration, of the states, of all."""
 
@@ -53,6 +90,7 @@ class WordFit:
     scores: list[float]
     states_score: float | None
     score: float | None
+    counted: Counted | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +133,20 @@ def learn_words(
     rng: np.random.Generator,
     validation: Strings | None = None,
     progress: Progress = silent,
+    last: Counted | WordHmm | WordMixture | None = None,
 ) -> WordFit:
-    """Learn a word model on a processor."""
+    """Learn a word model on a processor; `last` is to go on from."""
     apart = Apart.of(strings, settings.held_out, settings.is_stream, rng, validation)
-    first = first_states(apart.kept, settings, rng, stage(progress, 0.0, 0.1))
-    states, scores = _climbed(apart, first, settings, stage(progress, 0.1, 0.9))
+    if last is None:
+        first = first_states(apart.kept, settings, rng, stage(progress, 0.0, 0.1))
+        counts = first_counts(first, text_of(apart.kept, settings.is_stream), len(apart.kept.alphabet) + 1)
+        start = Counted(apart.kept.alphabet, counts, first.groups)
+    else:
+        known = last if isinstance(last, Counted) else Counted.of_model(last, apart.kept)
+        start = known.over(apart.kept.alphabet)
+    states, scores, counted = _climbed(apart, start, settings, stage(progress, 0.1, 0.9))
     progress("n-grams", 0.9)
-    return with_ngram(states, scores, apart, settings)
+    return replace(with_ngram(states, scores, apart, settings), counted=counted)
 
 
 def first_states(
@@ -122,19 +167,20 @@ def unigram_of(strings: Strings) -> Floats:
 
 
 def _climbed(
-    apart: Apart, first: FirstStates, settings: WordSettings, progress: Progress
-) -> tuple[WordHmm, list[float]]:
+    apart: Apart, start: Counted, settings: WordSettings, progress: Progress
+) -> tuple[WordHmm, list[float], Counted]:
     text = text_of(apart.kept, settings.is_stream)
-    smoother = Smoother(first.groups, unigram_of(apart.kept))
-    counts = first_counts(first, text, len(apart.kept.alphabet) + 1)
+    smoother = Smoother(start.groups, unigram_of(apart.kept))
     held = None if apart.held is None else text_of(apart.held, settings.is_stream)
-    found = climb(counts, smoother, text, line_starts(apart.kept), held, settings.max_iter, progress)
+    found = climb(start.counts, smoother, text, line_starts(apart.kept), held, settings.max_iter, progress)
+    counted = replace(start, counts=found.counts)
     if apart.every is not apart.kept:
         found, smoother = _on_all(apart, found, smoother, settings)
     initial, moves = smoother.moves(found.counts, found.discounts)
     emissions = smoother.emissions(found.counts, found.discounts)
     alphabet = apart.kept.alphabet
-    return WordHmm(alphabet, initial, moves, emissions, settings.is_stream, LEAST), found.scores
+    states = WordHmm(alphabet, initial, moves, emissions, settings.is_stream, LEAST)
+    return states, found.scores, counted
 
 
 def _on_all(
