@@ -21,6 +21,9 @@ from sigmastar.automata.model.ngram import modified_kneser_ney
 from sigmastar.automata.model.runtime import SequenceRuntime
 from sigmastar.automata.model.sequence import next_distribution
 from sigmastar.core.model_files import load_model, model_bytes, save_model
+from sigmastar.corpus import build as building
+from sigmastar.corpus import sources
+from sigmastar.corpus.build import build_corpus
 
 N_NAMES, N_VERBS = 30, 20
 NAMES, VERBS = [f"n{k}" for k in range(N_NAMES)], [f"v{k}" for k in range(N_VERBS)]
@@ -113,3 +116,23 @@ def test_the_command_says_what_it_did(small: Any, tmp_path: Path) -> None:
     assert found["n_symbol_classes"] <= 5
     assert "3 states" in succeed("show", model)
     assert "symbol_perplexity" in succeed("evaluate", model, text)
+
+
+def test_corpora_larger_than_memory_are_learned_by_classes_too(
+    small: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for module in (sources, building):
+        monkeypatch.setattr(module, "UNIT_BYTES", 1500)
+    (tmp_path / "text").write_text("".join(" ".join(words) + "\n" for words in sentences(600, 0)))
+    corpus = build_corpus([str(tmp_path / "text")], tmp_path / "corpus")
+    assert corpus.n_shards > 2
+    in_memory = SpectralAutomaton(n_states=3).fit(corpus)
+    monkeypatch.setattr(spectral, "_IN_MEMORY", 1000)
+    found = SpectralAutomaton(n_states=3).fit(corpus)
+    assert found.pruned_ == (0, 0)
+    assert found.n_symbol_classes_ <= 5
+    fresh = sentences(2000, 4)
+    assert found.score(fresh) == pytest.approx(in_memory.score(fresh), abs=0.05)  # of about -13
+    assert found.held_out_score_ == pytest.approx(found.score(fresh), abs=1.0)
+    by_two = SpectralAutomaton(n_states=3, workers=2).fit(corpus)
+    assert model_bytes(by_two.model_) == model_bytes(found.model_)

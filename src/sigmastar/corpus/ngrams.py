@@ -6,7 +6,7 @@ An n-gram is one number, its codes as digits to the base of the vocabulary. N-gr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from sigmastar.core.engines import Engine, Here
 from sigmastar.core.errors import InputError
 from sigmastar.core.integer_counts import Keys, Longs, add, pruned, tally
 from sigmastar.core.progress import Progress, silent
-from sigmastar.corpus.reading import Shard, StringCorpus
+from sigmastar.corpus.reading import Shard, StringCorpus, opened
 
 _ENTRY = 64  # bytes of an entry while parts are merged
 _AT_ONCE = 1 << 20  # symbols
@@ -78,16 +78,8 @@ def spelled(keys: Array, order: int, n_words: int) -> Array:
     return np.asarray(keys)[:, None] // digits % n_words
 
 
-@lru_cache(maxsize=2)
-def _opened(folder: str, digest: str) -> StringCorpus:
-    corpus = StringCorpus.open(folder)
-    if corpus.manifest.digest != digest:
-        raise InputError("has changed while it was read; start again", file=folder)
-    return corpus
-
-
 def _count_shard(folder: str, digest: str, order: int, budget: int, number: int) -> NgramCounts:
-    corpus = _opened(folder, digest)
+    corpus = opened(folder, digest)
     shard, n_words = corpus.shard(number), max(corpus.manifest.n_words, 2)
     edges = range(0, max(len(shard.codes), 1), _AT_ONCE)
     task = partial(_count_piece, shard, order, n_words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -176,3 +176,12 @@ def open_corpus(path: str | os.PathLike[str]) -> StringCorpus:
         The corpus, to be given to `fit` of estimators of strings.
     """
     return StringCorpus.open(path)
+
+
+@lru_cache(maxsize=2)
+def opened(folder: str, digest: str) -> StringCorpus:
+    """A worker reads the vocabulary once, not with every shard; a corpus that has changed is refused."""
+    corpus = StringCorpus.open(folder)
+    if corpus.manifest.digest != digest:
+        raise InputError("has changed while it was read; start again", file=folder)
+    return corpus

@@ -11,7 +11,7 @@ spent, rare steps are pruned, and their number is told.
 
 from __future__ import annotations
 
-from functools import lru_cache, partial, reduce
+from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,6 @@ from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.engines import Engine, Here
-from sigmastar.core.errors import InputError
 from sigmastar.core.integer_counts import (
     Keys,
     Tally,
@@ -36,7 +35,7 @@ from sigmastar.core.integer_counts import (
 from sigmastar.core.jit import kernel
 from sigmastar.core.parts_in_files import Ledger
 from sigmastar.core.progress import Progress, silent
-from sigmastar.corpus.reading import StringCorpus
+from sigmastar.corpus.reading import opened
 
 BUDGET = 1 << 30
 _ENTRY = 64  # bytes of an entry while parts are merged
@@ -68,7 +67,7 @@ def count_shards(
     progress: Progress = silent,
 ) -> StepCounts:
     """The steps of a corpus on disk."""
-    task = partial(_count_part, str(strings.corpus.folder), strings.corpus.manifest.digest, classes, budget)
+    task = partial(_count_part, Place.of(strings), classes, budget)
     kept = task if ledger is None else ledger.keeping(task, StepCounts)
     where: Engine = Here() if engine is None else engine
     parts = strings.parts(_TASK_GAPS)
@@ -76,19 +75,24 @@ def count_shards(
     return found
 
 
-def _count_part(
-    folder: str, digest: str, classes: Classes, budget: int, part: tuple[int, int, int]
-) -> StepCounts:
-    return count_steps(ShardedStrings(opened(folder, digest)).part(*part), classes, budget)
+def _count_part(place: Place, classes: Classes, budget: int, part: tuple[int, int, int]) -> StepCounts:
+    return count_steps(place.strings.part(*part), classes, budget)
 
 
-@lru_cache(maxsize=2)
-def opened(folder: str, digest: str) -> StringCorpus:
-    """A worker reads the vocabulary once, not with every shard; a corpus that has changed is refused."""
-    corpus = StringCorpus.open(folder)
-    if corpus.manifest.digest != digest:
-        raise InputError("has changed while it was read; start again", file=folder)
-    return corpus
+class Place(NamedTuple):
+    """What a worker needs to know of a corpus on disk."""
+
+    folder: str
+    digest: str
+    class_of: Int32s | None
+
+    @classmethod
+    def of(cls, strings: ShardedStrings) -> Place:
+        return cls(str(strings.corpus.folder), strings.corpus.manifest.digest, strings.class_of)
+
+    @property
+    def strings(self) -> ShardedStrings:
+        return ShardedStrings(opened(self.folder, self.digest), self.class_of)
 
 
 def count_steps(strings: Strings, classes: Classes, budget: int = BUDGET) -> StepCounts:

@@ -12,7 +12,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, written_codes
-from sigmastar.core.arrays import Indices, Int64s
+from sigmastar.core.arrays import Indices, Int32s, Int64s
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.resources import require_memory
 from sigmastar.corpus.reading import Shard, StringCorpus
@@ -22,13 +22,16 @@ _FEWER = "learn with --method fast or em, which read corpora shard by shard, or 
 
 @dataclass(frozen=True, eq=False)
 class ShardedStrings:
-    """A corpus on disk, of which no more than a shard is held at a time."""
+    """A corpus on disk, of which no more than a shard is held at a time; with `class_of`, as classes."""
 
     corpus: StringCorpus
+    class_of: Int32s | None = None
 
-    @property
+    @cached_property
     def alphabet(self) -> Alphabet:
-        return self.corpus.alphabet
+        if self.class_of is None:
+            return self.corpus.alphabet
+        return Alphabet(range(int(self.class_of.max()) + 1))
 
     @property
     def alphabet_like(self) -> Strings:
@@ -57,7 +60,7 @@ class ShardedStrings:
 
     def shard(self, number: int) -> Strings:
         """The strings of one shard."""
-        return _strings(self.alphabet, self.corpus.shard(number))
+        return self._read(self.corpus.shard(number))
 
     def parts(self, most_gaps: int) -> list[tuple[int, int, int]]:
         """Shards and ranges of their strings: pieces of work that do not depend on the number of workers."""
@@ -68,12 +71,17 @@ class ShardedStrings:
             parts += [(number, begin, end) for begin, end in pairwise(edges) if begin < end]
         return parts
 
-    def part(self, number: int, begin: int, end: int) -> Strings:
-        """Some strings of one shard, one after the other; no others are copied."""
+    def part(self, number: int, begin: int, end: int, without: Int64s | None = None) -> Strings:
+        """Some strings of one shard, one after the other, without those of some numbers of the corpus."""
         shard = self.corpus.shard(number)
         offsets = shard.offsets[begin : end + 1]
         codes = shard.codes[offsets[0] : offsets[-1]] if len(offsets) else shard.codes[:0]
-        return _strings(self.alphabet, Shard(codes, offsets - offsets[:1]))
+        found = self._read(Shard(codes, offsets - offsets[:1]))
+        if without is None:
+            return found
+        first = int(self.firsts[number]) + begin
+        inside = without[(without >= first) & (without < first + len(found))] - first
+        return found.select(np.delete(np.arange(len(found)), inside)) if len(inside) else found
 
     def select(self, indices: Indices | Sequence[int]) -> Strings:
         """Some strings, in rising order of their numbers."""
@@ -82,8 +90,12 @@ class ShardedStrings:
         for number in np.flatnonzero(np.diff(edges)):
             codes, offsets = self.corpus.shard(int(number))
             inside = chosen[edges[number] : edges[number + 1]] - self.firsts[number]
-            parts.append(_taken(self.alphabet, Shard(codes, offsets), inside))
+            parts.append(self._read(_taken(Shard(codes, offsets), inside)))
         return _one(self.alphabet, parts)
+
+    def _read(self, shard: Shard) -> Strings:
+        codes = shard.codes if self.class_of is None else self.class_of[shard.codes]
+        return Strings(self.alphabet, codes.astype(np.int32, copy=False), shard.offsets)
 
     def whole(self) -> Strings:
         """All strings at once."""
@@ -94,7 +106,7 @@ class ShardedStrings:
         lengths = list[Int64s]()
         for number in range(self.n_shards):
             part = self.corpus.shard(number)
-            codes[at : at + len(part.codes)] = part.codes
+            codes[at : at + len(part.codes)] = self._read(part).codes
             at += len(part.codes)
             lengths.append(np.diff(part.offsets))
         return Strings(self.alphabet, codes, np.concatenate([[0], *lengths]).cumsum())
@@ -117,16 +129,12 @@ def read_corpus(
     return Strings(alphabet, table[strings.codes] if len(table) else strings.codes, strings.offsets)
 
 
-def _strings(alphabet: Alphabet, shard: Shard) -> Strings:
-    return Strings(alphabet, shard.codes.astype(np.int32, copy=False), shard.offsets)
-
-
-def _taken(alphabet: Alphabet, shard: Shard, numbers: Int64s) -> Strings:
+def _taken(shard: Shard, numbers: Int64s) -> Shard:
     """Strings of a shard, read where they lie."""
     begins, lengths = shard.offsets[numbers], shard.offsets[numbers + 1] - shard.offsets[numbers]
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     places = np.arange(offsets[-1]) + np.repeat(begins - offsets[:-1], lengths)
-    return Strings(alphabet, shard.codes[places].astype(np.int32), offsets)
+    return Shard(shard.codes[places], offsets)
 
 
 def _one(alphabet: Alphabet, parts: Sequence[Strings]) -> Strings:

@@ -16,7 +16,7 @@ from sigmastar.automata.estimator.growing import Batches, Growing
 from sigmastar.automata.estimator.sequence import Found
 from sigmastar.automata.estimator.states import HiddenStates
 from sigmastar.automata.learn.auto import AutoFit, learn_auto
-from sigmastar.automata.learn.classed import LARGE_ALPHABET, learn_classed
+from sigmastar.automata.learn.classed import LARGE_ALPHABET, ClassedFit, learn_classed
 from sigmastar.automata.learn.convex import learn_convex
 from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, learn_fast
 from sigmastar.automata.learn.repair import REPAIRS, Repair
@@ -158,11 +158,7 @@ class SpectralAutomaton(HiddenStates, Growing):
 
     def _learn_by_classes(self, strings: Strings, rng: np.random.Generator) -> Found:
         most = _MOST_GAPS[self.method]
-        fit = learn_classed(strings, rng, self._learn_whole, most, self._progress)
-        found = _described(fit.inner)
-        del found["automaton_"]  # it reads classes, not symbols
-        found |= {"model_": fit.model, "held_out_score_": fit.held_out_score}
-        return {**found, "n_symbol_classes_": len(fit.model.symbols.classes)}
+        return _classed(learn_classed(strings, rng, self._learn_whole, most, self._progress))
 
     def _why_absent(self, name: str) -> str:
         if name in _OF_AUTOMATON and "n_symbol_classes_" in vars(self):
@@ -173,17 +169,25 @@ class SpectralAutomaton(HiddenStates, Growing):
         return super()._why_absent(name)
 
     def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
+        from sigmastar.automata.learn.classed_on_shards import learn_classed_on_shards
         from sigmastar.automata.learn.on_shards import Plan, can_be_sharded, learn_fast_on_shards
 
-        is_small = len(strings.alphabet) > LARGE_ALPHABET and strings.n_gaps <= _IN_MEMORY
+        by_classes = len(strings.alphabet) > LARGE_ALPHABET
+        is_small = by_classes and strings.n_gaps <= _IN_MEMORY
         if self.method != "fast" or is_small or not can_be_sharded(strings):
             return None
         n_states = positive_or_auto(self.n_states, "n_states")
         with closing(engine_of(self.workers, self.client)) as engine:
             ledger = None if self.ledger is None else Path(self.ledger)
             plan = Plan(engine, ledger=ledger) if self.memory is None else Plan(engine, self.memory, ledger)
-            fit, lost = learn_fast_on_shards(strings, rng, n_states, self._n_classes, plan, self._progress)
-        return {**_filtered(fit), "pruned_": (int(lost[0]), int(lost[1]))}
+            options = n_states, self._n_classes, plan, self._progress
+            if by_classes:
+                whole, lost = learn_classed_on_shards(strings, rng, _IN_MEMORY, *options)
+                found = _classed(whole)
+            else:
+                fit, lost = learn_fast_on_shards(strings, rng, *options)
+                found = _filtered(fit)
+        return {**found, "pruned_": (int(lost[0]), int(lost[1]))}
 
     @property
     def _n_classes(self) -> list[int]:
@@ -228,6 +232,13 @@ def _described(fit: Fit) -> Found:
 
 def _filtered(fit: FilteredFit) -> Found:
     return _found(fit.model, fit.model.automaton, fit.evidence, fit.held_out_score)
+
+
+def _classed(fit: ClassedFit) -> Found:
+    found = _described(fit.inner)
+    del found["automaton_"]  # it reads classes, not symbols
+    found |= {"model_": fit.model, "held_out_score_": fit.held_out_score}
+    return {**found, "n_symbol_classes_": len(fit.model.symbols.classes)}
 
 
 def _found(

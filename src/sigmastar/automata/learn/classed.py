@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -23,10 +23,11 @@ from sigmastar.automata.learn.held_out import FEW, Held, hold_out
 from sigmastar.automata.learn.ngram import fitted_rates, learn_ngram
 from sigmastar.automata.model.classed import ClassedAutomaton, ClassedSymbols, class_probabilities
 from sigmastar.automata.model.ngram import modified_kneser_ney, n_cells
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.clusters import k_means
 from sigmastar.core.factors import quick_svd
-from sigmastar.core.integer_counts import tally_pairs
+from sigmastar.core.integer_counts import Tally, tally_pairs
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.core.views import correlate, directions
 
@@ -67,36 +68,63 @@ def symbol_classes(strings: Strings, n_classes: int, rng: np.random.Generator) -
         With shares by counts, a half added to each.
     """
     counts = np.bincount(strings.codes, minlength=len(strings.alphabet))
-    placed = np.argsort(-counts, kind="stable")[:_MOST_PLACED]
-    placed = placed[counts[placed] > 0]
-    if not len(placed):
-        return with_shares(strings, np.zeros(len(counts), np.int32))
-    points = directions(_places(strings, placed))
-    found = k_means(points, min(n_classes, len(placed)), rng, weights=counts[placed])
-    class_of = np.full(len(counts), found.n_clusters, np.int32)
-    class_of[placed] = found.labels
-    return with_shares(strings, class_of)
+    numbers = Numbers.of(counts)
+    return classes_of(strings.alphabet, counts, numbers, numbers.neighbours(strings), n_classes, rng)
 
 
-def with_shares(strings: Strings, class_of: Int32s) -> ClassedSymbols:
-    """Classes with the shares of their symbols in some strings."""
-    counts = np.bincount(strings.codes, minlength=len(class_of)) + 0.5
-    return ClassedSymbols(strings.alphabet, class_of, counts / np.bincount(class_of, counts)[class_of])
+class Numbers(NamedTuple):
+    """Symbols that are given a place, and the number of each; the end has one, and all the rest have one."""
+
+    placed: Int64s
+    number_of: Int32s
+
+    @classmethod
+    def of(cls, counts: Int64s) -> Numbers:
+        """Of symbols that occur so often."""
+        placed = np.argsort(-counts, kind="stable")[:_MOST_PLACED]
+        placed = placed[counts[placed] > 0]
+        number_of = np.full(len(counts) + 1, len(placed), np.int32)
+        number_of[placed] = np.arange(len(placed))
+        number_of[-1] = len(placed) + 1
+        return cls(placed, number_of)
+
+    def neighbours(self, strings: Strings) -> Tally:
+        """How often each number follows another."""
+        tokens, n = self.number_of[strings.outcomes], len(self.placed) + 2
+        return tally_pairs(tokens[:-1], tokens[1:], n, n)
 
 
-def _places(strings: Strings, placed: Int64s) -> Floats:
-    """Where symbols lie as pasts and as futures; the end of a string is a symbol, and so are all the rest."""
-    end = len(strings.alphabet)
-    number = np.full(end + 1, len(placed), np.int32)
-    number[placed] = np.arange(len(placed))
-    number[end] = len(placed) + 1
-    tokens, n = number[strings.outcomes], len(placed) + 2
-    keys, counts = tally_pairs(tokens[:-1], tokens[1:], n, n)
-    at = keys.astype(np.int64)
+def classes_of(
+    alphabet: Alphabet,
+    counts: Int64s,
+    numbers: Numbers,
+    neighbours: Tally,
+    n_classes: int,
+    rng: np.random.Generator,
+) -> ClassedSymbols:
+    """Classes of symbols with some neighbours; all symbols that have no place are one."""
+    class_of, placed = np.zeros(len(counts), np.int32), numbers.placed
+    if len(placed):
+        points = directions(_places(neighbours, counts[placed]))
+        found = k_means(points, min(n_classes, len(placed)), rng, weights=counts[placed])
+        class_of[:] = found.n_clusters
+        class_of[placed] = found.labels
+    return with_shares(alphabet, counts, class_of)
+
+
+def with_shares(alphabet: Alphabet, counts: Int64s, class_of: Int32s) -> ClassedSymbols:
+    """Classes with the shares of their symbols, which occur so often."""
+    more = counts + 0.5
+    return ClassedSymbols(alphabet, class_of, more / np.bincount(class_of, more)[class_of])
+
+
+def _places(neighbours: Tally, sizes: Int64s) -> Floats:
+    """Where symbols of such sizes lie as pasts and as futures."""
+    keys, counts = neighbours
+    n, at = len(sizes) + 2, keys.astype(np.int64)
     starts = np.searchsorted(at, np.arange(n + 1, dtype=np.int64) * n)
     table = sparse.csr_array((counts.astype(np.float64), at % n, starts), shape=(n, n))
     found = correlate(table, _DIMENSIONS + 1, solver=partial(quick_svd, n_rounds=_ROUNDS)).without_constant()
-    sizes = np.bincount(tokens, minlength=n)[:-2]
     both = np.hstack([found.left(1.0)[:-2], found.right(1.0)[:-2]])
     return np.asarray(both * (sizes / (sizes + _SHRINKAGE))[:, None])
 
@@ -135,17 +163,19 @@ def learn_classed(
     progress("n-grams", 0.9)
     model = getattr(inner, "model", None) or inner.automaton
     first = ClassedAutomaton(symbols, model, learn_ngram(kept, ORDER, modified_kneser_ney), np.zeros(0))
-    rates, score = _weighed(first, held)
+    rates, score = weighed(first, held)
     if not held.is_held:
         return ClassedFit(ClassedAutomaton(symbols, model, first.ngram, rates), inner, None)
     del first, kept  # their counts take as much room as those of all strings
     last = learn_ngram(strings, ORDER, modified_kneser_ney)
     rates = np.pad(rates, (0, n_cells(last) - len(rates)), constant_values=1.0)  # of contexts first met now
-    found = ClassedAutomaton(with_shares(strings, symbols.class_of), model, last, rates)
+    counts = np.bincount(strings.codes, minlength=len(strings.alphabet))
+    symbols = with_shares(strings.alphabet, counts, symbols.class_of)
+    found = ClassedAutomaton(symbols, model, last, rates)
     return ClassedFit(found, inner, score)
 
 
-def _weighed(model: ClassedAutomaton, held: Held) -> tuple[Floats, float]:
+def weighed(model: ClassedAutomaton, held: Held) -> tuple[Floats, float]:
     """The rates of the n-gram, and the log-likelihood per held-out string that they give."""
     judged, ngram = held.judged_gaps, model.ngram
     contexts = ngram.contexts.classify(held.strings)[judged]

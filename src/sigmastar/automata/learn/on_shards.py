@@ -11,16 +11,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.automata.counts.on_shards import (
     BUDGET,
     Classes,
+    Place,
     StepCounts,
     count_shards,
     count_steps,
-    opened,
     with_gaps,
     without,
 )
@@ -105,19 +106,36 @@ def learn_fast_on_shards(
     tuple of FilteredFit and array
         The fit, and how many entries of tables and steps in them were pruned.
     """
-    held = Held.whole(strings.select(held_numbers(len(strings), rng)))
+    counted = count_for_fast(strings, held_numbers(len(strings), rng), n_classes, plan, progress)
+    choice = counted.batches.choose(n_states, stage(progress, 0.7, 0.95))
+    fit = choice.learnt_from(counted.batches.all_counts())
+    counted.close()
+    return fit, counted.lost
+
+
+class Counted(NamedTuple):
+    """What `fast` learns from, how many entries of tables and steps in them were pruned, and the ledger."""
+
+    batches: ContextBatches
+    lost: Int64s
+    ledger: Ledger | None
+
+    def close(self) -> None:
+        """Forget what finished shards gave: the job is done."""
+        if self.ledger is not None:
+            self.ledger.close()
+
+
+def count_for_fast(
+    strings: ShardedStrings, held: Int64s, n_classes: Sequence[int], plan: Plan, progress: Progress = silent
+) -> Counted:
+    """Counts on classes of contexts, and the strings of some numbers to choose by."""
     classes = choose_classes(strings, max(n_classes))
     job = f"{strings.corpus.manifest.digest} {classes[0].n_classes} {classes[1].n_classes} {plan.budget}"
     ledger = None if plan.ledger is None else Ledger(plan.ledger, job)
     found = count_shards(strings, classes, plan.engine, plan.budget, ledger, stage(progress, 0.0, 0.7))
-    batches = _batches(found, held, strings.alphabet_like, classes, n_classes)
-    lost = found.lost
-    del found
-    choice = batches.choose(n_states, stage(progress, 0.7, 0.95))
-    fit = choice.learnt_from(batches.all_counts())
-    if ledger is not None:
-        ledger.close()
-    return fit, lost
+    judges = Held.whole(strings.select(held))
+    return Counted(_batches(found, judges, strings.alphabet_like, classes, n_classes), found.lost, ledger)
 
 
 def held_numbers(n_strings: int, rng: np.random.Generator, share: float = SHARE) -> Int64s:
@@ -157,8 +175,7 @@ class ShardedEMCorpus:
 
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
         """Expected moves of an automaton on all strings but those held out."""
-        corpus = self.strings.corpus
-        task = partial(_expect, str(corpus.folder), corpus.manifest.digest, automaton, self.held, self.dtype)
+        task = partial(_expect, Place.of(self.strings), automaton, self.held, self.dtype)
         return self.engine.run(task, self.strings.parts(_TASK_GAPS), _plus)
 
 
@@ -220,17 +237,13 @@ def _plus(first: MoveCounts, second: MoveCounts) -> MoveCounts:
 
 
 def _expect(
-    folder: str,
-    digest: str,
+    place: Place,
     automaton: WeightedAutomaton,
     held: Int64s,
     dtype: type,
     part: tuple[int, int, int],
 ) -> MoveCounts:
-    strings, (number, begin, end) = ShardedStrings(opened(folder, digest)), part
-    shard, first = strings.part(number, begin, end), int(strings.firsts[number]) + begin
-    inside = held[(held >= first) & (held < first + len(shard))] - first
-    kept = shard if not len(inside) else shard.select(np.delete(np.arange(len(shard)), inside))
+    kept = place.strings.part(*part, held)
     n = automaton.n_states
     total = MoveCounts(0.0, np.zeros(n), np.zeros((len(automaton.alphabet), n, n)), np.zeros(n))
     for piece in kept.pieces(_EM_GAPS):
