@@ -30,7 +30,6 @@ from sigmastar.core.resources import WorkerPool, limited_threads
 TITLE = "Sigmastar demo"
 LEAD = "Models of strings and sentences learned by linear algebra: count, factorize, solve."
 _LOOK_EVERY = 0.1  # seconds between two looks at how far the families are
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000  # a compiler makes many: at 700, a tenth of its time is spent there
 
 
 def ignored(name: str) -> None:
@@ -180,7 +179,6 @@ def _begin(reports: Any) -> None:
     global _reports
     _reports = reports
     gc.freeze()
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
 
 
 def _run(number: int, family: DemoFamily, seed: int) -> DemoResult:

@@ -11,6 +11,7 @@ and again inside its caller, and get an entry from Python that nothing uses.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
@@ -80,13 +81,25 @@ lowest_bit = cast(Callable[[int], int], _lowest_bit if _config.DISABLE_JIT else 
 
 
 class _Compilation(event.Listener):
-    """Tells when kernels are compiled, which takes seconds where learning may take less."""
+    """Tells when kernels are compiled, which takes seconds where learning may take less.
+
+    A compiler makes many objects and few cycles of them: looking for cycles as often as Python does would be
+    a sixth of its time. Numba compiles under a lock, so that what is set here is set once.
+    """
+
+    def __init__(self) -> None:
+        self._usual: list[tuple[int, int, int]] = []  # of each compilation that is under way
 
     def on_start(self, _: object) -> None:
+        self._usual.append(gc.get_threshold())
+        young, *older = self._usual[-1]
+        gc.set_threshold(max(young, _OBJECTS_BETWEEN_COLLECTIONS) if young else 0, *older)
         compilation.begin()
 
     def on_end(self, _: object) -> None:
         compilation.end()
+        gc.set_threshold(*self._usual.pop())
 
 
+_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 _event.register("numba:compile", _Compilation())

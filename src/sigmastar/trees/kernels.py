@@ -247,6 +247,13 @@ def _to_one(vector: Floats) -> None:
 
 
 @part
+def _put(rows: Floats, row: int, vector: Floats) -> None:
+    """rows[row] = vector: assigning arrays whole takes the compiler two seconds, for its error message."""
+    for k in range(len(vector)):
+        rows[row, k] = vector[k]
+
+
+@part
 def _finish(operators: Operators, outcomes: Outcomes, stack: _Stack, depth: int, buffer: Floats) -> None:
     """The inside vector of a node all of whose children are drawn, in the place of the first of them."""
     k, base = stack.outcome[depth], stack.base[depth]
@@ -254,7 +261,7 @@ def _finish(operators: Operators, outcomes: Outcomes, stack: _Stack, depth: int,
     low = place(operators, rank, outcomes.symbol[k])
     applied(operators, low, rank, stack.done[base : base + rank], buffer, vector)
     _to_one(vector)
-    stack.done[base] = vector
+    _put(stack.done, base, vector)
 
 
 @part
@@ -263,7 +270,7 @@ def _open_child(operators: Operators, outcomes: Outcomes, stack: _Stack, depth: 
     k, base, position = stack.outcome[depth], stack.base[depth], stack.n_done[depth]
     rank = outcomes.rank[k]
     for child in range(position + 1, rank):
-        stack.done[base + child] = outcomes.sums[outcomes.below[k, child]]
+        _put(stack.done, base + child, outcomes.sums[outcomes.below[k, child]])
     low, below = place(operators, rank, outcomes.symbol[k]), stack.done[base : base + rank]
     around(operators, low, rank, position, stack.outer[depth], below, buffer, stack.outer[depth + 1])
     _to_one(stack.outer[depth + 1])
@@ -284,7 +291,7 @@ def draw_nodes(
     opened, n_done, base = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size + 1, np.int64)
     stack = _Stack(opened, n_done, np.zeros((size + 1, n)), base, np.zeros((size + n_ranks, n)))
     buffer = room_for(n, n_ranks)
-    stack.outer[0] = operators.root
+    _put(stack.outer, 0, operators.root)
     while True:
         if count == len(uniforms) and count < max_nodes:
             return drawn[:0], False

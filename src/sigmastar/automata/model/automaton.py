@@ -175,9 +175,8 @@ class WeightedAutomaton:
         """Draw strings: by a walk over the states of a proper automaton, else from the gap distributions."""
         if n_strings < 0 or max_length < 0:
             raise ValueError(f"n_strings={n_strings} and max_length={max_length} must not be negative")
-        if self.is_stochastic():
-            tables = MoveTables.of(self.transitions, self.final)
-            drawn = walk_states(np.cumsum(self.initial), tables, n_strings, rng, max_length)
+        if self._moves is not None:
+            drawn = walk_states(*self._moves, n_strings, rng, max_length)
         else:
             drawn = draw_symbols(
                 self.initial,
@@ -206,6 +205,13 @@ class WeightedAutomaton:
         outgoing = self.transitions.sum(axis=(0, 2)) + self.final
         sums = np.append(outgoing, self.initial.sum())
         return bool(lowest >= 0.0 and np.abs(sums - 1.0).max() <= tolerance)
+
+    @cached_property
+    def _moves(self) -> tuple[Floats, MoveTables] | None:
+        """What a walk over the states is drawn by; None where that is not proper."""
+        if not self.is_stochastic():
+            return None
+        return np.cumsum(self.initial), MoveTables.of(self.transitions, self.final)
 
     @cached_property
     def transition_sum(self) -> Floats:

@@ -160,7 +160,17 @@ def _least(marginals: Floats, threshold: float) -> float:
     count = 0
     for h in range(len(marginals)):
         count += marginals[h] >= threshold
-    return threshold if count <= MOST_HEADS else np.sort(marginals)[-MOST_HEADS]
+    if count <= MOST_HEADS:
+        return threshold
+    largest = np.zeros(MOST_HEADS)  # from the largest down: few enough to be put in order one by one
+    for h in range(len(marginals)):
+        k = MOST_HEADS
+        while k > 0 and largest[k - 1] < marginals[h]:
+            k -= 1
+            if k + 1 < MOST_HEADS:
+                largest[k + 1] = largest[k]
+            largest[k] = marginals[h]
+    return largest[MOST_HEADS - 1]  # type: ignore[no-any-return]
 
 
 @fast_kernel

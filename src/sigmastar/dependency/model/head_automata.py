@@ -178,6 +178,11 @@ class HeadAutomata:
             self.alphabet, self.initial[sort, :n], self.operators[sort, :, :n, :n], self.final[sort, :n]
         )
 
+    @cached_property
+    def machines(self) -> tuple[WeightedAutomaton, ...]:
+        """The automata of all sorts, for callers that need each of them often."""
+        return tuple(map(self.automaton, range(self.n_sorts)))
+
     def log_values(self, sequences: ModifierSequences, codes: Int32s) -> Floats:
         """log P(modifiers | head, direction) of every sequence; -inf where it is not positive."""
         distinct = WeightedSequences.of(sequences, codes, self.alphabet)
@@ -261,7 +266,7 @@ def _grown(
     while waiting:
         following: dict[int, list[tuple[int, int]]] = {}
         for sort, nodes in waiting.items():
-            drawn = automata.automaton(sort).sample(len(nodes), rng, max_words + 1)
+            drawn = automata.machines[sort].sample(len(nodes), rng, max_words + 1)
             if len(symbols) + len(drawn.codes) > max_words + 1:
                 return None
             for k, (node, direction) in enumerate(nodes):
