@@ -92,3 +92,16 @@ def test_commands_take_a_field_and_tell_where_it_is_missing(tmp_path: Path) -> N
     (tmp_path / "b.conllu").write_text("1\ta\n")
     told = invoke("learn", "automaton", tmp_path / "b.conllu", "-o", model).stderr
     assert "learn tagger, dependency and treebank read trees" in told
+
+
+def test_lines_that_were_not_split_are_told(tmp_path: Path) -> None:
+    """A file of words without blanks is a file of strings of one symbol each, which few people mean."""
+    (data := tmp_path / "a.txt").write_text("abab\nba\nab\n")
+    call = ("learn", "automaton", data, "--method", "ngram", "-o", tmp_path / "m.sigma")
+    assert "no line of" in (told := invoke(*call).stderr)
+    assert "has a blank: each is one symbol; --characters reads characters" in told
+    assert "note" not in invoke(*call, "--characters").stderr
+    data.write_text("a\nb\n")
+    assert "note" not in invoke(*call).stderr
+    data.write_text('{"text":"abab"}\n')
+    assert "look like records; --field NAME reads a field of them" in invoke(*call).stderr

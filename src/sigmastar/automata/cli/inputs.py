@@ -139,9 +139,11 @@ def read_all(paths: Sequence[str], layout: Layout) -> Strings:
     """One corpus of several files, over all of their symbols."""
     if paths.count("-") > 1:
         raise click.UsageError("standard input (-) can be read once only")
-    for path in paths:
-        _tell_mistaken(path, layout)
+    told = [_tell_mistaken(path, layout) for path in paths]
     corpora = [layout.read(path) for path in paths]
+    for path, corpus, is_told in zip(paths, corpora, told, strict=True):
+        if not is_told:
+            _tell_unsplit(path, corpus, layout)
     if len(corpora) == 1:
         return corpora[0]
     alphabet = Alphabet(sorted({symbol for corpus in corpora for symbol in corpus.alphabet}))  # type: ignore[type-var]
@@ -149,15 +151,28 @@ def read_all(paths: Sequence[str], layout: Layout) -> Strings:
     return Strings(alphabet, np.concatenate([c.recoded(alphabet).codes for c in corpora]), offsets)
 
 
-def _tell_mistaken(path: str, layout: Layout) -> None:
-    """A note where the name of a file is that of records or trees, and lines are read."""
+def _tell_mistaken(path: str, layout: Layout) -> bool:
+    """A note where the name of a file is that of records or trees, and lines are read; whether there is."""
     if layout.format != "lines" or layout.separator is not None or reading_policy().fields is not None:
-        return
+        return False
     name = path.lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith(RECORDS):
         tell(f"note: {path} is read as plain lines; --field NAME reads a field of its records")
     elif name.endswith((".conllu", ".mrg")):
         tell(f"note: {path} is read as plain lines; learn tagger, dependency and treebank read trees")
+    return name.endswith((*RECORDS, ".conllu", ".mrg"))
+
+
+def _tell_unsplit(path: str, strings: Strings, layout: Layout) -> None:
+    """A note where no line was split, though the lines are longer than a character."""
+    is_default = layout.format == "lines" and layout.separator is None and not layout.characters
+    if not is_default or strings.lengths.max(initial=0) != 1:
+        return
+    longest = max(strings.alphabet, key=lambda symbol: len(str(symbol)))
+    if str(longest).startswith('{"'):
+        tell(f"note: the lines of {path} look like records; --field NAME reads a field of them")
+    elif len(str(longest)) > 1:
+        tell(f"note: no line of {path} has a blank: each is one symbol; --characters reads characters")
 
 
 def read_or_open(paths: Sequence[str], layout: Layout) -> Strings | StringCorpus:
