@@ -12,7 +12,7 @@ import pytest
 
 from cli.calls import fail, figures, succeed
 from sigmastar import InputError, WordModel, load
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.automata.model.hmm_conversion import from_hmm
 from sigmastar.automata.model.sequence import next_distribution, top_columns
 from sigmastar.core.model_files import load_model, model_bytes, save_model
@@ -139,3 +139,13 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(tmp_path: Path) -> None:
     assert read.fit(more).score(more) > cold
     with pytest.raises(InputError, match="warm_start=True is for parameters='back-off'"):
         WordModel(parameters="log-bilinear", warm_start=True).fit(more)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_best_next_words_are_those_of_the_table(stream: bool) -> None:
+    model = WordModel(n_states=4, order=3, stream=stream).fit(lines(300)).model_
+    fresh = as_strings(lines(60, seed=5))
+    fresh = fresh.recoded(model.alphabet, allow_unknown=True)
+    np.testing.assert_array_equal(model.gap_best(fresh), model.gap_distributions(fresh).argmax(axis=1))
+    inner = model.gap_distributions(fresh)[:, :-1].argmax(axis=1)
+    np.testing.assert_array_equal(model.gap_best(fresh, include_end=False), inner)

@@ -18,7 +18,7 @@ from sigmastar.automata.draw.layout import ellipse
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.diagnosis import diagnose
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces
+from sigmastar.automata.model.sequence import SequenceModel, best_following, next_distribution, pieces
 from sigmastar.core.alphabet import UNKNOWN
 from sigmastar.core.arrays import Floats
 from sigmastar.core.exhibit import (
@@ -115,7 +115,7 @@ class StringsExhibit:
         strings = strings.select(np.arange(min(len(strings), _MOST_ROWS)))
         losses = -self.model.log_probability(strings)
         outcomes = strings.outcomes
-        best = np.concatenate([np.argmax(self.model.gap_distributions(p), axis=1) for p in pieces(strings)])
+        best = np.concatenate([best_following(self.model, piece) for piece in pieces(strings)])
         wrong = np.add.reduceat(best != outcomes, strings.offsets[:-1] + np.arange(len(strings)))
         names = [*self.names, END, "unknown"]
         confusion = Counter(

@@ -22,7 +22,13 @@ from scipy import special
 
 from sigmastar.automata.data.spice import END_OF_STRING, SpiceTargets
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution, pieces, top_columns
+from sigmastar.automata.model.sequence import (
+    SequenceModel,
+    best_following,
+    next_distribution,
+    pieces,
+    top_columns,
+)
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Flags, Floats
 from sigmastar.core.intervals import Estimate, normal_interval
@@ -309,11 +315,8 @@ def score_rankings(rankings: Sequence[Sequence[Symbol]], targets: SpiceTargets) 
 
 
 def _errors(model: SequenceModel, strings: Strings, include_end: bool) -> Flags:
-    distributions = model.gap_distributions(strings)
-    following = strings.outcomes
-    if not include_end:
-        inner = following != len(strings.alphabet)
-        distributions, following = distributions[inner, :-1], following[inner]
-    if distributions.shape[1] == 0:
+    if not include_end and not len(model.alphabet):
         return np.zeros(0, dtype=np.bool_)
-    return np.asarray(distributions.argmax(axis=1) != following)
+    following = strings.outcomes
+    wrong = np.asarray(best_following(model, strings, include_end) != following)
+    return wrong if include_end else wrong[following != len(strings.alphabet)]

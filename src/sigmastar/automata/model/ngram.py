@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,6 +23,7 @@ import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie, with_edges
 from sigmastar.automata.data.strings import Strings, require_known
+from sigmastar.automata.kernels.leaders import Leaders, best_outcomes, leaders_of
 from sigmastar.automata.kernels.ngrams import discounted_rows, merge_items, numbers_of_counts, refine
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
@@ -315,6 +317,22 @@ class NgramModel:
 
     def gap_distributions(self, strings: Strings) -> Floats:
         return self.distributions(self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True)))
+
+    def gap_best(self, strings: Strings, include_end: bool = True) -> Int32s:
+        """The most probable of what may follow each gap, without a table of all symbols."""
+        contexts = self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True))
+        none, whole = np.zeros((len(contexts), 0)), np.ones(len(contexts))
+        n_allowed = self.n_outcomes - (not include_end)
+        return best_outcomes(none, whole, contexts, self._leaders, self.tables, n_allowed)[0]
+
+    @cached_property
+    def _leaders(self) -> Leaders:
+        return leaders_of(np.zeros((self.n_outcomes, 0)), self.base)
+
+    @cached_property
+    def base(self) -> Floats:
+        """What follows where nothing is known of what came before."""
+        return self.distributions(np.zeros(1, np.int32)).ravel()
 
     def sample(self, n_strings: int, rng: np.random.Generator, max_length: int = 10_000) -> Strings:
         return sample_lockstep(

@@ -75,6 +75,7 @@ States = TypeVar("States")
 
 _FEW = 100  # columns that are found without sorting
 MAX_CELLS = 4_000_000  # next-symbol probabilities held at a time
+_MANY = 1000  # symbols, from which on a table of them is not the quickest way to the best one
 _BATCH, _CELLS = 4096, 1 << 23  # strings, and next-symbol probabilities, at a time: they bound the memory
 
 
@@ -86,6 +87,18 @@ def top_columns(distributions: Floats, k: int) -> Indices:
     best = np.empty((len(distributions), k), np.int64)
     top_of_rows(distributions, best, np.empty(best.shape))
     return best
+
+
+def best_following(model: SequenceModel, strings: Strings, include_end: bool = True) -> Indices:
+    """The most probable of what may follow each gap; of equals the first.
+
+    A model over many symbols may know a quicker way than a table of all of them (`gap_best`).
+    """
+    if hasattr(model, "gap_best") and len(model.alphabet) >= _MANY:
+        found: Indices = model.gap_best(strings, include_end)
+        return found
+    table = model.gap_distributions(strings)
+    return np.asarray((table if include_end else table[:, :-1]).argmax(axis=1))
 
 
 def pieces(strings: Strings, max_cells: int | None = None) -> Iterator[Strings]:

@@ -17,6 +17,7 @@ import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import END, Strings
+from sigmastar.automata.kernels.leaders import Leaders, best_outcomes, leaders_of
 from sigmastar.automata.model.hmm_conversion import Hmm
 from sigmastar.automata.model.ngram import Backoff, NgramModel, cells_of, n_cells
 from sigmastar.automata.model.sequence import sample_lockstep
@@ -68,6 +69,18 @@ class WordMixture:
         return self._mixed(
             self.states.gap_distributions(known), contexts_of(self.ngram, known, self.states.is_stream)
         )
+
+    def gap_best(self, strings: Strings, include_end: bool = True) -> Int32s:
+        """The most probable of what may follow each gap, without a table of all words."""
+        known = strings.recoded(self.alphabet, allow_unknown=True)
+        beliefs = self.states.beliefs(known, np.ones(known.n_gaps, dtype=bool), self.states.is_stream)
+        contexts = contexts_of(self.ngram, known, self.states.is_stream)
+        given = beliefs, self.rate_of[contexts], contexts, self._leaders, self.ngram.tables
+        return best_outcomes(*given, len(self.alphabet) + include_end)[0]
+
+    @cached_property
+    def _leaders(self) -> Leaders:
+        return leaders_of(self.states.emissions.by_word, self.ngram.base)
 
     def next_distribution(self, prefixes: Strings) -> Floats:
         """What comes after each prefix, the end last: no other gap is looked at."""
