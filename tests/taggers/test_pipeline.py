@@ -8,8 +8,8 @@ import pytest
 
 from cli.calls import fail, succeed
 from sigmastar import InputError, Pipeline, load
-from sigmastar.dependency.data.conllu import write_conllu
-from sigmastar.dependency.data.treebank import as_treebank
+from sigmastar.dependency.data.conllu import read_treebank, write_conllu
+from sigmastar.dependency.data.treebank import as_treebank, multiword_tokens
 from sigmastar.taggers import Tokenizer
 from sigmastar.taggers.laws import TaggerLaws
 
@@ -48,6 +48,52 @@ def test_a_treebank_tells_of_points_and_hyphens() -> None:
     assert Tokenizer.of(["well-known", "-"]).words("well-known.") == ["well-known", "."]
 
 
+def test_a_treebank_tells_of_words_that_stay_whole_and_of_those_that_do_not() -> None:
+    words = [*["b/c", ":-)", "it", "/", "he"] * 2, "it/he"]
+    told = Tokenizer.of(words, tokens=[("cant", ("ca", "nt")), ("Cant", ("Ca", "nt")), ("its", ("it", "s"))])
+    assert told.whole == {"b/c", ":-)"}  # once is not enough, nor are parts as often
+    assert told.words("(b/c it/he CANT :-).") == ["(", "b/c", "it", "/", "he", "CA", "NT", ":-)", "."]
+    assert told.words("its") == ["its"]
+    assert Tokenizer.of(["cant"] * 3, tokens=[("cant", ("ca", "nt"))] * 2).words("cant") == ["cant"]
+    written = Tokenizer.of(["σε", "το"], tokens=[("στο", ("σε", "το"))] * 2)  # parts that are not its letters
+    assert Tokenizer.from_header(written.to_header()).words("στο, Στο") == ["σε", "το", ",", "σε", "το"]
+
+
+def test_a_treebank_tells_where_small_letters_begin_sentences() -> None:
+    words = ["i", "see", ".", "you", "?", "no", "...", "well", ".", "he"]
+    told = Tokenizer.of(words, begins=[0, 3, 5, 9])
+    assert told.firm == {".", "?"}
+    found = list(told.sentences('so it is. "it was." and... so on? yes'))
+    assert [" ".join(sentence) for sentence in found] == [
+        "so it is .",
+        '" it was . "',
+        "and ... so on ?",
+        "yes",
+    ]
+
+
+def test_tokens_of_several_words(tmp_path: Path) -> None:
+    rows = [
+        "1\tHe",
+        "2-3\tcannot",
+        "2\tcan",
+        "3\tnot",
+        "",
+        "# more",
+        "1-2\tdont",
+        "1\tdo",
+        "2\tnt",
+        "2.1\tx",
+        "",
+    ]
+    file = tmp_path / "trees.conllu"
+    heads = {"1": "0", "2": "1", "3": "1"}
+    lines = [row + "\t_" * 4 + f"\t{heads.get(row[0], '_')}\t_\t_\t_" if "\t" in row else row for row in rows]
+    file.write_text("\n".join(lines))
+    found = list(multiword_tokens(read_treebank(file)))
+    assert found == [("cannot", ("can", "not")), ("dont", ("do", "nt"))]
+
+
 def test_blanks_alone() -> None:
     assert list(Tokenizer(has_rules=False).sentences("a b.\n\nc")) == [["a", "b."], ["c"]]
 
@@ -63,6 +109,7 @@ def test_one_object_and_one_file(tmp_path: Path) -> None:
     again = load(tmp_path / "pipeline.sigma").predict(["the n1 v2 well"])
     assert again.head.tolist() == [2, 3, 0, 3]
     assert len(model.predict([])) == 0
+    assert len(model.model_.parse_words([[], ["the", "n1"], []])) == 1
     with pytest.raises(InputError, match="pass a list of texts"):
         model.predict("the n1")  # type: ignore[arg-type]
 

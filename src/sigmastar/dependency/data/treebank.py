@@ -8,7 +8,7 @@ with their places, so that a file can be written back as it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -168,6 +168,17 @@ def word_places(offsets: Int64s) -> Int64s:
     """For each word its place in its sentence, counted from 1."""
     lengths = np.diff(offsets)
     return np.arange(1, offsets[-1] + 1) - np.repeat(offsets[:-1], lengths)
+
+
+def multiword_tokens(treebank: DependencyTreebank) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The tokens that stand for several words (ID `3-4`), each with its words."""
+    lines = np.arange(treebank.n_words) + np.repeat(np.arange(len(treebank)), treebank.lengths)
+    for slot, line in treebank.other_lines:
+        numbers, _, rest = line.partition("\t")
+        first, _, last = numbers.partition("-")
+        if first.isdecimal() and last.isdecimal():
+            at = int(np.searchsorted(lines, slot))
+            yield rest.partition("\t")[0], tuple(treebank.form[at : at + int(last) - int(first) + 1])
 
 
 def words_without_root(head: Int32s, offsets: Int64s) -> Indices:

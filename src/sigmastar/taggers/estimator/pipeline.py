@@ -10,7 +10,7 @@ import numpy as np
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, positive
 from sigmastar.core.progress import silent, stage
-from sigmastar.dependency.data.treebank import DependencyTreebank, as_treebank
+from sigmastar.dependency.data.treebank import DependencyTreebank, as_treebank, multiword_tokens
 from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.data.tokenizer import Tokenizer
@@ -33,7 +33,8 @@ class Pipeline(_FittedPipeline, Estimator):
     Parameters
     ----------
     tokenizer : {"rules", "blanks"}
-        "rules": Unicode words, clitics, numbers and punctuation, with the abbreviations of the treebank;
+        "rules": Unicode words, clitics, numbers and punctuation, with what the treebank tells of
+        abbreviations, contractions, words that stay whole and ends of sentences;
         "blanks": a line is a sentence, and blanks part its words.
     tagger : str
         The method of `SpectralTagger`.
@@ -58,7 +59,7 @@ class Pipeline(_FittedPipeline, Estimator):
 
     tokenizer: str = "rules"
     tagger: str = "refined"
-    arcs: str = "trained"
+    arcs: str = "lexical"
     arc_epochs: int = 5
 
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -87,7 +88,12 @@ class Pipeline(_FittedPipeline, Estimator):
             progress=stage(progress, 0.4, 1.0),
             **shared,
         ).fit(treebank)
-        tokens = Tokenizer.of(treebank.form, self.tokenizer == "rules")
+        tokens = Tokenizer.of(
+            treebank.form,
+            self.tokenizer == "rules",
+            multiword_tokens(treebank),
+            treebank.sentence_offsets.tolist(),
+        )
         self._replace_fitted(model_=TextPipeline(tokens, tagger.model_, parser.model_))
         return self
 

@@ -35,7 +35,8 @@ class TextPipeline:
         return self.parse_words(list(self.tokenizer.sentences(text)))
 
     def parse_words(self, sentences: list[list[str]]) -> DependencyTreebank:
-        """The same of sentences that are words already."""
+        """The same of sentences that are words already; those without a word are passed over."""
+        sentences = [sentence for sentence in sentences if sentence]
         forms = [word for sentence in sentences for word in sentence]
         offsets = np.append(0, np.cumsum([len(sentence) for sentence in sentences])).astype(np.int64)
         blank = ["_"] * len(forms)
