@@ -35,5 +35,5 @@ sentence = fresh.select([0])
 for word, row in zip(sentence.words, tagger.predict_proba(sentence)[0], strict=True):
     likely = ", ".join(f"{tagger.classes_[t]} {row[t]:.2f}" for t in np.argsort(-row)[:2] if row[t] > 0.005)
     print(f"{word:>12}  {likely}")
-for tags, value in tagger.predict_nbest(sentence, 2)[0]:
-    print(f"{value:.3f}", " ".join(tags))
+for tags, probability in tagger.predict_nbest(sentence, 2)[0]:
+    print(f"{probability:.3f}", " ".join(tags))

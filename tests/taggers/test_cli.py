@@ -77,7 +77,7 @@ def test_predict_in_json_ranks_sequences(folder: Path) -> None:
         succeed("predict", folder / "m", folder / "new.txt", "--json", "--top", "3").splitlines()[0]
     )
     assert len(row["words"]) == len(row["tags"]) == len(row["probabilities"])
-    values = [best["value"] for best in row["best"]]
+    values = [best["probability"] for best in row["best"]]
     assert values == sorted(values, reverse=True)
     assert len(values) <= 3
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import EMTagger, NgramTagger, SpectralTagger, TaggerEstimator
 from sigmastar.taggers.model.lattice import GuidedLattice
-from sigmastar.taggers.model.tagger import Tagger, by_marginals, by_sequence, product
+from sigmastar.taggers.model.tagger import Tagger, by_marginals, product
 
 
 @pytest.fixture(scope="module")
@@ -72,15 +73,24 @@ def test_probabilities_of_all_taggings_sum_to_one(tagger: Tagger) -> None:
     assert np.exp(logs).sum() == pytest.approx(1.0, abs=1e-9)
 
 
-def test_nbest_begins_with_the_best(tagger: Tagger, sentences: TaggedSentences) -> None:
-    few = sentences.select(np.arange(20))
-    ranked = tagger.predict_nbest(few, 3)
-    best = few.cut(list(np.array(tagger.tags)[by_sequence(tagger.marginals(few))[0][0]]))
-    for rows, first in zip(ranked, best, strict=True):
-        assert rows[0][0] == first
-        values = [value for _, value in rows]
-        assert values == sorted(values, reverse=True)
-        assert len({tuple(names) for names, _ in rows}) == len(rows)
+def test_nbest_are_the_most_probable_of_all_taggings(tagger: Tagger) -> None:
+    """By trying all; the probabilities of different taggings differ, however improbable they are."""
+    words = ["kalue", "suti", "mino"]
+    taggings = [list(tags) for tags in itertools.product(tagger.tags, repeat=3)]
+    logs = tagger.log_probability(TaggedSentences.of([words] * len(taggings), taggings))
+    order = np.argsort(-logs)[:8]
+    ranked = tagger.predict_nbest(TaggedSentences.of([words]), 8)[0]
+    assert [tags for tags, _ in ranked] == [taggings[k] for k in order]
+    np.testing.assert_allclose([share for _, share in ranked], np.exp(logs[order]), rtol=1e-6)
+    assert len({share for _, share in ranked}) == 8
+
+
+def test_nbest_of_a_word_alone_and_of_few_taggings(tagger: Tagger) -> None:
+    alone = TaggedSentences.of([["kalue"]])
+    ranked = tagger.predict_nbest(alone, 100)[0]
+    table = tagger.predict_proba(alone)[0]
+    assert len(ranked) == (table > 0).sum()
+    np.testing.assert_allclose([share for _, share in ranked], np.sort(table[table > 0])[::-1], rtol=1e-6)
 
 
 def test_largest_marginals(tagger: Tagger, sentences: TaggedSentences) -> None:

@@ -86,11 +86,11 @@ class TaggerExhibit:
         found = self.model.predict(given)
         best = self.model.predict_nbest(given, _BEST)[0]
         ranked = [(number, " ".join(tags), value) for number, (tags, value) in enumerate(best, 1)]
-        note = "By the sum of the probabilities of neighbouring tags."
+        note = "Of all sequences of tags, by their probability given the words."
         return [
             self.tagged(given.words, found, shares),
             self.heat(given.words, found, shares),
-            table("Best sequences", ("rank", "tags", "value"), ranked, note),
+            table("Best sequences", ("rank", "tags", "probability"), ranked, note),
         ]
 
     def tagged(

@@ -232,7 +232,7 @@ def _in_json(tagger: Tagger, sentences: TaggedSentences, n_best: int) -> list[di
                 {tagger.tags[k]: round(float(row[k]), 6) for k in np.argsort(-row)[:3] if row[k] > 0}
                 for row in table
             ],
-            "best": [{"tags": names, "value": value} for names, value in best],
+            "best": [{"tags": names, "probability": share} for names, share in best],
         }
         for words, found, table, best in rows
     ]

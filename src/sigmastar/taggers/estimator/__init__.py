@@ -103,7 +103,7 @@ class TaggerEstimator(Estimator, ABC):
         return np.split(table, sentences.offsets[1:-1]) if len(sentences) else []
 
     def predict_nbest(self, X: Sentences, n_best: int = 5) -> list[list[tuple[list[str], float]]]:
-        """The best taggings of each sentence by their pair marginals.
+        """The most probable taggings of each sentence.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class TaggerEstimator(Estimator, ABC):
         Returns
         -------
         list of lists of pairs
-            For each sentence taggings, best first, with the sums of their pair marginals.
+            For each sentence taggings, best first, with their probabilities, as `score_samples` has them.
         """
         model, sentences, n_best = self.model_, as_sentences(X), positive(n_best, "n_best")
         with self._working():

@@ -139,15 +139,16 @@ class Tagger:
         return by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]
 
     def predict_nbest(self, sentences: TaggedSentences, n_best: int) -> list[list[tuple[list[str], float]]]:
-        """Of each sentence the best taggings by the sum of pair marginals, with that sum."""
-        codes, values = by_sequence(self.marginals(sentences), n_best)
+        """Of each sentence the most probable taggings, with their probabilities."""
+        codes, values = by_probability(self.marginals(sentences), n_best)
         ends, tags = sentences.offsets.tolist(), self.tags
         ranked = []
         for s in range(len(sentences)):
             rows = [
                 codes[k, ends[s] : ends[s + 1]].tolist() for k in range(n_best) if np.isfinite(values[k, s])
             ]
-            ranked.append([([tags[code] for code in row], float(values[k, s])) for k, row in enumerate(rows)])
+            shares = np.exp(values[: len(rows), s]).tolist()
+            ranked.append([([tags[code] for code in row], p) for row, p in zip(rows, shares, strict=True)])
         return ranked
 
     def log_probability(self, sentences: TaggedSentences) -> Floats:
@@ -237,13 +238,27 @@ def by_sequence(found: TagMarginals, n_best: int = 1) -> tuple[Int32s, Floats]:
 
     Sentences of one word have no pair: their unigram marginals count.
     """
-    lattice = found.lattice
-    lengths = np.diff(lattice.offsets)
-    alone = np.repeat(lengths == 1, lengths)[lattice.token_of]
-    firsts = np.where(alone, found.unigrams, 0.0)
+    lengths = np.diff(found.lattice.offsets)
+    alone = np.repeat(lengths == 1, lengths)[found.lattice.token_of]
+    return _best_of(found.lattice, Chain(np.where(alone, found.unigrams, 0.0), found.bigrams), n_best)
+
+
+def by_probability(found: TagMarginals, n_best: int) -> tuple[Int32s, Floats]:
+    """The most probable sequences of the chain that the marginals imply, best first; -1 where there is none.
+
+    Sums of pair marginals would not tell sequences apart that differ in a place where both are unlikely.
+    """
+    at_first = found.lattice.is_first[found.lattice.token_of]
+    with np.errstate(divide="ignore"):
+        firsts = np.where(at_first, np.log(found.unigrams), 0.0)
+    arrows = np.where(found.bigrams > 0.0, _log_conditionals(found), -np.inf)
+    return _best_of(found.lattice, Chain(firsts, arrows), n_best)
+
+
+def _best_of(lattice: TagLattice, chain: Chain, n_best: int) -> tuple[Int32s, Floats]:
+    """The tags of the best sequences, and what they are worth."""
     codes = np.full((n_best, len(lattice.types)), -1, dtype=np.int32)
     values = np.full((n_best, lattice.n_sentences), -np.inf)
-    chain = Chain(firsts, found.bigrams)
     lattice.each_shard(lambda low, high: best_sequences(lattice.arrays, low, high, chain, codes, values))
     places = lattice.starts[lattice.types] + codes
     return np.where(codes >= 0, lattice.tags[np.maximum(places, 0)], -1).astype(np.int32), values
