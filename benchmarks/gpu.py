@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu_grammars import control, latent_grammar, timed, tree_states, treebank_round
+from benchmarks.gpu_svd import svd
 
 RESULT = Path(__file__).with_name("results") / "gpu.json"
 N_SYMBOLS = 1000
@@ -164,35 +165,6 @@ def fused_heads(torch: Any, tensor: Any, codes: Any, expected: tuple[Any, Any]) 
 def _named(shape: Any) -> str:
     most = shape.n_registers or "any"
     return f"{shape.block} items, {shape.n_warps} warps, {shape.n_programs} programs, {most} registers"
-
-
-def svd(torch: Any, quick: bool = False) -> dict[str, Any]:
-    """The leading triplets by narrow blocks and by one as wide as the rank and some, beside SciPy."""
-    from scipy import sparse
-    from scipy.sparse.linalg import svds
-
-    from sigmastar.core.torch_device import chosen_device
-    from sigmastar.core.torch_linear import _tensor, krylov
-
-    rng, n, nonzeros, rank = np.random.default_rng(0), 100_000, 2_000_000, 100
-    if quick:
-        n, nonzeros, rank = 2000, 30_000, 20
-    rows, columns = ((n * rng.power(0.35, nonzeros)).astype(np.int64) for _ in range(2))
-    matrix = sparse.csr_array((np.ones(nonzeros), (rows, columns)), shape=(n, n))
-    scale = [sparse.diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=k), 1))) for k in (1, 0)]
-    matrix = (scale[0] @ matrix @ scale[1]).tocsr()
-    pair = [_tensor(side, chosen_device("auto")) for side in (matrix, matrix.T)]
-    found = krylov(*pair, rank, 1e-7)
-    row = {"what": "SVD", "columns": found.n_columns, "products": found.n_products}
-    row["milliseconds"] = 1e3 * timed(lambda: krylov(*pair, rank, 1e-7), torch, 1 if quick else 3)
-    wide = krylov(*pair, rank, 1e-7, width=rank + 28)
-    row |= {"columns, wide blocks": wide.n_columns, "products, wide blocks": wide.n_products}
-    begin = time.perf_counter()
-    theirs = np.sort(svds(matrix, rank, solver="propack", return_singular_vectors=False))[::-1]
-    peer = time.perf_counter() - begin
-    error = np.abs(found.values.cpu().numpy() - theirs).max()
-    times = 1e3 * peer / row["milliseconds"]
-    return row | {"PROPACK s": peer, "times": times, "largest difference": float(error)}
 
 
 def provenance(torch: Any) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def tree_states(torch: Any, n_trees: int = 3914, m: int = 24) -> dict[str, Any]:
 
 def random_trees(rng: np.random.Generator, n_rules: int, n_trees: int, n_words: int = 24) -> Any:
     """Trees that lean to one side or the other, as those of a treebank do, with rules at random."""
-    from sigmastar.treebanks.gpu.trees import TreeArrays
+    from sigmastar.treebanks.gpu.layout import TreeArrays
 
     starts, nodes = [0], list[tuple[int, int, int, int]]()
 

@@ -8,7 +8,9 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
-from sigmastar.core.torch_linear import _tensor, clusters, krylov, sparse_svd  # noqa: E402
+from sigmastar.core.torch_krylov import krylov  # noqa: E402
+from sigmastar.core.torch_linear import clusters, sparse_svd  # noqa: E402
+from sigmastar.core.torch_sparse import SparseRows  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
@@ -22,6 +24,20 @@ def test_singular_triplets(device: str, shape: tuple[int, int]) -> None:
     assert s == pytest.approx(exact[1][:10], rel=1e-9)
     assert np.abs(u.T @ u - np.eye(10)).max() < 1e-9
     assert np.abs(matrix @ v.T - u * s).max() < 1e-7
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernel of products needs a GPU")
+@pytest.mark.parametrize("width", [1, 16, 32, 100])
+def test_pieces_of_rows_are_added_up(width: int) -> None:
+    """Rows of none and of 900 numbers, which are several pieces; columns that fill no power of two."""
+    rng = np.random.default_rng(2)
+    lengths = np.array([0, 3, 900, 1, 256, 257, 0, 40])
+    columns = np.concatenate([rng.choice(1000, n, replace=False) for n in lengths])
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    matrix = sparse.csr_array((rng.standard_normal(len(columns)), columns, starts), shape=(8, 1000))
+    block = rng.standard_normal((1000, width))
+    there = SparseRows(matrix, torch.device("cuda")) @ torch.as_tensor(block, device="cuda")
+    assert there.cpu().numpy() == pytest.approx(matrix @ block, abs=1e-12)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -43,8 +59,8 @@ def test_narrow_blocks_need_fewer_products() -> None:
     matrix = sparse.csr_array((np.ones(16 * n), (rows, columns)), shape=(n, n))
     scale = [sparse.diags_array(1 / np.sqrt(np.maximum(matrix.sum(axis=k), 1))) for k in (1, 0)]
     matrix = (scale[0] @ matrix @ scale[1]).tocsr()
-    pair = _tensor(matrix, torch.device("cpu")), _tensor(matrix.T, torch.device("cpu"))
-    narrow, wide = (krylov(*pair, 30, 1e-7, width=width) for width in (None, 58))
+    forth, back = (SparseRows(side, torch.device("cpu")) for side in (matrix, matrix.T))
+    narrow, wide = (krylov(forth, back, 30, 1e-7, width=width) for width in (None, 58))
     assert (narrow.values - wide.values).abs().max() < 1e-9
     assert narrow.n_products < 0.65 * wide.n_products
     assert narrow.n_columns < 0.65 * wide.n_columns

@@ -223,7 +223,8 @@ def a_bank() -> tuple[Any, Any, Any]:
 @pytest.mark.parametrize("device", DEVICES)
 def test_states_of_trees_are_as_the_compiled_kernels_have_them(device: str) -> None:
     bank, lexical, n_states = a_bank()
-    from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
+    from sigmastar.treebanks.gpu.layout import TreeArrays
+    from sigmastar.treebanks.gpu.trees import TorchTrees
     from sigmastar.treebanks.learn.clusters_and_em import Shrinkage, rounds_there
     from sigmastar.treebanks.model.latent_grammar import rule_states
     from sigmastar.treebanks.model.whole_trees import RootVectors, RuleTensors, expectations
@@ -249,6 +250,37 @@ def test_states_of_trees_are_as_the_compiled_kernels_have_them(device: str) -> N
         assert np.abs(ours - theirs).max() < 1e-3
     with pytest.raises(ValueError, match="device is one of"):
         rounds_there(bank, lexical, n_states, Shrinkage(), "tpu")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="the kernels in Triton need a GPU")
+@pytest.mark.parametrize(
+    ("n_states", "precision", "limit"), [(5, "float64", 1e-12), (24, "float32", 1e-5), (40, "float32", 1e-5)]
+)
+def test_one_kernel_per_height_equals_the_plain_way(n_states: int, precision: str, limit: float) -> None:
+    from sigmastar.treebanks.gpu import trees as ways
+    from sigmastar.treebanks.gpu.layout import TreeArrays
+
+    rng, n_rules, nodes, starts = np.random.default_rng(5), 9, list[tuple[int, int, int, int]](), [0]
+
+    def grow(n: int) -> int:
+        cut = int(rng.integers(1, n)) if n > 1 else 0
+        children = (grow(cut), grow(n - cut), int(rng.integers(n_rules))) if n > 1 else (-1, -1, -1)
+        nodes.append((0, *children))
+        return len(nodes) - 1
+
+    for n in (1, 2, 9, 17, 30):
+        grow(n)
+        starts.append(len(nodes))
+    trees = TreeArrays(np.array(starts), *np.array(nodes, dtype=np.int32).T)
+    rules, sizes = np.zeros((n_rules, 3), dtype=np.int32), np.array([n_states])
+    there = ways.TorchTrees(trees, rules, sizes, device="cuda", precision=precision)
+    assert there.way is ways._NodePass
+    tensors = rng.random(n_rules * n_states**3) / n_states**2
+    arrays = tensors, rng.random(n_states), rng.random(len(nodes) * n_states)
+    found = there.expect(*arrays)
+    there.way = ways._Pass
+    for ours, theirs in zip(found, there.expect(*arrays), strict=True):
+        assert np.abs(ours - theirs).max() < limit * max(1.0, float(np.abs(theirs).max()))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -342,10 +374,10 @@ def test_what_does_not_fit_is_done_in_smaller_pieces(monkeypatch: pytest.MonkeyP
 
 
 def test_rules_are_counted_together_without_much_padding() -> None:
-    from sigmastar.treebanks.gpu.trees import _groups
+    from sigmastar.treebanks.gpu.layout import groups
 
     rule = np.minimum(np.random.default_rng(0).zipf(1.3, 20_000), 900).astype(np.int32) - 1
-    groups = list(_groups(rule))
+    groups = list(groups(rule))
     assert sorted(np.concatenate([nodes[nodes >= 0] for _, nodes in groups])) == list(range(len(rule)))
     assert all((nodes >= 0).mean() >= 0.85 for _, nodes in groups)
     assert all((rule[nodes] == rules[:, None])[nodes >= 0].all() for rules, nodes in groups)

@@ -66,28 +66,32 @@ class FusedMarkov:
         warps = 8 if lanes == _FEW and not self.is_wide else 4
         return {"n": self.n, "lanes": lanes, "precision": self.precision, "num_warps": warps}
 
-    def forward(self, symbols: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probabilities of strings of one length, steps by lanes, and the vectors before T."""
-        torch = import_torch()
-        n_steps, n_lanes = symbols.shape
-        emitted = torch.empty((n_steps, n_lanes, self.n), dtype=self.transition.dtype, device=symbols.device)
-        logs = torch.empty(n_lanes, dtype=torch.float32, device=symbols.device)
+    def _room(self, symbols: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """For the vectors before T of all steps, and the log-probabilities of all lanes."""
+        new = import_torch().empty
+        kind = self.transition.dtype
+        return (
+            new((*symbols.shape, self.n), dtype=kind, device=symbols.device),
+            new(symbols.shape[1], dtype=self.initial.dtype, device=symbols.device),
+        )
+
+    def log_probability(self, symbols: torch.Tensor) -> torch.Tensor:
+        """Of strings of one length, steps by lanes."""
+        (n_steps, n_lanes), (emitted, logs) = symbols.shape, self._room(symbols)
         shape = self._shape(n_lanes)
         _kernels().forward[(-(-n_lanes // shape["lanes"]),)](
             symbols, self.initial, self.by_symbol, self.transition, self.stop, emitted, logs,
             n_lanes, n_steps, **shape,
         )  # fmt: skip
-        return logs, emitted
+        return logs
 
-    def expect(self, symbols: torch.Tensor, totals: Any) -> torch.Tensor:
-        """Add the expected counts of strings of one length to the totals; their log-probabilities."""
-        logs, emitted = self.forward(symbols)
-        n_steps, n_lanes = symbols.shape
+    def expect(self, symbols: torch.Tensor, totals: Any) -> None:
+        """Add the expected counts of strings of one length, and their log-likelihood, to the totals."""
+        (n_steps, n_lanes), (emitted, logs) = symbols.shape, self._room(symbols)
         starts, stops, pairs, emissions = totals.room(self.n)
         shape = self._shape(n_lanes)
-        _kernels().backward[(-(-n_lanes // shape["lanes"]),)](
+        _kernels().there_and_back[(-(-n_lanes // shape["lanes"]),)](
             symbols, self.initial, self.by_symbol, self.transition, self.stop, emitted, logs,
-            starts, pairs, emissions, stops,
+            totals.log_likelihood, starts, pairs, emissions, stops,
             n_lanes, n_steps, **shape,
         )  # fmt: skip
-        return logs

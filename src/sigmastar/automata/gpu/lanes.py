@@ -103,6 +103,7 @@ if TYPE_CHECKING:
     import torch
 
 MOST = 16_384
+_PROGRAMS, _RUN = 1024, 32  # that fill a GPU; most lanes of one, which counts those of one symbol at once
 
 
 def has_rows(n_states: int, device: torch.device) -> bool:
@@ -162,6 +163,13 @@ class LargePass:
             )  # fmt: skip
         return self.logs + (self.state @ model.stop).log()
 
+    def _by_symbol(self) -> torch.Tensor:
+        """The active lanes of each step in the order of their symbols, then the others."""
+        torch, lanes = import_torch(), self.lanes
+        active = torch.tensor(lanes.active, device=self.model.device)[:, None]
+        ended = torch.arange(lanes.n_lanes, device=self.model.device) >= active
+        return lanes.symbols.masked_fill(ended, self.model.n_symbols).argsort(dim=1)
+
     def backward(self, logs: torch.Tensor, totals: Any) -> None:
         """Add the expected counts of the lanes to the totals."""
         torch, model, lanes = import_torch(), self.model, self.lanes
@@ -173,6 +181,7 @@ class LargePass:
         ones = torch.ones_like(self.logs)
         first = torch.empty((lanes.active[0] if lanes.active else 0, model.n_states), device=model.device)
         back = model.transition.T
+        order = self._by_symbol()
         for step in range(lanes.n_steps - 1, -1, -1):
             k = lanes.active[step]
             going = lanes.active[step + 1] if step + 1 < lanes.n_steps else 0
@@ -183,10 +192,11 @@ class LargePass:
             before = here @ back
             target = self._cells(after, step - 1) if step else first
             masses = self._cells(self.masses, step - 1) if step else ones
-            _kernels().go_back[(k,)](
-                before, self._cells(self.emitted, step), lanes.symbols[step], model.by_symbol, masses,
-                possible, target, totals.by_symbol, model.n_states,
-                block=self.block, num_warps=self.warps,
+            run = min(1 << max((k // _PROGRAMS).bit_length() - 1, 0), _RUN)
+            _kernels().go_back[(-(-k // run),)](
+                before, self._cells(self.emitted, step), order[step], lanes.symbols[step], model.by_symbol,
+                masses, possible, target, totals.by_symbol, k, model.n_states,
+                block=self.block, run=run, num_warps=self.warps,
             )  # fmt: skip
         wide = {"out_dtype": torch.float32} if after.dtype == torch.bfloat16 else {}
         totals.pairs += torch.mm(self.emitted.T, after, **wide)

@@ -114,7 +114,7 @@ class TorchMarkov:
             found = np.empty(len(offsets) - 1)
             for lanes in lanes_of(codes, offsets, self.device, size, even=self.fused is not None):
                 if self.fused is not None and lanes.is_even:
-                    logs = self.fused.forward(lanes.symbols)[0]
+                    logs = self.fused.log_probability(lanes.symbols)
                 else:
                     logs = _Pass(self, lanes).forward()
                 found[lanes.strings] = logs.double().cpu().numpy()
@@ -170,11 +170,11 @@ class TorchMarkov:
     def add_counts(self, lanes: Lanes, totals: _Totals) -> None:
         """Add the expected counts of a batch to the totals."""
         if self.fused is not None and lanes.is_even:
-            logs = self.fused.expect(lanes.symbols, totals)
-        else:
-            done = LargePass(self, lanes) if self.by_rows else _Pass(self, lanes, keep=True)
-            logs = done.forward()
-            done.backward(logs, totals)
+            self.fused.expect(lanes.symbols, totals)
+            return
+        done = LargePass(self, lanes) if self.by_rows else _Pass(self, lanes, keep=True)
+        logs = done.forward()
+        done.backward(logs, totals)
         totals.log_likelihood += logs.double().sum()
 
     def _piece(self, n_copies: int) -> int:

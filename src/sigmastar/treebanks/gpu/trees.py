@@ -21,13 +21,14 @@ from sigmastar.core.torch_device import (
     on_device,
     smaller_on_failure,
 )
+from sigmastar.treebanks.gpu.layout import TreeArrays, groups, heights, places, tensor_places
 
 if TYPE_CHECKING:
     import torch
 
 _SHARE = 0.2  # of the free memory of a GPU
 _SHARES = 64  # of that, the least that a piece may take is one
-_USED = 0.85  # of the nodes of a group of rules are nodes, and not what makes their rows of one length
+_MOST = 64  # states that a kernel of one node can have
 
 
 class Expectations(NamedTuple):
@@ -46,27 +47,6 @@ class TensorExpectations(NamedTuple):
     roots: torch.Tensor  # symbol, state
     posteriors: torch.Tensor  # node, state
     total: float
-
-
-class TreeArrays(NamedTuple):
-    """Binary nodes of all trees, children before parents, the root of each tree last."""
-
-    starts: Int64s  # of the trees, and the end
-    symbol: Int32s
-    left: Int32s
-    right: Int32s
-    rule: Int32s  # -1 at leaves
-
-
-def heights(trees: TreeArrays) -> Int64s:
-    """Of all nodes above the leaves of the longest way down."""
-    inner = np.flatnonzero(trees.rule >= 0)
-    left, right, found = trees.left[inner], trees.right[inner], np.zeros(len(trees.rule), dtype=np.int64)
-    while True:
-        grown = 1 + np.maximum(found[left], found[right])
-        if np.array_equal(grown, found[inner]):
-            return found
-        found[inner] = grown
 
 
 class TorchTrees:
@@ -99,9 +79,9 @@ class TorchTrees:
         self.m, self.n_rules, n_trees = int(n_states.max()), len(rules), len(trees.starts) - 1
         symbol, m = trees.symbol.astype(np.int64), self.m
         self.sizes = n_states[symbol]
-        self.filled = self._whole(_places(np.arange(len(symbol)) * m, self.sizes))
-        self.root_filled = self._whole(_places(np.arange(len(n_states)) * m, n_states))
-        self.tensor_filled = self._whole(_tensor_places(n_states[rules].astype(np.int64), m))
+        self.filled = self._whole(places(np.arange(len(symbol)) * m, self.sizes))
+        self.root_filled = self._whole(places(np.arange(len(n_states)) * m, n_states))
+        self.tensor_filled = self._whole(tensor_places(n_states[rules].astype(np.int64), m))
         self.symbol, self.left, self.right, self.rule = (self._whole(array) for array in (symbol, *trees[2:]))
         self.tops = self._whole(trees.starts[1:] - 1)
         self.tree = self._whole(np.repeat(np.arange(n_trees), np.diff(trees.starts)))
@@ -109,8 +89,9 @@ class TorchTrees:
         order = np.lexsort((trees.rule, height))
         bounds = np.searchsorted(height[order], np.arange(height.max(initial=0) + 2))
         self.levels = [self._whole(part) for part in np.split(order, bounds[1:-1])]
-        self.groups = [tuple(map(self._whole, group)) for group in _groups(trees.rule)]
+        self.groups = [tuple(map(self._whole, group)) for group in groups(trees.rule)]
         self.n_symbols = len(n_states)
+        self.way: type[_Pass] = _NodePass if self.device.type == "cuda" and self.m <= _MOST else _Pass
         self.share = _SHARES  # what a piece may take, less where memory did not suffice
         self.budget = batch_budget(self.device, _SHARE)  # bytes of a piece
 
@@ -160,7 +141,7 @@ class TorchTrees:
             self.budget = (
                 batch_budget(self.device, _SHARE) * share // _SHARES
             )  # asked for once: it takes time
-            done = _Pass(self, tensors, roots, vectors.clone())
+            done = self.way(self, tensors, roots, vectors.clone())
             total = done.inside()
             found = done.outside()
             return TensorExpectations(done.counts(), found, done.posteriors(), total)
@@ -208,45 +189,57 @@ class _Pass:
 
     def inside(self) -> float:
         """Fill the inside vectors; the log-likelihood of the trees that are possible."""
-        torch, trees, m = import_torch(), self.trees, self.trees.m
+        torch, trees = import_torch(), self.trees
         self._rescale(trees.levels[0])
         for level in trees.levels[1:]:
-            for nodes in trees.pieces(level):
-                tensors, left, right = self._below(nodes)
-                sums = (left[:, None] @ tensors).view(-1, m, m)
-                self.inner[nodes] = (right[:, None] @ sums)[:, 0]
-            self._rescale(level)
+            self._up(level)
         logs = torch.zeros(len(trees.tops), device=self.inner.device, dtype=torch.float64)
         logs.index_add_(0, trees.tree, self.scales.double().log())
         self.values = (self.roots[trees.symbol[trees.tops]] * self.inner[trees.tops]).sum(dim=1)
         self.is_possible = (self.values > 0) & logs.isfinite()
         return float((logs + self.values.double().log())[self.is_possible].sum())
 
+    def _up(self, level: torch.Tensor) -> None:
+        """The inside vectors of nodes whose children have theirs."""
+        trees, m = self.trees, self.trees.m
+        for nodes in trees.pieces(level):
+            tensors, left, right = self._below(nodes)
+            sums = (left[:, None] @ tensors).view(-1, m, m)
+            self.inner[nodes] = (right[:, None] @ sums)[:, 0]
+        self._rescale(level)
+
     def outside(self) -> torch.Tensor:
         """Fill the outside vectors; the expected counts of roots."""
-        torch, trees, m = import_torch(), self.trees, self.trees.m
+        torch, trees = import_torch(), self.trees
         tops, symbols = trees.tops, trees.symbol[trees.tops]
         self.outer[tops] = self.roots[symbols] * self.is_possible[:, None]
         share = self.is_possible / self.values.where(self.is_possible, 1.0)
         counts = torch.zeros_like(self.roots, dtype=torch.float64)
         counts.index_add_(0, symbols, (self.outer[tops] * self.inner[tops] * share[:, None]).double())
-        for level in reversed(trees.levels):
-            out = self.outer[level]
-            norm = out.abs().sum(dim=1)
-            self.outer[level] = out / norm.where(norm > 0, 1.0)[:, None]
-            if level is trees.levels[0]:
-                break
-            for nodes in trees.pieces(level):
-                tensors, left, right = self._below(nodes)
-                out = self.outer[nodes]
-                value = (self.inner[nodes] * out).sum(dim=1)
-                is_used = value > 0
-                self.weights[nodes] = is_used / (value * self.scales[nodes]).where(is_used, 1.0)
-                pairs = ((right * is_used[:, None])[:, :, None] * out[:, None]).view(-1, m * m, 1)
-                self.outer[trees.left[nodes]] = (tensors @ pairs)[:, :, 0]
-                sums = ((left * is_used[:, None])[:, None] @ tensors).view(-1, m, m)
-                self.outer[trees.right[nodes]] = (sums @ out[:, :, None])[:, :, 0]
+        for level in reversed(trees.levels[1:]):
+            self._down(level)
+        self._rescale_outer(trees.levels[0])
         return counts
+
+    def _rescale_outer(self, level: torch.Tensor) -> None:
+        out = self.outer[level]
+        norm = out.abs().sum(dim=1)
+        self.outer[level] = out / norm.where(norm > 0, 1.0)[:, None]
+
+    def _down(self, level: torch.Tensor) -> None:
+        """The outside vectors of the children of nodes, and the weights of these nodes in counts."""
+        trees, m = self.trees, self.trees.m
+        self._rescale_outer(level)
+        for nodes in trees.pieces(level):
+            tensors, left, right = self._below(nodes)
+            out = self.outer[nodes]
+            value = (self.inner[nodes] * out).sum(dim=1)
+            is_used = value > 0
+            self.weights[nodes] = is_used / (value * self.scales[nodes]).where(is_used, 1.0)
+            pairs = ((right * is_used[:, None])[:, :, None] * out[:, None]).view(-1, m * m, 1)
+            self.outer[trees.left[nodes]] = (tensors @ pairs)[:, :, 0]
+            sums = ((left * is_used[:, None])[:, None] @ tensors).view(-1, m, m)
+            self.outer[trees.right[nodes]] = (sums @ out[:, :, None])[:, :, 0]
 
     def counts(self) -> torch.Tensor:
         """Expected counts of rules with their states, [rule, left, right, parent]."""
@@ -270,33 +263,20 @@ class _Pass:
         return found / norm.where(norm > 0, 1.0)[:, None] * (norm > 0)[:, None]
 
 
-def _places(begins: Int64s, sizes: Int64s) -> Int64s:
-    """begin[0], begin[0] + 1, .. for so many numbers each."""
-    ends = np.cumsum(sizes)
-    found: Int64s = np.arange(int(ends[-1])) + np.repeat(begins - (ends - sizes), sizes)
-    return found
+class _NodePass(_Pass):
+    """The same in one kernel per height, whose programs read the tensor of a node where it stands."""
 
+    def _launch(self, kernel: str, level: torch.Tensor, *more: torch.Tensor) -> None:
+        from sigmastar.treebanks.gpu import triton_kernels
 
-def _tensor_places(sizes: Int64s, m: int) -> Int64s:
-    """Where the numbers of flat tensors, [left, right, parent], stand in those of m states everywhere."""
-    above, left, right = sizes.T
-    of_left = _places(np.arange(len(sizes)) * m, left)  # rule, left state
-    rows = _places(of_left * m, np.repeat(right, left))
-    return _places(rows * m, np.repeat(above, left * right))
+        trees, block = self.trees, max(16, 1 << (self.trees.m - 1).bit_length())
+        getattr(triton_kernels, kernel)[(len(level),)](
+            level, trees.left, trees.right, trees.rule, self.tensors, self.inner, *more,
+            m=trees.m, block=block, num_warps=1 if block <= 32 else 4,
+        )  # fmt: skip
 
+    def _up(self, level: torch.Tensor) -> None:
+        self._launch("node_inside", level, self.scales)
 
-def _groups(rule: Int32s) -> Iterator[tuple[Int64s, Int64s]]:
-    """Rules of about as many nodes, and the nodes of each, -1 where there are less."""
-    nodes = np.flatnonzero(rule >= 0)
-    nodes = nodes[np.argsort(rule[nodes], kind="stable")]
-    counts = np.bincount(rule[nodes])
-    starts, order = np.cumsum(counts) - counts, np.argsort(-counts, kind="stable")
-    order, at = order[counts[order] > 0], 0
-    while at < len(order):
-        width = int(counts[order[at]])
-        filled = np.cumsum(counts[order[at:]]) / (width * np.arange(1, len(order) - at + 1))
-        rules = np.sort(order[at : at + int(np.flatnonzero(filled >= _USED)[-1]) + 1])
-        at += len(rules)
-        within = np.arange(width) < counts[rules, None]
-        places = np.minimum(starts[rules, None] + np.arange(width), len(nodes) - 1)
-        yield rules, np.where(within, nodes[places], -1)
+    def _down(self, level: torch.Tensor) -> None:
+        self._launch("node_outside", level, self.outer, self.scales, self.weights)

@@ -145,3 +145,49 @@ def word_sums(
         turned = tl.load(back + rule * m * k + x[None, :] * k + c[:, None])
         total += tl.dot(sums.to(turned.dtype), turned, input_precision=precision)
     tl.store(result + place, total, mask=fits[:, None])
+
+
+@triton.jit
+def node_inside(
+    nodes, left, right, rule, tensors, inner, scales, m: tl.constexpr, block: tl.constexpr
+):  # fmt: skip
+    """A node of a tree: inner[x] = sum of T[y, z, x] l[y] r[z], scaled to sum 1."""
+    node = tl.load(nodes + tl.program_id(0))
+    to_left, to_right = inner + tl.load(left + node) * m, inner + tl.load(right + node) * m
+    state = tl.arange(0, block)
+    z, x, inside = state[:, None], state[None, :], (state < m)[:, None] & (state < m)[None, :]
+    tile = tensors + tl.load(rule + node) * m * m * m + z * m + x
+    sums = tl.zeros((block, block), inner.dtype.element_ty)
+    for y in tl.range(0, m, loop_unroll_factor=4):
+        sums += tl.load(to_left + y) * tl.load(tile + y * m * m, mask=inside, other=0.0)
+    values = tl.sum(sums * tl.load(to_right + state, mask=state < m, other=0.0)[:, None], axis=0)
+    total = tl.sum(tl.abs(values), axis=0)
+    tl.store(scales + node, total)
+    tl.store(inner + node * m + state, values / tl.where(total > 0, total, 1.0), mask=state < m)
+
+
+@triton.jit
+def node_outside(
+    nodes, left, right, rule, tensors, inner, outer, scales, weights, m: tl.constexpr, block: tl.constexpr
+):  # fmt: skip
+    """From the outer vector of a node, which is scaled to sum 1, to those of its children."""
+    node = tl.load(nodes + tl.program_id(0))
+    at_left, at_right = tl.load(left + node) * m, tl.load(right + node) * m
+    state = tl.arange(0, block)
+    z, x, fits = state[:, None], state[None, :], state < m
+    out = tl.load(outer + node * m + state, mask=fits, other=0.0)
+    norm = tl.sum(tl.abs(out), axis=0)
+    out = out / tl.where(norm > 0, norm, 1.0)
+    tl.store(outer + node * m + state, out, mask=fits)
+    value = tl.sum(tl.load(inner + node * m + state, mask=fits, other=0.0) * out, axis=0)
+    used = tl.where(value > 0, 1.0, 0.0).to(out.dtype)
+    tl.store(weights + node, used / tl.where(value > 0, value * tl.load(scales + node), 1.0))
+    of_right = tl.load(inner + at_right + state, mask=fits, other=0.0) * used
+    pairs, inside = of_right[:, None] * out[None, :], fits[:, None] & fits[None, :]
+    tile = tensors + tl.load(rule + node) * m * m * m + z * m + x
+    sums = tl.zeros((block, block), out.dtype)
+    for y in tl.range(0, m, loop_unroll_factor=2):
+        values = tl.load(tile + y * m * m, mask=inside, other=0.0)
+        sums += tl.load(inner + at_left + y) * used * values
+        tl.store(outer + at_left + y, tl.sum(tl.sum(values * pairs, axis=1), axis=0))
+    tl.store(outer + at_right + state, tl.sum(sums * out[None, :], axis=1), mask=fits)

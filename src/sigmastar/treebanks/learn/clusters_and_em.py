@@ -465,8 +465,9 @@ def rounds_there(
     precision: str = "float32",
 ) -> TorchRounds:
     """A treebank on a device, with all that rounds of EM need of it."""
+    from sigmastar.treebanks.gpu.layout import TreeArrays
     from sigmastar.treebanks.gpu.rounds import Shrink, TorchRounds, WordRows
-    from sigmastar.treebanks.gpu.trees import TorchTrees, TreeArrays
+    from sigmastar.treebanks.gpu.trees import TorchTrees
 
     trees, forest = TreeArrays(bank.starts, bank.symbol, bank.left, bank.right, bank.rule), lexical.forest
     laid_out = TorchTrees(trees, bank.rules, n_states, device=device, precision=precision)
