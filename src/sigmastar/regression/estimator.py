@@ -42,6 +42,7 @@ from sigmastar.regression.data import (
     finite_numbers,
     sample_weights,
 )
+from sigmastar.regression.learn.contrast import learn_labels
 from sigmastar.regression.learn.hankel import RANK, HankelFit, HankelSettings, learn_hankel
 from sigmastar.regression.metrics import r_squared
 from sigmastar.regression.model import StringClassifier, StringFunction
@@ -251,6 +252,7 @@ class HankelRegressor(_FittedRegressor):
 class _FittedClassifier(HankelEstimator):
     model_: StringClassifier
     classes_: Array
+    starts_: tuple[str, ...]
     _estimator_type = "classifier"
 
 
@@ -258,10 +260,13 @@ class _FittedClassifier(HankelEstimator):
 class HankelClassifier(_FittedClassifier):
     """Labels of strings by the sign of a weighted automaton; with more than two labels one automaton each.
 
+    Learned in two ways, of which held-out labels choose: by completion, as numbers are, or from the
+    difference of two distributions, of the strings with a label and of those without.
+
     Parameters
     ----------
     n_states : int or "auto"
-        Number of states of each automaton; "auto": chosen by the cost of held-out labels.
+        Number of states of each automaton; "auto": chosen by held-out labels.
     loss : str or Loss
         "logistic" (with probabilities), "hinge" or "squared".
     solver, strengths, n_starts, alphabet, unknown, rank, bound
@@ -280,6 +285,8 @@ class HankelClassifier(_FittedClassifier):
         The labels.
     automata_ : tuple of WeightedAutomaton
         The automata.
+    starts_ : tuple of str
+        What the refinement of each began from: "contrast" or "completed".
 
     Examples
     --------
@@ -320,8 +327,11 @@ class HankelClassifier(_FittedClassifier):
         loss, rng = chosen(LOSSES, self.loss, "loss"), as_generator(self.random_state)
         with self._working():
             fits = [
-                self._learn(
-                    Observations.of(strings, np.where(labels == label, 1.0, -1.0), loss, weights), rng
+                learn_labels(
+                    Observations.of(strings, np.where(labels == label, 1.0, -1.0), loss, weights),
+                    positive_or_auto(self.n_states, "n_states"),
+                    rng,
+                    self._settings(1.0),
                 )
                 for label in (classes[1:] if len(classes) == 2 else classes)
             ]
@@ -329,6 +339,7 @@ class HankelClassifier(_FittedClassifier):
         self._replace_fitted(
             **self._of_model(StringClassifier(tuple(classes.tolist()), automata, self.loss == "logistic")),
             n_states_=max(automaton.n_states for automaton in automata),
+            starts_=tuple(fit.start for fit in fits),
         )
         return self
 
