@@ -12,9 +12,8 @@ from itertools import product
 
 import numpy as np
 
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, OperatorModel, Signature, Term, string_signature, tree_signature
 from sigmastar.core.recover import Blocks, factorize_blocks, recover
-from sigmastar.core.signature import OperatorModel, Signature, Term, string_signature, tree_signature
 
 Outside = Callable[[Term], Term]
 

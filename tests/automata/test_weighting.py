@@ -8,9 +8,8 @@ from sigmastar.automata.counts.block_smoothing import Weights, count_weights, ex
 from sigmastar.automata.counts.on_basis import count_strings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, string_signature
 from sigmastar.core.recover import Blocks, factorize_blocks, recover
-from sigmastar.core.signature import string_signature
 
 AB = Alphabet("ab")
 SAMPLE = Strings.of(["abba", "ba", "a", "bab", ""], alphabet=AB)

@@ -14,9 +14,8 @@ from itertools import islice, product
 
 import numpy as np
 
-from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.recover import Blocks
-from sigmastar.core.signature import (
+from sigmastar.core.alphabet import (
+    Alphabet,
     Operation,
     OperatorModel,
     Signature,
@@ -27,6 +26,7 @@ from sigmastar.core.signature import (
     string_signature,
     tree_signature,
 )
+from sigmastar.core.recover import Blocks
 
 
 def hole(sort: Sort) -> Term:

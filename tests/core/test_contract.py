@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from automata.random_automata import SEEDS
 from sigmastar.core import recover
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, OperatorModel, Term, string_signature, tree_signature
 from sigmastar.core.recover import WIDE, Blocks, FlatTensor, SparseTensor, contract_groups, project
-from sigmastar.core.signature import OperatorModel, Term, string_signature, tree_signature
 
 SHAPES = st.lists(st.integers(1, 4), min_size=2, max_size=4).map(tuple)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from core.signatures import FAMILIES, Case, Family, case
+from sigmastar.core.alphabet import OperatorModel
 from sigmastar.core.factors import dense
 from sigmastar.core.recover import Blocks, SparseTensor, factorize_blocks, recover
-from sigmastar.core.signature import OperatorModel
 
 SEEDS = [0, 1, 2]
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.signature import (
+from sigmastar.core.alphabet import (
+    Alphabet,
     Operation,
     Signature,
     composition_signature,

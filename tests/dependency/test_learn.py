@@ -10,10 +10,9 @@ import pytest
 
 from oracles import projective_trees
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, Term
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.core.resources import limited_threads
-from sigmastar.core.signature import Term
 from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.projectivity import projective_sentences
 from sigmastar.dependency.data.sequences import WeightedSequences

@@ -211,7 +211,7 @@ def a_bank() -> tuple[Any, Any, Any]:
     from sigmastar.treebanks.counts import choose_heads
     from sigmastar.treebanks.data.binarized import Binarization, binarize
     from sigmastar.treebanks.data.phrases import phrases
-    from sigmastar.treebanks.learn.clusters_and_em import count_lexicon
+    from sigmastar.treebanks.learn.lexicon import count_lexicon
     from sigmastar.trees.data.brackets import as_trees
 
     flat = phrases(as_trees(TREES))

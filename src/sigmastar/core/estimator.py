@@ -175,9 +175,8 @@ class Estimator(_Fitted):
         path : str or path
             Where to write it, all of the file or nothing.
         """
-        from sigmastar.core.estimator import save_estimator  # which needs this module
-
-        save_estimator(self, path)
+        self.check_fitted()
+        save_model(self.model_, path, {**described(self), "sigmastar": __version__})
 
     def restore(self, model: Any, found: Mapping[str, Any]) -> None:
         """Become what `fit` made.
@@ -385,28 +384,13 @@ def positive_or_auto(value: int | str, name: str) -> int | None:
         raise ValueError(f"{name}={value!r} must be 'auto' or a whole number, 1 or more") from None
 
 
-def save_estimator(estimator: Estimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator.
-
-    Parameters
-    ----------
-    estimator : Estimator
-        Of any family.
-    path : str or path
-        Where to write it, all of the file or nothing.
-    """
-    estimator.check_fitted()
-    save_model(estimator.model_, path, {**described(estimator), "sigmastar": __version__})
-
-
 def described(estimator: Estimator) -> dict[str, Any]:
     """The class of an estimator, its parameters, and what `fit` found beside the model."""
     fitted = {name: value for name, value in vars(estimator).items() if is_fitted_name(name)}
-    kept = {name: plain(value) for name, value in fitted.items() if is_plain(value)}
     return {
         "estimator": type(estimator).__name__,
         "settings": {n: plain(v) for n, v in estimator.get_params().items() if is_plain(v)},
-        "fitted": kept,
+        "fitted": {n: plain(v) for n, v in fitted.items() if is_plain(v)},
     }
 
 
@@ -449,7 +433,6 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _settings(cls: type[Estimator], learned: Mapping[str, Any]) -> dict[str, Any]:
-    given, defaults = learned.get("settings"), cls.parameter_defaults()
-    if not isinstance(given, Mapping):
-        return {}
-    return {n: tuple(v) if isinstance(defaults[n], tuple) else v for n, v in given.items() if n in defaults}
+    defaults, found = cls.parameter_defaults(), learned.get("settings")
+    given = found.items() if isinstance(found, Mapping) else ()
+    return {n: tuple(v) if isinstance(defaults[n], tuple) else v for n, v in given if n in defaults}

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from sigmastar.core.alphabet import Operation, OperatorModel, Signature, Sort
 from sigmastar.core.factors import Factors, factorize
 from sigmastar.core.jit import kernel
-from sigmastar.core.signature import Operation, OperatorModel, Signature, Sort
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64] | sparse.csr_array

@@ -23,12 +23,6 @@ _SMALL, _LARGE = 1e-60, 1e60
 
 
 @part
-def cell_by_width(i: int, j: int, n: int) -> int:
-    """The number of the span from i to j among the spans of a string of length n, short ones first."""
-    return (j - i - 1) * n - (j - i - 1) * (j - i - 2) // 2 + i
-
-
-@part
 def cell_by_end(i: int, j: int) -> int:
     """The number of the span from i to j, those with an early end first."""
     return j * (j - 1) // 2 + i

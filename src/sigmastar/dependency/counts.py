@@ -19,11 +19,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, Operation, Signature, Sort, head_signature
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.integer_counts import totals
 from sigmastar.core.recover import Blocks, Slices, SparseTensor
-from sigmastar.core.signature import Operation, Signature, Sort, head_signature
 from sigmastar.dependency.data.sequences import Gaps, head_sorts
 
 Views = Callable[[Gaps], tuple[list[Int64s], list[Int64s]]]

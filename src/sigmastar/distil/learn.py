@@ -25,9 +25,8 @@ from sigmastar.core.clusters import k_means
 from sigmastar.core.progress import Progress, stage
 from sigmastar.distil.asked import Asked
 from sigmastar.distil.averages import averaged_ngram
-from sigmastar.distil.clusters import cluster_automaton, future_points
 from sigmastar.distil.forms import Proper, Signed
-from sigmastar.distil.futures import coarse, future_features, width_of
+from sigmastar.distil.futures import cluster_automaton, coarse, future_features, future_points, width_of
 from sigmastar.distil.gathering import Pool, sampled
 from sigmastar.distil.kernels import Loss, SoftTrie, divergence
 from sigmastar.distil.questions import Questions

@@ -28,11 +28,10 @@ from functools import cached_property
 import numpy as np
 from scipy import sparse
 
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, string_signature
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.integer_counts import totals
 from sigmastar.core.recover import Blocks, SparseTensor
-from sigmastar.core.signature import string_signature
 
 LEAST_WORD, LEAST_CLASS = 50, 20
 SMOOTHING = 2.0

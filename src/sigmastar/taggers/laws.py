@@ -10,11 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, string_signature
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
 from sigmastar.core.recover import Blocks
-from sigmastar.core.signature import string_signature
 from sigmastar.dependency.data.conllu import write_conllu
 from sigmastar.dependency.data.treebank import Word, as_treebank
 from sigmastar.taggers.data.generators import make_tagged

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, Sort
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
-from sigmastar.core.signature import Sort
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.treebanks.estimator import PCFG, EMTreebankGrammar, SpectralTreebankGrammar
 from sigmastar.treebanks.learn.spectral import spectral_fit

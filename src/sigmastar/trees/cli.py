@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from sigmastar.core.alphabet import rank_name
 from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
@@ -21,7 +22,6 @@ from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.progress import watching
-from sigmastar.core.signature import rank_name
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.productions import TOP

@@ -25,11 +25,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
+from sigmastar.core.alphabet import Operation
 from sigmastar.core.arrays import Flags, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.integer_counts import Tally, add, tally
 from sigmastar.core.recover import Blocks, Slices, SparseTensor, project
-from sigmastar.core.signature import Operation
 from sigmastar.trees.data.ranked import Nodes, RankedAlphabet, RankedTrees
 from sigmastar.trees.kernels import (
     Operators,

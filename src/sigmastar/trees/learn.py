@@ -36,12 +36,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, Operation, OperatorModel, Signature, Sort
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.recover import Blocks, Slices, factorize_blocks, recover
-from sigmastar.core.signature import Operation, OperatorModel, Signature, Sort
 from sigmastar.core.views import counts_together
 from sigmastar.trees.counts import TreeBasis, count_trees, frequent_trees
 from sigmastar.trees.data.productions import production_trees

@@ -37,9 +37,9 @@ from scipy import sparse
 from sigmastar.automata.counts.bases import STRING, Basis, Statistic, mirrored
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import trie_values
+from sigmastar.core.alphabet import Sort, string_signature
 from sigmastar.core.arrays import Floats
 from sigmastar.core.recover import Blocks, FlatTensor, Matrix, SparseTensor
-from sigmastar.core.signature import Sort, string_signature
 
 Part = Floats | sparse.csr_array | SparseTensor | FlatTensor
 

@@ -29,10 +29,10 @@ from scipy import sparse
 
 from sigmastar.automata.counts.bases import STRING, Basis, Statistic, backwards, mirrored
 from sigmastar.automata.data.strings import PrefixTrie, Strings
+from sigmastar.core.alphabet import Operation, string_signature
 from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.core.jit import kernel
 from sigmastar.core.recover import Blocks, Slices, SparseTensor
-from sigmastar.core.signature import Operation, string_signature
 
 GAPS_AT_ONCE = 2_000_000
 """The corpus is read in pieces of about this many gaps, so that memory stays below a corpus or two."""

@@ -27,6 +27,7 @@ from scipy import sparse
 
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings, require_known
+from sigmastar.core.alphabet import string_signature
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.integer_counts import (
     MOST_MAJORS,
@@ -42,7 +43,6 @@ from sigmastar.core.integer_counts import (
 )
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.recover import Blocks, FlatTensor
-from sigmastar.core.signature import string_signature
 
 
 class ClassBuckets(NamedTuple):

@@ -23,11 +23,11 @@ from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
 from sigmastar.automata.model.algebra import prefix_to_string, substring_to_string
 from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
+from sigmastar.core.alphabet import Sort
 from sigmastar.core.arrays import Floats
 from sigmastar.core.factors import Factors, factorize_up_to
 from sigmastar.core.rank import RankEvidence, choose_rank, split_half_noise
 from sigmastar.core.recover import Blocks, affordable_states, factorize_blocks, recover
-from sigmastar.core.signature import Sort
 
 Step = Callable[[Blocks], Blocks]
 """Smoothing or weighting, between counting and factorizing."""

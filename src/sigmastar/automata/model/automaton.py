@@ -25,11 +25,10 @@ import numpy as np
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_states
 from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, OperatorModel, string_signature
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.family import picture_of
 from sigmastar.core.parts import Parts, floats
-from sigmastar.core.signature import OperatorModel, string_signature
 
 if TYPE_CHECKING:
     from sigmastar.automata.model.on_device import TensorSequence

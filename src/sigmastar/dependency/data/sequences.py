@@ -21,9 +21,8 @@ from types import MappingProxyType
 import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, Sort
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.signature import Sort
 from sigmastar.dependency.data.treebank import DependencyTreebank
 
 LEFT, RIGHT = 0, 1

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, Sort
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.recover import Blocks, recover
 from sigmastar.core.resources import one_blas_thread
-from sigmastar.core.signature import Sort
 from sigmastar.dependency.counts import Views, count_heads, rich_views
 from sigmastar.dependency.data.sequences import Gaps, WeightedSequences, head_sorts
 from sigmastar.dependency.learn.counting import learn_deterministic

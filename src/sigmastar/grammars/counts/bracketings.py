@@ -19,12 +19,11 @@ import numpy as np
 from scipy import sparse
 
 from sigmastar.automata.data.strings import Strings, require_strings
-from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.alphabet import Alphabet, Symbol, composition_signature
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.engines import ranges, spread
 from sigmastar.core.errors import InputError
 from sigmastar.core.recover import Blocks, SparseTensor
-from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
 

@@ -18,10 +18,9 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Codes, Strings
 from sigmastar.automata.model.automaton import SignedLog
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, OperatorModel, composition_signature
 from sigmastar.core.arrays import Array, Floats, Indices, Int64s
 from sigmastar.core.parts import Parts, floats
-from sigmastar.core.signature import OperatorModel, composition_signature
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
 from sigmastar.grammars.kernels import (

@@ -28,12 +28,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import Alphabet, composition_signature
 from sigmastar.core.arrays import Floats
 from sigmastar.core.progress import Progress
 from sigmastar.core.recover import Blocks
 from sigmastar.core.resources import thread_map
-from sigmastar.core.signature import composition_signature
 from sigmastar.grammars.learn.completion import CompletionPlan, learn_completion
 from sigmastar.grammars.learn.em import EMSettings, RulePrior, learn_grammar_em
 from sigmastar.grammars.learn.refinement import refine_grammar

@@ -31,12 +31,11 @@ from scipy import sparse
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.alphabet import Alphabet, Symbol, string_signature
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.recover import Blocks, factorize_blocks, recover
-from sigmastar.core.signature import string_signature
 from sigmastar.optimise.proximal import NuclearNorm
 from sigmastar.optimise.solvers import fista
 from sigmastar.transducers.data import SHAPES, Shape, StringPairs, Unit, Units, require_pairs

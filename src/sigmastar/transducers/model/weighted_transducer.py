@@ -18,11 +18,11 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import read_att_pairs
 from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
+from sigmastar.core.alphabet import OperatorModel
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import between, check_header
-from sigmastar.core.signature import OperatorModel
 from sigmastar.core.text_files import TextPath
 from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.kernels.alignment import lattice_backward, lattice_forward, lattice_marginals

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
-from sigmastar.core.scaling import cell_by_width
 from sigmastar.treebanks.kernels.plain_chart import EdgeChart
+from sigmastar.treebanks.kernels.span_features import cell_by_width
 
 
 class ChainItems(NamedTuple):

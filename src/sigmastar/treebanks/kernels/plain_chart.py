@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
-from sigmastar.core.scaling import cell_by_width, power_of_two
+from sigmastar.core.scaling import power_of_two
+from sigmastar.treebanks.kernels.span_features import cell_by_width
 
 Bytes = NDArray[np.uint8]
 

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from sigmastar.core.adagrad import step_rows
 from sigmastar.core.arrays import Floats, Int64s, Singles
 from sigmastar.core.jit import fast_kernel, part
-from sigmastar.core.scaling import cell_by_width
 
 Bytes = NDArray[np.uint8]
 
@@ -32,6 +31,12 @@ N_BEGIN, N_END, N_CELL = 10, 10, 18
 PAD = 2
 _NEVER = -1e30
 _KEPT = 1e-3  # smaller gradients are left out
+
+
+@part
+def cell_by_width(i: int, j: int, n: int) -> int:
+    """The number of the span from i to j among the spans of a string of length n, short ones first."""
+    return (j - i - 1) * n - (j - i - 1) * (j - i - 2) // 2 + i
 
 
 @fast_kernel

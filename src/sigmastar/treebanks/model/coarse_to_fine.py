@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
 from sigmastar.core.parts import share
-from sigmastar.core.scaling import cell_by_width, power_of_two
+from sigmastar.core.scaling import power_of_two
 from sigmastar.treebanks.data.binarized import PHRASE, Symbols
 from sigmastar.treebanks.kernels.plain_chart import (
     Allowed,
@@ -37,6 +37,7 @@ from sigmastar.treebanks.kernels.plain_chart import (
     plain_posteriors,
     probable_edges,
 )
+from sigmastar.treebanks.kernels.span_features import cell_by_width
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import Leaves
 

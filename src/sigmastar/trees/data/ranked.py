@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar.core.alphabet import UNKNOWN, Alphabet
+from sigmastar.core.alphabet import UNKNOWN, Alphabet, Signature, tree_signature
 from sigmastar.core.arrays import Int32s, Int64s
 from sigmastar.core.errors import UnknownSymbolError
-from sigmastar.core.signature import Signature, tree_signature
 from sigmastar.trees.data.tree import Tree
 
 

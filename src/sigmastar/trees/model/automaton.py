@@ -21,10 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.automata.model.automaton import ScaledRows, SignedLog
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import RANKS, Alphabet, OperatorModel, rank_name
 from sigmastar.core.arrays import Floats
 from sigmastar.core.parts import Parts, check_header, floats, lists
-from sigmastar.core.signature import RANKS, OperatorModel, rank_name
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.kernels import Operators, Outcomes, draw_nodes, inside_vectors, outside_vectors
