@@ -14,7 +14,6 @@ from sigmastar.core.scaling import (
     add_numbers,
     add_scaled,
     cell_by_end,
-    cell_by_width,
     exponent_of,
     grown,
     normalize,
@@ -22,6 +21,7 @@ from sigmastar.core.scaling import (
     rescale,
     rescale_number,
 )
+from sigmastar.treebanks.kernels.span_features import cell_by_width
 
 seeds = st.integers(0, 10**6)
 

@@ -35,10 +35,10 @@ from sigmastar.distil.spectral import Directions, Regression, exact_automaton, p
 
 METHODS = ("auto", "spectral", "clusters", "ngram")
 MOST_STATES = 200
-USUAL_STATES = 150
 _LADDER = (5, 10, 20, 40, 80, 120, 160, 200)
 _EXACT = 1e-13  # nats: below, the divergence is rounding
-_WORK = 1.4e12  # multiplications of a refinement: a minute or two
+_WORK = 1.5e12  # multiplications of a refinement: a minute or two
+_EPOCHS = 4, 120
 _WORTH = 1.3  # a start this far behind another candidate is not refined
 _WEIGHTS = 20_000_000  # of an automaton, at most
 _NODES = 25_000  # prefixes whose futures are asked
@@ -141,19 +141,19 @@ def _futures(evidence: Evidence) -> Futures:
     return trie, soft, coarse(np.array(soft.targets), evidence.rng)
 
 
-def affordable(evidence: Evidence, n_states: int | None, usual: int) -> int:
+def affordable(evidence: Evidence, n_states: int | None) -> int:
     """A number of states whose weights fit into memory, and that prefixes are enough for."""
     if n_states is not None:
         return n_states
     n_symbols = len(evidence.questions.alphabet)
     by_weights = int(np.sqrt(_WEIGHTS / n_symbols))
-    return int(np.clip(evidence.train.strings.n_gaps // 50, 2, min(usual, by_weights)))
+    return int(np.clip(evidence.train.strings.n_gaps // 50, 2, min(MOST_STATES, by_weights)))
 
 
 def n_epochs(evidence: Evidence, n_states: int) -> int:
     """As many as the work allows."""
     per_gap = 3.0 * n_states * (n_states + evidence.train.rows.shape[1])
-    return int(np.clip(_WORK / (per_gap * evidence.train.strings.n_gaps), 4, 60))
+    return int(np.clip(_WORK / (per_gap * evidence.train.strings.n_gaps), *_EPOCHS))
 
 
 def _spectral(
@@ -161,7 +161,7 @@ def _spectral(
 ) -> FilteredAutomaton:
     """The rank that held-out answers prefer; refined, where that may be of use."""
     trie, soft, features = futures
-    most = affordable(evidence, n_states, MOST_STATES)
+    most = affordable(evidence, n_states)
     directions = principal(features, soft.weights, most)
     regression = Regression.of(evidence.questions.alphabet, trie, directions.states, soft)
     ranks = sorted({min(rank, directions.states.shape[1]) for rank in (*_LADDER, most) if rank <= most})
@@ -215,7 +215,7 @@ def _class_states(ngram: NgramModel, trie: PrefixTrie, directions: Directions) -
 def _clusters(evidence: Evidence, n_states: int | None, futures: Futures) -> WeightedAutomaton:
     """States from clusters of futures, then all moves refined."""
     trie, soft, features = futures
-    size = min(affordable(evidence, n_states, USUAL_STATES), trie.n_nodes)
+    size = min(affordable(evidence, n_states), trie.n_nodes)
     evidence.progress("clusters of futures", 0.25)
     points = future_points(features, soft.weights)
     found = k_means(points, size, evidence.rng, weights=soft.weights, n_steps=15)
