@@ -165,7 +165,8 @@ def _gpu_speed() -> str:
 def _gpu_peak() -> str:
     rows = _gpu_rows()
     states = np.array([row["states"] for row in rows])
-    shares = np.array([row["share of the measured peak"] for row in rows])
+    peak = result("gpu")["peaks"]["bfloat16 TFLOP/s"]
+    shares = np.array([row["TFLOP/s"] / peak for row in rows])
     title = "How much of the GPU is used"
     figure = plot_learning_curves({"EM": (states, shares)}, "states", "share of its peak", title, log_y=False)
     return to_svg(figure, title)
