@@ -10,7 +10,7 @@ from sigmastar.core.family import Family, families
 FOLDER = Path(__file__).parent / "api" / "generated"
 
 CORE = {
-    "The first idea: recover": ("signature", "factors", "recover", "rank"),
+    "The first idea: recover": ("alphabet", "factors", "recover", "rank"),
     "The second idea: states from two views": (
         *("views", "clusters", "shrinkage", "em", "race"),
         *("held_out", "mixture", "log_linear"),
