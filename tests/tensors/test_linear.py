@@ -8,6 +8,7 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
+from sigmastar.core import torch_krylov  # noqa: E402
 from sigmastar.core.torch_krylov import krylov  # noqa: E402
 from sigmastar.core.torch_linear import clusters, sparse_svd  # noqa: E402
 from sigmastar.core.torch_sparse import SparseRows  # noqa: E402
@@ -83,3 +84,11 @@ def test_every_cluster_has_a_point() -> None:
     assert set(labels.tolist()) <= {0, 1, 2}
     with pytest.raises(ValueError, match="60 clusters of 51 points"):
         clusters(points, 60, device="cpu")
+
+
+def test_triplets_that_are_not_found_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_krylov, "_MOST", 1)
+    rng = np.random.default_rng(0)
+    matrix = sparse.random_array((400, 300), density=0.1, rng=rng).tocsr()
+    with pytest.raises(np.linalg.LinAlgError, match=r"20 singular triplets have a residual of .* fewer"):
+        sparse_svd(matrix, 20, device="cpu", tolerance=1e-9)

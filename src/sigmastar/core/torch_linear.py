@@ -14,6 +14,8 @@ from sigmastar.core.torch_sparse import SparseRows
 if TYPE_CHECKING:
     import torch
 
+_ROUNDING = 1e-6
+
 
 def sparse_svd(
     matrix: Any, rank: int, *, device: str = "auto", tolerance: float = 1e-7, seed: int = 0
@@ -41,11 +43,21 @@ def sparse_svd(
     -------
     tuple of arrays
         Left vectors as columns, singular values, right vectors as rows.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where a space of thousands of columns does not hold the triplets to the tolerance.
     """
     where = chosen_device(device)
     if not 0 < rank <= min(matrix.shape):
         raise ValueError(f"rank {rank} of a matrix of {matrix.shape[0]} x {matrix.shape[1]}")
     found = krylov(SparseRows(matrix, where), SparseRows(matrix.T, where), rank, tolerance, seed)
+    if not found.residual <= max(10.0 * tolerance, _ROUNDING):
+        raise np.linalg.LinAlgError(
+            f"{rank} singular triplets have a residual of {found.residual:.1e} in {found.n_columns} columns, "
+            f"not {tolerance:.0e}; ask for fewer of them, or for a larger tolerance"
+        )
     u, s, v = (part.cpu().numpy() for part in (found.left, found.values, found.right.T))
     return u, s, v
 
