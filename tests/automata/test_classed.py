@@ -13,7 +13,7 @@ from sigmastar import SpectralAutomaton
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator import spectral
 from sigmastar.automata.estimator.sequence import n_parameters
-from sigmastar.automata.learn import classed
+from sigmastar.automata.learn import classed, classed_on_shards
 from sigmastar.automata.learn.classed import symbol_classes
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.classed import ClassedAutomaton
@@ -124,6 +124,7 @@ def test_corpora_larger_than_memory_are_learned_by_classes_too(
     for module in (sources, building):
         monkeypatch.setattr(module, "UNIT_BYTES", 1500)
     (tmp_path / "text").write_text("".join(" ".join(words) + "\n" for words in sentences(600, 0)))
+    monkeypatch.setattr(classed_on_shards, "N_CLASSES", 4)
     corpus = build_corpus([str(tmp_path / "text")], tmp_path / "corpus")
     assert corpus.n_shards > 2
     in_memory = SpectralAutomaton(n_states=3).fit(corpus)

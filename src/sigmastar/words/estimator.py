@@ -22,6 +22,7 @@ class _FittedWords(SequenceEstimator):
 
     held_out_perplexity_: float | None
     states_perplexity_: float | None
+    counted_: object | None
 
 
 @dataclass(eq=False, repr=False)
