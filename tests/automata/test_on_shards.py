@@ -148,3 +148,12 @@ def test_the_command_learns_from_a_folder(corpora: list[StringCorpus], tmp_path:
     refused = invoke(*words, "--method", "ngram", "--workers", "2")
     assert refused.exit_code == 2
     assert "--states is for" in refused.stderr or "--workers is for --method fast or em" in refused.stderr
+
+
+def test_a_ledger_knows_the_classes_of_symbols(corpora: list[StringCorpus], tmp_path: Path) -> None:
+    sides = np.arange(len(corpora[1].alphabet)) % 2
+    for class_of in (sides.astype(np.int32), (1 - sides).astype(np.int32)):
+        strings, held = ShardedStrings(corpora[1], class_of), np.arange(5)
+        kept = learning.count_for_fast(strings, held, [20], learning.Plan(ledger=tmp_path / "ledger"))
+        fresh = learning.count_for_fast(strings, held, [20], learning.Plan())
+        assert_same(kept.batches.kept, fresh.batches.kept)

@@ -68,7 +68,7 @@ def count_ngrams(
         )
     task = partial(_count_shard, str(corpus.folder), corpus.manifest.digest, order, budget)
     where: Engine = Here() if engine is None else engine
-    found: NgramCounts = where.run(task, range(corpus.n_shards), partial(_merged, budget=budget), progress)
+    found: NgramCounts = where.run(task, range(corpus.n_shards), partial(merged, budget=budget), progress)
     return found
 
 
@@ -83,7 +83,7 @@ def _count_shard(folder: str, digest: str, order: int, budget: int, number: int)
     shard, n_words = corpus.shard(number), max(corpus.manifest.n_words, 2)
     edges = range(0, max(len(shard.codes), 1), _AT_ONCE)
     task = partial(_count_piece, shard, order, n_words)
-    found: NgramCounts = Here().run(task, edges, partial(_merged, budget=budget))
+    found: NgramCounts = Here().run(task, edges, partial(merged, budget=budget))
     return found
 
 
@@ -104,6 +104,7 @@ def _shifted(codes: Int64s, order: int) -> Iterator[Int64s]:
     return (codes[shift : shift + n] for shift in range(order))
 
 
-def _merged(first: NgramCounts, second: NgramCounts, budget: int) -> NgramCounts:
+def merged(first: NgramCounts, second: NgramCounts, budget: int) -> NgramCounts:
+    """Of two parts, without what the budget has no room for."""
     found, lost = pruned(add(first[:2], second[:2]), budget // _ENTRY)
     return NgramCounts(*found, first.lost + second.lost + lost)

@@ -41,7 +41,7 @@ BUDGET = 1 << 30
 _ENTRY = 64  # bytes of an entry while parts are merged
 _TABLE_LIMIT = 1 << 24  # cells of a table of classes and symbols
 _MOST_ROWS = 1 << 16  # classes of pasts, or of futures: a step is one number of 32 bits
-_TASK_GAPS = 1 << 22  # of a task: small enough that workers end together
+TASK_GAPS = 1 << 22  # of a task: small enough that workers end together
 _GAPS_AT_ONCE = 1 << 20
 
 Classes = tuple[ContextTrie, ContextTrie]
@@ -70,7 +70,7 @@ def count_shards(
     task = partial(_count_part, Place.of(strings), classes, budget)
     kept = task if ledger is None else ledger.keeping(task, StepCounts)
     where: Engine = Here() if engine is None else engine
-    parts = strings.parts(_TASK_GAPS)
+    parts = strings.parts(TASK_GAPS)
     found: StepCounts = where.run(kept, parts, partial(merged, budget=budget), progress)
     return found
 

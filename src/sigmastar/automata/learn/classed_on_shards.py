@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.counts.on_shards import Place
+from sigmastar.automata.counts.on_shards import TASK_GAPS, Place
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.classed import (
@@ -31,11 +30,8 @@ from sigmastar.automata.learn.on_shards import Plan, count_for_fast, held_number
 from sigmastar.automata.model.classed import ClassedAutomaton
 from sigmastar.automata.model.ngram import modified_kneser_ney
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.integer_counts import Keys, add, pruned
 from sigmastar.core.progress import Progress, silent, stage
-
-_ENTRY = 64  # bytes of a pair of neighbours while parts are merged
-_TASK_GAPS = 1 << 22
+from sigmastar.corpus.ngrams import NgramCounts, merged
 
 
 def learn_classed_on_shards(
@@ -91,34 +87,18 @@ def learn_classed_on_shards(
     return ClassedFit(ClassedAutomaton(symbols, inner.model, ngram, rates), inner, score), counted.lost
 
 
-class Neighbours(NamedTuple):
-    """How often symbols stand beside each other in some shards, and what was pruned."""
-
-    keys: Keys
-    counts: Keys
-    lost: Int64s
-
-
 def _neighbours(
     strings: ShardedStrings, held: Int64s, numbers: Numbers, plan: Plan, progress: Progress
-) -> Neighbours:
-    most = plan.budget // _ENTRY
-    task = partial(_count_part, Place.of(strings), held, numbers, most)
-    parts = strings.parts(_TASK_GAPS)
-    found: Neighbours = plan.engine.run(task, parts, partial(_merged, most=most), progress)
+) -> NgramCounts:
+    """How often symbols stand beside each other, ends counted, in strings that are not held out."""
+    task = partial(_count_part, Place.of(strings), held, numbers)
+    parts, merge = strings.parts(TASK_GAPS), partial(merged, budget=plan.budget)
+    found: NgramCounts = plan.engine.run(task, parts, merge, progress)
     return found
 
 
-def _count_part(
-    place: Place, held: Int64s, numbers: Numbers, most: int, part: tuple[int, int, int]
-) -> Neighbours:
-    found = pruned(numbers.neighbours(place.strings.part(*part, held)), most)
-    return Neighbours(*found[0], found[1])
-
-
-def _merged(first: Neighbours, second: Neighbours, most: int) -> Neighbours:
-    found, lost = pruned(add((first.keys, first.counts), (second.keys, second.counts)), most)
-    return Neighbours(*found, first.lost + second.lost + lost)
+def _count_part(place: Place, held: Int64s, numbers: Numbers, part: tuple[int, int, int]) -> NgramCounts:
+    return NgramCounts(*numbers.neighbours(place.strings.part(*part, held)), np.zeros(2, np.int64))
 
 
 def _spread(strings: ShardedStrings, held: Int64s, most_gaps: int) -> Strings:

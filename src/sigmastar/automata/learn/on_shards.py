@@ -44,6 +44,7 @@ from sigmastar.automata.learn.held_out import FEW, Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
+from sigmastar.core.container import hash_arrays
 from sigmastar.core.em import Deadline, Stopping, best_of, by_absolute, iterate
 from sigmastar.core.engines import Engine, Here
 from sigmastar.core.held_out import SHARE, n_held, split
@@ -131,7 +132,9 @@ def count_for_fast(
 ) -> Counted:
     """Counts on classes of contexts, and the strings of some numbers to choose by."""
     classes = choose_classes(strings, max(n_classes))
-    job = f"{strings.corpus.manifest.digest} {classes[0].n_classes} {classes[1].n_classes} {plan.budget}"
+    read_as = "" if strings.class_of is None else hash_arrays(strings.class_of)
+    sizes = f"{classes[0].n_classes} {classes[1].n_classes} {plan.budget}"
+    job = f"{strings.corpus.manifest.digest} {read_as} {sizes}"
     ledger = None if plan.ledger is None else Ledger(plan.ledger, job)
     found = count_shards(strings, classes, plan.engine, plan.budget, ledger, stage(progress, 0.0, 0.7))
     judges = Held.whole(strings.select(held))
