@@ -115,11 +115,13 @@ def test_commands(tmp_path: Path) -> None:
     ("change", "said"),
     [
         (("a b", "a c"), r"small\.arpa:13: the word 'c' is no unigram"),
-        (("-0.9", "nine"), "no finite numbers"),
+        (("-0.9", "nine"), "no numbers of a usual size"),
         (("\\2-grams:", "\\3-grams:"), r"3-grams: after 1-grams"),
         (("\\data\\", "data"), "ARPA's format"),
         (("\t</s>", "\tc"), "none of </s>"),
         (("\tb\n", "\ta\n"), "listed twice"),
+        (("\tb\n", "\n"), r"small\.arpa:\d+: no 1-gram"),
+        (("-0.9", "1e3"), "no numbers of a usual size"),
         (("-0.9\ta b", "-0.9\ta"), r"small\.arpa:13: no 2-gram"),
     ],
 )

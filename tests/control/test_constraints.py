@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fuzz.mutating import alarms, limited
 from sigmastar.automata import DFA, Strings
 from sigmastar.control import Constraint, as_constraint, avoids, contains, length, matches
 from sigmastar.core.alphabet import Alphabet
@@ -107,8 +108,20 @@ def test_symbols_that_are_not_named_take_no_column_of_their_own() -> None:
         ("a\\", "ends with a backslash"),
         ("(a|b){9999}", "positions"),
         (".*a.{20}", "states"),
+        ("a{2,99999999999999999999}", "more than 5000"),
+        ("(" * 10_000 + "a" + ")" * 10_000, "nested more than 100 deep"),
     ],
 )
 def test_wrong_expressions_are_refused(pattern: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         matches(pattern).dfa(ABC)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a{0,4000}", "(){4000}a*", "(){99}{99}{99}{99}a*", "(a{0}|){9}" * 300]
+)
+def test_counts_take_little_time(pattern: str) -> None:
+    with alarms(), limited(10):
+        accepts = matches(pattern).dfa(ABC).accepts(STRINGS)
+    assert accepts[0]
+    assert accepts.sum() in (1, 7)  # the empty string, or six more of `a` alone

@@ -72,6 +72,20 @@ def test_records_without_the_field(tmp_path: Path) -> None:
         list(open_text(table))
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("id,t\rext\n1,a\n", r":1: is no row of a table"),
+        ('id,"a\nb"\n1,a\n', r":1: no JSONL, and a table without the columns text; it has id, a b$"),
+        ('{"text": "\\ud800"}\n', r":1: has no text in field 'text'"),
+    ],
+)
+def test_damaged_records_are_one_line(tmp_path: Path, content: str, said: str) -> None:
+    (path := tmp_path / "records").write_text(content)
+    with reading(fields="text"), pytest.raises(InputError, match=said):
+        list(open_text(path))
+
+
 def test_two_fields_are_pairs(tmp_path: Path) -> None:
     path = write_table(tmp_path / "a.tsv", [["note", "sound", "word"], ["x", "K AE T", "cat"]], "\t")
     with reading(fields="word,sound"):

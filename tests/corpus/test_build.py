@@ -164,6 +164,12 @@ def test_damage_is_found(text: Path, tmp_path: Path) -> None:
     build_corpus([str(text)], tmp_path / "c")
     assert figures("corpus", "info", tmp_path / "c")["tokens"] == 15
     succeed("corpus", "check", tmp_path / "c")
+    vocabulary = tmp_path / "c" / "vocabulary.tsv"
+    whole = vocabulary.read_bytes()
+    lines = whole.split(b"\n")
+    vocabulary.write_bytes(b"\n".join([lines[1], *lines[1:]]))
+    assert "has a word twice" in fail("learn", "automaton", tmp_path / "c", "-o", tmp_path / "m")
+    vocabulary.write_bytes(whole)
     tokens = tmp_path / "c" / "00000.tokens"
     content = bytearray(tokens.read_bytes())
     content[2] ^= 1

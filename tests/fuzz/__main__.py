@@ -7,14 +7,20 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from forged.small_models import small_models
+from forged.small_models import Small, small_models
 from forged.trial import cut_off, flip_bits, try_model, warm_up
-from fuzz.readers import READERS, SEEDS, fuzz_arguments, fuzz_reader
+from fuzz.mutating import SEEDS, at_most_a_gigabyte
+from fuzz.questions import fuzz_arguments, fuzz_patterns, fuzz_requests
+from fuzz.readers import READERS, fuzz_corpora, fuzz_reader
 
 TARGETS = ("readers", "arguments", "bits", "forged")
+TYPED, FILES = ("readers", "arguments"), ("bits", "forged")
+ASKED = ("ngram", "tagger-refined")  # by the requests to the explorer
+Fuzz = Callable[[float], tuple[int, Sequence[object]]]
 
 
 def main() -> None:
@@ -23,6 +29,7 @@ def main() -> None:
     parser.add_argument(
         "--only", choices=TARGETS, action="append", help="Some of the targets; may be repeated."
     )
+    parser.add_argument("--target", action="append", help="Some of the readers by name; may be repeated.")
     parser.add_argument("--models", action="append", help="Some of the models by name; may be repeated.")
     parser.add_argument("--inputs", type=int, default=10**9, help="Inputs per reader, at most.")
     parser.add_argument("--flips", type=int, default=10**5, help="Flipped bits of all models, at most.")
@@ -37,9 +44,9 @@ def main() -> None:
 
 
 def _run(folder: Path, settings: argparse.Namespace) -> int:
-    models = small_models(folder, settings.models)
-    warm_up(models, folder)
     total, n_findings, seed = Counter[str](), 0, settings.seed
+    chosen = settings.only or TARGETS
+    models = small_models(folder, settings.models if set(chosen) & set(FILES) else ASKED)
 
     def tell(name: str, counts: Mapping[str, int], findings: Sequence[object]) -> None:
         nonlocal n_findings
@@ -51,27 +58,44 @@ def _run(folder: Path, settings: argparse.Namespace) -> int:
     def until() -> float:
         return time.monotonic() + settings.seconds
 
-    smallest = min((small.model for small in models.values()), key=lambda path: path.stat().st_size)
-    for target in settings.only or TARGETS:
-        if target == "readers":
-            seeds = {**SEEDS, "models": smallest.read_bytes()}
-            for name in READERS:
-                n_inputs, found = fuzz_reader(name, folder, seeds, settings.inputs, seed, until())
+    if set(chosen) & set(TYPED):
+        with at_most_a_gigabyte():
+            for name, fuzz in _inputs(folder, models, chosen, settings).items():
+                n_inputs, found = fuzz(until())
                 tell(name, {"inputs": n_inputs}, found)
-        elif target == "arguments":
-            n_inputs, found = fuzz_arguments(settings.inputs, seed, until())
-            tell(target, {"inputs": n_inputs}, found)
-        elif target == "bits":
-            for name, small in models.items():
-                n_flips, wrong = flip_bits(small.model, settings.flips // len(models), folder, until(), seed)
-                n_cuts, accepted = cut_off(small.model, settings.cuts, folder, until())
-                tell(f"bits {name}", {"flipped bits": n_flips, "cut": n_cuts}, [*wrong, *accepted])
-        else:
-            numbers = range(seed, seed + settings.mutations)
-            for name, small in models.items():
-                tell(f"forged {name}", *try_model(small, numbers, folder, until()))
+    if "bits" in chosen:
+        for name, small in models.items():
+            n_flips, wrong = flip_bits(small.model, settings.flips // len(models), folder, until(), seed)
+            n_cuts, accepted = cut_off(small.model, settings.cuts, folder, until())
+            tell(f"bits {name}", {"flipped bits": n_flips, "cut": n_cuts}, [*wrong, *accepted])
+    if "forged" in chosen:
+        warm_up(models, folder)
+        numbers = range(seed, seed + settings.mutations)
+        for name, small in models.items():
+            tell(f"forged {name}", *try_model(small, numbers, folder, until()))
     print("all:", dict(total))
     return n_findings
+
+
+def _inputs(
+    folder: Path, models: Mapping[str, Small], chosen: Sequence[str], settings: argparse.Namespace
+) -> dict[str, Fuzz]:
+    """What is fed with inputs, by name."""
+    n_inputs, seed, asked = settings.inputs, settings.seed, [models[name] for name in ASKED if name in models]
+    found: dict[str, Fuzz] = {}
+    if "readers" in chosen:
+        smallest = min((small.model for small in models.values()), key=lambda path: path.stat().st_size)
+        seeds = {**SEEDS, "models": smallest.read_bytes()}
+        for name in READERS:
+            found[name] = partial(fuzz_reader, name, folder, seeds, n_inputs, seed)
+        found["corpora"] = partial(fuzz_corpora, folder, n_inputs, seed)
+    if "arguments" in chosen:
+        found["arguments"] = partial(fuzz_arguments, n_inputs, seed)
+        found["patterns"] = partial(fuzz_patterns, n_inputs, seed)
+        if asked and asked[0].data:
+            paths = [small.model for small in asked]
+            found["requests"] = partial(fuzz_requests, paths, asked[0].data, n_inputs, seed)
+    return {name: fuzz for name, fuzz in found.items() if name in (settings.target or found)}
 
 
 if __name__ == "__main__":

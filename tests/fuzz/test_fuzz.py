@@ -1,4 +1,4 @@
-"""A few inputs for every reader and parser of arguments; `make fuzz` takes its time."""
+"""A few inputs for every reader, parser and the server; `make fuzz` takes its time."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.readers import READERS, SEEDS, fuzz_arguments, fuzz_reader
+from fuzz.mutating import SEEDS
+from fuzz.questions import fuzz_arguments, fuzz_patterns, fuzz_requests
+from fuzz.readers import FIELDS, READERS, fuzz_corpora, fuzz_reader
 from sigmastar.core.family import load
+from sigmastar.core.skipping import reading
 
 SECONDS = 1.0
 
@@ -22,7 +25,8 @@ def seeds(folder: Path) -> dict[str, bytes]:
 def test_seeds_are_read(name: str, seeds: dict[str, bytes], tmp_path: Path) -> None:
     of, where, more = READERS[name]
     (tmp_path / "seed").write_bytes(seeds[of])
-    load(where)(str(tmp_path / "seed"), **more)
+    with reading(fields=FIELDS.get(name)):
+        load(where)(str(tmp_path / "seed"), **more)
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -32,7 +36,27 @@ def test_readers(name: str, seeds: dict[str, bytes], tmp_path: Path) -> None:
     assert not findings, findings[:3]
 
 
+def test_corpora(tmp_path: Path) -> None:
+    n_inputs, findings = fuzz_corpora(tmp_path, 300, 1, time.monotonic() + SECONDS)
+    assert n_inputs > 0
+    assert not findings, findings[:3]
+
+
 def test_arguments() -> None:
     n_inputs, findings = fuzz_arguments(500, 1, time.monotonic() + 2 * SECONDS)
+    assert n_inputs > 0
+    assert not findings, findings[:3]
+
+
+def test_patterns() -> None:
+    n_inputs, findings = fuzz_patterns(300, 1, time.monotonic() + SECONDS)
+    assert n_inputs > 0
+    assert not findings, findings[:3]
+
+
+def test_requests(folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "strings"
+    data.write_text("a b\nb a\n")
+    n_inputs, findings = fuzz_requests([folder / "ngram.model"], data, 300, 1, time.monotonic() + SECONDS)
     assert n_inputs > 0
     assert not findings, findings[:3]

@@ -19,6 +19,7 @@ from sigmastar.core.alphabet import Alphabet, written_codes
 from sigmastar.core.errors import InputError, UnknownSymbolError
 
 MOST_POSITIONS = 5_000
+DEEPEST = 100  # groups inside groups
 _SPECIAL = "()[]{}|*+?."
 _COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
 
@@ -128,7 +129,7 @@ class Reader:
         self.pattern, self.alphabet, self.characters = pattern, alphabet, characters
         self.codes = written_codes(alphabet)
         self.tokens = list(tokens(pattern, characters, alphabet))
-        self.at = 0
+        self.at, self.depth = 0, 0
         self.positions = Positions()
 
     def read(self) -> Part:
@@ -161,12 +162,14 @@ class Reader:
         return found
 
     def _counted(self) -> Part:
-        begin = self.at
+        begin, n_before = self.at, len(self.positions.follows)
         found = self._atom()
         while (sign := self._sign()) and (sign in "*+?" or (sign[0] == "{" and len(sign) > 1)):
             end = self.at
             if sign[0] == "{":
-                found = self._copies(begin, end, found, sign)
+                low, high = self._counts(sign)
+                if len(self.positions.follows) > n_before:  # copies of nothing are nothing
+                    found = self._copies(begin, end, found, low, high)
             elif sign == "?":
                 found = Part(found.starts, found.ends, True)
             else:
@@ -174,23 +177,28 @@ class Reader:
             self.at = end + 1
         return found
 
-    def _copies(self, begin: int, end: int, first: Part, sign: str) -> Part:
-        """So many copies of the tokens from `begin` to `end`, of which `first` has been read."""
+    def _counts(self, sign: str) -> tuple[int, int | None]:
+        """The least and the largest number of copies."""
         match = _COUNTS.fullmatch(sign)
         assert match is not None
+        if max(len(match[1]), len(match[3] or "")) > len(str(MOST_POSITIONS)):
+            raise self._problem(f"a count of more than {MOST_POSITIONS}; use smaller ones")
         low = int(match[1])
         high = low if match[2] is None else int(match[3]) if match[3] else None
         if high is not None and high < low:
             raise self._problem(f"{sign} asks for at least {low} and at most {high}")
-        copies = iter([first])
+        return low, high
+
+    def _copies(self, begin: int, end: int, first: Part, low: int, high: int | None) -> Part:
+        """So many copies of the tokens from `begin` to `end`, `x x (x (x)?)?`; `first` has been read."""
+        n_copies = max(low, 1) if high is None else high
+        copies = [first, *(self._again(begin, end) for _ in range(n_copies - 1))][:n_copies]
+        if high is None:
+            copies[-1] = self.positions.repeated(copies[-1], low == 0)
         found = _NOTHING
-        for number in range(max(low, 1) if high is None else high):
-            copy = next(copies, None) or self._again(begin, end)
-            if number >= low:
-                copy = Part(copy.starts, copy.ends, True)
-            if high is None and number == max(low, 1) - 1:
-                copy = self.positions.repeated(copy, low == 0)
-            found = self.positions.joined(found, copy)
+        for number in reversed(range(n_copies)):  # so each copy is linked to the next one, not to all
+            found = self.positions.joined(copies[number], found)
+            found.empty = found.empty or number >= low
         return found
 
     def _again(self, begin: int, end: int) -> Part:
@@ -204,12 +212,7 @@ class Reader:
     def _atom(self) -> Part:
         sign = self._sign()
         if sign == "(":
-            self.at += 1
-            found = self._either()
-            if self._sign() != ")":
-                raise self._problem("a ( is not closed")
-            self.at += 1
-            return found
+            return self._group()
         if sign == "[":
             return self._one_of_several()
         if sign not in ("", "."):
@@ -219,6 +222,17 @@ class Reader:
         token = self.tokens[self.at]
         self.at += 1
         return self.positions.one_of(frozenset() if sign else frozenset([self._code(token)]), bool(sign))
+
+    def _group(self) -> Part:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self._problem(f"groups are nested more than {DEEPEST} deep; write fewer brackets")
+        self.at += 1
+        found = self._either()
+        if self._sign() != ")":
+            raise self._problem("a ( is not closed")
+        self.at, self.depth = self.at + 1, self.depth - 1
+        return found
 
     def _one_of_several(self) -> Part:
         self.at += 1

@@ -73,22 +73,27 @@ def _of_table(blocks: Iterable[Block], names: Sequence[str], file: str) -> Itera
     head = next(lines)
     delimiter = max(_DELIMITERS, key=head.count)
     rows = csv.reader(chain([head], lines), delimiter=delimiter)
-    columns = next(rows)
+    columns = _row(rows, file, 1) or []
     if any(name not in columns for name in names):
-        known = ", ".join(columns)[:80]
+        known = " ".join(", ".join(columns)[:80].split())
         raise InputError(
             f"no JSONL, and a table without the columns {', '.join(names)}; it has {known}", file=file, line=1
         )
     while True:
         number = rows.line_num + 1
-        try:
-            row = next(rows)
-        except StopIteration:
+        row = _row(rows, file, number)
+        if row is None:
             return
-        except csv.Error as problem:
-            raise InputError(f"is no row of a table: {problem}", file=file, line=number) from None
         if row:
             yield from _line(dict(zip(columns, row, strict=False)), names, file, number)
+
+
+def _row(rows: Iterator[list[str]], file: str, number: int) -> list[str] | None:
+    """The next row, None where there is none."""
+    try:
+        return next(rows, None)
+    except csv.Error as problem:
+        raise InputError(f"is no row of a table: {problem}", file=file, line=number) from None
 
 
 def _line(record: Any, names: Sequence[str], file: str, number: int) -> Iterator[Block]:
@@ -109,8 +114,13 @@ def _line(record: Any, names: Sequence[str], file: str, number: int) -> Iterator
 
 def _text(value: Any) -> str | None:
     if isinstance(value, str):
-        return _LINE_END.sub(" ", value)
+        return _LINE_END.sub(" ", value) if _is_whole(value) else None
     if isinstance(value, list):
         parts = [_text(part) for part in value]
         return None if None in parts else " ".join(part or "" for part in parts)
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _is_whole(text: str) -> bool:
+    """Whether a text can be written: JSON may hold half a character, \\ud800."""
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)

@@ -92,6 +92,8 @@ class StringCorpus:
             raise InputError(f"is missing or damaged; {_AGAIN}", file=str(file)) from None
         if len(found) != self.manifest.n_words:
             raise InputError(f"has {len(found)} words, not {self.manifest.n_words}; {_AGAIN}", file=str(file))
+        if len({word for word, _ in found}) < len(found):
+            raise InputError(f"has a word twice; {_AGAIN}", file=str(file))
         yield from found
 
     def __len__(self) -> int:

@@ -26,6 +26,7 @@ from sigmastar.core.text_files import open_text
 
 START, END = "<s>", "</s>"
 _NEVER = -99.0  # the logarithm of no probability
+_LARGEST = 300.0  # the size of a logarithm whose power is a number
 _CHUNK = 1 << 16  # lines written at a time
 
 
@@ -114,7 +115,7 @@ def read_arpa(path: str) -> NgramModel:
     """
     with_lines = _sections(path)
     first = next(with_lines, (0, [], []))
-    words = [fields[1] for fields in first[2]]
+    words = [fields[1] for fields in first[2] if len(fields) > 1]  # the reader says which have none
     kept = [word for word in words if word not in (START, END)]
     if not words or END not in words:
         raise InputError(r"no unigrams, or none of </s>, after \1-grams:", file=path)
@@ -138,7 +139,7 @@ def _sections(path: str) -> Iterator[tuple[int, list[int], list[list[str]]]]:
             if k:
                 yield k, numbers, rows
             name = fields[0][1:].partition("-grams:")[0]
-            k, numbers, rows = int(name) if name.isdecimal() else 0, [], []
+            k, numbers, rows = int(name) if name.isdecimal() and len(name) < 4 else 0, [], []
         elif fields and k:
             numbers.append(number)
             rows.append(fields)
@@ -163,7 +164,9 @@ class _Reader:
             grams = np.array(flat, np.int64).reshape(len(rows), k)
         except (KeyError, ValueError, IndexError):
             raise self._problem(k, numbers, rows) from None
-        if any(not k + 1 <= len(fields) <= k + 2 for fields in rows) or not np.isfinite(log_p).all():
+        if any(not k + 1 <= len(fields) <= k + 2 for fields in rows) or not (
+            _are_logs(log_p) and _are_logs(weights)
+        ):
             raise self._problem(k, numbers, rows)
         self.grams.append((grams, log_p, weights))
         self.order = k
@@ -176,7 +179,7 @@ class _Reader:
                 return InputError(f"no {k}-gram with its logarithms", file=self.path, line=number)
             if unknown:
                 return InputError(f"the word {unknown[0]!r} is no unigram", file=self.path, line=number)
-        return InputError(f"logarithms of {k}-grams that are no finite numbers", file=self.path)
+        return InputError(f"logarithms of {k}-grams that are no numbers of a usual size", file=self.path)
 
     def model(self, alphabet: Alphabet) -> NgramModel:
         edge = len(alphabet)
@@ -191,6 +194,11 @@ class _Reader:
         for grams, log_p, _ in self.grams:
             model = _with_rows(model, nodes_of, grams[grams[:, -1] >= 0], log_p[grams[:, -1] >= 0])
         return model
+
+
+def _are_logs(values: Floats) -> bool:
+    """Whether powers of ten with these exponents are numbers."""
+    return bool((np.abs(values) < _LARGEST).all())
 
 
 class _Nodes:

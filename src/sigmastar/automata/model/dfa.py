@@ -74,7 +74,9 @@ def smallest_table(next_state: Int64s, accepting: Flags) -> tuple[Int64s, Flags]
     tuple
         The table and the flags of the states that can be reached, in the order of a breadth-first walk.
     """
-    labels, count = accepting.astype(np.int64), 0
+    # How far the end is tells long chains apart at once, where rounds of the loop would tell one state each.
+    far, count = _distances(next_state, accepting), 0
+    labels = far * (len(far) + 1) + _distances(next_state, ~accepting)
     while True:
         signatures = np.column_stack([labels, labels[next_state]])
         _, first, labels = np.unique(signatures, axis=0, return_index=True, return_inverse=True)
@@ -83,6 +85,17 @@ def smallest_table(next_state: Int64s, accepting: Flags) -> tuple[Int64s, Flags]
             break
         count = len(first)
     return _as_met(labels[next_state[first]], accepting[first], int(labels[0]))
+
+
+def _distances(next_state: Int64s, is_goal: Flags) -> Int64s:
+    """The fewest symbols from each state to a goal; the number of states where none leads to one."""
+    n_states = len(next_state)
+    found = np.where(is_goal, 0, n_states)
+    while True:
+        nearer = np.minimum(found, found[next_state].min(axis=1, initial=n_states - 1) + 1)
+        if (nearer == found).all():
+            return found
+        found = nearer
 
 
 def _as_met(table: Int64s, accepting: Flags, start: int) -> tuple[Int64s, Flags]:
