@@ -12,10 +12,13 @@ plain Python.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
 import time
+from hashlib import sha256
+from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,7 @@ import numpy as np
 
 from benchmarks.gpu_grammars import control, latent_grammar, timed, tree_states, treebank_round
 from benchmarks.gpu_svd import svd
+from sigmastar.core.provenance import git_commit
 
 RESULT = Path(__file__).with_name("results") / "gpu.json"
 N_SYMBOLS = 1000
@@ -70,10 +74,14 @@ def markov(torch: Any, n: int, n_strings: int, precision: str, length: int = 64)
     seconds = timed(rounds, torch)
     plain = timed(eager, torch, 2)
     flops = 6 * n * n * n_strings * length / seconds
-    return {
+    row = {
         "what": "EM", "states": n, "precision": precision, "strings": n_strings,
         "sequences/s": n_strings / seconds, "eager sequences/s": n_strings / plain, "TFLOP/s": flops / 1e12,
     }  # fmt: skip
+    if (fused := tensor.fused) is not None:
+        both = timed(lambda: [fused.posteriors(lanes.symbols) for lanes in batches], torch)
+        row["forward-backward sequences/s"] = n_strings / both
+    return row
 
 
 def words(torch: Any, n: int = 4096, n_tokens: int = 2_088_628, n_symbols: int = 33_278) -> dict[str, Any]:
@@ -168,10 +176,24 @@ def _named(shape: Any) -> str:
 
 
 def provenance(torch: Any) -> dict[str, Any]:
+    """The chip, versions and, of the text that a row reads, the hash."""
     question = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
     shown = subprocess.run(question, capture_output=True, text=True).stdout.strip()
-    versions = {"torch": torch.__version__, "python": platform.python_version()}
-    return {"gpu": shown, **versions, "date": time.strftime("%F")}
+    packages = {name: version(name) for name in ("torch", "triton", "scipy", "numpy")}
+    text = Path(os.environ.get("SIGMASTAR_DATA", "")) / "wikitext-2" / "train.txt.gz"
+    data = {"wikitext-2/train.txt.gz": sha256(text.read_bytes()).hexdigest()} if text.exists() else {}
+    return {
+        "gpu": shown, **packages, "python": platform.python_version(), "seed": 0, "data": data,
+    }  # fmt: skip
+
+
+def measured_at(row: dict[str, Any], peak: dict[str, float]) -> dict[str, Any]:
+    """A row with its share of the peak, the day and the commit; without a repository, that of GIT_COMMIT."""
+    share = {}
+    if (reached := row.get("TFLOP/s")) is not None:
+        share["share of the measured peak"] = reached / peak[f"{row['precision']} TFLOP/s"]
+    commit = git_commit() or os.environ.get("GIT_COMMIT", "unknown")
+    return {**row, **share, "commit": commit, "date": time.strftime("%F")}
 
 
 ROWS = {
@@ -198,6 +220,11 @@ QUICK = {
 }
 
 
+def _case(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What a row is about: the one that is measured anew takes the place of the old one."""
+    return tuple(row.get(name) for name in ("what", "states", "precision", "strings", "sentences"))
+
+
 def main() -> None:
     import torch
 
@@ -210,16 +237,17 @@ def main() -> None:
     names = sys.argv[2:] or list(ROWS)
     old = json.loads(target.read_text()) if target.exists() and sys.argv[2:] else {}
     result = old | {"question": "gpu", "provenance": old.get("provenance", {}) | provenance(torch)}
-    result |= {"peaks": peaks(torch), "rows": old.get("rows", [])}
+    peak = peaks(torch)
+    result |= {"peaks": peak, "rows": old.get("rows", [])}
     measured: list[dict[str, Any]] = []
     for name in names:
         try:
-            measured.append(ROWS[name](torch))
+            measured.append(measured_at(ROWS[name](torch), peak))
         except Exception as problem:  # the others are worth having
             measured.append({"what": name, "failed": f"{type(problem).__name__}: {problem}"[:2000]})
         print(json.dumps(measured[-1]), flush=True)
-        anew = {row["what"] for row in measured}
-        rows = [row for row in old.get("rows", []) if row.get("what") not in anew] + measured
+        anew = {_case(row) for row in measured}
+        rows = [row for row in old.get("rows", []) if _case(row) not in anew] + measured
         target.write_text(json.dumps(result | {"rows": rows}, indent=1) + "\n")
         torch.cuda.empty_cache()
     print(json.dumps(result["peaks"]))

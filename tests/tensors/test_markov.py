@@ -62,6 +62,31 @@ def test_probabilities_and_counts_are_sums_over_paths(device: str, precision: st
         assert np.abs(part - sum(row[number] for row in found)).max() < 10 * limit
 
 
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("device", DEVICES)
+def test_posteriors_are_sums_over_paths(device: str, precision: str) -> None:
+    rng = np.random.default_rng(5)
+    weights = model(rng, 3, 4)
+    codes, offsets = corpus(rng, 4, [3, 0, 5, 1, 3, 2])
+    tensor = TorchMarkov(*weights, device=device, precision=precision)
+    found = tensor.posteriors(codes, offsets)
+    for begin, end in pairwise(offsets.tolist()):
+        for place in range(begin, end):  # how probable a state is: what a copy of the symbol there counts
+            alone = codes[begin:end].copy()
+            alone[place - begin] = 4
+            more = np.concatenate([weights[2], weights[2][:, codes[place], None]], axis=1)
+            _, _, _, emission, _ = by_paths((weights[0], weights[1], more, weights[3]), alone)
+            assert np.abs(found[place] - emission[:, 4]).max() < PRECISIONS[precision]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_posteriors_of_impossible_strings_are_zero(device: str) -> None:
+    weights = (np.array([1.0, 0.0]), np.eye(2), np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.5, 0.5]))
+    codes, offsets = np.array([0, 0, 1], dtype=np.int32), np.array([0, 1, 3])
+    found = TorchMarkov(*weights, device=device).posteriors(codes, offsets)
+    assert found.tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_long_strings_stay_finite(device: str) -> None:
     rng = np.random.default_rng(1)
@@ -109,6 +134,7 @@ def test_fused_kernels_equal_the_plain_ones(n_states: int, precision: str) -> No
     fused = TorchMarkov(*weights, device="cuda", precision=precision, fused=True)
     limit = 1e-4 if precision == "float32" else 0.15
     assert np.abs(fused.log_probability(codes, offsets) - exact.log_probability(codes, offsets)).max() < limit
+    assert np.abs(fused.posteriors(codes, offsets) - exact.posteriors(codes, offsets)).max() < limit
     ours, theirs = fused.expect(codes, offsets), exact.expect(codes, offsets)
     for name in ("initial", "transition", "emission", "stop"):
         assert np.abs(getattr(ours, name) - getattr(theirs, name)).sum() < limit * getattr(theirs, name).sum()

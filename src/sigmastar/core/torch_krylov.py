@@ -2,8 +2,9 @@
 
 With an orthonormal basis Q of A'A X, (A'A)^2 X, .. for a random block X, the eigenvectors y of the small
 square Q' A'A Q give right vectors Q y. Products with a block give the next one and, as their parts along the
-basis, the columns of the square, so that nothing but the basis is kept. What a product has along others than
-its two nearest blocks is rounding errors, which one pass over the whole basis takes away.
+basis, the columns of the square, so that nothing but the basis is kept. One pass over the basis makes the
+rest of a product orthogonal to it up to rounding errors, which are as small as the rest is large: half of
+the digits suffice, and are looked after.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from sigmastar.core.torch_sparse import SparseRows
 if TYPE_CHECKING:
     import torch
 
-_NARROWEST, _WIDEST = 8, 32  # columns of a block: the fewer, the smaller the space that suffices
+_NARROWEST, _WIDEST, _BLOCKS = 8, 32, 6  # columns of a block, a part of the rank: few need a smaller space
 _MOST, _EXTRA = 24, 28  # the space has at most so many times the rank and some columns
 _PASSES = 8
 _KEPT, _LOST = 0.7, 1e-3  # parts of a column outside of the space: enough of it, and next to nothing
-_STEEP = 1e-6  # of the pivots of a block: below it, columns are made orthogonal with more care
-_FIRST, _LEAST, _GREATEST = 4, 1.1, 1.5  # the first look, in ranks, and growth of the space between two
+_STEEP = 1e-6  # of the pivots of a block, and of them and its part in the space: below it, more care is taken
+_ASKEW = 1e-9  # the largest product of a column with those before it; half of the digits would do
+_FIRST, _LEAST, _GREATEST = 6, 1.1, 1.5  # the first look, in ranks, and growth of the space between two
+_BESIDE = 10  # one more triplet per so many: where one of these moves, one of the leading may be missing
 _PROBES = 3  # blocks that look for copies of singular values which the first block cannot reach
 _FAR, _DOUBLINGS = 0.8, 5  # what these find is next to nothing if below this part; a bound by so high a power
 
@@ -58,7 +61,8 @@ class _Space:
         torch, old = import_torch(), (self.basis, self.square) if self.size else ()
         shapes = ((self.forth.shape[1], room), (room, room))
         self._columns, self._square = (
-            torch.zeros(shape, dtype=torch.float64, device=self.forth.device) for shape in shapes
+            new(shape, dtype=torch.float64, device=self.forth.device)
+            for new, shape in zip((torch.empty, torch.zeros), shapes, strict=True)
         )
         self.room = room
         for new, part in zip((self._columns, self._square), old, strict=False):
@@ -93,19 +97,15 @@ class _Space:
     def multiply(self) -> torch.Tensor:
         """The last block once there and back, as a column of the square; and the block that comes next."""
         torch, self.image = import_torch(), self.back @ (self.forth @ self.last)
-        width, begin = self.last.shape[1], max(self.size - 2 * self.width, 0)
+        width = self.last.shape[1]
         self.n_products += 2 * width
         parts = self._square[: self.size, self.size - width : self.size]
-        near = self._columns[:, begin : self.size]
-        within = near.T @ self.image
-        block, root = _orthonormal(torch.addmm(self.image, near, within, alpha=-1), self.trouble)
-        along = self.basis.T @ block
-        block, _ = _orthonormal(torch.addmm(block, self.basis, along, alpha=-1), self.trouble, _KEPT)
-        parts.copy_(along @ root.T)
-        parts[begin:] += within
+        along = self.basis.T @ self.image
+        rest = torch.addmm(self.image, self.basis, along, alpha=-1)
+        block = _orthonormal(rest, self.trouble, along.norm())
+        parts.copy_(along)
         is_last = self.size + width > min(self.forth.shape)
         if is_last or (self.is_careful and bool(self.trouble)):
-            parts.copy_(self.basis.T @ self.image)
             block = self._apart(self.image)
             if self.is_careful:
                 self.trouble.zero_()
@@ -124,6 +124,10 @@ class _Space:
             if number and bool(sizes.min() > _KEPT):
                 break
         return block.contiguous()
+
+    def is_askew(self, block: torch.Tensor) -> bool:
+        """Whether a block that comes next has lost its right angles to the basis; never with all care."""
+        return not self.is_careful and not bool((self.basis.T @ block).abs().max() < _ASKEW)
 
     def most_beyond(self, size: int) -> float:
         """A bound on the largest eigenvalue of the square of the columns behind the first `size`."""
@@ -155,7 +159,7 @@ def krylov(
     rank, tolerance, seed
         As of `sparse_svd`.
     width : int or None
-        Columns of a block; None: a third of the rank, from 8 to 32.
+        Columns of a block; None: a sixth of the rank, from 8 to 32.
 
     Returns
     -------
@@ -163,7 +167,7 @@ def krylov(
         With the number of products that they took.
     """
     torch, limit = import_torch(), min(forth.shape)
-    width = min(width or min(max(rank // 3, _NARROWEST), _WIDEST), limit)
+    width = min(width or min(max(rank // _BLOCKS, _NARROWEST), _WIDEST), limit)
     found = None
     for is_careful in (False, True):
         generator = torch.Generator(forth.device).manual_seed(seed)
@@ -184,13 +188,15 @@ def _grown(space: _Space, rank: int, tolerance: float) -> Triplets | None:
         if space.size < look:
             space.add(block)
             continue
-        if bool(space.trouble):
+        if bool(space.trouble) or space.is_askew(block):
             return None
         if still is not None and space.most_beyond(len(still[1])) < _FAR * float(still[0][-1]) ** 2:
             return _triplets(space, *still)
-        values, vectors = space.within(rank)
-        found = _Look(space.size, _estimate(space, block, values, vectors))
-        stands = found.residual <= tolerance
+        values, vectors = space.within(rank + rank // _BESIDE)
+        residuals = _residuals(space, block, values, vectors)
+        values, vectors = values[:rank], vectors[:, :rank]
+        found = _Look(space.size, float(residuals[:rank].max()))
+        stands = found.residual <= tolerance and bool(residuals.max() <= tolerance**0.5)
         if space.size >= most or (
             stands and still is not None and bool((values - still[0]).max() <= tolerance * values[0])
         ):
@@ -208,11 +214,13 @@ class _Look(NamedTuple):
     residual: float
 
 
-def _estimate(space: _Space, block: torch.Tensor, values: torch.Tensor, vectors: torch.Tensor) -> float:
-    """The largest residual relative to the first value, by what the last block leads to."""
+def _residuals(
+    space: _Space, block: torch.Tensor, values: torch.Tensor, vectors: torch.Tensor
+) -> torch.Tensor:
+    """Residuals relative to the first value, by what the last block leads to."""
     outside = (block.T @ space.image) @ vectors[-space.last.shape[1] :]
     first = values[0].clamp_min(1e-300)
-    return float((outside.norm(dim=0) / values.clamp_min(1e-12 * first)).max() / first)
+    return outside.norm(dim=0) / values.clamp_min(1e-12 * first) / first
 
 
 def _next_look(found: _Look, before: _Look | None, tolerance: float) -> int:
@@ -232,28 +240,27 @@ def _triplets(space: _Space, values: torch.Tensor, vectors: torch.Tensor) -> Tri
 
 
 def _orthonormal(
-    block: torch.Tensor, trouble: torch.Tensor, least: float = 0.0
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """An orthonormal block by Cholesky's root of its inner products, and that root.
+    block: torch.Tensor, trouble: torch.Tensor, taken: torch.Tensor | None = None
+) -> torch.Tensor:
+    """An orthonormal block by Cholesky's root of its inner products.
 
-    Pivots at or below `least`, or far below the largest, are noted as trouble.
+    Pivots far below the largest, or far below the norm of what was `taken` away, are noted as trouble.
     """
     torch, gram = import_torch(), block.T @ block
+    taken = trouble.double() if taken is None else taken
     if block.device.type == "cuda":
         from sigmastar.core.triton_kernels import lower_root
 
-        width, root, inverse = len(gram), torch.empty_like(gram), torch.empty_like(gram)
+        width, inverse = len(gram), torch.empty_like(gram)
         size = max(16, 1 << (width - 1).bit_length())
-        lower_root[(1,)](
-            gram, root, inverse, trouble, _STEEP, least, width=width, block=size, num_warps=max(size // 16, 1)
-        )
-        return block @ inverse.T, root
+        lower_root[(1,)](gram, inverse, trouble, taken, _STEEP, width=width, block=size, num_warps=2)
+        return block @ inverse.T
     root, failed = torch.linalg.cholesky_ex(gram)
     pivots = root.diagonal()
-    is_steep = ~(pivots.min() > _STEEP * pivots.max()) | (pivots.min() <= least)
+    is_steep = ~(pivots.min() > _STEEP * torch.maximum(pivots.max(), taken))
     trouble |= (failed > 0) | is_steep
     eye = torch.eye(len(root), dtype=root.dtype, device=root.device)
-    return block @ torch.linalg.solve_triangular(root, eye, upper=False).T, root
+    return block @ torch.linalg.solve_triangular(root, eye, upper=False).T
 
 
 def _surely_orthonormal(block: torch.Tensor) -> torch.Tensor:
@@ -261,5 +268,5 @@ def _surely_orthonormal(block: torch.Tensor) -> torch.Tensor:
     if not block.shape[1]:
         return block
     trouble = torch.zeros((), dtype=torch.int32, device=block.device)
-    found = _orthonormal(block, trouble)[0]
+    found = _orthonormal(block, trouble)
     return torch.linalg.qr(block)[0] if bool(trouble) else found

@@ -34,14 +34,14 @@ def pieces_times(
 
 
 @triton.jit
-def lower_root(gram, root, inverse, trouble, steep, least, width: tl.constexpr, block: tl.constexpr):
-    """Cholesky's root of a small matrix and the inverse of the root; steep or small pivots are trouble."""
+def lower_root(gram, inverse, trouble, taken, steep, width: tl.constexpr, block: tl.constexpr):
+    """The inverse of Cholesky's root of a small matrix; steep pivots, or small ones, are trouble."""
     place = tl.arange(0, block)
     r, c = place[:, None], place[None, :]
     inside, one = (r < width) & (c < width), tl.where(r == c, 1.0, 0.0).to(tl.float64)
     rest = tl.load(gram + r * width + c, mask=inside, other=0.0)
-    turned, lower = one, one * 0.0
-    low, high = tl.sum(tl.where(place == 0, 1e300, 0.0).to(tl.float64)), tl.sum(place * 0).to(tl.float64)
+    turned = one
+    low, high = tl.sum(tl.where(place == 0, 1e300, 0.0).to(tl.float64)), tl.load(taken)
     for j in range(width):
         column = tl.sum(tl.where(c == j, rest, 0.0), axis=1)
         square = tl.sum(tl.where(place == j, column, 0.0), axis=0)
@@ -49,12 +49,10 @@ def lower_root(gram, root, inverse, trouble, steep, least, width: tl.constexpr, 
         low, high = tl.minimum(low, pivot), tl.maximum(high, pivot)
         pivot = tl.maximum(pivot, 1e-300)
         column = tl.where(place >= j, column / pivot, 0.0)
-        lower = tl.where(c == j, column[:, None], lower)
         rest -= column[:, None] * column[None, :]
         row = tl.sum(tl.where(r == j, turned, 0.0), axis=0) / pivot
         below = tl.where(place > j, column, 0.0)
         turned = tl.where(r == j, row[None, :], turned - below[:, None] * row[None, :])
-    tl.store(root + r * width + c, lower, mask=inside)
     tl.store(inverse + r * width + c, turned, mask=inside)
-    if (low <= steep * high) | (low <= least):
+    if low <= steep * high:
         tl.store(trouble, 1)

@@ -10,6 +10,7 @@ products are in. On a GPU models of few states go through `fused`, which keeps T
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,34 @@ class TorchMarkov:
 
         return smaller_on_failure(work, self._piece(1))
 
+    def posteriors(self, codes: Int32s, offsets: Int64s) -> Floats:
+        """How probable each state is at each symbol, given the whole string.
+
+        Parameters
+        ----------
+        codes, offsets : arrays of int
+            The corpus.
+
+        Returns
+        -------
+        array
+            Symbols of all strings by states; rows of impossible strings are zero.
+        """
+        return smaller_on_failure(lambda size: self._posteriors(codes, offsets, size), self._piece(4))
+
+    def _posteriors(self, codes: Int32s, offsets: Int64s, size: int) -> Floats:
+        found = np.empty((len(codes), self.n_states))
+        for lanes in lanes_of(codes, offsets, self.device, size, even=self.fused is not None):
+            begins = offsets[lanes.strings]
+            if self.fused is not None and lanes.is_even:
+                steps, _ = self.fused.posteriors(lanes.symbols)
+                found[begins + np.arange(lanes.n_steps)[:, None]] = steps.double().cpu().numpy()
+                continue
+            done = _Pass(self, lanes, keep=True)
+            for step, posterior, *_ in done.steps_back(done.forward()):
+                found[begins[: len(posterior)] + step] = posterior.double().cpu().numpy()
+        return found
+
     def expect(self, codes: Int32s, offsets: Int64s) -> MarkovCounts:
         """Expected counts of a corpus: the first half of a round of EM.
 
@@ -224,6 +253,7 @@ class _Pass:
         self.model, self.lanes, self.keep = model, lanes, keep
         self.state = model.initial.repeat(lanes.n_lanes, 1)
         self.emitted: torch.Tensor  # cells x states: the vectors before T
+        self.behind: torch.Tensor  # lanes x states: what is left at the first symbol
 
     def forward(self) -> torch.Tensor:
         """The log-probability of each lane; with `keep` the vectors before T stay for the way back."""
@@ -244,30 +274,39 @@ class _Pass:
             logs[:k] += mass.log()
         return logs + (self.state @ model.stop).log()
 
+    def steps_back(self, logs: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        """From the last step on: its number, posteriors of the states before T, and vectors behind it."""
+        torch, model, lanes = import_torch(), self.model, self.lanes
+        possible = torch.isfinite(logs).to(model.sums)
+        share = possible / (self.state @ model.stop).clamp_min(_TINY)
+        behind = (model.stop * share[:, None]).contiguous()  # scaled so that posteriors sum to 1
+        done = len(self.emitted)
+        for step in range(lanes.n_steps - 1, -1, -1):
+            k = lanes.active[step]
+            done -= k
+            after = behind[:k].to(model.dtype)
+            before = after @ model.transition.T
+            posterior = (self.emitted[done : done + k] * before).to(model.sums)
+            scale = (possible[:k] / posterior.sum(dim=1).clamp_min(_TINY))[:, None]
+            scaled = after * scale.to(model.dtype)  # a tensor of its own: `after` may be `behind` itself
+            wide = before.to(model.sums) * scale
+            behind[:k] = wide * model.by_symbol[lanes.symbols[step, :k]].to(model.sums)
+            yield step, posterior * scale, scaled
+        self.behind = behind  # all strings
+
     def backward(self, logs: torch.Tensor, totals: _Totals) -> None:
         """Add the expected counts of the lanes to the totals."""
         torch, model, lanes = import_torch(), self.model, self.lanes
         possible = torch.isfinite(logs).to(model.sums)
         ends = self.state * model.stop
-        share = possible / ends.sum(dim=1).clamp_min(_TINY)
-        totals.stop += (ends * share[:, None]).sum(dim=0)
-        behind = (model.stop * share[:, None]).contiguous()  # scaled so that posteriors sum to 1
-        after = torch.empty_like(self.emitted)  # the vectors behind T
-        done = len(self.emitted)
-        for step in range(lanes.n_steps - 1, -1, -1):
-            k = lanes.active[step]
-            done -= k
-            emitted = self.emitted[done : done + k]
-            after_here = behind[:k].to(model.dtype)
-            before = after_here @ model.transition.T
-            posterior = (emitted * before).to(model.sums)
-            scale = possible[:k] / posterior.sum(dim=1).clamp_min(_TINY)
-            totals.by_symbol.index_add_(0, lanes.symbols[step, :k], posterior * scale[:, None])
-            after[done : done + k] = after_here * scale[:, None].to(model.dtype)
-            wide = before.to(model.sums) * scale[:, None]
-            behind[:k] = wide * model.by_symbol[lanes.symbols[step, :k]].to(model.sums)
-        totals.pairs += (self.emitted.T @ after).to(model.sums)
-        first = model.initial * behind
+        totals.stop += (ends * (possible / ends.sum(dim=1).clamp_min(_TINY))[:, None]).sum(dim=0)
+        behind, done = torch.empty_like(self.emitted), len(self.emitted)
+        for step, posterior, after in self.steps_back(logs):
+            done -= len(after)
+            totals.by_symbol.index_add_(0, lanes.symbols[step, : len(after)], posterior)
+            behind[done : done + len(after)] = after
+        totals.pairs += (self.emitted.T @ behind).to(model.sums)
+        first = model.initial * self.behind
         totals.initial += (first / first.sum(dim=1).clamp_min(_TINY)[:, None] * possible[:, None]).sum(dim=0)
 
 
