@@ -36,9 +36,9 @@ from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.em import EMCorpus, random_start
 from sigmastar.automata.learn.on_shards import ShardedEMCorpus
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.engines import engine_of
 from sigmastar.core.factors import Factors, factorize
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.progress import silent
 from sigmastar.core.worker_processes import Processes
 from sigmastar.corpus.build import build_corpus

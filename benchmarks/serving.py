@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.harness import Finding, Question, Row, Settings, Target
 from sigmastar.automata.model.generators import make_hmm
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 
 RATE, SECONDS, SECONDS_QUICK, N_CONNECTIONS = 200, 60, 3, 20
 N_MALFORMED, N_MALFORMED_QUICK = 10_000, 300

@@ -23,7 +23,7 @@ from benchmarks.arcs_as_phrases import read_as_phrases
 from benchmarks.corpora import require_folder
 from benchmarks.harness import Finding, Question, Row, Settings, Target, timed
 from sigmastar import PCFG, EMTreebankGrammar, SpectralTreebankGrammar, Tree
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.core.resources import limited_threads
 from sigmastar.treebanks import BracketScores, Parse, Phrases, TreebankParser, phrases, score_brackets
 from sigmastar.treebanks.estimator import TreebankEstimator

@@ -25,7 +25,7 @@ from sigmastar.automata.model.hmm_conversion import (
     to_pfa,
 )
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 
 
 @given(proper_automata())

@@ -16,7 +16,7 @@ from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.model.generators import make_hmm
 from sigmastar.core.exhibit import View, bars, table
 from sigmastar.core.family import families
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.core.progress import Measure, Phase, Point, Saved
 from sigmastar.explorer.gallery import Gallery, Shown
 from sigmastar.explorer.learning import Board

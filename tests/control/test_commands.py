@@ -11,7 +11,7 @@ import pytest
 from cli.calls import fail, invoke, succeed
 from sigmastar import NgramAutomaton, WeightedAutomaton
 from sigmastar.automata import FilteredAutomaton, make_automaton
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 
 TEXT = ["the dog sees a cat", "a cat sleeps", "the cat sees the dog", "a dog sleeps", "the dog sleeps"]
 

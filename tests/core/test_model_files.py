@@ -21,9 +21,9 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core import model_files
 from sigmastar.core import model_files as files
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.container import _parsed, views, written
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.model_files import load_model, model_bytes, of_json, read_header, save_model, to_json
+from sigmastar.core.model_format import _parsed, views, written
 
 SYMBOLS = ("a", "é", "", 'quote"', "\ud800", 1, 2.5, float("inf"), None, (1, ("x", None)), (), True)
 LEARNED = {"method": "spectral", "seed": 3, "basis": (10, 20), "score": 1e-300}

@@ -8,7 +8,7 @@ import numpy as np
 from sigmastar import __version__
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core import provenance as module
-from sigmastar.core.container import hash_arrays, hash_strings
+from sigmastar.core.model_format import hash_arrays, hash_strings
 from sigmastar.core.provenance import cpu_model, git_commit, provenance
 
 

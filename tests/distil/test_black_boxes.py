@@ -14,7 +14,7 @@ from sigmastar.automata import make_automaton
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.distil.black_box import ModelBox, as_black_box, from_function
 from sigmastar.distil.questions import BudgetError, Questions, prefixes_of
 from sigmastar.distil.records import RecordedBox

@@ -15,7 +15,7 @@ import pytest
 
 from cli.calls import fail
 from sigmastar.automata.model.generators import make_hmm
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 
 
 @pytest.fixture

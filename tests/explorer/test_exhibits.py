@@ -22,7 +22,7 @@ from sigmastar.continuous.model import GaussianHmm
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.family import families, load, register, unregister
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.core.signing import verified_with
 from sigmastar.core.toy_english import sentences
 from sigmastar.explorer.gallery import Gallery, of_file

@@ -25,9 +25,9 @@ from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
-from sigmastar.core.container import hash_strings
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError, plot_learning_curves, to_svg
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.page import Part, Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
 

@@ -13,10 +13,10 @@ from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.learn.vectors import inner_product
 from sigmastar.bilexical.metrics import PairwiseAccuracy, by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, MadeRelation, make_relation
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError
 from sigmastar.core.intervals import ratio_of_sums
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.progress import Progress
 

@@ -28,7 +28,7 @@ from sigmastar.bilexical.model.operator import BilexicalModel, FullWeights, head
 from sigmastar.bilexical.model.vectors import Vectors
 from sigmastar.core.arrays import Floats
 from sigmastar.core.laws import Call, Example
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 
 _SEEN, _UNSEEN, _MODIFIERS, _DIMENSION = 40, 20, 12, 3
 _NOUNS = ("car", "house", "aunt")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import io
 import os
 import sys
 import warnings
@@ -25,21 +24,20 @@ import click
 
 from sigmastar import __version__
 from sigmastar.cli.failures import OF_MODEL, Interrupted, Unread, hear_signals, report
-from sigmastar.core.atomic import atomic_write_bytes, refuse_terminal
 from sigmastar.core.cli.options import (
-    configured,
-    model_argument,
-    output_option,
-    reads_data,
+    DATA_OPTIONS,
+    ENDINGS,
+    WATCH_OPTIONS,
+    output_format_option,
     verify_key_option,
-    writes_records,
 )
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import Command, commands_of, families, load
+from sigmastar.core.resources import limited
+from sigmastar.core.text_files import ReadingPolicy, use_policy
 
 VERIFY_KEY = "SIGMASTAR_VERIFY_KEY"
 COMPLETE = "_SIGMASTAR_COMPLETE"
-NPZ = "npz"
 _ABOUT = """{summary}
 
 The options are those of the family that MODEL belongs to:
@@ -59,6 +57,8 @@ ON_MODELS = {name: Command(f"{__name__}:{name}", summary) for name, summary in _
 """Commands on a model file; what they do is up to the family of the model."""
 _ON_DATA = ("evaluate", "score", "predict")
 _RECORDS = ("predict", "score", "sample")
+_OF_POLICY = ("encoding", "on_error", "bare_words", "fields")
+_SHOWN = 5  # records that were left out
 
 _FIRST = {
     "demo": Command("sigmastar.cli.demo:command", "Every family on data it generates: a table and a page."),
@@ -117,7 +117,11 @@ class LazyGroup(click.Group):
         assert isinstance(found, click.Command)
         if isinstance(found, click.Group) or entry in _WITHOUT_DATA:
             return found
-        return watchable(configured(reads_data(found))) if self.entries is learners else reads_data(found)
+        if self.entries is not learners:
+            return reads_data(found)
+        from sigmastar.core.cli.learning import configured  # which commands that learn have loaded
+
+        return watchable(configured(reads_data(found)))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -239,6 +243,8 @@ class ModelCommand(click.Command):
         kind = kind_of(path)
         places = dict(commands_of(str(self.name)))
         if self.name == "convert":
+            from sigmastar.cli.npz import with_arrays  # most calls convert nothing
+
             return with_arrays(load(places[kind]) if kind in places else None, path)
         if kind not in places:
             raise click.UsageError(
@@ -259,44 +265,6 @@ class ModelCommand(click.Command):
         kinds = ", ".join(kind for kind, _ in commands_of(str(self.name)))
         self.help = _ABOUT.format(summary=ON_MODELS[str(self.name)].summary, name=self.name, kinds=kinds)
         super().format_help_text(ctx, formatter)
-
-
-def with_arrays(command: click.Command | None, model: str) -> click.Command:
-    """The `convert` of a family with a format that all models have: their arrays for NumPy."""
-    if command is None:
-        command = click.Command("convert", params=[], callback=None, help="Write the arrays of MODEL.")
-        for decorate in (
-            model_argument,
-            output_option,
-            click.option("--to", "target", required=True, help="Format of the file."),
-        ):
-            decorate(command)
-    found, inner = copy.copy(command), command.callback
-    (to,) = (option for option in command.params if "--to" in option.opts)
-    chosen = copy.copy(to)
-    chosen.type = click.Choice([*getattr(to.type, "choices", ()), NPZ])
-    found.params = [chosen if option is to else option for option in command.params]
-    about = f"{NPZ} holds the arrays of the file, and its header as JSON, for numpy.load."
-    found.help = f"{inspect.cleandoc(command.help or '')}\n\n{about}"
-
-    def callback(**options: Any) -> Any:
-        if options[str(to.name)] != NPZ:
-            assert inner is not None
-            return inner(**options)
-        refuse_terminal(options["output"])
-        import numpy as np
-
-        from sigmastar.core.model_files import read_arrays, to_json
-
-        opened, arrays = read_arrays(model)
-        content = io.BytesIO()
-        parts: dict[str, Any] = {**arrays, "header": np.array(to_json(opened.header))}
-        np.savez(content, **parts)
-        atomic_write_bytes(options["output"], content.getvalue())
-        return None
-
-    found.callback = callback
-    return found
 
 
 def _with_key(command: click.Command) -> click.Command:
@@ -358,31 +326,77 @@ def command() -> None:
     """
 
 
+def reads_data(command: click.Command) -> click.Command:
+    """A command with the options that all commands on data files have; it reads files by them."""
+    assert command.callback is not None
+    own = {flag for option in command.params for flag in option.opts}
+    found = copy.copy(command)
+    found.params = [*command.params, *(option for option in DATA_OPTIONS if own.isdisjoint(option.opts))]
+    found.callback = _by_policy(command.callback)
+    return found
+
+
+def _by_policy(work: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(work)
+    def run(*words: Any, max_memory: int | None, **options: Any) -> Any:
+        given = {name: options.pop(name) for name in _OF_POLICY if name in options}
+        try:
+            policy = ReadingPolicy(**given)
+        except ValueError as problem:
+            raise click.BadParameter(str(problem), param_hint="--encoding") from None
+        with limited(max_memory), use_policy(policy):
+            try:
+                return work(*words, **options)
+            finally:
+                _tell(policy)
+
+    return run
+
+
+def _tell(policy: ReadingPolicy) -> None:
+    """What was changed, and the number of records that were left out with the places of the first ones."""
+    left_out = policy.left_out
+    if policy.n_bare_words:
+        click.echo(f"sigmastar: {policy.n_bare_words} words without a tag got {policy.bare_words}", err=True)
+    for file in dict.fromkeys(item.file for item in left_out):
+        here = [item for item in left_out if item.file == file]
+        first = "; ".join(f"line {item.line}: {item.problem}" for item in here[:_SHOWN])
+        more = f"; and {len(here) - _SHOWN} more" if len(here) > _SHOWN else ""
+        what = "record" if len(here) == 1 else "records"
+        click.echo(f"sigmastar: {file}: {len(here)} {what} left out: {first}{more}", err=True)
+
+
+def writes_records(command: click.Command, name: str) -> click.Command:
+    """A command with the option `--output-format`, whose default is the ending of the output."""
+    if not any(option.name == "output" for option in command.params):
+        return command
+    found, inner = copy.copy(command), command.callback
+    assert inner is not None
+    found.params = [*command.params, output_format_option]
+    found.help = inspect.cleandoc(command.help or "")
+    has_json = any(option.name == "as_json" for option in command.params)
+
+    def callback(output_format: str | None, **options: Any) -> Any:
+        wanted = output_format or ENDINGS.get(os.path.splitext(options["output"])[1].lower(), "text")
+        if wanted == "text":
+            return inner(**options)
+        from sigmastar.core.cli.printing import FIELDS, write_records  # few calls ask for records
+
+        if has_json:
+            options["as_json"] = True
+        return write_records(inner, options, wanted, getattr(command, "columns", (FIELDS[name],)), has_json)
+
+    found.callback = callback
+    return found
+
+
 def watchable(command: click.Command) -> click.Command:
     """A `learn` command with the options of the page."""
     assert command.callback is not None
     found = copy.copy(command)
-    found.params = [*command.params, *_options()]
+    found.params = [*command.params, *WATCH_OPTIONS]
     found.callback = _with_page(command.callback)
     return found
-
-
-def _options() -> list[click.Option]:
-    return [
-        click.Option(
-            ["--watch"],
-            is_flag=True,
-            help="Page in the browser that shows learning live, and then the model; Ctrl-C ends it.",
-        ),
-        click.Option(
-            ["--port"], type=click.IntRange(0, 65535), help="Port of the page  [default: any free one]"
-        ),
-        click.Option(
-            ["--no-browser"],
-            is_flag=True,
-            help="No browser window for the page; its address is printed.",
-        ),
-    ]
 
 
 def _with_page(work: Callable[..., Any]) -> Callable[..., Any]:

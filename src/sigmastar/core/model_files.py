@@ -1,21 +1,8 @@
-"""Model files: arrays in a container (`core.container`), and in its metadata
-
-    sigmastar   canonical JSON:
-        family     which class the model is of; the records of families name its place
-        version    of this format
-        sigmastar  the release that wrote the file
-        model      what describes the model beside its arrays (alphabets, options)
-        learned    how it was learned
-    sha256      of the above and of the name, type, shape and bytes of every array
-    signature   of the checksum (`core.signing`), where the writer had a key
+"""Reading model files: kind, header, arrays, the model itself. `core.model_format` has what they hold.
 
 Loading runs no code from the file, and every class holds the arrays against what it declares of them
-(`core.parts`) before anything compiled sees them. The same model gives the same bytes, and no other bytes are
-that model: of a file that was changed nothing is read. Files of version 1, with the checksum inside the JSON
-and whatever order of arrays, are read too.
-
-Canonical JSON is one text for one value: keys sorted, no blanks, ASCII. Tuples, alphabets and floats that are
-not finite carry a tag: {"$tuple": [...]}, {"$alphabet": [...]}, {"$float": "inf"}.
+(`core.parts`) before anything compiled sees them. Of a file that was changed nothing is read. Files of
+version 1, with the checksum inside the JSON and whatever order of arrays, are read too.
 
 A command asks for the kind, the model and how it was learned, one after the other: headers of the files that
 were opened last are kept, and parsed once as long as the file is the same.
@@ -25,50 +12,51 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import stat
-from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sigmastar import __version__
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.atomic import atomic_write_pieces
-from sigmastar.core.container import (
-    Arrays,
-    Container,
-    NotAContainer,
-    above,
-    below,
-    digest_of,
-    read_data,
-    read_head,
-    views,
-    written,
-)
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import Kind, find_kind, foreign_kind, kinds
 from sigmastar.core.family import load as load_place
+from sigmastar.core.model_format import (
+    FIELDS,
+    KEY,
+    SIGNATURE,
+    SUM,
+    VERSION,
+    Arrays,
+    Container,
+    Header,
+    KeyPath,
+    NotAContainer,
+    StoredModel,
+    above,
+    below,
+    digest_of,
+    family_of,
+    has_nan,
+    model_bytes,
+    read_data,
+    read_head,
+    save_model,
+    sealed,
+    to_json,
+    views,
+)
 
-__all__ = ["Arrays", "Header", "above", "below", "family_of", "is_model_file", "kind_of", "load_model"]
-__all__ += ["model_bytes", "read_arrays", "read_header", "save_model", "sealed"]
+__all__ = ["SIGNATURE", "SUM", "VERSION", "Arrays", "Header", "StoredModel", "above", "below", "family_of"]
+__all__ += ["is_model_file", "kind_of", "load_model", "model_bytes", "of_json", "read_arrays", "read_header"]
+__all__ += ["save_model", "sealed", "to_json"]
 
-
-Header = dict[str, Any]
-
-VERSION = 2
-KEY, SUM, SIGNATURE = "sigmastar", "sha256", "signature"
-_FIELDS = {"family", "version", "sigmastar", "model", "learned"}
-
-
-def to_json(value: object) -> str:
-    """The canonical text of a value; a value of another type is a `TypeError` that names it."""
-    return json.dumps(_encoded(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+VERIFYING_KEY: ContextVar[KeyPath | None] = ContextVar("verifying", default=None)
+"""The key of the command that runs, see `core.signing`."""
 
 
 def of_json(text: str) -> Any:
@@ -81,42 +69,6 @@ def of_json(text: str) -> Any:
     if canonical != text:
         raise ValueError("not in canonical form")
     return value
-
-
-def _encoded(value: object) -> object:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": repr(value)}
-    if isinstance(value, Alphabet):
-        return {"$alphabet": [_symbol(symbol) for symbol in value]}
-    if type(value) is tuple:
-        return {"$tuple": [_encoded(item) for item in value]}
-    if isinstance(value, list):
-        return [_encoded(item) for item in value]
-    if isinstance(value, Mapping):
-        return {_key(key): _encoded(item) for key, item in value.items()}
-    raise TypeError(
-        f"{value!r} of type {type(value).__name__} cannot be stored; use text, numbers, booleans, None "
-        "or tuples of them"
-    )
-
-
-def _symbol(symbol: object) -> object:
-    try:
-        return _encoded(symbol)
-    except TypeError as problem:
-        raise TypeError(f"the symbol {problem}") from None
-
-
-def _key(key: object) -> str:
-    if not isinstance(key, str) or key.startswith("$"):
-        raise TypeError(
-            f"the key {key!r} of type {type(key).__name__} cannot be stored; use text without a leading $"
-        )
-    return key
 
 
 def _decoded(mapping: dict[str, Any]) -> Any:
@@ -145,7 +97,7 @@ class OpenedModel:
     def summed_text(self) -> str:
         """The part of the header that the checksum is of."""
         if self.header["version"] == 1:
-            return to_json({key: self.header[key] for key in _FIELDS})
+            return to_json({key: self.header[key] for key in FIELDS})
         return self.container.metadata[KEY]
 
 
@@ -211,7 +163,7 @@ def _header(container: Container, name: str) -> Header:
         header |= {key: text for key, text in metadata.items() if key != KEY}
     fields = set(header) - ({SIGNATURE} if version > 1 else set())
     texts = [header.get(key, "") for key in ("family", "sigmastar", SUM, SIGNATURE)]
-    if fields != _FIELDS | {SUM} or not all(isinstance(text, str) for text in texts):
+    if fields != FIELDS | {SUM} or not all(isinstance(text, str) for text in texts):
         raise damaged("its header lacks fields", name)
     if not isinstance(header["learned"], dict) or not isinstance(header["model"], dict):
         raise damaged("its header does not describe a model", name)
@@ -244,77 +196,6 @@ def _cannot_read(problem: OSError, name: str) -> str:
     if isinstance(problem, IsADirectoryError):
         return "is a folder; give a model file inside it"
     return f"cannot be read: {problem.strerror or problem}"
-
-
-KeyPath = str | os.PathLike[str]
-
-SIGNING_KEY: ContextVar[KeyPath | None] = ContextVar("signing", default=None)
-VERIFYING_KEY: ContextVar[KeyPath | None] = ContextVar("verifying", default=None)
-"""Keys of the command that runs, see `core.signing`."""
-
-
-class StoredModel(Protocol):
-    """A model that can be taken apart into arrays and a description, and put together again."""
-
-    def to_parts(self) -> tuple[Arrays, Header]: ...
-
-    @classmethod
-    def from_parts(cls, arrays: Arrays, header: Header) -> Any: ...
-
-
-def save_model(
-    model: StoredModel, path: str | os.PathLike[str], learned: Mapping[str, Any] | None = None
-) -> None:
-    """Write a model, all of the file or nothing; `learned` holds how it came about.
-
-    Parameters
-    ----------
-    model : StoredModel
-        Of any family.
-    path : str or path
-        Where to write it.
-    learned : mapping, optional
-        How it was learned, in what JSON can hold.
-
-    Notes
-    -----
-    A fitted estimator is written as its own `save` does it.
-    """
-    if not hasattr(model, "to_parts") and hasattr(model, "save"):
-        model.save(path)
-        return
-    atomic_write_pieces(path, _pieces(model, learned))
-
-
-def model_bytes(model: StoredModel, learned: Mapping[str, Any] | None = None) -> bytes:
-    """The content of a model file."""
-    return b"".join(_pieces(model, learned))
-
-
-def _pieces(model: StoredModel, learned: Mapping[str, Any] | None) -> Iterator[bytes | memoryview]:
-    arrays, description = model.to_parts()
-    for name, array in arrays.items():
-        if _has_nan(array):
-            raise ValueError(f"the array {name!r} of the model holds NaN: it is not worth keeping")
-    header = {
-        "family": family_of(model),
-        "version": VERSION,
-        "sigmastar": __version__,
-        "model": description,
-        "learned": dict(learned or {}),
-    }
-    return sealed(header, arrays, SIGNING_KEY.get())
-
-
-def sealed(header: Header, arrays: Arrays, key: KeyPath | None) -> Iterator[bytes | memoryview]:
-    """A file of the current version with its checksum, and with a signature where there is a private key."""
-    text = to_json(header)
-    metadata = {KEY: text, SUM: digest_of(text, arrays)}
-    if key is not None:
-        from sigmastar.core.signing import signature  # needs a package more
-
-        metadata[SIGNATURE] = signature(metadata[SUM], key)
-    return written(arrays, metadata)
 
 
 def load_model(path: str | os.PathLike[str], family: str | None = None) -> Any:
@@ -393,17 +274,6 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
         return True  # the reader of models raises the error
 
 
-def family_of(model: object) -> str:
-    """The name under which models of this class are stored."""
-    place = f"{type(model).__module__}:{type(model).__qualname__}"
-    for name, kind in kinds().items():
-        if kind.model == place:
-            return name
-    raise ValueError(
-        f"models of class {type(model).__name__} cannot be stored; kinds of models are {', '.join(kinds())}"
-    )
-
-
 def _require_signature(opened: OpenedModel) -> None:
     """Refuse a file where a key is asked for and its owner did not sign the file."""
     key = VERIFYING_KEY.get()
@@ -431,7 +301,7 @@ def _known(kind: str, name: str) -> Kind:
 
 def _built(family: type[StoredModel], arrays: Arrays, description: Header, name: str) -> Any:
     for key, array in arrays.items():
-        if _has_nan(array):
+        if has_nan(array):
             raise ModelFileError(f"the array {key!r} holds NaN weights; learn the model again", file=name)
     try:
         return family.from_parts(arrays, description)
@@ -443,7 +313,3 @@ def _built(family: type[StoredModel], arrays: Arrays, description: Header, name:
         raise ModelFileError(
             f"does not hold a model of its family: {problem}; write the model again", file=name
         ) from None
-
-
-def _has_nan(array: NDArray[Any]) -> bool:
-    return array.dtype.kind in "fc" and bool(np.isnan(array).any())

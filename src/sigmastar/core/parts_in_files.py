@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from sigmastar.core.atomic import atomic_write_pieces
-from sigmastar.core.container import read_data, read_head, views, written
+from sigmastar.core.model_format import read_data, read_head, views, written
 
 Part = TypeVar("Part")
 _ALIGNED = 64

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.dependency.data.treebank import DependencyTreebank

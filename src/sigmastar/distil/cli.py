@@ -10,7 +10,7 @@ from sigmastar.automata.data.formats import FORMATS, Layout
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.container import hash_strings
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import Say
 from sigmastar.core.text_files import described_file
 from sigmastar.distil.black_box import alphabet_of

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.container import hash_strings
 from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.grammars.data.bracketings import Bracketings

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError, plot_learning_curves, to_svg
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Picture, Section, Table, Text
 from sigmastar.core.progress import Progress
 from sigmastar.pcfg.data.rules import parse_rules

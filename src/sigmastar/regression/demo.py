@@ -10,9 +10,9 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.arrays import Floats
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.figures import MissingMatplotlibError, plot_matrices, to_svg
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.regression.data import MadeRegression, make_regression

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow, learner_table
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.taggers.data.generators import make_tagged

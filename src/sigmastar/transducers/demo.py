@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.container import hash_strings
 from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.transducers.data import StringPairs

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.demo import DemoResult, DemoRow, learner_table
 from sigmastar.core.intervals import Estimate
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Picture, Section, Text
 from sigmastar.core.progress import Progress
 from sigmastar.treebanks.draw import draw_chart

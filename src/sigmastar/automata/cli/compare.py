@@ -18,7 +18,7 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.atomic import require_folder
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, with_interval
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.core.progress import tell, watching
 
 _MANY = 200_000  # strings that are enumerated where no length is given

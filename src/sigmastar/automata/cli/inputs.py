@@ -16,9 +16,9 @@ from sigmastar.automata.data.strings import UNKNOWNS, Strings, is_corpus
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet
-from sigmastar.core.container import hash_strings
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import tell
 from sigmastar.core.records import RECORDS
 from sigmastar.core.text_files import described_file, reading_policy

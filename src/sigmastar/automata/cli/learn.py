@@ -28,7 +28,7 @@ from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.core.progress import Say, counted, tell
 from sigmastar.core.rank import RankEvidence
 from sigmastar.core.resources import parsed_size

@@ -36,10 +36,10 @@ from sigmastar.core.cli.options import (
     sample_options,
 )
 from sigmastar.core.cli.printing import to_json
-from sigmastar.core.container import written
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
+from sigmastar.core.model_format import written
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.torch_device import placed
 

@@ -44,10 +44,10 @@ from sigmastar.automata.learn.held_out import FEW, Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.em import Deadline, Stopping, best_of, by_absolute, iterate
 from sigmastar.core.engines import Engine, Here
 from sigmastar.core.held_out import SHARE, n_held, split
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.parts_in_files import Ledger
 from sigmastar.core.progress import Progress, silent, stage
 

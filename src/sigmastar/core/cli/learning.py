@@ -4,23 +4,36 @@
 
 An option that is left out is not passed on: the default is the estimator's own, and the command and the class
 cannot drift apart. An option that the chosen method has no parameter for is a wrong call.
+
+Options come from TOML too (`--config run.toml`), and go back to it from a model (`show --config`):
+
+    [learn.automaton]
+    method = "em"
+    states = 10
+
+A model holds the options that it was learned with, in its header beside the hashes of its data: nothing is
+written beside it, and no copy or renaming can part the two. Options that change no result, such as the number
+of threads, are left out; keys and outputs belong to the call, not to the model.
 """
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import reduce
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from sigmastar import __version__
 from sigmastar.core.atomic import refuse_terminal, require_folder
 from sigmastar.core.cli.options import (
-    configuration,
+    KEY,
     json_option,
     quiet_option,
     seed_option,
@@ -28,9 +41,10 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures
+from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, is_plain, plain
 from sigmastar.core.jit import cache_problem
-from sigmastar.core.model_files import save_model
+from sigmastar.core.model_format import save_model
 from sigmastar.core.progress import (
     Saved,
     Say,
@@ -42,9 +56,17 @@ from sigmastar.core.progress import (
     tell,
     watching,
 )
-from sigmastar.core.text_files import reading_policy
+from sigmastar.core.text_files import hold, reading_policy
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+_OF_THE_CALL = {
+    *("output", "as_json", "quiet", "threads", "max_memory", "sign_key", "config"),
+    *("workers", "client"),  # how the work is spread, which changes no result
+    *("watch", "port", "no_browser"),
+}
+_ALWAYS = {"method", "seed"}  # whatever their defaults will be
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP)
 
 
 @dataclass(frozen=True)
@@ -261,3 +283,81 @@ _OF_ALL = ("random_state", "n_jobs", "progress", "verbose", "workers", "client",
 def _written(value: Any) -> Any:
     """A parameter as JSON can hold it; functions by their names."""
     return plain(value) if is_plain(value) else getattr(value, "__name__", str(value))
+
+
+def configured(command: click.Command) -> click.Command:
+    """A command with the option `--config`, whose values stand in where options are left out."""
+    if any(option.name == "config" for option in command.params):
+        return command
+    found = copy.copy(command)
+    option = click.Option(
+        ["--config"],
+        metavar="FILE",
+        is_eager=True,
+        expose_value=False,
+        callback=_configure,
+        help="TOML file of options; those of the command line come first.",
+    )
+    found.params = [*command.params, option]
+    return found
+
+
+def _configure(context: click.Context, option: click.Parameter, path: str | None) -> None:
+    if path is None:
+        return
+    known = {_long(other): str(other.name) for other in _settable(context.command)}
+    values = {}
+    for name, value in _section(path, str(context.info_name)).items():
+        key = name.replace("_", "-")
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise InputError(f"sigmastar learn {context.info_name} has no option {name}{hint}", file=path)
+        values[known[key]] = value
+    context.default_map = values
+
+
+def _section(path: str, command: str) -> dict[str, Any]:
+    """The table `learn.COMMAND` of a file, or what stands outside of tables."""
+    import tomllib  # few calls have a file
+
+    try:
+        content = tomllib.loads(hold(path).content.decode())
+    except ValueError as problem:  # of TOML, and of UTF-8
+        raise InputError(f"is not TOML: {problem}", file=path) from None
+    tables = content.get("learn")
+    if not isinstance(tables, Mapping):
+        return {name: value for name, value in content.items() if not isinstance(value, Mapping)}
+    if command not in tables:
+        raise InputError(f"has no table [learn.{command}]; it has {', '.join(tables)}", file=path)
+    if not isinstance(tables[command], Mapping):
+        raise InputError(f"[learn.{command}] is no table of options", file=path)
+    return dict(tables[command])
+
+
+def _settable(command: click.Command) -> list[click.Option]:
+    return [
+        option
+        for option in command.params
+        if isinstance(option, click.Option) and option.name not in ("config", "help")
+    ]
+
+
+def _long(option: click.Option) -> str:
+    """The name of an option in a file: its long form, without hyphens before it."""
+    return max(option.opts, key=len).lstrip("-")
+
+
+def configuration() -> dict[str, Any]:
+    """The command that runs, and its options as far as they make a difference; empty outside of commands."""
+    context = click.get_current_context(silent=True)
+    if context is None:
+        return {}
+    options = {}
+    for option in _settable(context.command):
+        name = str(option.name)
+        given = name in _ALWAYS or context.get_parameter_source(name) in _GIVEN
+        value = context.params.get(name)
+        if given and name not in _OF_THE_CALL and value is not None:
+            options[_long(option)] = value
+    return {KEY: {"command": str(context.info_name), "options": options}}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sigmastar import __version__
-from sigmastar.core.container import hash_strings
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
 from sigmastar.core.resources import limited_threads

@@ -24,7 +24,7 @@ from sigmastar.automata.learn.ngram import ORDERS, learn_ngram
 from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.core.container import hash_strings
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
 from sigmastar.core.resources import one_blas_thread

@@ -14,7 +14,7 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.container import hash_arrays
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
 from sigmastar.core.text_files import open_text

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s
-from sigmastar.core.container import hash_arrays
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
 from sigmastar.core.resources import one_blas_thread

@@ -35,9 +35,9 @@ from sigmastar.bilexical.metrics import (
 from sigmastar.bilexical.model.attachment import AttachmentModel
 from sigmastar.bilexical.model.operator import BilexicalModel
 from sigmastar.bilexical.model.vectors import Vectors
-from sigmastar.core.container import hash_arrays
 from sigmastar.core.errors import InputError
 from sigmastar.core.intervals import Estimate, mcnemar
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
 from sigmastar.core.resources import one_blas_thread

@@ -20,7 +20,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.em_and_ngram import NgramAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.core.container import hash_arrays
+from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
 from sigmastar.distil.asked import Asked, ask

@@ -12,7 +12,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
-from sigmastar.core.container import hash_strings
+from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import Say, counted
 from sigmastar.core.text_files import described_file
 from sigmastar.words.estimator import PARAMETERS, WordModel

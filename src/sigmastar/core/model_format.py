@@ -1,8 +1,23 @@
-"""The container of model files: named arrays behind a JSON header, as safetensors lays them out.
+"""The format of model files, and writing them: named arrays behind a JSON header, as safetensors has it.
 
     8 bytes            length of the header
     header             {"__metadata__": {..}, name: {"dtype", "shape", "data_offsets"}, ..}, padded to 8 bytes
     arrays             one after the other, without gaps; wide numbers first, so that all are aligned
+
+The metadata hold
+
+    sigmastar   canonical JSON:
+        family     which class the model is of; the records of families name its place
+        version    of this format
+        sigmastar  the release that wrote the file
+        model      what describes the model beside its arrays (alphabets, options)
+        learned    how it was learned
+    sha256      of the above and of the name, type, shape and bytes of every array
+    signature   of the checksum (`core.signing`), where the writer had a key
+
+The same model gives the same bytes, and no other bytes are that model. Canonical JSON is one text for one
+value: keys sorted, no blanks, ASCII. Tuples, alphabets and floats that are not finite carry a tag:
+{"$tuple": [...]}, {"$alphabet": [...]}, {"$float": "inf"}.
 
 Files that others wrote are read too. Everything that the header claims is held against the size of the file
 before memory is taken, and arrays are views of one buffer: nothing is copied. A file is not mapped into
@@ -18,10 +33,16 @@ import math
 import os
 import stat
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from sigmastar import __version__
+from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.atomic import atomic_write_pieces
+from sigmastar.core.family import kinds
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -43,6 +64,53 @@ _TYPES = {
     "BOOL": "|b1",
 }
 _NAMES = {text: name for name, text in _TYPES.items()}
+
+Header = dict[str, Any]
+
+VERSION = 2
+KEY, SUM, SIGNATURE = "sigmastar", "sha256", "signature"
+FIELDS = {"family", "version", "sigmastar", "model", "learned"}
+
+
+def to_json(value: object) -> str:
+    """The canonical text of a value; a value of another type is a `TypeError` that names it."""
+    return json.dumps(_encoded(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _encoded(value: object) -> object:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$float": repr(value)}
+    if isinstance(value, Alphabet):
+        return {"$alphabet": [_symbol(symbol) for symbol in value]}
+    if type(value) is tuple:
+        return {"$tuple": [_encoded(item) for item in value]}
+    if isinstance(value, list):
+        return [_encoded(item) for item in value]
+    if isinstance(value, Mapping):
+        return {_key(key): _encoded(item) for key, item in value.items()}
+    raise TypeError(
+        f"{value!r} of type {type(value).__name__} cannot be stored; use text, numbers, booleans, None "
+        "or tuples of them"
+    )
+
+
+def _symbol(symbol: object) -> object:
+    try:
+        return _encoded(symbol)
+    except TypeError as problem:
+        raise TypeError(f"the symbol {problem}") from None
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str) or key.startswith("$"):
+        raise TypeError(
+            f"the key {key!r} of type {type(key).__name__} cannot be stored; use text without a leading $"
+        )
+    return key
 
 
 class NotAContainer(ValueError):
@@ -243,3 +311,88 @@ def hash_arrays(*arrays: ArrayLike) -> str:
 def hash_strings(*corpora: Coded) -> str:
     """SHA-256 of corpora: their codes and where strings end."""
     return hash_arrays(*(array for corpus in corpora for array in (corpus.codes, corpus.offsets)))
+
+
+KeyPath = str | os.PathLike[str]
+
+SIGNING_KEY: ContextVar[KeyPath | None] = ContextVar("signing", default=None)
+"""The key of the command that runs, see `core.signing`."""
+
+
+class StoredModel(Protocol):
+    """A model that can be taken apart into arrays and a description, and put together again."""
+
+    def to_parts(self) -> tuple[Arrays, Header]: ...
+
+    @classmethod
+    def from_parts(cls, arrays: Arrays, header: Header) -> Any: ...
+
+
+def save_model(
+    model: StoredModel, path: str | os.PathLike[str], learned: Mapping[str, Any] | None = None
+) -> None:
+    """Write a model, all of the file or nothing; `learned` holds how it came about.
+
+    Parameters
+    ----------
+    model : StoredModel
+        Of any family.
+    path : str or path
+        Where to write it.
+    learned : mapping, optional
+        How it was learned, in what JSON can hold.
+
+    Notes
+    -----
+    A fitted estimator is written as its own `save` does it.
+    """
+    if not hasattr(model, "to_parts") and hasattr(model, "save"):
+        model.save(path)
+        return
+    atomic_write_pieces(path, _pieces(model, learned))
+
+
+def model_bytes(model: StoredModel, learned: Mapping[str, Any] | None = None) -> bytes:
+    """The content of a model file."""
+    return b"".join(_pieces(model, learned))
+
+
+def _pieces(model: StoredModel, learned: Mapping[str, Any] | None) -> Iterator[bytes | memoryview]:
+    arrays, description = model.to_parts()
+    for name, array in arrays.items():
+        if has_nan(array):
+            raise ValueError(f"the array {name!r} of the model holds NaN: it is not worth keeping")
+    header = {
+        "family": family_of(model),
+        "version": VERSION,
+        "sigmastar": __version__,
+        "model": description,
+        "learned": dict(learned or {}),
+    }
+    return sealed(header, arrays, SIGNING_KEY.get())
+
+
+def sealed(header: Header, arrays: Arrays, key: KeyPath | None) -> Iterator[bytes | memoryview]:
+    """A file of the current version with its checksum, and with a signature where there is a private key."""
+    text = to_json(header)
+    metadata = {KEY: text, SUM: digest_of(text, arrays)}
+    if key is not None:
+        from sigmastar.core.signing import signature  # needs a package more
+
+        metadata[SIGNATURE] = signature(metadata[SUM], key)
+    return written(arrays, metadata)
+
+
+def family_of(model: object) -> str:
+    """The name under which models of this class are stored."""
+    place = f"{type(model).__module__}:{type(model).__qualname__}"
+    for name, kind in kinds().items():
+        if kind.model == place:
+            return name
+    raise ValueError(
+        f"models of class {type(model).__name__} cannot be stored; kinds of models are {', '.join(kinds())}"
+    )
+
+
+def has_nan(array: NDArray[Any]) -> bool:
+    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
