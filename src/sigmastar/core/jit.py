@@ -1,4 +1,4 @@
-"""Compiled kernels: the one place that imports numba.
+"""Compiled kernels: with `kernel_store` and `register_products` the one place that imports numba.
 
 Kernels release the interpreter lock, so that threads may run them side by side, and what was compiled is kept
 on disk (`kernel_store`). Kernels and parts may call each other, and share constants, across modules: an entry
@@ -24,13 +24,28 @@ from sigmastar.core.kernel_store import KernelCache, cache_problem
 from sigmastar.core.progress import compilation
 
 _config: Any = numba.config
+
+if _config.DISABLE_JIT:
+    from sigmastar.core.plain_kernels import add_products, multiply, vector_width
+else:
+    from sigmastar.core.register_products import add_products, multiply, vector_width
+
 _event: Any = event
 _serialize: Any = serialize
 _plain: Any = types.unliteral
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-__all__ = ["cache_problem", "fast_kernel", "kernel", "lowest_bit", "part"]
+__all__ = [
+    "add_products",
+    "cache_problem",
+    "fast_kernel",
+    "kernel",
+    "lowest_bit",
+    "multiply",
+    "part",
+    "vector_width",
+]
 
 # A compiled function that returns a named tuple calls this one and takes no exception from it: Ctrl-C in that
 # moment would be a segmentation fault. Signals are heard where Python code begins: a remembered one has none.

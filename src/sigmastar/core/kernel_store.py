@@ -89,9 +89,17 @@ def _items(values: Any, names: tuple[str, ...], seen: dict[object, int]) -> list
 
 def _plain_facts(value: Any, seen: dict[object, int]) -> object:
     """Numbers and the like are what they show; functions that numba knows have names, and some have code."""
-    code = getattr(getattr(value, "_defn", value), "__code__", None)  # _defn: an intrinsic of numba
-    named = hasattr(value, "__qualname__") or code is not None
-    return (_name(type(value)), _name(value) if named else repr(value), code and _code_facts(code, seen))
+    function = getattr(value, "_defn", value)  # _defn: an intrinsic, whose code writes the code of kernels
+    has_code = hasattr(function, "__code__")
+    named = hasattr(value, "__qualname__") or has_code
+    code = _definition_facts(function, seen) if has_code else None
+    return (_name(type(value)), _name(value) if named else repr(value), code)
+
+
+def _definition_facts(function: Any, seen: dict[object, int]) -> object:
+    """The code of a Python function, and what it was closed over, functions included."""
+    cells = [cell.cell_contents for cell in function.__closure__ or ()]
+    return (_code_facts(function.__code__, seen), [facts_of(cell, (), seen) for cell in cells])
 
 
 def _once(key: object, seen: dict[object, int], facts: Callable[[], object]) -> object:

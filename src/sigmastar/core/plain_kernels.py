@@ -11,6 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+import numpy as np
+
+from sigmastar.core.arrays import Array
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 COMPILED = "sigmastar.core.jit"
@@ -44,6 +48,21 @@ def lowest_bit(bits: int) -> int:
     """The number of the lowest bit that is set; the width where none is."""
     value, width = int(bits), 8 * getattr(bits, "itemsize", 8)
     return (value & -value).bit_length() - 1 if value else width
+
+
+def vector_width(n_columns: int, itemsize: int) -> int:
+    """No width is better than another."""
+    return n_columns
+
+
+def multiply(rows: Array, matrix: Array, product: Array) -> None:
+    """product = rows @ matrix."""
+    np.dot(rows, matrix, product)
+
+
+def add_products(left: Array, right: Array, sums: Array) -> None:
+    """sums += left.T @ right."""
+    sums += left.T @ right
 
 
 def cache_problem() -> None:

@@ -27,7 +27,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings, sum_to_root
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
-from sigmastar.core.jit import fast_kernel, kernel, part
+from sigmastar.core.jit import add_products, fast_kernel, kernel, multiply, part, vector_width
 
 
 class Half(NamedTuple):
@@ -125,9 +125,12 @@ def expected_counts(
 ) -> Expectations:
     """The E-step, each distinct string as often as it is counted.
 
-    `room`, of shape (nodes or more, states), is overwritten: fresh memory would cost as much as the work.
+    `room`, of shape (nodes or more, `vector_width` of the states), is overwritten: fresh memory would cost as
+    much as the work.
     """
-    initial, transitions, final = weights
+    n_states = len(weights[0])
+    width = vector_width(n_states, weights[0].itemsize)
+    initial, transitions, final = (_widened(array, width) for array in weights)
     transposed = np.ascontiguousarray(transitions.transpose(0, 2, 1))
     room = np.empty((cut.n_nodes, len(initial)), initial.dtype) if room is None else room
     n_front = len(cut.front.parent)
@@ -139,7 +142,21 @@ def expected_counts(
     mirrored, stops = _way_back(cut.back, back, back_tips, transitions, rooms[1])
     moves += mirrored.transpose(0, 2, 1)
     moves *= transitions
-    return Expectations(initial * starts, moves, final * stops, front.scales, back.scales, meetings)
+    return Expectations(
+        (initial * starts)[:n_states],
+        moves[:, :n_states, :n_states],
+        (final * stops)[:n_states],
+        front.scales,
+        back.scales,
+        meetings,
+    )
+
+
+def _widened(array: Array, width: int) -> Array:
+    """With states that nothing leads to."""
+    missing = width - array.shape[-1]
+    axes = [(0, missing)] * min(array.ndim, 2)
+    return np.pad(array, [(0, 0)] * (array.ndim - len(axes)) + axes) if missing else array
 
 
 @kernel
@@ -170,15 +187,6 @@ def _scatter(lifted: Array, inverses: Array, parents: Int32s, before: int, above
         at, factor = parents[row] - before, inverses[parents[row]]
         for state in range(n_states):
             above[at, state] += factor * lifted[row, state]
-
-
-@part
-def _add_products(left: Array, right: Array, product: Array, sums: Array) -> None:
-    """sums += left.T @ right."""
-    np.dot(left.T, right, product)
-    for state in range(product.shape[0]):
-        for column in range(product.shape[1]):
-            sums[state, column] += product[state, column]
 
 
 @fast_kernel
@@ -220,7 +228,7 @@ def _next_level(
         here = slice(first - begin, end - begin)
         _gather(above, before, inverses, parent[first:end], rows[here])
         if symbol[first] >= 0:
-            np.dot(rows[here], transitions[symbol[first]], vectors[here])
+            multiply(rows[here], transitions[symbol[first]], vectors[here])
         else:
             vectors[here] = 0
         _sum(vectors[here], scales[first:end], inverses[first:end])
@@ -292,8 +300,7 @@ def _way_back(half: Half, way: _Way, given: Array, transposed: Array, rows: Arra
     parent, symbol, level_starts, tips = half
     shape, n_given = (_widest(level_starts), n_states), len(tips)
     here, below = np.empty(shape, kind), np.empty(shape, kind)
-    counts, product = np.zeros_like(transposed), np.empty((n_states, n_states), kind)
-    lifted = np.empty((_TILE, n_states), kind)
+    counts, lifted = np.zeros_like(transposed), np.empty((_TILE, n_states), kind)
     for level in range(len(level_starts) - 2, -1, -1):
         begin, close = level_starts[level], level_starts[level + 1]
         here[: close - begin] = 0
@@ -307,8 +314,8 @@ def _way_back(half: Half, way: _Way, given: Array, transposed: Array, rows: Arra
         while first < after:
             end, code = _tile_end(symbol, first, after), symbol[first]
             tile = below[first - close : end - close]
-            _add_products(rows[first:end], tile, product, counts[code])
-            np.dot(tile, transposed[code], lifted[: end - first])
+            add_products(rows[first:end], tile, counts[code])
+            multiply(tile, transposed[code], lifted[: end - first])
             _scatter(lifted, way.inverses, parent[first:end], begin, here)
             first = end
         here, below = below, here

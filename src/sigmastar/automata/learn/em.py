@@ -19,6 +19,7 @@ from sigmastar.automata.kernels.expectations import CutStrings, expected_counts
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
+from sigmastar.core.jit import vector_width
 from sigmastar.core.resources import thread_map
 
 _PSEUDO_COUNT = 0.5
@@ -111,10 +112,11 @@ class EMCorpus:
         try:
             room = self._rooms.pop()
         except IndexError:
-            room = np.empty((0, n_states), self.dtype)
-        if room.shape[1] == n_states and room.size:
+            room = np.empty((0, 0), self.dtype)
+        width = vector_width(n_states, room.itemsize)
+        if room.shape[1] == width and room.size:
             return room
-        return np.empty((max(shard.cut.n_nodes for shard in self.shards), n_states), self.dtype)
+        return np.empty((max(shard.cut.n_nodes for shard in self.shards), width), self.dtype)
 
 
 class TorchCorpus:
