@@ -36,7 +36,7 @@ def units(settings: Settings) -> list[str]:
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
     with _server(settings.seed) as address:
         _ask_once(address)
-        processor = _processor_seconds(address)
+        processor = processor_seconds(address)
         if unit == "next symbols":
             answers = asyncio.run(
                 _steady(address, SECONDS_QUICK if settings.quick else SECONDS, settings.seed)
@@ -44,7 +44,7 @@ def measure(unit: str, settings: Settings) -> Iterator[Row]:
         else:
             n_requests = N_MALFORMED_QUICK if settings.quick else N_MALFORMED
             answers = asyncio.run(_malformed(address, n_requests, settings.seed))
-        processor = _processor_seconds(address) - processor
+        processor = processor_seconds(address) - processor
     times = np.array([seconds for _, seconds in answers])
     statuses = np.array([status for status, _ in answers])
     failed = statuses >= 500 if unit == "malformed" else statuses != 200
@@ -66,12 +66,13 @@ def _server(seed: int) -> Iterator[str]:
         words = [sys.executable, "-m", "sigmastar", "serve", str(model), "--quiet"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
             try:
+                assert process.stdout is not None
                 yield process.stdout.readline().strip()
             finally:
                 process.terminate()
 
 
-def _processor_seconds(address: str) -> float:
+def processor_seconds(address: str) -> float:
     """What the server has taken of the processor so far, by its own account."""
     with urllib.request.urlopen(f"{address}metrics", timeout=20) as answer:
         lines = answer.read().decode().splitlines()

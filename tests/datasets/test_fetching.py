@@ -17,8 +17,17 @@ from click.testing import CliRunner, Result
 from sigmastar import InputError
 from sigmastar.cli.group import command
 from sigmastar.datasets import catalogue as catalogue_module
-from sigmastar.datasets import data_sets, fetch, find, load_conll2000, load_pautomac, load_spice
+from sigmastar.datasets import (
+    data_sets,
+    fetch,
+    find,
+    load_conll2000,
+    load_pautomac,
+    load_spice,
+    load_taysir_words,
+)
 from sigmastar.datasets.catalogue import DataFile, DataSet, fingerprint
+from sigmastar.datasets.converting import converted
 
 LINES = "".join(f"{number} {number % 7}\n" for number in range(20_000)).encode()
 
@@ -69,11 +78,15 @@ def server() -> Iterator[Server]:
     httpd.server_close()
 
 
-def archive(**members: bytes) -> bytes:
+SAMPLES = {f"ca{k:02}": f"\n\n\tw/{k}\n\n\n\tv/x\n".encode() for k in range(10)} | {"README": b"word/tag"}
+PRONOUNCED = b"A 1 AH0\nA 2 EY1\nA.B. 1 EY1\n"
+
+
+def archive(place: str, members: dict[str, bytes]) -> bytes:
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as opened:
         for name, content in members.items():
-            opened.writestr(f"z/{name}", content)
+            opened.writestr(place.format(name), content)
     return held.getvalue()
 
 
@@ -81,10 +94,17 @@ def archive(**members: bytes) -> bytes:
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Path:
     """An empty cache, and a catalogue of two sets that the server has and one that it has not."""
     server.files["a/lines.txt"] = LINES.replace(b"\n", b"\r\n")
-    server.files["a/two.zip"] = archive(p1=b"a\nb\n", p2=b"c\n", q=b"q\n")
+    server.files["a/two.zip"] = archive("z/{}", {"p1": b"a\nb\n", "p2": b"c\n", "q": b"q\n"})
     files = (
         DataFile("plain/lines.txt.gz", fingerprint(LINES, "lines.txt.gz"), "a/lines.txt"),
         DataFile("plain/other.txt", fingerprint(LINES, "lines.txt"), "a/lines.txt"),
+    )
+    server.files["a/brown.zip"] = archive("brown/{}", SAMPLES)
+    server.files["a/cmudict.zip"] = archive("cmudict/{}", {"cmudict": PRONOUNCED})
+    made = (
+        DataFile("made/dev.tsv.gz", fingerprint(b"w\t8\n\nv\tx\n", "x"), "a/brown.zip#=brown dev"),
+        DataFile("made/test.tsv", fingerprint(b"w\t9\n\nv\tx\n", "x"), "a/brown.zip#=brown test"),
+        DataFile("made/words.tsv", fingerprint(b"a\tAH0\na\tEY1\n", "x"), "a/cmudict.zip#=cmudict train"),
     )
     zipped = (
         DataFile("zipped/p", fingerprint(b"a\nb\n\nc\n", "p"), "a/two.zip#z/p%d 1 2"),
@@ -94,6 +114,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Server) -> Pa
     known = {
         "plain": DataSet("plain", *page, files),
         "zipped": DataSet("zipped", *page, zipped),
+        "made": DataSet("made", *page, made),
         "own": DataSet("own", *page, (DataFile("own/x.txt", fingerprint(b"x", "x.txt")),)),
     }
     for module in ("fetching", "cli"):
@@ -123,6 +144,43 @@ def test_members_of_an_archive_are_put_together(cache: Path, server: Server) -> 
     first, second = fetch("zipped", mirror=server.address)
     assert (first.read_bytes(), second.read_bytes()) == (b"a\nb\n\nc\n", b"q\n")
     assert len(server.asked) == 1
+
+
+def test_files_are_made_from_what_publishers_have(cache: Path, server: Server) -> None:
+    dev, test, words = fetch("made", mirror=server.address)
+    assert gzip.decompress(dev.read_bytes()) == b"w\t8\n\nv\tx\n\n"
+    assert (test.read_bytes(), words.read_bytes()) == (b"w\t9\n\nv\tx\n\n", b"a\tAH0\na\tEY1\n")
+    assert [path for path, _ in server.asked] == ["/a/brown.zip", "/a/cmudict.zip"]
+
+
+@pytest.mark.parametrize(
+    "damaged", [{}, {"cmudict": b"A\n"}, {"cmudict": b"A 1 EY1\n"}, {"cmudict": b"\xff 1 AH0\n"}]
+)
+def test_archives_to_be_converted_that_are_damaged_are_refused(
+    cache: Path, server: Server, damaged: dict[str, bytes]
+) -> None:
+    server.files["a/cmudict.zip"] = archive("cmudict/{}", damaged)
+    done = run("get", "made", "--yes", "--mirror", server.address)
+    assert done.exit_code == 1
+    assert "is damaged, or not the version that is known" in done.stderr
+    assert find("made/words.tsv") is None
+
+
+def _text(place: Path) -> str:
+    return gzip.decompress(place.read_bytes()).decode()
+
+
+def test_a_dictionary_falls_into_the_parts_that_are_known(data_folder: Path) -> None:
+    """Its lines, put together again, and some that are left out."""
+    files = {file.source.split("=")[1]: file for file in data_sets()["cmudict"].files}
+    places = [data_folder / file.path for file in files.values()]
+    if not all(place.is_file() for place in places):
+        pytest.skip("no cmudict in SIGMASTAR_DATA")
+    pairs = [line.split("\t") for place in places for line in _text(place).splitlines(keepends=True)]
+    lines = ["A.B. 1 EY1 B IY1\n", *(f"{word.upper()} 1 {phones}" for word, phones in pairs)]
+    held = zipfile.ZipFile(io.BytesIO(archive("cmudict/{}", {"cmudict": "".join(lines).encode()})))
+    for how, file in files.items():
+        assert fingerprint(converted(held, how), file.path) == file.fingerprint, how
 
 
 def test_a_download_that_is_cut_goes_on_where_it_was(cache: Path, server: Server) -> None:
@@ -226,6 +284,7 @@ def test_the_catalogue_is_whole() -> None:
     assert len(set(paths)) == len(paths)
     assert all(len(file.fingerprint) == 64 for entry in known.values() for file in entry.files)
     assert catalogue_module.HOST.startswith("https://")
+    assert [entry.name for entry in known.values() if not entry.is_downloadable] == ["taysir"]
 
 
 def test_loaders_say_how_data_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,8 +292,11 @@ def test_loaders_say_how_data_come(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("SIGMASTAR_DATA", raising=False)
     with pytest.raises(InputError, match=r"download=True, or by sigmastar data get conll2000.*licence"):
         load_conll2000()
-    with pytest.raises(InputError, match="spice is not at hand and is not downloaded: get it from"):
-        load_spice(0, download=True)
+    with pytest.raises(
+        InputError,
+        match=r"taysir is not at hand and is not downloaded: get it from .*valid.words.* then checks them",
+    ):
+        load_taysir_words("2.1", download=True)
     with pytest.raises(InputError, match="pautomac has no problem 3"):
         load_pautomac(3)
 

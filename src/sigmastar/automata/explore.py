@@ -27,6 +27,7 @@ from sigmastar.core.exhibit import (
     Inputs,
     Judged,
     Row,
+    Settled,
     View,
     learned_facts,
     limited,
@@ -37,7 +38,7 @@ from sigmastar.core.exhibit import (
 from sigmastar.core.toy_english import sentences
 
 END = "end of string"
-_TOP, _DRAWN, _STATES, _WIDEST = 16, 300, 14, 60
+_TOP, _DRAWN, _STATES, _WIDEST, _DOTS = 16, 300, 14, 60, 600
 _MOST_ROWS = 5000
 
 
@@ -66,12 +67,16 @@ class StringsExhibit:
 
     @cached_property
     def fields(self) -> Sequence[Field]:
+        how = "without blanks" if self.layout.characters else "with blanks between them"
+        text = str(self.learned.get("example") or self._beginning())
+        return (Field("text", self.what, text, append=self.between, hint=f"{self.unit} {how}"),)
+
+    def _beginning(self) -> str:
+        """All but the last symbol of a likely string."""
         some = [k for k, length in enumerate(self.drawn.lengths) if 4 <= length <= 9] or [0]
         likely = self.model.log_probability(self.drawn)[some] / self.drawn.lengths[some].clip(1)
         example = self.drawn[some[int(np.argmax(likely))]] if len(self.drawn) else ()
-        text = self.between.join(map(str, example[: max(1, len(example) - 1)])) + self.between
-        how = "without blanks" if self.layout.characters else "with blanks between them"
-        return (Field("text", self.what, text, append=self.between, hint=f"{self.unit} {how}"),)
+        return self.between.join(map(str, example[: max(1, len(example) - 1)])) + self.between
 
     def facts(self) -> dict[str, Any]:
         size = {} if self.automaton is None else {"states": self.automaton.n_states}
@@ -97,7 +102,7 @@ class StringsExhibit:
         string = self.coded(symbols)
         gaps = self.model.gap_distributions(string)
         views = [self._next(gaps[-1], begun), self._surprise(symbols, gaps, string)]
-        return [*views, *self._path(symbols, string), *self._positions(symbols, gaps)]
+        return [*views, self._path(symbols, self._points(string, gaps)), *self._positions(symbols, gaps)]
 
     def predict(self, inputs: Inputs) -> Any:
         symbols, _ = self.symbols(inputs.get("text", ""))
@@ -167,7 +172,7 @@ class StringsExhibit:
         rows, names = [], []
         for string in self.drawn.select(np.arange(min(120, len(self.drawn)))):
             coded = Strings.of([string], alphabet=self.model.alphabet)
-            rows.append(self._points(coded))
+            rows.append(self._points(coded, self.model.gap_distributions(coded)))
             names += [
                 self.between.join(map(str, string[max(0, t - 3) : t])) or "start"
                 for t in range(len(string) + 1)
@@ -179,20 +184,28 @@ class StringsExhibit:
             axes = np.hstack([axes, np.zeros((len(axes), 2 - axes.shape[1]))])
         return centre, axes, names, (points - centre) @ axes
 
-    def _points(self, string: Strings) -> Floats:
+    def _points(self, string: Strings, gaps: Floats) -> Floats:
         """The state after every prefix of a string, of mass one; predictions where there is no automaton."""
         if not self.is_bare:
-            return np.sqrt(self.model.gap_distributions(string))
+            return np.sqrt(gaps)
         assert self.automaton is not None
         return _of_mass_one(self.automaton, string)
 
-    def _path(self, symbols: Sequence[str], string: Strings) -> list[View]:
-        centre, axes, names, points = self._plane
+    @cached_property
+    def _dots(self) -> Settled:
+        """The named points without the farthest ones."""
+        _, _, names, points = self._plane
         low, high = np.quantile(points, [0.005, 0.995], axis=0) if len(points) else (0.0, 0.0)
-        path = (self._points(string) - centre) @ axes
-        inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))[:600]
+        inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))[:_DOTS]
+        return Settled(
+            {"name": names[k], "x": _short(points[k, 0]), "y": _short(points[k, 1])} for k in inside
+        )
+
+    def _path(self, symbols: Sequence[str], states: Floats) -> View:
+        centre, axes, _, _ = self._plane
+        path = (states - centre) @ axes
         data = {
-            "points": [{"name": names[k], "x": points[k, 0], "y": points[k, 1]} for k in inside],
+            "points": self._dots,
             "path": [
                 {"name": name, "x": x, "y": y}
                 for name, (x, y) in zip(["start", *symbols], path.tolist(), strict=True)
@@ -200,7 +213,7 @@ class StringsExhibit:
         }
         what = "states" if self.is_bare else "predictions"
         note = f"Dots are contexts of drawn strings, placed by their {what}; the line is what is typed."
-        return [View("map", f"The way through {what}", data, note)]
+        return View("map", f"The way through {what}", data, note)
 
     def _states(self) -> list[View]:
         """Each state by the contexts that lead to it most, and by what it is followed by."""
@@ -269,6 +282,11 @@ def _of_mass_one(automaton: WeightedAutomaton, string: Strings) -> Floats:
     return np.clip(scaled, -1e6, 1e6)
 
 
+def _short(value: float) -> float:
+    """As many digits as can be seen in a picture."""
+    return float(f"{value:.4g}")
+
+
 def graph_view(automaton: WeightedAutomaton, title: str = "The automaton") -> View:
     """The heaviest arrows between the states that matter most, as a graph that can be moved."""
     drawing = select(automaton, None, _STATES)
@@ -306,7 +324,10 @@ def open_exhibit(model: SequenceModel, learned: Mapping[str, Any]) -> StringsExh
 
 def example() -> Example:
     """The words of a little English."""
-    estimator = SpectralAutomaton(random_state=0).fit([sentence.words for sentence in sentences(1500)])
+    estimator = SpectralAutomaton("auto", random_state=0).fit(
+        [sentence.words for sentence in sentences(1500)]
+    )
     evidence = estimator.rank_evidence_
     rank = {} if evidence is None else {"rank": plain(asdict(evidence))}
-    return Example(estimator.model_, {"method": "auto", "layout": Layout().to_header(), **rank})
+    typed = {"example": "the small dog sees a ", "layout": Layout().to_header()}
+    return Example(estimator.model_, {"method": "auto", **typed, **rank})

@@ -65,7 +65,7 @@ def _objects() -> list[tuple[str, str]]:
 
 
 def example_vectors() -> Example:
-    return Example(_vectors(), {"method": "ppmi"})
+    return Example(_vectors(), {"method": "ppmi", "example": "dog"})
 
 
 def example_operator() -> Example:
@@ -119,7 +119,8 @@ class VectorsExhibit:
 
     @property
     def fields(self) -> Sequence[Field]:
-        return (Field("text", "A word", next(iter(self.model.words), ""), hint="with a vector"),)
+        example = str(self.learned.get("example") or next(iter(self.model.words), ""))
+        return (Field("text", "A word", example, hint="with a vector"),)
 
     def facts(self) -> dict[str, Any]:
         size = {"words": len(self.model.words), "dimensions": self.model.dimension}

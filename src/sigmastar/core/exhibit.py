@@ -125,6 +125,10 @@ OpenExhibit = Callable[[Any, Mapping[str, Any]], Exhibit]
 """From a model, and how it was learned."""
 
 
+class Settled(list[Any]):
+    """A list as JSON has it already: large ones that stay the same are not walked through again."""
+
+
 def plain(value: Any) -> Any:
     """A value as JSON has it: arrays as lists, numbers that are not finite as None, other things as text.
 
@@ -134,7 +138,7 @@ def plain(value: Any) -> Any:
     kind = type(value)  # most values are of these classes: a server answers hundreds of times per second
     if kind is float:
         return value if math.isfinite(value) else None
-    if kind is str or kind is int or value is None:
+    if kind is str or kind is int or value is None or kind is Settled:
         return value
     if kind is dict or isinstance(value, Mapping):
         return {str(name): plain(part) for name, part in value.items()}
@@ -198,7 +202,7 @@ def spectrum(learned: Mapping[str, Any]) -> list[View]:
                 "x_name": "number",
                 "y_name": "singular value",
             },
-            "Values above the noise are structure of the data; those below are chance."
+            "Values above the noise are structure of the data; below it chance begins: held-out data decide."
             if noise is not None
             else "The few values that stand out are structure of the data; the flat rest is mostly chance.",
         )

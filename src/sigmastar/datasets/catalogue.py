@@ -3,12 +3,13 @@
 A line of `catalogue.tsv` is a file:
 
     set     file                     fingerprint   source
-    spice   spice/0.spice.train.gz   6f1c..        OWNER/REPOSITORY/COMMIT/PATH
+    spice   spice/0.spice.train.gz   fc46..        OWNER/REPOSITORY/COMMIT/PATH
 
 The fingerprint is that of what a file says, not of how it is packed (`fingerprint`): the same whether lines
 end as on Windows, whether a file is compressed, and whether a treebank has lemmas too. The source is a path
 below `HOST`; `ARCHIVE.zip#MEMBER` is a member of an archive, `ARCHIVE.zip#PATTERN FIRST LAST` numbered ones,
-one after the other. A set without sources is one that users bring themselves.
+one after the other; `ARCHIVE.zip#=CONVERSION PART` is made from it (`converting`). A set without sources is
+one that users bring themselves.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ class DataSet:
         What its files look like.
     files : tuple of DataFile
         All files, with their places.
+    bring : str
+        What users do to bring it, where it is not downloaded.
     """
 
     name: str
@@ -72,6 +75,7 @@ class DataSet:
     cite: str
     form: str
     files: tuple[DataFile, ...] = ()
+    bring: str = ""
 
     @property
     def is_downloadable(self) -> bool:
@@ -205,6 +209,9 @@ _SETS = (
         "https://github.com/neuralchecker/Taysir_Competition",
         "Eyraud et al.: TAYSIR Competition, PMLR 217, 2023",
         "weights as safetensors, since pickles, as the networks come, can run code; words as of pautomac",
+        bring="N.valid.words.gz is the beginning of TAYSIR/datasets/N.taysir.valid.words there (1,000 words"
+        " of track 1, 2,000 of track 2); N.safetensors has the weights of TAYSIR/models/N.taysir.model, which"
+        " only PyTorch opens",
     ),
 )
 

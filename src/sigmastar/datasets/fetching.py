@@ -22,6 +22,7 @@ from sigmastar.core.atomic import atomic_write_bytes
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.datasets.catalogue import HOST, DataFile, DataSet, data_sets, fingerprint
+from sigmastar.datasets.converting import converted
 
 DATA, CACHE = "SIGMASTAR_DATA", "SIGMASTAR_CACHE"
 _TRIES, _SECONDS = 4, 30.0  # of a download that is cut; of silence
@@ -111,7 +112,8 @@ def how_to_bring(entry: DataSet, missing: Iterable[DataFile]) -> str:
     folder = os.environ.get(DATA) or _cache_or_none() or f"a folder that {DATA} names"
     return (
         f"{entry.name} is not at hand and is not downloaded: get it from {entry.page} and put {some} into "
-        f"{folder} (sigmastar data show {entry.name})"
+        f"{folder}{entry.bring and ': ' + entry.bring}; sigmastar data show {entry.name} lists them all, and "
+        f"sigmastar data get {entry.name} then checks them"
     )
 
 
@@ -185,6 +187,8 @@ def _unpacked(archive: Path, members: str) -> bytes | None:
         return archive.read_bytes()
     try:
         with zipfile.ZipFile(archive) as opened:
+            if members.startswith("="):
+                return converted(opened, members.removeprefix("="))
             return b"\n\n".join(opened.read(name).strip(b"\r\n") for name in _names(members)) + b"\n"
     except (zipfile.BadZipFile, KeyError, EOFError, OSError, NotImplementedError, ValueError):
         return None

@@ -234,7 +234,7 @@ def load_brown(part: str = "train", *, download: bool = False) -> TaggedSentence
     part : {"train", "dev", "test"}
         Which of its sentences.
     download : bool
-        As of `load_pautomac`; this set is not downloaded.
+        As of `load_pautomac`.
 
     Returns
     -------
@@ -253,7 +253,7 @@ def load_cmudict(part: str = "train", *, download: bool = False) -> list[tuple[W
     part : {"train", "dev", "test"}
         Which of its words.
     download : bool
-        As of `load_pautomac`; this set is not downloaded.
+        As of `load_pautomac`.
 
     Returns
     -------

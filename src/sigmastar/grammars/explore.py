@@ -174,5 +174,5 @@ def open_exhibit(model: WeightedGrammar, learned: Mapping[str, Any]) -> GrammarE
 def example() -> Example:
     """Tags of a little English, with the brackets of its trees but not their labels."""
     trees = parse_brackets(" ".join(node.bracketed() for node in sentences(800)))
-    model = SpectralGrammar(n_states=5).fit(Bracketings.of_trees(trees, its_tag)).model_
+    model = SpectralGrammar(n_states=12).fit(Bracketings.of_trees(trees, its_tag)).model_
     return Example(model, {"method": "spectral", "example": "D A N V D N P D N", "leaves": "tags"})

@@ -158,5 +158,5 @@ _TYPED = "(S (NP (D the) (N dog)) (VP (V sees) (NP (D a) (N cat))))"
 def example_automaton() -> Example:
     """Trees of a little English."""
     trees = parse_brackets(" ".join(node.bracketed() for node in sentences(500)))
-    model = SpectralTreeAutomaton(n_states=6, random_state=0).fit(trees).model_
+    model = SpectralTreeAutomaton(n_states=32, random_state=0).fit(trees).model_
     return Example(model, {"method": "spectral", "example": _TYPED})

@@ -60,7 +60,7 @@ class WordsExhibit(StringsExhibit):
         string = self.coded(symbols)
         gaps = self.model.gap_distributions(string)
         views = [self._next(gaps[-1], begun), self._surprise(symbols, gaps, string), self._now(string)]
-        return [*views, *self._path(symbols, string), *self._members(symbols, string)]
+        return [*views, self._path(symbols, self._points(string, gaps)), *self._members(symbols, string)]
 
     def _surprise(self, symbols: Sequence[str], gaps: Floats, string: Strings) -> View:
         chances = [
@@ -86,7 +86,7 @@ class WordsExhibit(StringsExhibit):
         wanted = np.ones(string.n_gaps, dtype=bool)
         return np.asarray(self.states.beliefs(string, wanted, self.states.is_stream), dtype=np.float64)
 
-    def _points(self, string: Strings) -> Floats:
+    def _points(self, string: Strings, gaps: Floats) -> Floats:
         return np.sqrt(self._beliefs(string))
 
     def _now(self, string: Strings) -> View:
@@ -149,4 +149,4 @@ def example() -> Example:
     lines = [sentence.words for sentence in sentences(1500)]
     estimator = WordModel(n_states=8, order=3, random_state=0).fit(lines)
     found = {"held_out_perplexity": estimator.held_out_perplexity_, "layout": Layout().to_header()}
-    return Example(estimator.model_, {"method": "words", **found})
+    return Example(estimator.model_, {"method": "words", "example": "the girl sees a dog with a ", **found})

@@ -7,11 +7,16 @@ import { follow, learningFacts } from "./learning.js";
 import { saveAs, standalone, toCsv, toPng } from "./save.js";
 
 const VIEWS = { bars, strip, table, heat, lines, tree, arcs, chart, lattice, graph, map };
-const WIDE = new Set(["arcs", "tree", "chart", "graph"]);
+const leaves = (node) => (node.children?.length ? node.children.reduce((sum, child) => sum + leaves(child), 0) : 1);
+// How much stands side by side in a drawing, against what half of the page has room for.
+const CROWDED = {
+  arcs: (data) => data.words.length > 9, chart: (data) => data.words.length > 9, graph: (data) => data.nodes.length > 6,
+  tree: (data) => data.trees.some((entry) => entry.tree && leaves(entry.tree) > 11), strip: (data) => data.tokens.length > 30,
+};
 const byId = (id) => document.getElementById(id);
 const [modelPicker, againstPicker, board, message, fieldsForm, tabs] = ["model", "against", "board", "message", "fields", "tabs"].map(byId);
 const abouts = new Map();
-let models = [], state = {}, about = null, asked = 0, typing = 0, learning = null;
+let models = [], state = {}, about = null, asked = 0, learning = null, isAsking = false, isBehind = false;
 
 async function ask(path, body) {
   const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
@@ -71,38 +76,67 @@ function saveButtons(view, place) {
 }
 
 let cards = 0;
-function card(view) {
+function card(given) {
   cards += 1;
+  const view = { ...given };
   const place = el("div", { class: "view" });
-  const element = el("article", { class: `card${WIDE.has(view.kind) ? " wide" : ""}`, "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
+  const element = el("article", { class: "card", "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
     el("header", {}, el("h3", { id: `card-${cards}` }, view.title), saveButtons(view, place)), place,
     view.note ? el("p", { class: "note" }, view.note) : null);
+  const spread = () => element.classList.toggle("wide", Boolean(CROWDED[view.kind]?.(view.data)));
+  spread();
   element.refresh = (next) => {
-    if (JSON.stringify(next) === JSON.stringify(view)) return;
+    const drawn = JSON.stringify(next);
+    if (drawn === (element.data ??= JSON.stringify(view))) return;
     Object.assign(view, next);
-    element.drawn = 0;
-    element.redraw();
+    element.data = drawn;
+    spread();
     const note = element.querySelector(".note");
     if (note) note.textContent = view.note;
+    if (!place.firstChild?.update?.(view.data)) element.drawn = 0;
   };
-  element.redraw = () => {
-    const width = element.clientWidth - 36;
+  element.redraw = (width) => {
     if (width <= 0 || Math.abs(width - (element.drawn || 0)) < 2) return;
     element.drawn = width;
     const renderer = VIEWS[view.kind];
     place.replaceChildren(renderer ? renderer(view.data, { width, pick }) : el("p", {}, `no view of kind ${view.kind}`));
   };
+  element.key = keyOf(view);
   return element;
 }
 
+const keyOf = (view) => `${view.kind} ${view.title} ${Boolean(view.note)}`;
+
+// Cards of the same kind and title are kept: what did not change is not drawn again, and nothing jumps.
 function show(columns) {
+  const isPlain = columns.every(({ views }) => views.every((view) => !(view instanceof Node)));
+  const wanted = isPlain ? JSON.stringify(columns.map(({ name, views }) => [name, views.map(keyOf)])) : "";
+  const old = [...board.querySelectorAll(".card")];
+  if (wanted && wanted === board.wanted) {
+    columns.flatMap(({ views }) => views).forEach((view, k) => old[k].refresh(view));
+    return redraw();
+  }
+  board.wanted = wanted;
+  const known = (view) => {
+    if (view instanceof Node) return view;
+    const found = old.findIndex((each) => each.key === keyOf(view));
+    if (found < 0) return card(view);
+    const [element] = old.splice(found, 1);
+    element.refresh(view);
+    return element;
+  };
   board.className = columns.length > 1 ? "board two" : "board";
   board.replaceChildren(...columns.map(({ name, views }) => el("div", { class: "column" },
-    columns.length > 1 ? el("h2", {}, name) : null, el("div", { class: "cards" }, views.map((view) => (view instanceof Node ? view : card(view)))))));
+    columns.length > 1 ? el("h2", {}, name) : null, el("div", { class: "cards" }, views.map(known)))));
   redraw();
 }
 
-const redraw = () => board.querySelectorAll(".card").forEach((element) => element.redraw && element.redraw());
+// All widths are read before anything is drawn: reading one after a change would lay the whole page out again.
+function redraw() {
+  const known = [...board.querySelectorAll(".card")].filter((element) => element.redraw);
+  const widths = known.map((element) => element.clientWidth - 36);
+  known.forEach((element, k) => element.redraw(widths[k]));
+}
 new ResizeObserver(redraw).observe(board);
 
 function pick(fieldName, name, begun = "") {
@@ -139,18 +173,27 @@ function typed() {
   for (const field of about.fields) state.inputs[field.name] = fieldsForm.elements[field.name].value;
   state.row = -1;
   if (state.tab !== "ask") { state.tab = "ask"; fillTabs(); }
-  clearTimeout(typing);
-  typing = setTimeout(() => { writeAddress(); answer(); }, 35);
+  answerLatest();
 }
 
-async function answer(gold = []) {
+// A key is asked about at once; those that come before its answer are asked about together.
+async function answerLatest() {
+  isBehind = isAsking;
+  if (isAsking) return;
+  isAsking = true;
+  try { await answer(); } finally { isAsking = false; }
+  if (isBehind) answerLatest();
+  else writeAddress(); // not for every key: browsers allow few changes of the address per second
+}
+
+async function answer(gold = [[], []]) {
   const turn = (asked += 1), began = performance.now();
   const numbers = state.against >= 0 ? [state.model, state.against] : [state.model];
   try {
     const found = await Promise.all(numbers.map((number) => ask(`models/${number}/answer`, { inputs: state.inputs })));
     if (turn !== asked || state.tab !== "ask") return;
     if (found[0].problem) return void say(found[0].problem, true);
-    show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: k === 0 ? [...gold, ...views] : views })));
+    show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: [...gold[k], ...views] })));
     say(`answered in ${Math.max(1, Math.round(performance.now() - began))} ms`);
   } catch (problem) {
     if (turn === asked) say(problem.message, true);
@@ -169,7 +212,7 @@ function dataTable(found) {
     el("td", { class: "number" }, String(row.number + 1)),
     el("td", {}, el("button", { type: "button", class: "pick" }, row.text || "(empty)")),
     el("td", { class: "number" }, row.is_impossible ? "∞" : figure(row.loss)), el("td", { class: "number" }, figure(row.error)), el("td", { class: "number" }, figure(row.length))));
-  const sorted = (name, label) => el("th", { scope: "col", "aria-sort": state.sort === name ? "descending" : null },
+  const sorted = (name, label) => el("th", { scope: "col", class: "number", "aria-sort": state.sort === name ? "descending" : null },
     el("button", { type: "button", onclick: () => { state.sort = name; writeAddress(); showData(); } }, label));
   const filter = el("input", { type: "search", placeholder: "only items with this text", "aria-label": "Filter by text", size: 26 });
   filter.value = state.filter;
@@ -179,22 +222,9 @@ function dataTable(found) {
     el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), sorted("loss", found.loss_name), sorted("error", found.error_name), sorted("length", "length"))), el("tbody", {}, rows))));
 }
 
-// Cards stay where they are and are drawn anew: a picture that is looked at does not jump.
 function showLearning() {
   byId("facts").replaceChildren(...learningFacts(learning));
-  const known = [...board.querySelectorAll("[data-live]")];
-  const titles = learning.views.map((view) => view.title);
-  if (JSON.stringify(known.map((each) => each.dataset.live)) === JSON.stringify(titles)) {
-    learning.views.forEach((view, k) => known[k].refresh(view));
-    return;
-  }
-  const old = new Map(known.map((each) => [each.dataset.live, each]));
-  show([{ name: learning.name, views: learning.views.map((view) => {
-    const element = old.get(view.title) || card(view);
-    element.dataset.live = view.title;
-    element.refresh(view);
-    return element;
-  }) }]);
+  show([{ name: learning.name, views: learning.views }]);
 }
 
 async function watched(found) {
@@ -215,13 +245,15 @@ async function showData() {
   say("Choose an item to see it; headings sort.");
 }
 
+// What is right, as each model's family draws it; a second model may have been judged on other items.
 async function openRow(number) {
-  const found = await ask(`models/${state.model}/data/${number}`);
+  const rows = [state.model, state.against].filter((model) => model >= 0).map((model) => ask(`models/${model}/data/${number}`));
+  const [found, beside] = await Promise.all([rows[0], rows[1]?.catch(() => null)]);
   Object.assign(state, { tab: "ask", row: number, inputs: { ...state.inputs, ...found.inputs } });
   writeAddress();
   fillTabs();
   fillFields();
-  await answer(found.gold);
+  await answer([found.gold, beside && beside.text === found.text ? beside.gold : []]);
   byId("main").focus();
 }
 
@@ -249,7 +281,7 @@ async function render() {
   modelPicker.value = number;
   fillAgainst();
   try {
-    if (!abouts.has(number)) { busy(`opening ${models[number].name}`); board.replaceChildren(); }
+    if (!abouts.has(number)) { busy(`opening ${models[number].name}`); board.wanted = ""; board.replaceChildren(); }
     about = await aboutOf(number);
     if (number !== state.model) return;
     fillFacts();

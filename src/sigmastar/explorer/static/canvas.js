@@ -64,7 +64,8 @@ const canvas = (width, height, label, ...children) => {
 };
 
 export function graph(data, context) {
-  const width = Math.max(300, Math.min(context.width, 1100)), height = Math.round(Math.max(300, width * 0.5)), radius = 17;
+  const width = Math.max(300, Math.min(context.width, 1100)), radius = 17;
+  const height = Math.round(data.nodes.length > 6 ? Math.max(300, width * 0.5) : data.nodes.length > 2 ? 260 : 170);
   const spread = (axis, low, high) => {
     const values = data.nodes.map((node) => node[axis]), [least, most] = [Math.min(...values), Math.max(...values)];
     return (value) => (most > least ? low + ((value - least) / (most - least)) * (high - low) : (low + high) / 2);
@@ -79,7 +80,7 @@ export function graph(data, context) {
     const tone = edge.negative ? 2 : 1, weight = edge.weight / heaviest;
     const path = draw("path", { class: `s${tone}${edge.negative ? " dash" : ""}`, "stroke-width": round(1 + 4 * weight), "stroke-opacity": round(0.35 + 0.6 * weight), "data-tip": `${edge.title}` });
     const tip = draw("path", { class: `f${tone}`, "fill-opacity": round(0.45 + 0.55 * weight) });
-    const label = text(0, 0, rank < width / 28 ? short(edge.label, 16) : "", "small halo", "middle");
+    const label = text(0, 0, rank < width / 60 ? short(edge.label, 16) : "", "small halo", "middle");
     label.setAttribute("data-tip", edge.title);
     below.append(path, tip);
     labels.append(label);
@@ -90,7 +91,8 @@ export function graph(data, context) {
       const from = nodes[edge.source], to = nodes[edge.target];
       let points;
       if (edge.source === edge.target) {
-        const out = Math.atan2(from.py - centre.y, from.px - centre.x) || -Math.PI / 2;
+        let out = Math.atan2(from.py - centre.y, from.px - centre.x) || -Math.PI / 2;
+        if (from.initial > 0.005 && Math.cos(out) < -0.6) out = Math.sin(out) > 0 ? 1.9 : -1.9; // beside the arrow of the beginning
         const at = (angle, far) => ({ x: from.px + far * Math.cos(out + angle), y: from.py + far * Math.sin(out + angle) });
         points = [at(-0.55, radius), at(-0.7, radius * 3.4), at(0.7, radius * 3.4), at(0.55, radius + 3)];
         const far = at(0, radius * 3.3);
@@ -147,9 +149,10 @@ export function graph(data, context) {
   return el("div", {}, pan.tools, svg);
 }
 
+// The dots stay while what is typed changes: only the way through them is drawn again, at the zoom that was chosen.
 export function map(data, context) {
   const width = Math.max(300, Math.min(context.width, 900)), height = Math.round(width * 0.62), edge = 34;
-  const path = data.path || [];
+  let path = data.path || [];
   const all = [...data.points, ...path];
   if (!all.length) return el("p", { class: "empty" }, "Nothing to draw.");
   const range = (axis) => { const values = all.map((point) => point[axis]); return [Math.min(...values), Math.max(...values)]; };
@@ -157,30 +160,28 @@ export function map(data, context) {
   const x = (value) => edge + ((value - x0) / (x1 - x0 || 1)) * (width - 2 * edge);
   const y = (value) => height - edge - ((value - y0) / (y1 - y0 || 1)) * (height - 2 * edge);
   const groups = [...new Set(data.points.map((point) => point.group || ""))];
-  const layer = draw("g");
+  const layer = draw("g"), below = draw("g"), names = draw("g"), way = draw("g"), steps = draw("g");
+  layer.append(below, names, way, steps);
   const dots = data.points.map((point) => {
     const tone = groups.length > 1 ? (groups.indexOf(point.group || "") % 6) + 1 : 6;
     const dot = draw("circle", { cx: round(x(point.x)), cy: round(y(point.y)), r: 3.2, class: `f${tone}`, "fill-opacity": 0.55, "data-tip": point.title || point.name });
-    layer.append(dot);
+    below.append(dot);
     return { point, dot, label: null, px: x(point.x), py: y(point.y) };
   });
-  const names = draw("g");
-  layer.append(names);
-  if (path.length) {
-    layer.append(draw("path", { d: path.map((point, k) => `${k ? "L" : "M"}${round(x(point.x))},${round(y(point.y))}`).join(""), class: "s2", "stroke-width": 2, "stroke-linejoin": "round", "vector-effect": "non-scaling-stroke" }));
-    path.forEach((point, k) => layer.append(draw("circle", { cx: round(x(point.x)), cy: round(y(point.y)), r: k === path.length - 1 ? 7 : 4.5, class: "f2", "data-tip": `${k}: ${point.name}` })));
-  }
-  const steps = draw("g");
-  layer.append(steps);
+  const drawWay = () => way.replaceChildren(
+    draw("path", { d: path.map((point, k) => `${k ? "L" : "M"}${round(x(point.x))},${round(y(point.y))}`).join(""), class: "s2", "stroke-width": 2, "stroke-linejoin": "round", "vector-effect": "non-scaling-stroke" }),
+    ...path.map((point, k) => draw("circle", { cx: round(x(point.x)), cy: round(y(point.y)), r: k === path.length - 1 ? 7 : 4.5, class: "f2", "data-tip": `${k}: ${point.name}` })));
+  let sized = 1;
   const relabel = ({ zoom, x: left, y: top }) => {
     const taken = [];
     const free = (px, py, wide) => !taken.some((box) => Math.abs(box.py - py) < 13 && px < box.px + box.wide && box.px < px + wide);
     const put = (into, px, py, words, kind) => {
       const wide = words.length * 6.6 + 8, [sx, sy] = [px * zoom + left, py * zoom + top];
-      if (sx < -40 || sx > width || sy < 0 || sy > height || !free(sx + 8, sy, wide)) return;
-      taken.push({ px: sx + 8, py: sy, wide });
-      const label = text(0, 0, words, kind);
-      label.setAttribute("transform", `translate(${round(px)} ${round(py)}) scale(${1 / zoom}) translate(8 4)`);
+      const isLeft = sx + 8 + wide > width, from = isLeft ? sx - 8 - wide : sx + 8;
+      if (sx < -40 || sx > width || sy < 0 || sy > height || !free(from, sy, wide)) return;
+      taken.push({ px: from, py: sy, wide });
+      const label = text(0, 0, words, kind, isLeft ? "end" : "start");
+      label.setAttribute("transform", `translate(${round(px)} ${round(py)}) scale(${1 / zoom}) translate(${isLeft ? -8 : 8} 4)`);
       into.append(label);
     };
     names.replaceChildren(); steps.replaceChildren();
@@ -188,6 +189,8 @@ export function map(data, context) {
     const asked = dots.filter((each) => each.found), rest = dots.filter((each) => !each.found);
     asked.forEach((each) => put(names, each.px, each.py, short(each.point.name, 24), "halo"));
     if (data.named !== false && !path.length) rest.forEach((each) => { if (taken.length < 70) put(names, each.px, each.py, short(each.point.name, 18), "small muted halo"); });
+    if (zoom === sized) return;
+    sized = zoom;
     for (const each of dots) each.dot.setAttribute("r", round((each.found ? 7 : 3.2) / Math.sqrt(zoom)));
   };
   const svg = canvas(width, height, "Map", layer);
@@ -195,12 +198,24 @@ export function map(data, context) {
   const search = el("input", { type: "search", placeholder: "search", "aria-label": "Search in the map", size: 12, oninput: () => {
     const wanted = search.value.trim().toLowerCase();
     for (const each of dots) each.found = wanted !== "" && each.point.name.toLowerCase().includes(wanted);
+    sized = 0; // which dots are large has changed
     const first = dots.find((each) => each.found);
     if (first && dots.filter((each) => each.found).length === 1) pan.zoomTo(first.px, first.py, 3);
     else relabel(pan.view());
   } });
   const legend = groups.length > 1 ? groups.map((name, k) => el("span", {}, draw("svg", { width: 10, height: 10, viewBox: "0 0 10 10", "aria-hidden": "true" }, draw("circle", { cx: 5, cy: 5, r: 4, class: `f${(k % 6) + 1}` })), ` ${name}`)) : [];
   pan.tools.append(search, ...legend);
+  drawWay();
   relabel(pan.view());
-  return el("div", {}, pan.tools, svg);
+  const element = el("div", {}, pan.tools, svg);
+  const points = JSON.stringify(data.points);
+  const isWithin = (point) => point.x >= x0 && point.x <= x1 && point.y >= y0 && point.y <= y1;
+  element.update = (next) => {
+    if (!(next.path || []).every(isWithin) || JSON.stringify(next.points) !== points) return false;
+    path = next.path || [];
+    drawWay();
+    relabel(pan.view());
+    return true;
+  };
+  return element;
 }

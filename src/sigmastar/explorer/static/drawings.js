@@ -1,6 +1,15 @@
 // Views that are drawn: heat maps, lines, trees, arcs, charts and lattices.
 import { draw, drawing, el, figure, round, share, short, text, widthOf } from "./dom.js";
 
+// Small drawings grow with the room that they have, up to what is still comfortable to read.
+const LARGEST = 1.45;
+function fitted(svg, width) {
+  const { width: wide, height } = svg.viewBox.baseVal, scale = Math.max(1, Math.min(LARGEST, (width || 0) / wide));
+  svg.setAttribute("width", round(wide * scale));
+  svg.setAttribute("height", round(height * scale));
+  return svg;
+}
+
 const scroll = (svg, label) => el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, svg);
 
 export function heat(data, context) {
@@ -118,18 +127,18 @@ function layoutTree(node, places, depth = 0) {
   return { node, depth, x: (below[0].x + below.at(-1).x) / 2, below, leaf: false };
 }
 
-export function tree(data) {
+export function tree(data, context) {
   const choices = data.trees.filter((entry) => entry.tree);
   if (!choices.length) return el("p", { class: "empty" }, "There is no tree.");
   const place = el("div");
-  const show = (number) => place.replaceChildren(oneTree(choices[number].tree));
+  const show = (number) => place.replaceChildren(oneTree(choices[number].tree, context.width));
   const select = el("select", { "aria-label": "Which tree", onchange: (event) => show(Number(event.target.value)) },
     choices.map((entry, k) => el("option", { value: k }, entry.name)));
   show(0);
   return el("div", {}, choices.length > 1 ? el("div", { class: "tools" }, select) : null, place);
 }
 
-function oneTree(root) {
+function oneTree(root, width) {
   const places = { x: 8, deepest: 0 };
   const placed = layoutTree(root, places);
   const step = 42, height = (places.deepest + 1) * step + 16;
@@ -150,10 +159,10 @@ function oneTree(root) {
     }
   };
   walk(placed);
-  return scroll(drawing(round(places.x + 8), height, "Tree", links, labels), "Tree");
+  return scroll(fitted(drawing(round(places.x + 8), height, "Tree", links, labels), width), "Tree");
 }
 
-export function arcs(data) {
+export function arcs(data, context) {
   const tags = data.tags || data.words.map(() => "");
   let x = 14;
   const middles = data.words.map((word, k) => {
@@ -200,12 +209,12 @@ export function arcs(data) {
     parts.push(text(middles[k], ground + 36, tags[k], "small muted", "middle"));
     if (wrong[k] && below.length) parts.push(arc(data.gold[k], k, below[k], floor, 1, 3, `right: ${data.words[k]} ← ${data.gold[k] ? data.words[data.gold[k] - 1] : "root"}`, "", 1));
   });
-  return scroll(drawing(round(x), round(height), "Arcs", parts), "Arcs");
+  return scroll(fitted(drawing(round(x), round(height), "Arcs", parts), context.width), "Arcs");
 }
 
 export function chart(data, context) {
   const n = data.words.length;
-  const size = Math.max(34, Math.min(64, (context.width - 20) / Math.max(n, 1)));
+  const size = Math.max(34, Math.min(80, (context.width - 20) / Math.max(n, 1)));
   const high = Math.min(34, size * 0.62);
   const tallest = Math.max(...data.cells.map((cell) => cell.end - cell.begin), 1);
   const ground = tallest * high + 10;
@@ -217,15 +226,18 @@ export function chart(data, context) {
       cell.best ? draw("rect", { x: round(x + 2), y: round(y + 2), width: round(size - 4), height: round(high - 4), rx: 4, class: "inkline", "stroke-width": 1.5 }) : null,
       strong > 0.15 ? text(x + size / 2, y + high / 2 + 4, short(cell.label, 7), "small", "middle") : null);
   });
+  const place = (begin, wide) => `M${round(12 + (begin + wide / 2 - 0.5) * size)},${round(ground - wide * high + 2)}h${round(size - 4)}v${round(high - 4)}h${round(4 - size)}z`;
+  const empty = [];
+  for (let wide = 1; wide <= tallest; wide += 1) for (let begin = 0; begin + wide <= n; begin += 1) empty.push(place(begin, wide));
   const words = data.words.map((word, k) => {
     const label = text(10 + (k + 0.5) * size, ground + 18, short(word, Math.max(4, Math.floor(size / 6.5))), "", "middle");
     label.setAttribute("data-tip", word);
     return label;
   });
-  return scroll(drawing(round(n * size + 20), ground + 30, "Chart", cells, words), "Chart");
+  return scroll(drawing(round(n * size + 20), ground + 30, "Chart", draw("path", { d: empty.join(""), class: "grid" }), cells, words), "Chart");
 }
 
-export function lattice(data) {
+export function lattice(data, context) {
   const step = Math.max(44, ...data.inputs.map((name) => widthOf(name, 14) + 20)), down = 36;
   const [left, top] = [24 + Math.max(...data.outputs.map((name) => widthOf(name, 14)), 10), 34];
   const x = (i) => left + i * step, y = (j) => top + j * down;
@@ -238,5 +250,5 @@ export function lattice(data) {
     "stroke-linecap": "round", "data-tip": `${edge.label}: ${share(edge.value)}` }));
   const names = [...data.inputs.map((name, i) => text(x(i) + step / 2, top - 12, name, "mono", "middle")),
     ...data.outputs.map((name, j) => text(left - 10, y(j) + down / 2 + 4, name, "mono", "end"))];
-  return scroll(drawing(round(x(wide) + 16), round(y(tall) + 16), "Lattice", grid, ways, names), "Lattice");
+  return scroll(fitted(drawing(round(x(wide) + 16), round(y(tall) + 16), "Lattice", grid, ways, names), context.width), "Lattice");
 }

@@ -55,7 +55,8 @@ export function table(data) {
   };
   fillBody();
   const head = data.columns.map((name, column) => {
-    const cell = el("th", { scope: "col" });
+    const isNumber = data.rows.length > 0 && data.rows.every((row) => typeof row[column] === "number" || row[column] === null);
+    const cell = el("th", { scope: "col", class: isNumber ? "number" : null });
     cell.append(el("button", { type: "button", onclick: () => {
       order = { column, down: order.column === column ? !order.down : true };
       for (const other of cell.parentNode.children) other.removeAttribute("aria-sort");
