@@ -1756,7 +1756,7 @@ class Units {
   }
 }
 
-// ---------------------------------------------------------------- transducers.kernels.ngram_sums, .beam
+// ---------------------------------------------------------------- transducers.model.joint_ngram, .kernels.beam
 
 const SKIP = -30, WORST = 14, N_INSERTED = 3, BEAM = 40, CROWDED = 4096, ROUNDS = 1000, NOTHING = 1e-14;
 

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, Symbol
@@ -224,6 +225,30 @@ SHAPES: tuple[Shape, ...] = ((1, 1), (1, 0), (1, 2), (2, 1))
 _LONGEST = 100  # side of a unit in a file: one long side would make long rows of all
 
 
+class Lattice(NamedTuple):
+    """The edit lattice of a pair: `edges[i, j, shape]` is the unit that leaves a cell in a shape, or -1."""
+
+    edges: Int64s
+    shapes: Int64s
+
+
+class PairCodes(NamedTuple):
+    """Pairs of strings: codes of both sides in a row, and where each string ends."""
+
+    x: Int32s
+    x_ends: Int64s
+    y: Int32s
+    y_ends: Int64s
+
+
+class UnitKeys(NamedTuple):
+    """Units by key: their shapes, bases and digits of keys, and a table with open addressing."""
+
+    shapes: Int64s
+    radix: Int64s
+    table: Int64s  # as long as a power of two
+
+
 class UnitArrays(NamedTuple):
     """Units as kernels read them: a row of codes per unit and side, ended by -1, and units by first input."""
 
@@ -336,3 +361,27 @@ def _spelt(aligned: Strings, codes: Int32s, lengths: Int32s, alphabet: Alphabet)
     cells = codes[aligned.codes]
     totals = np.concatenate([[0], np.cumsum(lengths[aligned.codes], dtype=np.int64)])
     return Strings(alphabet, cells[cells >= 0], totals[aligned.offsets])
+
+
+def distinct(strings: Strings) -> tuple[Int64s, Int64s]:
+    """Where each string that differs from all before stands first, and the number of each string."""
+    _, first, number = np.unique(hashes_of(strings), return_index=True, return_inverse=True)
+    return first, number
+
+
+def known_symbols(inputs: Strings, alphabet: Alphabet) -> Strings:
+    """Inputs without the symbols that an alphabet lacks."""
+    coded = inputs.recoded(alphabet, allow_unknown=True)
+    kept = coded.codes >= 0
+    ends = np.append(0, np.cumsum(kept))[coded.offsets]
+    return coded if kept.all() else Strings(alphabet, coded.codes[kept], ends)
+
+
+def hashes_of(strings: Strings) -> NDArray[np.uint64]:
+    """A number for each string: different strings have different ones, but for 64-bit accidents."""
+    place = np.arange(strings.n_symbols) - np.repeat(strings.offsets[:-1], strings.lengths)
+    random = np.random.default_rng(0x5163).integers(0, 2**64, int(place.max(initial=0)) + 1, dtype=np.uint64)
+    mixed = (strings.codes.astype(np.uint64) + np.uint64(2)) * (random[place] | np.uint64(1))
+    mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return np.asarray(sums[strings.offsets[1:]] - sums[strings.offsets[:-1]], dtype=np.uint64)

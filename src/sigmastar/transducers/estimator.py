@@ -23,7 +23,7 @@ from sigmastar.transducers.learn.spectral import (
     learn_spectral_transducer,
 )
 from sigmastar.transducers.metrics import best_outputs
-from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.model.joint_ngram import Ranking
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 

@@ -16,7 +16,7 @@ from sigmastar.core.arrays import Flags, Floats, Int64s
 from sigmastar.core.intervals import Estimate, bootstrap
 from sigmastar.core.jit import kernel
 from sigmastar.transducers.data import StringPairs
-from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.model.joint_ngram import Ranking
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 

@@ -27,7 +27,7 @@ from sigmastar.transducers.learn.combined import ENSEMBLES, learn_transducer
 from sigmastar.transducers.learn.spectral import learn_completion_transducer, learn_spectral_transducer
 from sigmastar.transducers.metrics import TransductionScores, transduction_scores
 from sigmastar.transducers.model.generators import make_transducer
-from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.model.joint_ngram import Ranking
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
 SHAPES = ((1, 1), (1, 0))

@@ -17,12 +17,29 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import grown
 from sigmastar.transducers.data import UnitArrays
-from sigmastar.transducers.kernels.ngram_sums import NgramTables, reads
 
 SKIP = -30.0  # log-weight of an input symbol that no unit reads: the last resort
 WORST = 14.0  # a hypothesis this far below the best of its position, in nats, is dropped
 N_INSERTED = 3  # units without input in a row, at most
 _ROOM = 4096  # candidates of a position, before the best are picked
+
+
+class NgramTables(NamedTuple):
+    """A back-off n-gram: a trie of contexts, and the outcomes seen in each context.
+
+    `row_next[at]` is the context that follows on entry `at` of the rows; an outcome that a context has not
+    seen is followed as in its parent, where it is looked for next.
+    """
+
+    start: int
+    base: Floats  # p(. | nothing), that of the end last
+    base_next: Int32s  # the context after each unit where nothing longer is known
+    parent: Int32s
+    row_starts: Int64s
+    outcomes: Int32s
+    own: Floats
+    backoff: Floats
+    row_next: Int32s
 
 
 class Buckets(NamedTuple):
@@ -59,6 +76,15 @@ class Hypotheses(NamedTuple):
     units: Int32s
     finals: Int64s
     logs: Floats
+
+
+@part
+def reads(xs: Int32s, i: int, codes: Int32s, length: int) -> bool:
+    """Whether a unit reads an input from position i on."""
+    same = i + length <= len(xs)
+    for place in range(length):
+        same = same and xs[i + place] == codes[place]
+    return same
 
 
 @part

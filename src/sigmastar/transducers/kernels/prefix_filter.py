@@ -28,7 +28,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.scaling import largest_size, normalize, power_of_two
 from sigmastar.transducers.data import UnitArrays
-from sigmastar.transducers.kernels.ngram_sums import reads
+from sigmastar.transducers.kernels.beam import reads
 
 _LEAST = -(1 << 40)  # the power of two of nothing
 _ESCAPE = 1e-3  # the share, in what is mixed in, that all symbols have alike

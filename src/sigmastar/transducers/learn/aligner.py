@@ -1,6 +1,10 @@
 """The EM aligner: unit probabilities from unaligned pairs.
 
-A bag of units, p(alignment) = prod theta(u), fitted by EM (`core.em`) from a uniform start. Left to itself EM
+A bag of units, p(alignment) = prod theta(u), fitted by EM (`core.em`) from a uniform start,
+
+    E[n(u)]  = sum over pairs and edges of a(before) theta(u) b(after) / a(|x|, |y|)
+
+with the sums a of `model.aligner`, and b the same from the end. Left to itself EM
 prefers long units, since fewer of them are multiplied: expected counts of a unit of p + q > 2 symbols are
 multiplied by `long_units` before they are normalized. In the end only units of best alignments are kept.
 """
@@ -17,16 +21,31 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.em import NEVER, Climb, Problem
 from sigmastar.core.errors import InputError
-from sigmastar.transducers.data import SHAPES, Shape, StringPairs, Unit, Units, require_pairs
-from sigmastar.transducers.kernels.alignment import (
-    NO_KEY,
+from sigmastar.core.jit import kernel
+from sigmastar.core.scaling import add_numbers, power_of_two, rescale_number
+from sigmastar.transducers.data import (
+    SHAPES,
     PairCodes,
+    Shape,
+    StringPairs,
+    Unit,
     UnitKeys,
-    best_alignments,
-    expected_counts,
-    fill_keys,
+    Units,
+    require_pairs,
 )
-from sigmastar.transducers.model.aligner import Aligner, key_radix, pair_codes
+from sigmastar.transducers.model.aligner import (
+    LOG_2,
+    NO_KEY,
+    Aligner,
+    best_alignments,
+    edge_places,
+    forward_sums,
+    key_radix,
+    pair_codes,
+    place_of,
+    sides_of,
+    unit_key,
+)
 
 N_ITERATIONS = 10
 LONG_UNITS = 0.1
@@ -135,3 +154,61 @@ def _checked(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
     if not found or any(p < 0 or q < 0 or p + q == 0 for p, q in found):
         raise ValueError(f"shapes {shapes!r}: give pairs of numbers such as (1, 1) or (1, 0), not (0, 0)")
     return found
+
+
+@kernel
+def fill_keys(pairs: PairCodes, units: UnitKeys) -> int:
+    """Enter the keys of all edges of all lattices; how many there are, or -1 if the table is too small."""
+    n_keys, table = 0, units.table
+    for number in range(len(pairs.x_ends) - 1):
+        xs, ys = sides_of(pairs, number)
+        for shape in range(len(units.shapes)):
+            p, q = units.shapes[shape]
+            for i in range(len(xs) - p + 1):
+                for j in range(len(ys) - q + 1):
+                    key = unit_key(xs, i, p, ys, j, q, units.radix)
+                    at = place_of(table, key)
+                    if table[at] == NO_KEY:
+                        table[at] = key
+                        n_keys += 1
+                        if 2 * n_keys > len(table):
+                            return -1
+    return n_keys
+
+
+@kernel
+def _add_expected(
+    places: Int64s, shapes: Int64s, theta: Floats, before: Floats, powers: Int64s, counts: Floats
+) -> None:
+    """Add the share of alignments through every edge to the counts of its unit."""
+    rows, columns, n_shapes = places.shape
+    edges, steps = places.reshape((rows * columns, n_shapes)), shapes[:, 0] * columns + shapes[:, 1]
+    last = rows * columns - 1
+    after, exponents = np.zeros(rows * columns), np.zeros(rows * columns, np.int64)
+    after[last] = 1.0
+    for cell in range(last, -1, -1):
+        if before[cell] == 0.0:
+            continue
+        share, power = before[cell] / before[last], powers[cell] - powers[last]
+        total, exponent = after[cell], exponents[cell]
+        for shape in range(n_shapes):
+            at, to = edges[cell, shape], cell + steps[shape]
+            if at >= 0 and after[to] > 0.0:
+                rest = theta[at] * after[to]
+                counts[at] += share * rest * power_of_two(power + exponents[to])
+                total, exponent = add_numbers(total, exponent, rest, exponents[to])
+        after[cell], exponents[cell] = rescale_number(total, exponent)
+
+
+@kernel
+def expected_counts(pairs: PairCodes, units: UnitKeys, theta: Floats, logs: Floats) -> Floats:
+    """Expected counts at the places of the table; `logs` receives log P(x, y), -inf without alignment."""
+    counts = np.zeros(len(units.table))
+    for number in range(len(pairs.x_ends) - 1):
+        xs, ys = sides_of(pairs, number)
+        places = edge_places(xs, ys, units)
+        before, powers = forward_sums(places, units.shapes, theta)
+        logs[number] = np.log(before[-1]) + powers[-1] * LOG_2
+        if before[-1] > 0.0:
+            _add_expected(places, units.shapes, theta, before, powers, counts)
+    return counts

@@ -27,7 +27,7 @@ from sigmastar.transducers.data import SHAPES, Shape, StringPairs, backward, req
 from sigmastar.transducers.learn.aligner import LONG_UNITS, learn_aligner
 from sigmastar.transducers.learn.refined_chain import learn_refined
 from sigmastar.transducers.model.aligner import Aligner
-from sigmastar.transducers.model.n_best import Proposals
+from sigmastar.transducers.model.joint_ngram import Proposals
 from sigmastar.transducers.model.transducer import Model, Transducer, UnitModels
 
 Learner = Callable[[Strings, int, np.random.Generator], Model]

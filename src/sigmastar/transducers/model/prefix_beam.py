@@ -26,22 +26,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, joined
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.resources import thread_map
 from sigmastar.core.scaling import grown
-from sigmastar.transducers.data import StringPairs, Units
-from sigmastar.transducers.kernels.alignment import (
+from sigmastar.transducers.data import Lattice, PairCodes, StringPairs, Units, known_symbols
+from sigmastar.transducers.kernels.beam import largest_first
+from sigmastar.transducers.kernels.edit_lattice import (
     CellVectors,
-    Lattice,
-    PairCodes,
     lattice_backward,
     lattice_forward,
 )
-from sigmastar.transducers.kernels.beam import largest_first
 from sigmastar.transducers.kernels.prefix_filter import (
     Ahead,
     Filter,
@@ -54,7 +52,7 @@ from sigmastar.transducers.kernels.prefix_filter import (
     start_prefix,
 )
 from sigmastar.transducers.model.aligner import UnitTable, pair_codes
-from sigmastar.transducers.model.n_best import Ranking, joined, known_symbols
+from sigmastar.transducers.model.joint_ngram import Ranking
 
 WORST = 14.0  # nats below the best prefix of a length, or the best output: dropped
 

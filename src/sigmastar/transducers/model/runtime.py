@@ -10,7 +10,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.transducers.data import StringPairs
-from sigmastar.transducers.model.n_best import Ranking
+from sigmastar.transducers.model.joint_ngram import Ranking
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 

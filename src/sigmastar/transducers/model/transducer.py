@@ -29,24 +29,15 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.strings import Strings, joined
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, lists, one_of, tables, whole
-from sigmastar.transducers.data import StringPairs, Units, backward
+from sigmastar.transducers.data import StringPairs, Units, backward, distinct, known_symbols
 from sigmastar.transducers.model.aligner import AlignedPairs, Aligner
-from sigmastar.transducers.model.n_best import (
-    BEAM,
-    JointNgram,
-    Proposals,
-    Ranking,
-    distinct,
-    joined,
-    known_symbols,
-    where_read,
-)
+from sigmastar.transducers.model.joint_ngram import BEAM, JointNgram, Proposals, Ranking, where_read
 from sigmastar.transducers.model.refined_chain import RefinedChain
 
 Model: TypeAlias = NgramModel | RefinedChain | FilteredAutomaton

@@ -25,9 +25,9 @@ from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import between, check_header
 from sigmastar.core.text_files import TextPath
 from sigmastar.transducers.data import StringPairs, Units
-from sigmastar.transducers.kernels.alignment import lattice_backward, lattice_forward, lattice_marginals
+from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals
 from sigmastar.transducers.model.aligner import AlignedPairs, UnitTable
-from sigmastar.transducers.model.n_best import Ranking, where_read
+from sigmastar.transducers.model.joint_ngram import Ranking, where_read
 from sigmastar.transducers.model.prefix_beam import BEAM, Decoder, InputMarginals
 
 
