@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,19 +12,16 @@ import numpy as np
 
 from sigmastar.automata.data.formats import FORMATS, Layout
 from sigmastar.automata.data.rare import in_class
-from sigmastar.automata.data.strings import UNKNOWNS, Strings, is_corpus
+from sigmastar.automata.data.strings import UNKNOWNS, Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet
+from sigmastar.core.alphabet import UNKNOWN_CLASS
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
 from sigmastar.core.model_files import Header, load_model, read_header
-from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import tell
-from sigmastar.core.records import RECORDS
-from sigmastar.core.text_files import described_file, reading_policy
 
 if TYPE_CHECKING:  # most calls read files
-    from sigmastar.corpus.reading import StringCorpus
+    pass
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -56,21 +53,13 @@ def layout_of(
     file_format: str | None,
     characters: bool | None,
     separator: str | None,
-    learned: Mapping[str, Any] | None = None,
+    learned: Mapping[str, Any],
 ) -> Layout:
     """The layout by the options; where none is given, that of the model's own data."""
-    if characters and separator is not None:
-        raise click.UsageError("give --separator or --characters, not both")
-    if (
-        file_format is not None
-        and not FORMATS[file_format].is_plain
-        and (characters or separator is not None)
-    ):
-        plain = " or ".join(name for name, known in FORMATS.items() if known.is_plain)
-        raise click.UsageError(f"--separator and --characters are for --format {plain}, not {file_format}")
-    if file_format is None and not characters and separator is None:
-        return Layout.of_header((learned or {}).get("layout"))
-    return Layout(file_format or "lines", bool(characters), separator)
+    try:
+        return Layout.chosen(file_format, characters, separator, learned.get("layout"))
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
 
 _ROUNDING, _NEAR_ONE = 1e-6, 0.1  # of total masses
@@ -133,62 +122,3 @@ def load(path: str) -> Loaded:
     if not isinstance(model, SequenceModel):
         raise ModelFileError("is not a model of strings", file=path)
     return Loaded(model, read_header(path), path)
-
-
-def read_all(paths: Sequence[str], layout: Layout) -> Strings:
-    """One corpus of several files, over all of their symbols."""
-    if paths.count("-") > 1:
-        raise click.UsageError("standard input (-) can be read once only")
-    told = [_tell_mistaken(path, layout) for path in paths]
-    corpora = [layout.read(path) for path in paths]
-    for path, corpus, is_told in zip(paths, corpora, told, strict=True):
-        if not is_told:
-            _tell_unsplit(path, corpus, layout)
-    if len(corpora) == 1:
-        return corpora[0]
-    alphabet = Alphabet(sorted({symbol for corpus in corpora for symbol in corpus.alphabet}))  # type: ignore[type-var]
-    offsets = np.concatenate([[0], *(corpus.lengths for corpus in corpora)]).cumsum()
-    return Strings(alphabet, np.concatenate([c.recoded(alphabet).codes for c in corpora]), offsets)
-
-
-def _tell_mistaken(path: str, layout: Layout) -> bool:
-    """A note where the name of a file is that of records or trees, and lines are read; whether there is."""
-    if layout.format != "lines" or layout.separator is not None or reading_policy().fields is not None:
-        return False
-    name = path.lower().removesuffix(".gz").removesuffix(".zst")
-    if name.endswith(RECORDS):
-        tell(f"note: {path} is read as plain lines; --field NAME reads a field of its records")
-    elif name.endswith((".conllu", ".mrg")):
-        tell(f"note: {path} is read as plain lines; learn tagger, dependency and treebank read trees")
-    return name.endswith((*RECORDS, ".conllu", ".mrg"))
-
-
-def _tell_unsplit(path: str, strings: Strings, layout: Layout) -> None:
-    """A note where no line was split, though the lines are longer than a character."""
-    is_default = layout.format == "lines" and layout.separator is None and not layout.characters
-    if not is_default or strings.lengths.max(initial=0) != 1:
-        return
-    longest = max(strings.alphabet, key=lambda symbol: len(str(symbol)))
-    if str(longest).startswith('{"'):
-        tell(f"note: the lines of {path} look like records; --field NAME reads a field of them")
-    elif len(str(longest)) > 1:
-        tell(f"note: no line of {path} has a blank: each is one symbol; --characters reads characters")
-
-
-def read_or_open(paths: Sequence[str], layout: Layout) -> Strings | StringCorpus:
-    """The strings of files, or a single corpus on disk, of which nothing is read yet."""
-    if len(paths) == 1 and is_corpus(paths[0]):
-        from sigmastar.corpus.reading import StringCorpus
-
-        return StringCorpus.open(paths[0])
-    return read_all(paths, layout)
-
-
-def describe(paths: Sequence[str], strings: Strings | StringCorpus) -> dict[str, Any]:
-    """What a model file holds of the data it was learned from."""
-    return {
-        "files": [described_file(path) for path in paths],
-        "n_strings": len(strings),
-        "n_symbols": strings.n_symbols,
-        "sha256": hash_strings(strings) if isinstance(strings, Strings) else strings.manifest.digest,
-    }

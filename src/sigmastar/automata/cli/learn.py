@@ -9,14 +9,14 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
 from sigmastar import __version__
-from sigmastar.automata.cli.inputs import describe, layout_of, read_or_open, string_options
-from sigmastar.automata.data.formats import FORMATS, Layout, splitter
+from sigmastar.automata.cli.inputs import string_options
+from sigmastar.automata.data.formats import FORMATS, Layout, read_or_open, splitter
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.em_and_ngram import DEVICES, PRECISIONS, EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import METHODS as SPECTRAL_METHODS
@@ -28,11 +28,14 @@ from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_format import save_model
+from sigmastar.core.model_format import hash_strings, save_model
 from sigmastar.core.progress import Say, counted, tell
 from sigmastar.core.rank import RankEvidence
 from sigmastar.core.resources import parsed_size
-from sigmastar.core.text_files import display_name, open_text
+from sigmastar.core.text_files import described_file, display_name, open_text
+
+if TYPE_CHECKING:  # most calls read files
+    from sigmastar.corpus.reading import StringCorpus
 
 _OF_ALL = ("n_states", "min_count")
 _OF_SPECTRAL = ("statistic", "basis_size", "block_smoothing", "weighting", "repair")
@@ -213,7 +216,12 @@ def command(
     fast: spectral, seconds. convex: non-negative, no EM. auto: spectral start, then EM, the best. spectral:
     the classic method on a basis. em: expectation-maximization. ngram: smoothed n-grams.
     """
-    layout = layout_of(file_format, characters, separator)
+    if files.count("-") > 1:
+        raise click.UsageError("standard input (-) can be read once only")
+    try:
+        layout = Layout.chosen(file_format, characters, separator)
+    except ValueError as problem:
+        raise click.UsageError(str(problem)) from None
 
     def work(estimator: Any, say: Say) -> Learned:
         strings = read_or_open(files, layout)
@@ -222,13 +230,11 @@ def command(
         say("learning")
         estimator.fit(strings)
         return Learned(
-            describe(files, strings), _summary(estimator, strings), layout.to_header(), _findings(estimator)
+            _described(files, strings), _summary(estimator, strings), layout.to_header(), _findings(estimator)
         )
 
     shared = {name: options.pop(name) for name in ("output", "threads", "seed", "as_json", "quiet")}
     if every is not None:
-        from sigmastar.automata.cli.learn import Stream  # most data have an end
-
         stream = Stream(files, layout, every, shared["output"], method, shared["quiet"])
         stream.check()
         work = stream.learn
@@ -262,6 +268,16 @@ def _evidence_header(evidence: RankEvidence) -> dict[str, Any]:
         "scores": [float(score) for score in evidence.scores],
         "chosen": evidence.chosen,
         "reason": evidence.reason,
+    }
+
+
+def _described(paths: tuple[str, ...], strings: Strings | StringCorpus) -> dict[str, Any]:
+    """What a model file holds of the data it was learned from."""
+    return {
+        "files": [described_file(path) for path in paths],
+        "n_strings": len(strings),
+        "n_symbols": strings.n_symbols,
+        "sha256": hash_strings(strings) if isinstance(strings, Strings) else strings.manifest.digest,
     }
 
 

@@ -11,10 +11,10 @@ they are met, and one pass at the end sorts the alphabet.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -24,8 +24,13 @@ from sigmastar.automata.data.strings import Strings, is_corpus
 from sigmastar.core.alphabet import UNKNOWN, Alphabet, written_codes
 from sigmastar.core.arrays import Int32s
 from sigmastar.core.errors import InputError, UnknownSymbolError
+from sigmastar.core.progress import tell
+from sigmastar.core.records import RECORDS
 from sigmastar.core.skipping import by_line
-from sigmastar.core.text_files import TextPath, display_name, skips, text_blocks
+from sigmastar.core.text_files import TextPath, display_name, reading_policy, skips, text_blocks
+
+if TYPE_CHECKING:  # most calls read files
+    from sigmastar.corpus.reading import StringCorpus
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,25 @@ class Layout:
 
     def to_header(self) -> dict[str, Any]:
         return asdict(self)
+
+    @classmethod
+    def chosen(
+        cls,
+        format: str | None,
+        characters: bool | None,
+        separator: str | None,
+        otherwise: object = None,
+    ) -> Layout:
+        """The layout that options ask for; where none does, that of a header."""
+        if characters and separator is not None:
+            raise ValueError("give --separator or --characters, not both")
+        is_split = bool(characters) or separator is not None
+        if format is not None and not FORMATS[format].is_plain and is_split:
+            plain = " or ".join(name for name, known in FORMATS.items() if known.is_plain)
+            raise ValueError(f"--separator and --characters are for --format {plain}, not {format}")
+        if format is None and not is_split:
+            return cls.of_header(otherwise)
+        return cls(format or "lines", bool(characters), separator)
 
     def read(self, path: str, alphabet: Alphabet | None = None, allow_unknown: bool = False) -> Strings:
         """Read a file, or a corpus folder; without `alphabet` the symbols that are met become it."""
@@ -225,6 +249,53 @@ def _writable(symbol: str, separator: str) -> str:
             "choose another separator or rename the symbol"
         )
     return symbol
+
+
+def read_or_open(paths: Sequence[str], layout: Layout) -> Strings | StringCorpus:
+    """The strings of files, or a single corpus on disk, of which nothing is read yet."""
+    if len(paths) == 1 and is_corpus(paths[0]):
+        from sigmastar.corpus.reading import StringCorpus
+
+        return StringCorpus.open(paths[0])
+    return _read_all(paths, layout)
+
+
+def _read_all(paths: Sequence[str], layout: Layout) -> Strings:
+    """One corpus of several files, over all of their symbols."""
+    told = [_tell_mistaken(path, layout) for path in paths]
+    corpora = [layout.read(path) for path in paths]
+    for path, corpus, is_told in zip(paths, corpora, told, strict=True):
+        if not is_told:
+            _tell_unsplit(path, corpus, layout)
+    if len(corpora) == 1:
+        return corpora[0]
+    alphabet = Alphabet(sorted({symbol for corpus in corpora for symbol in corpus.alphabet}))  # type: ignore[type-var]
+    offsets = np.concatenate([[0], *(corpus.lengths for corpus in corpora)]).cumsum()
+    return Strings(alphabet, np.concatenate([c.recoded(alphabet).codes for c in corpora]), offsets)
+
+
+def _tell_mistaken(path: str, layout: Layout) -> bool:
+    """A note where the name of a file is that of records or trees, and lines are read; whether there is."""
+    if layout.format != "lines" or layout.separator is not None or reading_policy().fields is not None:
+        return False
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    if name.endswith(RECORDS):
+        tell(f"note: {path} is read as plain lines; --field NAME reads a field of its records")
+    elif name.endswith((".conllu", ".mrg")):
+        tell(f"note: {path} is read as plain lines; learn tagger, dependency and treebank read trees")
+    return name.endswith((*RECORDS, ".conllu", ".mrg"))
+
+
+def _tell_unsplit(path: str, strings: Strings, layout: Layout) -> None:
+    """A note where no line was split, though the lines are longer than a character."""
+    is_default = layout.format == "lines" and layout.separator is None and not layout.characters
+    if not is_default or strings.lengths.max(initial=0) != 1:
+        return
+    longest = max(strings.alphabet, key=lambda symbol: len(str(symbol)))
+    if str(longest).startswith('{"'):
+        tell(f"note: the lines of {path} look like records; --field NAME reads a field of them")
+    elif len(str(longest)) > 1:
+        tell(f"note: no line of {path} has a blank: each is one symbol; --characters reads characters")
 
 
 FORMATS: Mapping[str, Format] = {
