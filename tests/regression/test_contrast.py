@@ -67,3 +67,31 @@ def test_a_rule_on_short_strings_is_completed() -> None:
 @pytest.mark.parametrize("words", [["a", "b"], ["", "b"]])
 def test_few_strings(words: list[str]) -> None:
     assert HankelClassifier(random_state=0).fit(words, [0, 1]).predict(words).tolist() == [0, 1]
+
+
+def test_a_string_that_weighs_two_counts_as_two_strings() -> None:
+    words, values = ["ab", "ba", "a", "b", "abab"], np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    twice = Observations.of(Strings.of([*words, "a", "ba", "ba"]), np.append(values, [1.0, -1.0, -1.0]))
+    weighed = Observations.of(
+        Strings.of(words, alphabet=twice.strings.alphabet),
+        values,
+        weights=np.array([1.0, 3.0, 2.0, 1.0, 1.0]),
+    )
+    one, other = (contrast(given, 2, np.random.default_rng(0)) for given in (twice, weighed))
+    strings = weighed.strings
+    assert np.allclose(one.value(strings), other.value(strings))
+    bare = contrast(replace(weighed, weights=np.ones(5)), 2, np.random.default_rng(0))
+    assert not np.allclose(bare.value(strings), other.value(strings))
+
+
+def test_weights_that_are_no_whole_numbers_count_by_their_share() -> None:
+    words, values = Strings.of(["ab", "ba", "a", "b"]), np.array([1.0, -1.0, 1.0, -1.0])
+    small, large = (
+        contrast(
+            Observations.of(words, values, weights=scale * np.array([0.5, 1.5, 1.0, 1.0])),
+            2,
+            np.random.default_rng(0),
+        )
+        for scale in (0.3, 0.7)
+    )
+    assert np.allclose(small.value(words), large.value(words))

@@ -54,9 +54,7 @@ def contains(*phrases: Sequence[Symbol]) -> Constraint:
     >>> contains("ab", "ba").dfa("abc").n_states
     8
     """
-    if not phrases:
-        raise InputError("contains() needs a phrase at least")
-    return everything_of([Contains(tuple(phrase)) for phrase in phrases])
+    return everything_of(_each("contains", phrases))
 
 
 def avoids(*phrases: Sequence[Symbol]) -> Constraint:
@@ -77,9 +75,13 @@ def avoids(*phrases: Sequence[Symbol]) -> Constraint:
     >>> avoids("aa", "b").dfa("abc").n_states
     2
     """
+    return everything_of([Not(found) for found in _each("avoids", phrases)])
+
+
+def _each(name: str, phrases: tuple[Sequence[Symbol], ...]) -> list[Contains]:
     if not phrases:
-        raise InputError("avoids() needs a phrase at least")
-    return everything_of([Not(Contains(tuple(phrase))) for phrase in phrases])
+        raise InputError(f"{name}() needs a phrase at least")
+    return [Contains(tuple(phrase)) for phrase in phrases]
 
 
 def length(low: int = 0, high: int | None = None) -> Constraint:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
@@ -38,6 +38,7 @@ from sigmastar.dependency.learn.em import known_start
 from sigmastar.dependency.learn.parser import CLUSTERED_ITERATIONS, EM_ITERATIONS, Recipe, learn_parser
 from sigmastar.dependency.model.parser import DependencyParser
 
+Value = TypeVar("Value")
 Sentences = Sequence[Sequence[Word]] | Sequence[DependencyTreebank] | DependencyTreebank
 Heads = Sequence[Sequence[int]]
 
@@ -121,11 +122,8 @@ class DependencyEstimator(Estimator):
         list of list of int
             One list per sentence.
         """
-        self.check_fitted()
-        treebank = as_treebank(X)
-        with self._working():
-            heads = self._placed.predict(treebank).head.tolist()
-        return [heads[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist())]
+        found = self._parsed(X)
+        return _by_sentence(found, found.head.tolist())
 
     def predict_labels(self, X: Sentences) -> list[list[str]]:
         """The relation of every word to the head that `predict` gives it.
@@ -140,11 +138,15 @@ class DependencyEstimator(Estimator):
         list of list of str
             One list per sentence.
         """
+        found = self._parsed(X)
+        return _by_sentence(found, found.deprel)
+
+    def _parsed(self, X: Sentences) -> DependencyTreebank:
+        """The sentences with the arcs that the parser finds best."""
         self.check_fitted()
         treebank = as_treebank(X)
         with self._working():
-            labels = self._placed.predict(treebank).deprel
-        return [labels[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist())]
+            return self._placed.predict(treebank)
 
     def marginals(self, X: Sentences) -> list[Floats]:
         """The probability of each head of each word.
@@ -229,6 +231,11 @@ class DependencyEstimator(Estimator):
 
 OF_RECOVER = ("spectral", "bigram")
 OF_TWO_VIEWS = "spectral+em"
+
+
+def _by_sentence(treebank: DependencyTreebank, words: list[Value]) -> list[list[Value]]:
+    """What every word has, a list per sentence."""
+    return [words[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist())]
 
 
 @dataclass(eq=False, repr=False)

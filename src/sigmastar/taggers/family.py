@@ -58,5 +58,5 @@ FAMILY = Family(
         "tags of a little English": f"{HERE}.explore:example",
     },
     laws=f"{HERE}.laws:TaggerLaws",
-    paces={"SpectralTagger": Pace({"n_words": 6.5e-5}), "Pipeline": Pace({"n_words": 2.5e-4})},
+    paces={"SpectralTagger": Pace({"n_words": 6.5e-5}), "Pipeline": Pace({"n_words": 3.7e-4})},
 )

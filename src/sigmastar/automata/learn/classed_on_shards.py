@@ -47,23 +47,15 @@ def learn_classed_on_shards(
 
     Parameters
     ----------
-    strings : ShardedStrings
-        The corpus.
-    rng : Generator
-        Source of the held-out strings and of the classes.
+    strings, rng, n_states, n_classes, plan, progress
+        As of `learn_fast_on_shards`; the source of chance finds the classes too.
     most_gaps : int
         Number of symbols and ends that n-grams are counted from, at most.
-    n_states, n_classes
-        As of `learn_fast`.
-    plan : Plan
-        Where and within what memory shards are counted.
-    progress : callable
-        Told what is being done.
 
     Returns
     -------
     tuple of ClassedFit and array
-        The fit, and how many entries of tables and steps in them were pruned.
+        As of `learn_fast_on_shards`.
     """
     numbers = held_numbers(len(strings), rng)
     held = Held.whole(strings.select(numbers))

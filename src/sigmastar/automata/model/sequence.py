@@ -89,14 +89,20 @@ def top_columns(distributions: Floats, k: int) -> Indices:
     return best
 
 
+@runtime_checkable
+class KnowsBest(Protocol):
+    """A model over many symbols that finds the most probable of them without a table of all."""
+
+    def gap_best(self, strings: Strings, include_end: bool = True) -> Indices: ...
+
+
 def best_following(model: SequenceModel, strings: Strings, include_end: bool = True) -> Indices:
     """The most probable of what may follow each gap; of equals the first.
 
-    A model over many symbols may know a quicker way than a table of all of them (`gap_best`).
+    Over many symbols, a model that `KnowsBest` is asked for them, and others for a table of all.
     """
-    if hasattr(model, "gap_best") and len(model.alphabet) >= _MANY:
-        found: Indices = model.gap_best(strings, include_end)
-        return found
+    if isinstance(model, KnowsBest) and len(model.alphabet) >= _MANY:
+        return model.gap_best(strings, include_end)
     table = model.gap_distributions(strings)
     return np.asarray((table if include_end else table[:, :-1]).argmax(axis=1))
 

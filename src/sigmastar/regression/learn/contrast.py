@@ -19,7 +19,7 @@ import numpy as np
 
 from sigmastar.automata.learn.em_starts import EMSettings, learn_em
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.arrays import Floats
+from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.held_out import Split, folds
 from sigmastar.regression.data import Observations
 from sigmastar.regression.learn.hankel import HankelSettings, learn_hankel
@@ -31,6 +31,7 @@ SIZES = (2, 4, 8, 16, 32)
 STEPS = (0, 5, 10, 20, 50)
 """Steps of the refinement between two looks at the held-out labels."""
 N_FOLDS = 4
+_MOST_TIMES = 100  # that a string counts for EM
 CONTRAST, COMPLETED = "contrast", "completed"
 
 
@@ -87,14 +88,14 @@ def _completed_states(
 def contrast(observations: Observations, n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
     """The difference of two automata with so many states together, as one."""
     strings, whose = observations.strings, observations.combinations.indices
-    classes = [whose[observations.targets < 0], whose[observations.targets > 0]]
-    sizes = (n_states // 2, n_states - n_states // 2)
+    classes = [observations.targets < 0, observations.targets > 0]
+    sizes, times = (n_states // 2, n_states - n_states // 2), _times(observations.weights)
     found = [
-        learn_em(strings.select(np.sort(own)), n, rng, EM).automaton
+        learn_em(strings.select(np.sort(np.repeat(whose[own], times[own]))), n, rng, EM).automaton
         for own, n in zip(classes, sizes, strict=True)
     ]
     usual = np.bincount(strings.codes, minlength=len(strings.alphabet)) + 1.0
-    shares = [sign * len(own) / len(whose) for sign, own in zip((-1.0, 1.0), classes, strict=True)]
+    shares = [sign * times[own].sum() / times.sum() for sign, own in zip((-1.0, 1.0), classes, strict=True)]
     transitions = np.zeros((len(usual), n_states, n_states))
     cut = sizes[0]
     transitions[:, :cut, :cut], transitions[:, cut:, cut:] = (one.transitions for one in found)
@@ -102,6 +103,16 @@ def contrast(observations: Observations, n_states: int, rng: np.random.Generator
     initial = np.concatenate([share * one.initial for share, one in zip(shares, found, strict=True)])
     final = np.concatenate([one.final for one in found])
     return _near_one(WeightedAutomaton(strings.alphabet, initial, transitions, final), observations)
+
+
+def _times(weights: Floats) -> Int64s:
+    """How often each string counts for EM: whole numbers as they are, other weights in eighths of their mean.
+
+    Strings of little weight count once: EM needs some of either label.
+    """
+    is_whole = bool((weights == np.rint(weights)).all()) and weights.max() <= _MOST_TIMES
+    times = weights if is_whole else np.minimum(np.rint(8.0 * weights / weights.mean()), _MOST_TIMES)
+    return np.maximum(times, weights > 0.0).astype(np.int64)
 
 
 def _near_one(automaton: WeightedAutomaton, observations: Observations) -> WeightedAutomaton:
@@ -163,6 +174,6 @@ def _errors_of_contrasts(
 
 def _usable(observations: Observations, parts: Sequence[Split]) -> list[Split]:
     """Folds that leave strings of both labels to learn from; none, unless all do."""
-    signs = observations.targets > 0.0
-    both = [0 < signs[part.kept].sum() < len(part.kept) for part in parts]
+    signs = np.where(observations.weights > 0.0, np.sign(observations.targets), 0.0)
+    both = [signs[part.kept].min() < 0.0 < signs[part.kept].max() for part in parts]
     return list(parts) if all(both) else []

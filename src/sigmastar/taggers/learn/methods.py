@@ -19,7 +19,7 @@ interpolation weighs tri-, bi- and unigrams (Brants 2000).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,15 +144,20 @@ def refined(task: Task) -> Members:
 
 def em(task: Task) -> Members:
     """Refinements from random starts, or from those of the last tagger."""
-    last = task.last
-    found = () if last is None else (member for member in last.members if isinstance(member, RefinedTags))
-    starts = (known_refinement(task.corpus, member, last.lexicon) for member in found if last)
-    climb: Callable[..., TagModel] = random_refinement
+    starts = _last_refinements(task)
 
     def refine(*given: Any) -> TagModel:
-        return climb(*given, next(starts, None))
+        return random_refinement(*given, next(starts, None))
 
     return _refinements(task, refine, task.settings.n_members or 1, (16, 40))
+
+
+def _last_refinements(task: Task) -> Iterator[Any]:
+    """Where the last tagger ended, on the words of this corpus, one after the other."""
+    if task.last is not None:
+        for member in task.last.members:
+            if isinstance(member, RefinedTags):
+                yield known_refinement(task.corpus, member, task.last.lexicon)
 
 
 def _refinements(
