@@ -22,7 +22,7 @@ from sigmastar.automata.learn.context_model import choose_classes
 from sigmastar.automata.learn.em import EMCorpus
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.engines import Here
-from sigmastar.core.parts_in_files import Ledger
+from sigmastar.core.ledger import Ledger
 from sigmastar.corpus import build as building
 from sigmastar.corpus import sources
 from sigmastar.corpus.build import build_corpus

@@ -7,6 +7,7 @@ to learn a treebank parser and 18 to transduce.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 from cli.calls import succeed
 
 VISITS = Path(__file__).parents[1] / "visits.py"
+ARCHITECTURE = Path(__file__).parents[2] / "docs" / "architecture.md"
 
 
 def visited(*words: str | Path) -> list[str]:
@@ -50,6 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_few_files_learn_an_automaton(folder: Path) -> None:
     files = visited("learn", "automaton", folder / "strings.txt", "-o", folder / "a.sigma", "-q")
     assert len(files) <= 30, files
+    text = (
+        ARCHITECTURE.read_text().partition("`sigmastar learn automaton")[2].partition("`sigmastar predict")[0]
+    )
+    assert {f"{name}.py" for name in re.findall(r"`(\w+/[\w/]+)`", text)} == set(files)
 
 
 def test_few_files_learn_a_treebank_parser(folder: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from sigmastar.core.engines import Cluster, Engine, Here, Tree, engine_of
 from sigmastar.core.errors import InputError
-from sigmastar.core.parts_in_files import Ledger
+from sigmastar.core.ledger import Ledger
 from sigmastar.core.worker_processes import Processes
 
 

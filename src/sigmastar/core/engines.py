@@ -30,7 +30,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.parts_in_files import Filed, Part
+from sigmastar.core.ledger import Filed, Part
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import limited_threads
 

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from sigmastar.core.engines import RETRIES, Branch, Node, Tree, branches
-from sigmastar.core.parts_in_files import Filed, Part
+from sigmastar.core.ledger import Filed, Part
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import WorkerPool, limited_threads
 

@@ -33,7 +33,7 @@ from sigmastar.core.integer_counts import (
     tally_pairs,
 )
 from sigmastar.core.jit import kernel
-from sigmastar.core.parts_in_files import Ledger
+from sigmastar.core.ledger import Ledger
 from sigmastar.core.progress import Progress, silent
 from sigmastar.corpus.reading import opened
 

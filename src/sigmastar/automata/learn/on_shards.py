@@ -47,8 +47,8 @@ from sigmastar.core.arrays import Int64s
 from sigmastar.core.em import Deadline, Stopping, best_of, by_absolute, iterate
 from sigmastar.core.engines import Engine, Here
 from sigmastar.core.held_out import SHARE, n_held, split
+from sigmastar.core.ledger import Ledger
 from sigmastar.core.model_format import hash_arrays
-from sigmastar.core.parts_in_files import Ledger
 from sigmastar.core.progress import Progress, silent, stage
 
 _MANY = 1 << 24  # strings, of which no order is drawn any more
