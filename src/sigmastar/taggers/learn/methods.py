@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -146,13 +145,15 @@ def em(task: Task) -> Members:
     """Refinements from random starts, or from those of the last tagger."""
     starts = _last_refinements(task)
 
-    def refine(*given: Any) -> TagModel:
-        return random_refinement(*given, next(starts, None))
+    def refine(
+        corpus: TaggedCorpus, n_states: int, max_iter: int, rng: np.random.Generator, progress: Progress
+    ) -> TagModel:
+        return random_refinement(corpus, n_states, max_iter, rng, progress, next(starts, None))
 
     return _refinements(task, refine, task.settings.n_members or 1, (16, 40))
 
 
-def _last_refinements(task: Task) -> Iterator[Any]:
+def _last_refinements(task: Task) -> Iterator[RefinedTags]:
     """Where the last tagger ended, on the words of this corpus, one after the other."""
     if task.last is not None:
         for member in task.last.members:
