@@ -15,12 +15,14 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.family import Pace, families
 from sigmastar.core.progress import expected_seconds, on_long_work
 from sigmastar.dependency.data.treebank import as_treebank
+from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.taggers.data.sentences import as_tagged
 from sigmastar.transducers.data import StringPairs
 from sigmastar.treebanks.data.phrases import phrases
 from sigmastar.trees.data.brackets import as_trees
 
 TREES = as_treebank([["D", "N", "V"]] * 3, [[2, 3, 0]] * 3)
+BRACKETS = Bracketings.of_trees(as_trees("(S (NP (D the) (N dog)) (VP (V barks)))"))
 DATA = {
     "SpectralTagger": as_tagged([["the", "dog"]], [["D", "N"]]),
     "Pipeline": TREES,
@@ -29,6 +31,7 @@ DATA = {
     "SpectralTransducer": StringPairs.of([("ab", "AB")]),
     "SpectralAutomaton": Strings.of(["ab", "ba"]),
     "EMGrammar": Strings.of(["ab", "ba"]),
+    "SpectralGrammar": BRACKETS,
     "WordModel": Strings.of(["ab", "ba"]),
 }
 
@@ -48,6 +51,7 @@ def test_data_have_the_sizes_that_records_name() -> None:
     for name, data in DATA.items():
         found = expected_seconds(getattr(sigmastar, name)(random_state=3), data)
         assert found == paces[name].of(data)
+        assert name != "SpectralGrammar" or expected_seconds(sigmastar.EMGrammar(), data) is not None
         assert found is not None
         assert paces[name].fixed < found < paces[name].fixed + 0.1
 
@@ -66,7 +70,7 @@ def test_a_fit_inside_another_is_no_news(monkeypatch: pytest.MonkeyPatch) -> Non
 
     monkeypatch.setattr("sigmastar.taggers.estimator.TaggedCorpus.of", stop)
     told = list[float]()
-    forget = on_long_work(told.append)
+    forget = on_long_work(lambda seconds, work: told.append(seconds))
     try:
         with pytest.raises(InputError, match="enough"):
             sigmastar.Pipeline().fit(TREES)

@@ -66,6 +66,11 @@ def test_wrong_input_is_refused(sentences: list, heads: list, words: str) -> Non
         SpectralDependencyGrammar().fit(sentences, heads)
 
 
+def test_no_treebank_has_a_sentence_without_words() -> None:
+    with pytest.raises(InputError, match="without words"):  # trained arcs ended in a segmentation fault
+        DependencyTreebank.of([["D", "N"], []], [["D", "N"], []], [[2, 0], []])
+
+
 def test_wrong_parameters_are_refused() -> None:
     with pytest.raises(ValueError, match="symbols"):
         SpectralDependencyGrammar(symbols="words").fit(X, Y)

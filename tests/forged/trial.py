@@ -106,13 +106,13 @@ def flip_bits(
 
 def cut_off(source: Path, n_cuts: int, folder: Path, until: float = float("inf")) -> tuple[int, list[str]]:
     """The first bytes of a file: every number of them, or `n_cuts` numbers where those are fewer."""
-    content, target = source.read_bytes(), folder / "cut"
-    findings, step = [], max(1, len(content) // n_cuts)
-    lengths = range(0, len(content), step)
-    for number, length in enumerate(lengths):
+    target, size = folder / "cut", source.stat().st_size
+    target.write_bytes(source.read_bytes())
+    findings, lengths = [], range(0, size, max(1, size // n_cuts))
+    for number, length in enumerate(reversed(lengths)):  # the file shrinks: nothing is written again
         if time.monotonic() > until:
             return number, findings
-        target.write_bytes(content[:length])
+        os.truncate(target, length)
         if problem := _acceptance(target):
             findings.append(f"{source.name}, {length} bytes: {problem}")
     return len(lengths), findings

@@ -10,9 +10,8 @@ listens.
     logging.getLogger("sigmastar").setLevel(logging.INFO)       a line per fit
     SpectralAutomaton(verbose=True)                             the same on standard error, without any set-up
 
-How long a fit will take is told before it begins (`on_long_work`) where that is known: the records of
-families hold the seconds that default estimators take by the sizes of their data (`Family.paces`). Other
-settings, and data whose size is not known beforehand, have no estimate: a wrong one is worse than none.
+How long a fit will take is told before it begins (`on_long_work`) where records of families hold the seconds
+of default estimators by sizes of data (`Family.paces`); else not: a wrong estimate is worse than none.
 
 Commands show it on standard error (`watching`): a bar if it is a terminal, else one line where the work will
 take long. The time that is left is that of the share that is not done, at the speed so far; compiling
@@ -53,7 +52,7 @@ LOGGER = logging.getLogger("sigmastar")
 LOGGER.addHandler(logging.NullHandler())
 LONG = 10.0  # seconds of work that are told beforehand
 _INDIFFERENT = {"random_state", "n_jobs", "progress", "verbose", "decoding", "threshold", "ledger"}
-_listeners: list[Callable[[float], None]] = []
+_listeners: list[Callable[[float, str], None]] = []
 _INSIDE: ContextVar[bool] = ContextVar("fitting", default=False)
 
 
@@ -152,13 +151,13 @@ def expected_seconds(estimator: Any, data: Any) -> float | None:
     return found[0].of(data) if found else None
 
 
-def on_long_work(callback: Callable[[float], None]) -> Callable[[], None]:
-    """Have `callback` called with the seconds that a fit will take, before it begins, where they are many.
+def on_long_work(callback: Callable[[float, str], None]) -> Callable[[], None]:
+    """Have `callback` called with the seconds that work will take, before it begins, where they are many.
 
     Parameters
     ----------
     callback : callable
-        Takes seconds. Fits inside of fits are their parts, and not told.
+        Takes seconds, and what the work is, as "learning". Fits inside of fits are parts, and not told.
 
     Returns
     -------
@@ -184,12 +183,16 @@ def announced(estimator: Any, data: Any) -> Iterator[None]:
     is_part, token = _INSIDE.get(), _INSIDE.set(True)
     try:
         if _listeners and not is_part:
-            seconds = expected_seconds(estimator, data) or 0.0
-            for listener in _listeners if seconds > LONG else ():
-                listener(seconds)
+            announce(expected_seconds(estimator, data) or 0.0, "learning")
         yield
     finally:
         _INSIDE.reset(token)
+
+
+def announce(seconds: float, work: str) -> None:
+    """Tell those who listen how long work that begins now will take, where that is long."""
+    for listener in _listeners if seconds > LONG else ():
+        listener(seconds, work)
 
 
 class Measure(Enum):

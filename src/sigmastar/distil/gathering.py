@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
-from sigmastar.core.progress import Progress
+from sigmastar.core.progress import Progress, announce
+from sigmastar.core.resources import free_memory, require_memory
 from sigmastar.distil.asked import Asked, ask, together
 from sigmastar.distil.pools import draw_gaps, edited
 from sigmastar.distil.questions import Questions
@@ -22,6 +24,8 @@ _GIVEN, _EDITED = 0.15, 0.05
 _HELD_OUT = 0.1
 _MOST_HELD = 400  # strings of a pool
 _MOST_CELLS = 25_000_000  # probabilities that are kept
+_CELL_BYTES = 56  # that a probability takes while all is learned from, with copies and futures
+_LEAST = 1000  # answers below which nothing is learned
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,27 +49,53 @@ def gather(
     if questions.is_recorded:
         strings = _whole(questions.box.recorded)  # type: ignore[union-attr]
         return [_pool("recorded", ask(questions, strings), rng, True)]
-    n_cells = min(questions.left * (len(questions.alphabet) + 1), 2 * _MOST_CELLS)
-    budget = int(n_cells / (len(questions.alphabet) + 1))
+    budget = affordable_answers(questions)
     if budget < 100:
         raise InputError(
             f"max_queries={questions.max_queries} is too small to learn from; 1000 is a beginning"
         )
-    pools = []
+    if budget < int(min(questions.left, 2 * _MOST_CELLS / (len(questions.alphabet) + 1))):
+        progress(f"memory holds {budget} answers: no more are asked for", 0.0)
+    pools, begin = list[Pool](), time.perf_counter()
+
+    def add(pool: Pool) -> None:
+        if not pools:  # how fast the black box answers is known now
+            answers = questions.report
+            n_asked = max(answers.n_queries, 1)
+            announce((time.perf_counter() - begin) / n_asked * max(budget - n_asked, 0), "asking")
+        pools.append(pool)
+
     if strings is not None and len(strings):
         some = _some(strings, int(_GIVEN * budget), rng)
         progress("asking at the strings given", 0.02)
-        pools.append(_pool("given", ask(questions, some), rng, True))
+        add(_pool("given", ask(questions, some), rng, True))
         changed = edited(_some(some, int(_EDITED * budget), rng), rng)
-        pools.append(_pool("edited", ask(questions, changed), rng, False))
+        add(_pool("edited", ask(questions, changed), rng, False))
     longest = max_length
     for number, (power, share) in enumerate(_DRAWN.items()):
         progress("asking at strings it draws", 0.05 + 0.03 * number)
         drawn = draw_gaps(questions, max(int(share * budget), 20), rng, longest, power)
         if power == 1.0:  # sharpened strings may never end: most are no longer than the others
             longest = min(max_length, 2 + int(np.quantile(drawn.strings.lengths, 0.95)))
-        pools.append(_pool(f"drawn, power {power:g}", drawn, rng, power == 1.0 or strings is None))
+        add(_pool(f"drawn, power {power:g}", drawn, rng, power == 1.0 or strings is None))
     return pools
+
+
+def affordable_answers(questions: Questions) -> int:
+    """How many answers are asked for: those of the budget, if memory holds them.
+
+    At less than what is worth the work it is refused; else fewer are asked for.
+    """
+    width = len(questions.alphabet) + 1
+    wanted = min(questions.left, 2 * _MOST_CELLS / width)
+    held = free_memory() / (_CELL_BYTES * width)
+    if held < min(wanted, _LEAST):
+        require_memory(
+            _CELL_BYTES * width * min(wanted, _LEAST),
+            f"a stand-in over {width - 1} symbols",
+            "allow more by --max-memory",
+        )
+    return int(min(wanted, held))
 
 
 def training(pools: list[Pool]) -> Asked:

@@ -22,7 +22,7 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
-from sigmastar.core.progress import Progress, stage
+from sigmastar.core.progress import Progress, announce, stage
 from sigmastar.distil.asked import Asked
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.forms import Proper, Signed
@@ -38,7 +38,9 @@ MOST_STATES = 200
 _LADDER = (5, 10, 20, 40, 80, 120, 160, 200)
 _EXACT = 1e-13  # nats: below, the divergence is rounding
 _WORK = 1.5e12  # multiplications of a refinement: a minute or two
+_SPEED = 4e10  # multiplications per second of one core; 2e10 to 7e10 were seen
 _EPOCHS = 4, 120
+_FEWER = 4  # of signed weights so many times fewer epochs
 _WORTH = 1.3  # a start this far behind another candidate is not refined
 _WEIGHTS = 20_000_000  # of an automaton, at most
 _NODES = 25_000  # prefixes whose futures are asked
@@ -118,6 +120,7 @@ def _from_futures(
     if exact is not None and evidence.score(exact) < _EXACT:
         return {"exact": exact}
     found: dict[str, SequenceModel] = {}
+    announce(refinement_seconds(evidence, method, n_states), "learning")
     if method in ("auto", "clusters"):
         found["clusters"] = _clusters(evidence, n_states, (trie, soft, features))
     if method in ("auto", "spectral"):
@@ -152,8 +155,19 @@ def affordable(evidence: Evidence, n_states: int | None) -> int:
 
 def n_epochs(evidence: Evidence, n_states: int) -> int:
     """As many as the work allows."""
-    per_gap = 3.0 * n_states * (n_states + evidence.train.rows.shape[1])
-    return int(np.clip(_WORK / (per_gap * evidence.train.strings.n_gaps), *_EPOCHS))
+    return int(np.clip(_WORK / _epoch_work(evidence, n_states), *_EPOCHS))
+
+
+def _epoch_work(evidence: Evidence, n_states: int) -> float:
+    """Multiplications of one epoch."""
+    return 3.0 * n_states * (n_states + evidence.train.rows.shape[1]) * evidence.train.strings.n_gaps
+
+
+def refinement_seconds(evidence: Evidence, method: str, n_states: int | None) -> float:
+    """What the refinements of a method will take of one core, about."""
+    size = affordable(evidence, n_states)
+    share = (method != "spectral") + (method != "clusters") / _FEWER
+    return share * n_epochs(evidence, size) * _epoch_work(evidence, size) / _SPEED
 
 
 def _spectral(
@@ -187,7 +201,7 @@ def _refined(evidence: Evidence, best: FilteredAutomaton, form: Signed) -> Weigh
     def score(automaton: WeightedAutomaton) -> float:
         return evidence.score(_behind_filter(automaton, best.backoff, best.restarts, float(best.mixing[0])))
 
-    rounds = max(4, n_epochs(evidence, best.automaton.n_states) // 4)
+    rounds = max(4, n_epochs(evidence, best.automaton.n_states) // _FEWER)
     progress = stage(evidence.progress, 0.8, 1.0)
     return refine(form, best.automaton, evidence.train, score, evidence.rng, rounds, evidence.loss, progress)[
         0

@@ -267,7 +267,7 @@ def learn(
 def _waiting_told(quiet: bool) -> Iterator[None]:
     """A line before work that takes long, and one at the first kernel that has to be compiled, once."""
     undo = [
-        on_long_work(lambda seconds: tell(f"learning: about {in_words(seconds)} on one core", quiet)),
+        on_long_work(lambda seconds, work: tell(f"{work}: about {in_words(seconds)} on one core", quiet)),
         on_compile(lambda: tell("compiling kernels, once: seconds, of parsers a few minutes", quiet)),
     ]
     try:

@@ -59,6 +59,11 @@ class DependencyTreebank:
     misc: list[str] | None = None
     other_lines: tuple[tuple[int, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        # Compiled code of trained arcs takes every sentence to have a word, and reads beside an empty one.
+        if (np.diff(self.sentence_offsets) < 1).any():
+            raise InputError("a sentence without words has no tree; leave it out")
+
     @classmethod
     def of(
         cls,
@@ -254,8 +259,6 @@ def _gathered(sentences: list[Any]) -> DependencyTreebank:
     ]
     if any(not 1 <= len(word) <= 3 for sentence in words for word in sentence):
         raise InputError("a word is a tag, (form, tag) or (form, upos, xpos)")
-    if not all(words):
-        raise InputError("a sentence without words has no tree; leave it out")
     return DependencyTreebank.of(
         [[word[0] for word in sentence] for sentence in words],
         [[word[min(1, len(word) - 1)] for word in sentence] for sentence in words],

@@ -76,6 +76,16 @@ class Bracketings:
     def __len__(self) -> int:
         return len(self.strings)
 
+    @property
+    def n_symbols(self) -> int:
+        """Number of symbols of all strings."""
+        return self.strings.n_symbols
+
+    @property
+    def lengths(self) -> Int64s:
+        """Number of symbols of each string."""
+        return self.strings.lengths
+
     def spans(self, index: int) -> list[Span]:
         """The spans of a string, outer before inner where they were given so."""
         part = slice(self.span_offsets[index], self.span_offsets[index + 1])
