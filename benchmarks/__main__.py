@@ -16,6 +16,7 @@ from benchmarks.run import ask
 QUESTIONS = (
     "startup",
     "serving",
+    "explorer",
     "readers",
     "brackets",
     "scoring",

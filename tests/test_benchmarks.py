@@ -168,6 +168,7 @@ WITHOUT_DATA = {
     "one_string": "0",
     "control": "cpu",
     "serving": "malformed",
+    "explorer": "automata: words of a little English",
     "scale": "1e7",
     "continuous": "4 in 2",
 }
