@@ -8,12 +8,14 @@ browser's processes, do so less.
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -60,8 +62,8 @@ def units(settings: Settings) -> list[str]:
 def measure(unit: str, settings: Settings) -> Iterator[Row]:
     number = units(Settings()).index(unit)
     rounds = ROUNDS_QUICK if settings.quick else ROUNDS
-    with _server() as address, _browser() as browser:
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
+    address, browser = _running()
+    with closing(browser.new_page(viewport={"width": 1280, "height": 800})) as page:
         page.goto(f"{address}#m={number}")
         _until(page, ANSWERED)
         page.reload()  # first paints of a model that was learned before
@@ -101,6 +103,14 @@ def _until(page: Any, expression: str) -> None:
             return
         page.wait_for_timeout(10)
     raise TimeoutError(expression)
+
+
+@cache
+def _running() -> tuple[str, Any]:
+    """One server and one browser for all units: to start them takes longer than to ask them."""
+    held = ExitStack()
+    atexit.register(held.close)
+    return held.enter_context(_server()), held.enter_context(_browser())
 
 
 @contextmanager
