@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from explorer.serving import Client, echo_gallery, serving
+from explorer.serving import Client, Echo, echo_gallery, serving
 from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.model.generators import make_hmm
-from sigmastar.core.exhibit import View, bars, table
+from sigmastar.core.exhibit import Judged, Row, View, bars, table
 from sigmastar.core.family import families
 from sigmastar.core.model_format import save_model
 from sigmastar.core.progress import Measure, Phase, Point, Saved
@@ -304,6 +304,38 @@ def test_a_model_that_is_being_learned(chromium: Any) -> None:
             page.get_by_role("button", name="How it learned").click()
             until(page, "document.querySelectorAll('.card').length === 4")
             assert not violations(page)
+
+
+class Judging(Echo):
+    """An exhibit that says of an item what is right, by its own name."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__()
+        self.name, self.text = name, text
+
+    def judge(self, path: str) -> Judged:
+        return Judged(
+            [Row(self.text, {"text": self.text}, 1, 1.0, None, (bars(f"Right by {self.name}", []),))]
+        )
+
+
+def test_what_is_right_stands_beside_both_models(chromium: Any) -> None:
+    exhibits = [Judging("one", "a"), Judging("two", "a"), Judging("three", "other")]
+    shown = [
+        Shown(k, each.name, "toys", lambda each=each: each, "some data") for k, each in enumerate(exhibits)
+    ]
+    with (
+        serving(Gallery(tuple(shown))) as client,
+        Page(chromium, f"{client.address}#m=0&c=1&v=data", viewport=_size("desk")) as page,
+    ):
+        page.locator("button.pick").first.click()
+        until(page, "document.querySelectorAll('.column').length === 2")
+        assert page.locator("h3").all_inner_texts() == ["Right by one", "Echo", "Right by two", "Echo"]
+        page.locator("#against").select_option("2")  # it was judged on another item
+        until(page, "[...document.querySelectorAll('.column h2')][1].textContent === 'three'")
+        assert page.locator("h3").all_inner_texts() == ["Right by one", "Echo", "Echo"]
+        page.locator("#fields input").fill("b")  # what is typed has no right answer
+        until(page, "document.querySelectorAll('h3').length === 2")
 
 
 def test_two_models_side_by_side(chromium: Any, measured: Client) -> None:

@@ -95,11 +95,11 @@ function card(given) {
     if (note) note.textContent = view.note;
     if (!place.firstChild?.update?.(view.data)) element.drawn = 0;
   };
-  element.redraw = (width) => {
+  element.redraw = (width, scale) => {
     if (width <= 0 || Math.abs(width - (element.drawn || 0)) < 2) return;
     element.drawn = width;
     const renderer = VIEWS[view.kind];
-    place.replaceChildren(renderer ? renderer(view.data, { width, pick }) : el("p", {}, `no view of kind ${view.kind}`));
+    place.replaceChildren(renderer ? renderer(view.data, { width, scale, pick }) : el("p", {}, `no view of kind ${view.kind}`));
   };
   element.key = keyOf(view);
   return element;
@@ -134,8 +134,9 @@ function show(columns) {
 // All widths are read before anything is drawn: reading one after a change would lay the whole page out again.
 function redraw() {
   const known = [...board.querySelectorAll(".card")].filter((element) => element.redraw);
-  const widths = known.map((element) => element.clientWidth - 36);
-  known.forEach((element, k) => element.redraw(widths[k]));
+  const scale = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // walls have larger letters
+  const widths = known.map((element) => element.clientWidth / scale - 36);
+  known.forEach((element, k) => element.redraw(widths[k], scale));
 }
 new ResizeObserver(redraw).observe(board);
 
@@ -208,10 +209,12 @@ async function showModel() {
 }
 
 function dataTable(found) {
+  const hasLoss = found.rows.some((row) => row.loss !== null || row.is_impossible), hasError = found.rows.some((row) => row.error !== null);
   const rows = found.rows.map((row) => el("tr", { class: "link", "aria-selected": String(row.number === state.row), onclick: () => openRow(row.number) },
     el("td", { class: "number" }, String(row.number + 1)),
     el("td", {}, el("button", { type: "button", class: "pick" }, row.text || "(empty)")),
-    el("td", { class: "number" }, row.is_impossible ? "∞" : figure(row.loss)), el("td", { class: "number" }, figure(row.error)), el("td", { class: "number" }, figure(row.length))));
+    hasLoss ? el("td", { class: "number" }, row.is_impossible ? "∞" : figure(row.loss)) : null,
+    hasError ? el("td", { class: "number" }, figure(row.error)) : null, el("td", { class: "number" }, figure(row.length))));
   const sorted = (name, label) => el("th", { scope: "col", class: "number", "aria-sort": state.sort === name ? "descending" : null },
     el("button", { type: "button", onclick: () => { state.sort = name; writeAddress(); showData(); } }, label));
   const filter = el("input", { type: "search", placeholder: "only items with this text", "aria-label": "Filter by text", size: 26 });
@@ -219,7 +222,7 @@ function dataTable(found) {
   filter.addEventListener("change", () => { state.filter = filter.value; writeAddress(); showData(); });
   return el("article", { class: "card wide", "aria-labelledby": "data-title" }, el("header", {}, el("h3", { id: "data-title" }, `Data: ${found.n_found} of ${found.n_rows} items`)),
     el("div", { class: "tools" }, filter),
-    el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), sorted("loss", found.loss_name), sorted("error", found.error_name), sorted("length", "length"))), el("tbody", {}, rows))));
+    el("div", { class: "table", tabindex: 0, role: "group", "aria-label": "Items" }, el("table", {}, el("thead", {}, el("tr", {}, sorted("number", "no."), el("th", { scope: "col" }, "item"), hasLoss ? sorted("loss", found.loss_name) : null, hasError ? sorted("error", found.error_name) : null, sorted("length", "length"))), el("tbody", { class: "items" }, rows))));
 }
 
 function showLearning() {

@@ -3,18 +3,17 @@ import { draw, drawing, el, figure, round, share, short, text, widthOf } from ".
 
 // Small drawings grow with the room that they have, up to what is still comfortable to read.
 const LARGEST = 1.45;
-function fitted(svg, width) {
-  const { width: wide, height } = svg.viewBox.baseVal, scale = Math.max(1, Math.min(LARGEST, (width || 0) / wide));
-  svg.setAttribute("width", round(wide * scale));
+function scroll(svg, label, context, largest = LARGEST) {
+  const { width, height } = svg.viewBox.baseVal;
+  const scale = (context.scale || 1) * Math.max(1, Math.min(largest, (context.width || 0) / width));
+  svg.setAttribute("width", round(width * scale));
   svg.setAttribute("height", round(height * scale));
-  return svg;
+  return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, svg);
 }
-
-const scroll = (svg, label) => el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, svg);
 
 export function heat(data, context) {
   const left = Math.min(150, 16 + Math.max(...data.rows.map((name) => widthOf(short(name, 18), 12))));
-  const size = Math.max(20, Math.min(46, (context.width - left - 12) / data.columns.length));
+  const size = Math.max(data.columns.length > 16 ? 15 : 20, Math.min(46, (context.width - left - 12) / data.columns.length));
   const longest = Math.max(...data.columns.map((name) => widthOf(short(name, 14), 12)));
   const turned = longest > size - 4;
   const top = turned ? Math.min(110, 16 + longest * 0.75) : 26;
@@ -34,7 +33,7 @@ export function heat(data, context) {
   });
   const names = data.rows.map((name, r) => text(left - 8, top + r * high + 15, short(name, 18), "small", "end"));
   const width = left + data.columns.length * size + (turned ? 60 : 12);
-  return scroll(drawing(round(width), top + data.rows.length * high + 8, "Heat map", cells, marks, heads, names), "Heat map");
+  return scroll(drawing(round(width), top + data.rows.length * high + 8, "Heat map", cells, marks, heads, names), "Heat map", context, 1);
 }
 
 function ticksOf(low, high, log, least = 0) {
@@ -131,14 +130,14 @@ export function tree(data, context) {
   const choices = data.trees.filter((entry) => entry.tree);
   if (!choices.length) return el("p", { class: "empty" }, "There is no tree.");
   const place = el("div");
-  const show = (number) => place.replaceChildren(oneTree(choices[number].tree, context.width));
+  const show = (number) => place.replaceChildren(oneTree(choices[number].tree, context));
   const select = el("select", { "aria-label": "Which tree", onchange: (event) => show(Number(event.target.value)) },
     choices.map((entry, k) => el("option", { value: k }, entry.name)));
   show(0);
   return el("div", {}, choices.length > 1 ? el("div", { class: "tools" }, select) : null, place);
 }
 
-function oneTree(root, width) {
+function oneTree(root, context) {
   const places = { x: 8, deepest: 0 };
   const placed = layoutTree(root, places);
   const step = 42, height = (places.deepest + 1) * step + 16;
@@ -159,7 +158,7 @@ function oneTree(root, width) {
     }
   };
   walk(placed);
-  return scroll(fitted(drawing(round(places.x + 8), height, "Tree", links, labels), width), "Tree");
+  return scroll(drawing(round(places.x + 8), height, "Tree", links, labels), "Tree", context);
 }
 
 export function arcs(data, context) {
@@ -209,7 +208,7 @@ export function arcs(data, context) {
     parts.push(text(middles[k], ground + 36, tags[k], "small muted", "middle"));
     if (wrong[k] && below.length) parts.push(arc(data.gold[k], k, below[k], floor, 1, 3, `right: ${data.words[k]} ← ${data.gold[k] ? data.words[data.gold[k] - 1] : "root"}`, "", 1));
   });
-  return scroll(fitted(drawing(round(x), round(height), "Arcs", parts), context.width), "Arcs");
+  return scroll(drawing(round(x), round(height), "Arcs", parts), "Arcs", context);
 }
 
 export function chart(data, context) {
@@ -234,7 +233,7 @@ export function chart(data, context) {
     label.setAttribute("data-tip", word);
     return label;
   });
-  return scroll(drawing(round(n * size + 20), ground + 30, "Chart", draw("path", { d: empty.join(""), class: "grid" }), cells, words), "Chart");
+  return scroll(drawing(round(n * size + 20), ground + 30, "Chart", draw("path", { d: empty.join(""), class: "grid" }), cells, words), "Chart", context, 1);
 }
 
 export function lattice(data, context) {
@@ -250,5 +249,5 @@ export function lattice(data, context) {
     "stroke-linecap": "round", "data-tip": `${edge.label}: ${share(edge.value)}` }));
   const names = [...data.inputs.map((name, i) => text(x(i) + step / 2, top - 12, name, "mono", "middle")),
     ...data.outputs.map((name, j) => text(left - 10, y(j) + down / 2 + 4, name, "mono", "end"))];
-  return scroll(fitted(drawing(round(x(wide) + 16), round(y(tall) + 16), "Lattice", grid, ways, names), context.width), "Lattice");
+  return scroll(drawing(round(x(wide) + 16), round(y(tall) + 16), "Lattice", grid, ways, names), "Lattice", context);
 }
