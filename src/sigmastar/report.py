@@ -36,15 +36,26 @@ def ignored(name: str) -> None:
     """Told to nobody."""
 
 
-FIRST = ("automata", "taggers", "transducers", "pcfg", "treebanks")
-"""Families whose demo takes longest: side by side with the others they end together."""
+LONGEST = ("transducers", "treebanks", "automata", "pcfg", "taggers", "dependency")
+"""Demos that take longest, from the longest on: they begin first, so that all processes end together."""
 
 
 def demos() -> tuple[DemoFamily, ...]:
-    """The demos of all families that have one, the longest first."""
+    """The demos of all families that have one."""
     known = {name: family.demo for name, family in all_families().items() if family.demo is not None}
-    order = [*(name for name in FIRST if name in known), *(name for name in known if name not in FIRST)]
-    return tuple(load(known[name])() for name in order)
+    return tuple(_Later(name, place) for name, place in known.items())
+
+
+@dataclass(frozen=True)
+class _Later:
+    """A demo that is imported where it runs: the process that waits for it needs none of its modules."""
+
+    name: str
+    place: str
+
+    def run(self, seed: int, progress: Progress) -> DemoResult:
+        family: DemoFamily = load(self.place)()
+        return family.run(seed, progress)
 
 
 @dataclass(frozen=True)
@@ -134,9 +145,15 @@ def run_side_by_side(
     """Every family in one of `n_processes` processes, with one thread each; results in the order asked."""
     board, reports = _Board(progress, len(families)), multiprocessing.get_context("spawn").Queue()
     with WorkerPool(min(n_processes, len(families)), _begin, reports) as pool:
-        futures = {pool.submit(_run, number, one, seed): one.name for number, one in enumerate(families)}
-        _watch(futures, reports, board, ended)
-        return [future.result() for future in futures]
+        futures = {number: pool.submit(_run, number, families[number], seed) for number in _order(families)}
+        _watch({future: families[number].name for number, future in futures.items()}, reports, board, ended)
+        return [futures[number].result() for number in range(len(families))]
+
+
+def _order(families: Sequence[DemoFamily]) -> list[int]:
+    """The numbers of the families, the longest first."""
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    return sorted(range(len(families)), key=lambda number: ranks.get(families[number].name, len(ranks)))
 
 
 class _Board:

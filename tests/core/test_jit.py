@@ -213,6 +213,7 @@ def test_an_entry_that_is_whole_but_cannot_be_rebuilt_is_made_anew(
 def test_an_entry_under_the_name_of_another_is_not_taken(folder: Path) -> None:
     module = fresh()
     module.top(10)
+    module.leaf.outer(10)  # by itself, from Python: only then it has an entry
     (ours,), (other,) = entries(folder, "top.top-*.nbc"), entries(folder, "leaf.outer-*.nbc")
     ours.write_bytes(other.read_bytes())
     assert fresh().top(10) == 31

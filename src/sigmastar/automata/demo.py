@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,7 @@ from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, timed
 from sigmastar.core.figures import MissingMatplotlibError, plot_learning_curves, to_svg
 from sigmastar.core.model_format import hash_strings
 from sigmastar.core.page import Part, Picture, Section, Table, Text
@@ -33,10 +32,9 @@ from sigmastar.core.progress import Progress
 
 FAMILY = "automata"
 N_STATES, SYMBOLS = 8, "abcdef"
-N_TRAIN, N_FRESH = 8000, 4000
+N_TRAIN, N_FRESH = 5000, 2500
 CURVE_SIZES = (500, 2000)
 N_EM_STARTS = 3  # which takes about the time of auto
-N_WARM = 100  # strings for a first fit that is not timed: it compiles the kernels
 
 Learners = dict[str, Callable[[], Any]]
 
@@ -88,7 +86,6 @@ class AutomataFamily:
         outcomes = [_judged("truth", corpus.truth, None, None, corpus)]
         for number, (name, make) in enumerate(learners.items()):
             progress(f"automata: {name}", 0.5 * number / len(learners))
-            make().fit(corpus.train.select(np.arange(min(N_WARM, self.n_train))))
             outcomes.append(learn(name, make, corpus.train, corpus))
         curves = _curves(learners, corpus, outcomes, progress)
         progress("automata: pictures", 0.95)
@@ -118,9 +115,7 @@ def make_learners(seed: int) -> Learners:
 
 def learn(name: str, make: Callable[[], Any], train: Strings, corpus: Corpus) -> Outcome:
     """Fit one learner and judge it on fresh strings."""
-    start = time.perf_counter()
-    estimator = make().fit(train)
-    seconds = time.perf_counter() - start
+    estimator, seconds = timed(lambda: make().fit(train))
     return _judged(name, estimator.model_, estimator, seconds, corpus)
 
 
@@ -193,7 +188,7 @@ def _table(outcomes: list[Outcome]) -> Table:
     best = frozenset(
         (row, column) for column in (2, 4) for row in _lowest([r[column] for r in rows], first=1)
     )
-    note = "Lower is better throughout. Times are of one fit, after a first one that compiled the kernels."
+    note = "Lower is better throughout. Times are of one fit, without the compilation of kernels."
     return Table("Learners of automata", columns, rows, best, note)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from sigmastar.bilexical.estimator.bilexical_operator import BilexicalOperator
 from sigmastar.bilexical.learn.vectors import inner_product
 from sigmastar.bilexical.metrics import PairwiseAccuracy, by_popularity, capacity_curve, pairwise_accuracy
 from sigmastar.bilexical.model.operator import BilexicalModel, MadeRelation, make_relation
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, timed
 from sigmastar.core.figures import MissingMatplotlibError
 from sigmastar.core.intervals import ratio_of_sums
 from sigmastar.core.model_format import hash_arrays
@@ -51,11 +51,11 @@ class BilexicalFamily:
         models = {}
         for number, (label, penalty) in enumerate(PENALTIES.items()):
             progress(f"bilexical: {label}", number / len(PENALTIES))
-            begin = time.perf_counter()
             operator = BilexicalOperator(
                 made.vectors, penalty=penalty, rank=12, max_iter=80, random_state=seed
-            ).fit(made.pairs, split=split)
-            seconds, models[label] = time.perf_counter() - begin, operator.model_
+            )
+            _, seconds = timed(partial(operator.fit, made.pairs, split=split))
+            models[label] = operator.model_
             rows.append(_row(label, pairwise_accuracy(operator.model_.scores, test), seconds))
         section = Section("Bilexical operators", self._parts(made, models, test))
         return DemoResult(

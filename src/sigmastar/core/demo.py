@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from sigmastar.core.intervals import Estimate
 from sigmastar.core.page import Section, Table, format_cell
-from sigmastar.core.progress import Progress
+from sigmastar.core.progress import Progress, compilation
+
+Result = TypeVar("Result")
+
+
+def timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    """What `work` gives, and its seconds without those of compilers, which a first run alone needs."""
+    begin, compiled = time.perf_counter(), compilation.seconds()
+    result = work()
+    return result, time.perf_counter() - begin - (compilation.seconds() - compiled)
 
 
 @dataclass(frozen=True)

@@ -13,16 +13,18 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event, serialize, types
+from numba.core import compiler, event, registry, serialize, types
 from numba.cpython.unsafe.numbers import trailing_zeros
 
 from sigmastar.core.kernel_store import KernelCache, cache_problem
 from sigmastar.core.progress import compilation
 
+_Dispatcher: Any = registry.CPUDispatcher
+_CompilerBase: Any = compiler.CompilerBase
 _config: Any = numba.config
 
 if _config.DISABLE_JIT:
@@ -69,12 +71,38 @@ def part(function: Function) -> Function:
     return cast(Function, numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
+class _Kernel(_Dispatcher):  # type: ignore[misc]
+    """A kernel as Python calls it; `called` is what other kernels call: it has no entry from Python."""
+
+    @cached_property
+    def called(self) -> Any:
+        options = self.targetoptions | {"no_cpython_wrapper": True, "pipeline_class": _Compiler}
+        called: Any = numba.jit(**options)(self.py_func)
+        called.get_call_template = partial(_by_types, called.get_call_template)
+        return called
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return _by_types(super().get_call_template, args, kws)
+
+    @property
+    def _numba_type_(self) -> Any:
+        return super()._numba_type_ if self.is_compiling else self.called._numba_type_
+
+
+class _Compiler(_CompilerBase):  # type: ignore[misc]
+    def define_pipelines(self) -> list[Any]:
+        from sigmastar.core.kernel_compiler import passes  # where all kernels are kept it is not needed
+
+        return passes(self.state)
+
+
 def _compiled(function: Function, freedoms: frozenset[str]) -> Function:
     fastmath = set(freedoms) if freedoms else False
-    compiled: Any = numba.njit(nogil=True, error_model="numpy", fastmath=fastmath)(function)
+    options: dict[str, Any] = {"fastmath": fastmath, "no_cfunc_wrapper": True, "pipeline_class": _Compiler}
+    compiled: Any = numba.njit(nogil=True, error_model="numpy", **options)(function)
     if compiled is not function:  # it is where NUMBA_DISABLE_JIT is set
         compiled._cache = KernelCache(compiled)
-        compiled.get_call_template = partial(_by_types, compiled.get_call_template)
+        compiled.__class__ = _Kernel
     return cast(Function, compiled)
 
 

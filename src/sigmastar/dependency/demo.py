@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table, timed
 from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Picture, Section, Text
 from sigmastar.core.progress import Progress
@@ -30,7 +30,6 @@ TAGS = ("ADJ", "ADP", "DET", "NOUN", "VERB")
 METHODS = ("det", "det+f", "spectral", "em", "spectral+em")
 TRUTH = "the grammar itself"
 N_STATES = 3
-N_WARM = 40
 
 
 @dataclass(frozen=True)
@@ -49,10 +48,8 @@ class DependencyFamily:
         rows, parsers = [], dict[str, DependencyParser]()
         for number, method in enumerate(METHODS):
             progress(f"dependency: {method}", number / len(METHODS))
-            _learn(train.select(np.arange(min(N_WARM, len(train)))), method, seed)  # compiles, not timed
-            begin = time.perf_counter()
-            parsers[method] = _learn(train, method, seed)
-            rows.append(_row(method, parsers[method], fresh, time.perf_counter() - begin))
+            parsers[method], seconds = timed(partial(_learn, train, method, seed))
+            rows.append(_row(method, parsers[method], fresh, seconds))
         rows.append(_row(TRUTH, parsers["det"].with_parts(automata=truth), fresh, None))
         section = _section(rows, fresh, parsers["spectral+em"])
         return DemoResult(tuple(rows), section, hash_arrays(train.head, fresh.head))

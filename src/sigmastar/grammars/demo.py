@@ -5,13 +5,12 @@ The target is the probabilistic Dyck language of Bailly et al. (2013), S -> S S 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, timed
 from sigmastar.core.model_format import hash_strings
 from sigmastar.core.page import Part, Section, Text
 from sigmastar.core.progress import Progress
@@ -52,9 +51,8 @@ class GrammarDemo:
         rows, fits = [], {}
         for number, (label, make) in enumerate(learners.items()):
             progress(f"grammars without labels: {label}", number / len(learners))
-            begin = time.perf_counter()
-            fits[label] = make().fit(drawn)
-            rows.append(_row(label, fits[label], truth, drawn, time.perf_counter() - begin))
+            fits[label], seconds = timed(lambda make=make: make().fit(drawn))
+            rows.append(_row(label, fits[label], truth, drawn, seconds))
         section = Section("Weighted grammars", self._parts(fits["completion, from strings"]))
         return DemoResult(tuple(rows), section, hash_strings(drawn.strings))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, timed
 from sigmastar.core.figures import MissingMatplotlibError, plot_learning_curves, to_svg
 from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Picture, Section, Table, Text
@@ -34,7 +33,6 @@ N -> park 0.4
 V -> saw 0.95
 V -> fed 0.05"""
 ON_TREES = {"truncated (ERM), s = 1.1": "erm", "maximum likelihood": "mle", "Dirichlet MAP": "map"}
-N_WARM = 10  # trees or strings for a first fit
 LONGEST = 20  # words of strings that EM sees: it takes cubic time
 
 
@@ -54,12 +52,12 @@ class GrammarFamily:
         rows = []
         progress("grammars: trees", 0.0)
         for label, method in ON_TREES.items():
-            model, seconds = _timed(ERMGrammar(RULES, method, s=1.1), trees)
+            model, seconds = timed(partial(ERMGrammar(RULES, method, s=1.1).fit, trees))
             rows.append(_row(f"{label}, {len(trees)} trees", truth, model, seconds))
         progress("grammars: strings", 0.3)
         strings = [words for words in (list(tree.words()) for tree in trees) if len(words) <= LONGEST]
         em = ERMGrammar(RULES, "em", n_seeds=2, max_iter=self.max_iter, random_state=seed)
-        em, seconds = _timed(em, strings)
+        _, seconds = timed(partial(em.fit, strings))
         rows.append(_row(f"EM, {len(strings)} strings", truth, em, seconds))
         section = Section("Probabilistic grammars", self._parts(truth, em, trees))
         return DemoResult(tuple(rows), section, hash_arrays(drawn.events, drawn.offsets))
@@ -87,13 +85,6 @@ class GrammarFamily:
             note=loose,
         )
         return [Text(explained), table, *_ascent(em)]
-
-
-def _timed(estimator: ERMGrammar, data: Sequence[Tree] | Sequence[list[str]]) -> tuple[ERMGrammar, float]:
-    estimator.fit(data[:N_WARM])  # compiles, not timed
-    begin = time.perf_counter()
-    estimator.fit(data)
-    return estimator, time.perf_counter() - begin
 
 
 def _row(label: str, truth: ProbabilisticCFG, model: ERMGrammar, seconds: float) -> DemoRow:

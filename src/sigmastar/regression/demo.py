@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
 from sigmastar.core.arrays import Floats
-from sigmastar.core.demo import DemoResult, DemoRow
+from sigmastar.core.demo import DemoResult, DemoRow, timed
 from sigmastar.core.figures import MissingMatplotlibError, plot_matrices, to_svg
 from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Picture, Section, Text
@@ -36,10 +36,8 @@ class RegressionFamily:
         rows, models = [], {}
         for number, (label, n_starts) in enumerate(LEARNERS.items()):
             progress(f"regression: {label}", number / len(LEARNERS))
-            begin = time.perf_counter()
             model = HankelRegressor(self.n_states, n_starts=n_starts, random_state=seed)
-            model.fit(made.seen_strings, made.seen_values)
-            seconds = time.perf_counter() - begin
+            _, seconds = timed(partial(model.fit, made.seen_strings, made.seen_values))
             error = made.relative_error(model.predict(made.strings))
             rows.append(DemoRow(FAMILY, label, {"relative error": error}, seconds))
             models[label] = model.automaton_

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table, timed
 from sigmastar.core.figures import MissingMatplotlibError, to_svg
 from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Part, Picture, Section, Text
@@ -30,7 +30,6 @@ LEARNERS: dict[str, TaggerEstimator] = {
     BEST: SpectralTagger(n_states=6, max_iter=15, n_members=4, features=False),
     "chain": SpectralTagger("chain"),
 }
-_WARM = 60
 
 
 @dataclass(frozen=True)
@@ -50,10 +49,7 @@ class TaggerFamily:
         for number, (label, learner) in enumerate(LEARNERS.items()):
             progress(f"tagger: {label}", number / len(LEARNERS))
             tagger = type(learner)(**learner.get_params() | {"random_state": seed})
-            tagger.fit(train.select(np.arange(min(_WARM, len(train)))))  # compiles
-            begin = time.perf_counter()
-            tagger.fit(train)
-            seconds = time.perf_counter() - begin
+            _, seconds = timed(partial(tagger.fit, train))
             rows.append(_judged(label, tagger, fresh, seconds))
             taggers[label] = tagger.model_
         section = Section("Taggers", [*_told(rows), *_posterior(taggers[BEST], fresh)])

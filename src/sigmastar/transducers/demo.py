@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table, timed
 from sigmastar.core.model_format import hash_strings
 from sigmastar.core.page import Part, Picture, Section, Text
 from sigmastar.core.progress import Progress
@@ -20,7 +20,6 @@ from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
 FAMILY = "transducer"
-N_WARM = 60
 INPUTS, OUTPUTS = "aeklrst", "AEKLRST"
 METHODS = ("spectral", "ngram", "combined")
 TRUTH = "the transducer itself"
@@ -35,8 +34,8 @@ class TransducerFamily:
     """Learners of transducers against each other and the transducer that made the pairs."""
 
     name: str = FAMILY
-    n_train: int = 800
-    n_fresh: int = 1000
+    n_train: int = 500
+    n_fresh: int = 600
 
     def run(self, seed: int, progress: Progress) -> DemoResult:
         progress("transducers: pairs", 0.0)
@@ -46,10 +45,7 @@ class TransducerFamily:
         rows, models = [], dict[str, Model]()
         for number, method in enumerate(METHODS):
             progress(f"transducers: {method}", (1 + number) / (1 + len(METHODS)))
-            _learn(train.select(np.arange(min(N_WARM, len(train)))), method, seed)  # compiles, not timed
-            begin = time.perf_counter()
-            models[method] = _learn(train, method, seed)
-            seconds = time.perf_counter() - begin
+            models[method], seconds = timed(partial(_learn, train, method, seed))
             rows.append(_row(method, models[method], fresh, seconds))
         rows.append(_row(TRUTH, truth, fresh, None))
         section = _section(rows, fresh, models["combined"])

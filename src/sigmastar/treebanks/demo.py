@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from sigmastar.core.demo import DemoResult, DemoRow, learner_table
+from sigmastar.core.demo import DemoResult, DemoRow, learner_table, timed
 from sigmastar.core.intervals import Estimate
 from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.page import Picture, Section, Text
@@ -20,7 +20,6 @@ from sigmastar.trees.draw import draw_tree
 from sigmastar.trees.model.generators import make_latent_pcfg
 
 FAMILY = "treebank"
-N_WARM = 60
 LEAST, GOOD_LENGTH = 0.02, 8
 
 
@@ -41,10 +40,7 @@ class TreebankFamily:
         table = _learners(seed)
         for number, (name, estimator) in enumerate(table.items()):
             progress(f"treebank: {name}", number / len(table))
-            estimator.fit(train[:N_WARM]).predict([list(train[0].words())])  # compiles, not timed
-            begin = time.perf_counter()
-            fitted[name] = estimator.fit(train)
-            seconds = time.perf_counter() - begin
+            fitted[name], seconds = timed(partial(estimator.fit, train))
             f1 = _f1(estimator, fresh)
             rows.append(DemoRow(FAMILY, name, {"F1": f1.value}, seconds, f1))
         section = _section(rows, fresh, fitted["spectral + EM"])
