@@ -174,7 +174,7 @@ def test_a_sum_with_the_similarity_is_cut_where_scores_change_least(pairs: Pairs
     both = model.with_similarity(4.0)
 
     def centred(one: BilexicalModel) -> np.ndarray:
-        scores = one.scores(split.train)
+        scores = one.scores(pairs.modifiers)
         return scores - scores.mean(axis=1, keepdims=True)
 
     whole = centred(both)
@@ -183,6 +183,18 @@ def test_a_sum_with_the_similarity_is_cut_where_scores_change_least(pairs: Pairs
     assert both.projected(3).weights.rank == 3
     assert least <= rest * (1 + 1e-9)
     assert rest <= least * 1.01  # a little of the identity is added
+
+
+def test_of_several_similarities_validation_heads_choose(pairs: Pairs, vectors: Vectors) -> None:
+    split = split_heads(pairs.heads, np.random.default_rng(3))
+
+    def learned(similarity: float | tuple[float, ...]) -> BilexicalModel:
+        settings = OperatorSettings(path=(0.05,), n_iterations=5, similarity=similarity)
+        return learn_operator(pairs, vectors, np.random.default_rng(4), settings, split).model
+
+    held, tried = pairs.select(split.validation), (0.0, 4.0, 400.0)
+    best = max(tried, key=lambda weight: pairwise_accuracy(learned(weight).scores, held).micro)
+    np.testing.assert_array_equal(learned(tried).weights.matrix, learned(best).weights.matrix)
 
 
 def test_too_few_heads_are_told(vectors: Vectors) -> None:

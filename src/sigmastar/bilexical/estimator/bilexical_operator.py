@@ -57,8 +57,9 @@ class BilexicalOperator(_FittedOperator):
         Iterations of each penalty, at most.
     warm : bool
         Each penalty starts where the one before it ended.
-    similarity : float
-        Weight of the inner product of the vectors beside what is learned; for few pairs.
+    similarity : float or sequence of float
+        Weight of the inner product of the vectors beside what is learned; for few pairs. Of several the best
+        on validation heads is taken.
 
     Attributes
     ----------
@@ -93,7 +94,7 @@ class BilexicalOperator(_FittedOperator):
     bias: float = 0.06
     max_iter: int = 150
     warm: bool = False
-    similarity: float = 0.0
+    similarity: float | Sequence[float] = 0.0
 
     def fit(self, X: SomePairs, y: object = None, split: HeadSplit | None = None) -> BilexicalOperator:
         """Learn from pairs; those with a word that has no vector are left out.
@@ -208,7 +209,7 @@ class BilexicalOperator(_FittedOperator):
             bias=self.bias,
             n_iterations=self.max_iter,
             warm=self.warm,
-            similarity=self.similarity,
+            similarity=tuple(self.similarity) if isinstance(self.similarity, Sequence) else self.similarity,
         )
 
 

@@ -141,7 +141,7 @@ class OperatorSettings:
     patience: int = 3
     step: float = 20.0
     warm: bool = False
-    similarity: float = 0.0  # of the vectors, added to W once that is learned: for relations of few pairs
+    similarity: float | tuple[float, ...] = 0.0  # of the vectors, added to W once that is learned
 
     def __post_init__(self) -> None:
         if self.penalty not in PENALTIES:
@@ -234,9 +234,23 @@ def learn_operator(
     weights = tried[chosen].weights
     assert weights is not None
     model = replace(empty, vectors=vectors, weights=weights)
-    model = model.with_similarity(settings.similarity) if settings.similarity else model
+    similarity = _best_similarity(model, held, settings.similarity)
+    model = model.with_similarity(similarity) if similarity else model
     scores = {c: best.value for c, best in tried.items()}
     return OperatorFit(model, chosen, scores, tuple(tried[chosen].objectives))
+
+
+def _best_similarity(model: BilexicalModel, held: Pairs, tried: float | tuple[float, ...]) -> float:
+    """Of several weights of the similarity, the one that orders the modifiers of validation heads best."""
+    if not isinstance(tried, tuple):
+        return tried
+    matrix = model.weights.matrix
+
+    def accuracy(weight: float) -> float:
+        whole = replace(model, weights=FullWeights(matrix + weight * np.eye(*matrix.shape)))
+        return pairwise_accuracy(whole.scores, held).micro
+
+    return max(tried, key=accuracy)
 
 
 def _path(

@@ -176,17 +176,18 @@ class BilexicalModel:
         """W + weight I: how alike the words are (equation 1) counts beside what was learned.
 
         The sum has the rank of the vectors' dimension. All singular values of I are equal, so that a cut by
-        those of the sum would be by chance; the factors are such that a cut to rank k changes the scores of
-        the training heads least,
+        those of the sum would be by chance; the factors are such that a cut to rank k changes scores least,
 
-            min over rank-k M   |A (W + weight I - M) B^T|   A: modifiers less their mean,  B: training heads
+            min over rank-k M   |A (W + weight I - M) B^T|   A: modifiers less their mean,  B: modifiers
+
+        Modifiers stand for heads that were not trained on: they are more words than training heads.
         """
         matrix = self.weights.matrix
         whole = matrix + weight * np.eye(*matrix.shape)
         if not self.is_low_rank:
             return replace(self, weights=FullWeights(whole))
         modifiers = dense(self.modifier_rows)
-        heads = dense(head_features(self.vectors, self.split.train, self.bias))
+        heads = dense(head_features(self.vectors, self.modifiers, self.bias))
         left, left_inverse = _roots(modifiers - modifiers.mean(axis=0))
         right, right_inverse = _roots(heads)
         best = factorize_up_to(left @ whole @ right, min(whole.shape))

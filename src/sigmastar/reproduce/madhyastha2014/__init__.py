@@ -60,7 +60,7 @@ from sigmastar.reproduce.result import Reproduction
 
 PARTS = ("train", "dev", "test")
 SMALL = 300
-FEW: Mapping[str, Any] = {"similarity": 4.0}
+FEW: Mapping[str, Any] = {"similarity": (2.0, 4.0, 6.0, 8.0)}
 FULL_PATH = (0.001,)  # best for l1 and l2 on validation heads; early stopping does the rest
 AMOD, OBJ = Pattern("amod", "NOUN", "ADJ"), Pattern("obj", "VERB", "NOUN")
 N_SPLITS_OF_FEW = 3
@@ -144,7 +144,7 @@ def small_vectors(vectors: Vectors) -> Vectors:
     """For relations of few pairs, as those of prepositions: their leading directions, by validation heads.
 
     A thousand pairs cannot tell thousands of contexts apart; the text has already done so. The
-    similarity of words counts then, too: FEW has its weight, by validation heads as well.
+    similarity of words counts then, too: of the weights in FEW the validation heads of each split choose.
     """
     return vectors.compressed(SMALL)
 
