@@ -5,13 +5,9 @@ import pytest
 from scipy import sparse
 
 from sigmastar.core import factors as svd
-from sigmastar.core.factors import (
-    arpack_svd,
-    dense_svd,
-    factorize,
-    iterative_svd,
-    propack_svd,
-)
+from sigmastar.core import sparse_svd
+from sigmastar.core.factors import dense_svd, factorize
+from sigmastar.core.sparse_svd import Matrix, Triples, arpack_svd, iterative_svd, propack_svd
 
 SOLVERS = [dense_svd, propack_svd, arpack_svd, iterative_svd]
 every_solver = pytest.mark.parametrize("solver", SOLVERS, ids=lambda solver: solver.__name__)
@@ -62,7 +58,7 @@ def test_leading_is_the_factorisation_with_fewer_states(rng: np.random.Generator
 
 
 def test_signs_do_not_depend_on_the_solver_or_the_sign_of_its_vectors(rng: np.random.Generator) -> None:
-    def flipping(matrix: svd.Matrix, n_states: int) -> svd.Triples:
+    def flipping(matrix: Matrix, n_states: int) -> Triples:
         left, values, right = dense_svd(matrix, n_states)
         signs = np.where(np.arange(n_states) % 2, -1.0, 1.0)
         return left * signs, values, right * signs
@@ -90,12 +86,12 @@ def test_wrong_values_of_propack_are_noticed() -> None:
 def test_the_fall_back_when_propack_does_not_converge(
     monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    def failing(matrix: svd.Matrix, n_states: int) -> svd.Triples:
+    def failing(matrix: Matrix, n_states: int) -> Triples:
         raise np.linalg.LinAlgError("singular triplets did not converge")
 
     matrix = sparse_block(rng)
     expected = factorize(matrix, 4, dense_svd).singular_values
-    monkeypatch.setattr(svd, "propack_svd", failing)
+    monkeypatch.setattr(sparse_svd, "propack_svd", failing)
     np.testing.assert_allclose(factorize(matrix, 4).singular_values, expected)
 
 

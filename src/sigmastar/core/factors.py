@@ -27,19 +27,14 @@ beyond it the smallest are dropped as they come, and what was dropped is lost.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.linalg import svds
 
 from sigmastar.core.progress import Spectrum, report
-
-Array = NDArray[np.float64]
-Matrix = Array | sparse.csr_array
-Triples = tuple[Array, Array, Array]
+from sigmastar.core.sparse_svd import Array, Matrix, Triples, iterative_svd, orthonormal
 
 _ONE = 1e-9  # singular values this close to 1 are taken for it
 Solver = Callable[[Matrix, int], Triples]
@@ -47,9 +42,6 @@ Reals = Array | NDArray[np.float32]
 
 BLOCK, ROUNDS = 8, 17
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
-_NEARLY = 0.5  # of the largest length: columns that were orthogonal but for a few digits
-_TINY = 1e-300
-_MIXES = 4
 _LEAST = 1e-6  # of the largest value: the square of a block holds no smaller ones
 
 
@@ -93,8 +85,7 @@ class Factors:
 def factorize(matrix: Matrix, n_states: int, solver: Solver | None = None) -> Factors:
     """The leading singular triples of `matrix`, largest first, signs fixed.
 
-    Without `solver`, small or nearly full-rank problems are solved densely, others by PROPACK, and
-    by ARPACK where PROPACK fails.
+    Without `solver`, small or nearly full-rank problems are solved densely, others by `iterative_svd`.
     """
     rows, columns = matrix.shape
     if not 1 <= n_states <= min(rows, columns):
@@ -131,51 +122,6 @@ def choose_solver(matrix: Matrix, n_states: int) -> Solver:
 def dense_svd(matrix: Matrix, n_states: int) -> Triples:
     left, values, right = linalg.svd(dense(matrix), full_matrices=False)
     return left[:, :n_states], values[:n_states], right[:n_states].T
-
-
-def propack_svd(matrix: Matrix, n_states: int) -> Triples:
-    """With little room at first, since all of it is taken from the start; flat spectra need more."""
-    try:
-        return _propack_svd(matrix, n_states, 4 * n_states + 60)
-    except np.linalg.LinAlgError:
-        return _propack_svd(matrix, n_states, max(10 * n_states, 600))
-
-
-def _propack_svd(matrix: Matrix, n_states: int, n_iterations: int) -> Triples:
-    _, values, right = svds(matrix, n_states, solver="propack", rng=0, maxiter=n_iterations)
-    return _polished(matrix, np.sort(values)[::-1].astype(np.float64), right.T)
-
-
-def arpack_svd(matrix: Matrix, n_states: int) -> Triples:
-    start = np.random.default_rng(0).standard_normal(min(matrix.shape))  # fixed: same block, same model
-    _, values, right = svds(matrix, n_states, solver="arpack", v0=start)
-    return _polished(matrix, np.sort(values)[::-1].astype(np.float64), right.T)
-
-
-def iterative_svd(matrix: Matrix, n_states: int) -> Triples:
-    """PROPACK, or ARPACK where it fails.
-
-    PROPACK was the faster on all count blocks tried (1,500 to 30,000 rows, 30 and 100 states: 1.1 to
-    1.9 times), but it may not converge, and on an identity it returns wrong values and no error.
-    """
-    try:
-        return propack_svd(matrix, n_states)
-    except np.linalg.LinAlgError:
-        return arpack_svd(matrix, n_states)
-
-
-def _polished(matrix: Matrix, values: Array, right: Array) -> Triples:
-    """One Rayleigh-Ritz step: vectors orthonormal to rounding (PROPACK's are to 1e-10), values checked."""
-    basis = _orthonormal(right, _NEARLY)
-    images: Array = np.asarray(matrix @ basis)
-    frame = _orthonormal(images / np.maximum(linalg.norm(images, axis=0), _TINY), _NEARLY)
-    turn_left, polished, turn = linalg.svd(frame.T @ images)
-    left, right = frame @ turn_left, basis @ turn.T
-    mixes = np.random.default_rng(0).standard_normal((len(polished), _MIXES))  # for an error of any vector
-    error = np.abs(matrix.T @ (left @ mixes) - right @ (polished[:, None] * mixes)).max()
-    if max(np.abs(values - polished).max(), error) > 1e-7 * polished[0]:
-        raise np.linalg.LinAlgError("the singular value solver returned values that do not fit the block")
-    return left, polished, right
 
 
 def _require_numbers(matrix: Matrix) -> None:
@@ -239,7 +185,7 @@ def _first_block(matrix: Matrix, start: Array | None, left: Reals | None) -> Arr
         start = np.zeros((matrix.shape[1], 0))
     n_missing = max(BLOCK - start.shape[1], 0)
     random = np.random.default_rng(0).standard_normal((matrix.shape[1], n_missing))  # same block, same model
-    return _orthonormal(np.hstack([start, random]) if n_missing else start)
+    return orthonormal(np.hstack([start, random]) if n_missing else start)
 
 
 def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) -> tuple[Array, Array]:
@@ -247,7 +193,7 @@ def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) ->
     width = block.shape[1]
     size = width * min(max(n_rounds + 1, -(-n_states // width)), matrix.shape[1] // width)
     basis, square = np.empty((matrix.shape[1], size), order="F"), np.zeros((size, size))
-    block = _orthonormal(block)
+    block = orthonormal(block)
     for begin in range(0, size, width):
         end = begin + width
         basis[:, begin:end] = block
@@ -260,24 +206,10 @@ def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) ->
         block -= known @ shares
         if np.linalg.norm(block) <= _LEAST**2 * whole:  # the space holds all that the block can reach
             return known, square[:end, :end]
-        block = _orthonormal(block)
+        block = orthonormal(block)
         block -= known @ (known.T @ block)  # twice is enough
-        block = _orthonormal(block)
+        block = orthonormal(block)
     return basis, square
-
-
-def _orthonormal(block: Array, least: float = 1e-6) -> Array:
-    """By the Cholesky factor of the block's square, which is quick, where columns are far from dependent.
-
-    What is left over each column by those before it is at least a share `least`, or the way is the slow one.
-    """
-    square = block.T @ block
-    with suppress(np.linalg.LinAlgError):
-        factor = np.linalg.cholesky(square)
-        if (sizes := factor.diagonal()).min() > least * sizes.max():
-            return block @ np.linalg.inv(factor).T
-    vectors = linalg.qr(block, mode="economic", check_finite=False)[0]
-    return np.ascontiguousarray(vectors, dtype=np.float64)
 
 
 def _leading(square: Array, n_states: int) -> tuple[Array, Array]:

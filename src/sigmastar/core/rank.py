@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from sigmastar.core.factors import Factors, Matrix, iterative_svd
+from sigmastar.core.factors import Factors
 from sigmastar.core.family import picture_of
 from sigmastar.core.progress import Measure, Point, Spectrum, report
 from sigmastar.core.resources import Mapper
+from sigmastar.core.sparse_svd import Matrix, iterative_svd
 
 Array = NDArray[np.float64]
 Value = TypeVar("Value", float, float | Array)

@@ -27,8 +27,9 @@ import numpy as np
 from scipy import linalg, sparse
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
-from sigmastar.core.factors import Factors, Matrix, Solver, factorize_up_to
+from sigmastar.core.factors import Factors, Solver, factorize_up_to
 from sigmastar.core.jit import fast_kernel, kernel
+from sigmastar.core.sparse_svd import Matrix
 
 Scale = Callable[[Floats], Floats]
 """From the counts of features to what their indicators are multiplied by."""
