@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from sigmastar.core.engines import Cluster, Engine, Here, Tree, engine_of
+from sigmastar.core.dask_cluster import Cluster
+from sigmastar.core.engines import Engine, Here, Tree, engine_of
 from sigmastar.core.errors import InputError
 from sigmastar.core.ledger import Ledger
 from sigmastar.core.worker_processes import Processes
@@ -53,6 +54,13 @@ def cluster() -> Iterator[object]:
         yield client
 
 
+class FarCluster(Cluster):
+    """Workers that see no file of this machine: parts are sent."""
+
+    def _is_seen(self, folder: str) -> bool:
+        return False
+
+
 @pytest.mark.parametrize(
     "n_items", [1, 7, 75]
 )  # the last one: whole branches of the tree are one piece of work, or wait in files
@@ -64,7 +72,7 @@ def test_every_engine_gives_the_same_bits(n_items: int, tmp_path: Path, cluster:
     for item in range(n_items):
         tree.add(item, task(item))
     assert tree.root.total.tobytes() == whole.total.tobytes()
-    engines: list[Engine] = [Cluster(cluster)]
+    engines: list[Engine] = [Cluster(cluster), FarCluster(cluster)]
     if n_items > 1:
         engines.append(Processes(2))
     for engine in engines:
@@ -91,7 +99,11 @@ def test_workers_merge_and_parts_can_be_written_to() -> None:
 
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: object) -> None:
-    for name, engine in (("processes", Processes(2)), ("dask", Cluster(cluster))):
+    for name, engine in (
+        ("processes", Processes(2)),
+        ("dask", Cluster(cluster)),
+        ("far", FarCluster(cluster)),
+    ):
         folder = tmp_path / name
         folder.mkdir()
         whole = Here().run(partial(summed, str(folder), -1), range(5), merged)
@@ -99,6 +111,21 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: object) -> None:
         assert (folder / "killed").exists()
         assert found.items.tolist() == list(range(5))
         assert found.total.tobytes() == whole.total.tobytes()
+
+
+def killed_once(mark: str, first: Sums, second: Sums) -> Sums:
+    """A merge that takes its process with it when both halves of the tree are whole."""
+    if len(first.items) + len(second.items) == 5 and not Path(mark).exists():
+        Path(mark).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return merged(first, second)
+
+
+def test_what_was_merged_outlives_the_worker_that_merged_it(tmp_path: Path, cluster: object) -> None:
+    task, mark = partial(summed, str(tmp_path), -1), tmp_path / "mark"
+    found = Cluster(cluster).run(task, range(5), partial(killed_once, str(mark)))
+    assert mark.exists()
+    assert found.total.tobytes() == Here().run(task, range(5), merged).total.tobytes()
 
 
 def test_a_stopped_job_goes_on(tmp_path: Path) -> None:

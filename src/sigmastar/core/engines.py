@@ -21,7 +21,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
 from itertools import count, pairwise
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, NamedTuple, Protocol
@@ -29,7 +28,6 @@ from typing import Any, Generic, NamedTuple, Protocol
 import numpy as np
 
 from sigmastar.core.arrays import Int64s
-from sigmastar.core.errors import InputError
 from sigmastar.core.ledger import Filed, Part
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import limited_threads
@@ -69,7 +67,9 @@ def engine_of(workers: int | None = None, client: Any = None) -> Engine:
         An engine to run jobs.
     """
     if client is not None:
-        return Cluster(_connected(client) if isinstance(client, str) else client)
+        from sigmastar.core.dask_cluster import Cluster, connected  # which needs this module
+
+        return Cluster(connected(client) if isinstance(client, str) else client)
     if workers is not None and workers < 1:
         raise ValueError(f"workers={workers} must be at least 1")
     if workers is None or workers == 1:
@@ -262,70 +262,3 @@ class Here:
 
     def close(self) -> None:
         """Nothing to let go."""
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """A Dask cluster that the user runs; parts are merged by its workers.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Its client.
-    """
-
-    client: Any
-
-    def run(
-        self,
-        task: Callable[[Any], Part],
-        items: Sequence[Any],
-        merge: Callable[[Part, Part], Part],
-        progress: Progress = silent,
-    ) -> Part:
-        """What the tasks give, merged; as `Here.run`."""
-        as_completed: Any = import_module("distributed").as_completed
-        options = {"pure": False, "retries": RETRIES}
-        pieces = branches(items, max(sum(self.client.nthreads().values()), 1))
-        job = self.client.submit(_itself, Branch(task, merge), **options)  # sent once, not with each branch
-        tree = Tree[Any](len(pieces), lambda *both: self.client.submit(_merged, job, *both, **options))
-        leaves = [self.client.submit(_called, job, piece, **options) for piece in pieces]
-        sizes = {leaf.key: len(piece) for leaf, piece in zip(leaves, pieces, strict=True)}
-        for number, leaf in enumerate(leaves):
-            tree.add(number, leaf)
-        root, n_done = tree.root, 0
-        for leaf in as_completed(leaves):
-            n_done += sizes[leaf.key]
-            progress(f"shard {n_done} of {len(items)}", n_done / len(items))
-        del leaves, leaf, tree  # so that the cluster may forget each part once it is merged
-        is_near = all("://127." in address for address in self.client.nthreads())
-        return self.client.gather(root, direct=is_near)  # type: ignore[no-any-return]
-
-    def close(self) -> None:
-        """The cluster is the user's."""
-
-
-def _itself(branch: Branch) -> Branch:
-    return branch
-
-
-def _called(branch: Branch, items: Sequence[Any]) -> Any:
-    return branch(items)
-
-
-def _merged(branch: Branch, left: Any, right: Any) -> Any:
-    return branch.merge(left, right)
-
-
-def _connected(address: str) -> Any:
-    try:
-        client: Any = import_module("distributed").Client
-    except ImportError:
-        raise ImportError("a scheduler needs Dask; pip install 'sigmastar[dask]'") from None
-    try:
-        return client(address, timeout=10)
-    except (OSError, ValueError) as problem:
-        raise InputError(
-            f"no Dask scheduler answers there ({type(problem).__name__}); start one and its workers",
-            file=address,
-        ) from None
