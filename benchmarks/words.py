@@ -31,7 +31,7 @@ from sigmastar.core.alphabet import Alphabet
 
 METHODS = ("fast", "convex", "auto")
 MADE = "1e5"
-N_SEEDS, N_ITERATIONS = 3, 12
+N_SEEDS, N_ITERATIONS = 3, 20
 KENLM: Row = {"what": "KenLM, order 5, cited", "perplexity": 224.8, "cpu": 3.5, "MB": 450.0}
 _QUICK_LINES, _QUERIES = 1500, 2000
 _CLASSES, _PER_CLASS, _LENGTH = 50, 2000, 20

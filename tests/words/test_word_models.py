@@ -17,6 +17,7 @@ from sigmastar.automata.model.hmm_conversion import from_hmm
 from sigmastar.automata.model.sequence import next_distribution, top_columns
 from sigmastar.core.model_files import load_model, model_bytes, save_model
 from sigmastar.words.laws import WordLaws
+from sigmastar.words.learn import em
 from sigmastar.words.model.emissions import Vectors
 from sigmastar.words.model.hmm import WordHmm
 
@@ -121,8 +122,11 @@ def test_states_by_chance_that_are_all_alike_can_be_learned() -> None:
     assert np.isfinite(found.score(text))
 
 
-def test_a_warm_start_goes_on_where_the_last_fit_ended(tmp_path: Path) -> None:
+def test_a_warm_start_goes_on_where_the_last_fit_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Twice three rounds are six; words may be new; a model from a file begins from what it expects."""
+    monkeypatch.setattr(em, "FIRST", 4)  # the beam widens in the second fit
     options: dict[str, Any] = {"n_states": 4, "order": 0, "held_out": 0.0, "start": "random"}
     twice = WordModel(max_iter=3, warm_start=True, **options).fit(lines(300))
     first = twice.score(lines(300))
@@ -139,6 +143,26 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended(tmp_path: Path) -> None:
     assert read.fit(more).score(more) > cold
     with pytest.raises(InputError, match="warm_start=True is for parameters='back-off'"):
         WordModel(parameters="log-bilinear", warm_start=True).fit(more)
+
+
+def test_the_beam_is_wide_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After so many rounds, or as soon as the narrow one gains nothing."""
+    beams: list[em.Beam] = []
+
+    def noted(*given: Any) -> tuple[Any, float]:
+        beams.append(given[-1])
+        return expect(*given)
+
+    expect = em.expect
+    monkeypatch.setattr(em, "expect", noted)
+    model = WordModel(n_states=4, held_out=0.0, max_iter=em.FIRST + 3)
+    model.fit(lines(40))
+    assert beams == [em.NARROW] * em.FIRST + [em.WIDE] * 3
+    beams.clear()
+    model.set_params(held_out=0.2).fit(lines(300))
+    assert model.n_iterations_ < em.FIRST
+    assert beams[0] is em.NARROW
+    assert beams[-1] is em.WIDE
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -84,7 +84,7 @@ class WordModel(_FittedWords):
     order: int = 5
     stream: bool = False
     start: str = "spectral"
-    max_iter: int = 12
+    max_iter: int = 20
     held_out: float = 0.05
     parameters: str = "back-off"
     device: str = "auto"

@@ -35,5 +35,5 @@ FAMILY = Family(
     explore=f"{HERE}.explore:open_exhibit",
     examples={"next words of a little English": f"{HERE}.explore:example"},
     laws=f"{HERE}.laws:WordLaws",
-    paces={"WordModel": Pace({"n_symbols": 2e-6, "n_symbols^2": 4e-11}, most=250.0)},
+    paces={"WordModel": Pace({"n_symbols": 2e-6, "n_symbols^2": 5e-11}, most=400.0)},
 )

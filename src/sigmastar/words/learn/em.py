@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +20,17 @@ from sigmastar.words.model.emissions import BackedOffRows, sparse_rows
 from sigmastar.words.model.hmm import NOTHING, pieces_of, run
 from sigmastar.words.model.smoothing import BackedOff, Discounts, backed_off, fill
 
-KEPT, LEAST = 16, 1e-2
-"""States kept per token at most, and the least share of one."""
+
+class Beam(NamedTuple):
+    """States kept per token at most, and the least share of one."""
+
+    most: int
+    least: float
+
+
+NARROW, WIDE = Beam(16, 1e-2), Beam(64, 1e-3)
+"""Four states are kept on average, or seven. Rare moves are lost with the former, which is the quicker."""
+FIRST = 12  # iterations with the narrow beam, before those with the wide one
 TRAINING = Discounts(0.85, 0.85, 1.5, 1.5)
 _GRIDS = {
     "moves": (0.05, 0.15, 0.3, 0.5, 0.85, 1.5),
@@ -96,13 +106,13 @@ def no_counts(n_states: int, n_words: int) -> Chain:
     return Chain(np.zeros(n_states), pairs, words)
 
 
-def expect(chain: Chain, text: Text, line_starts: Int64s) -> tuple[Chain, float]:
+def expect(chain: Chain, text: Text, line_starts: Int64s, beam: Beam = WIDE) -> tuple[Chain, float]:
     """Expected counts of a text, and its log-likelihood per token."""
     counts, total = no_counts(len(chain.initial), len(chain.by_word)), 0.0
-    behind = np.zeros((2, KEPT), chain.initial.dtype)
-    for piece, kept, prior, place in pieces_of(chain, text, KEPT):
+    behind = np.zeros((2, beam.most), chain.initial.dtype)
+    for piece, kept, prior, place in pieces_of(chain, text, beam.most):
         found = np.zeros(len(piece.tokens))
-        walk(piece, chain, prior, LEAST, kept, found, NOTHING)
+        walk(piece, chain, prior, beam.least, kept, found, NOTHING)
         count_back(piece, chain, kept, counts, behind)
         here = line_starts[(line_starts >= place.start) & (line_starts < place.stop)] - place.start
         starts = (
@@ -131,20 +141,25 @@ def climb(
     held: Text | None,
     max_iter: int,
     progress: Progress = silent,
+    n_done: int = 0,
 ) -> Climbed:
-    """EM until held-out text gains little, then the discounts that suit it best."""
+    """EM until held-out text gains little, with both beams; then the discounts that suit it best."""
     scores: list[float] = []
-    curve = object()
+    curve, beam, since = object(), NARROW, 0
     for k in range(max_iter):
+        if beam is NARROW and n_done + k >= FIRST:
+            beam, since = WIDE, k
         chain = smoother.chain(counts, TRAINING)
         scores.append(score(chain, held) if held is not None else 0.0)
         told = f", held-out perplexity {np.exp(-scores[-1]):.1f}" if held is not None else ""
         if held is not None:
             report(Point(Measure.HELD_OUT, k + 1, scores[-1], curve, "EM"))
         progress(f"EM, iteration {k + 1}{told}", k / max_iter)
-        if held is not None and k > 1 and scores[-1] - scores[-2] < _LITTLE:
-            break
-        counts, _ = expect(chain, text, line_starts)
+        if held is not None and k - since > 1 and scores[-1] - scores[-2] < _LITTLE:
+            if beam is WIDE:
+                break
+            beam, since = WIDE, k
+        counts, _ = expect(chain, text, line_starts, beam)
     return Climbed(counts, chosen_discounts(counts, smoother, held, progress), scores)
 
 
@@ -172,4 +187,4 @@ def _around(value: float, values: Iterable[float]) -> list[float]:
 
 def score(chain: Chain, text: Text) -> float:
     """The log-likelihood per token."""
-    return float(np.log(np.maximum(run(chain, text, LEAST, most=4 * KEPT), 1e-300)).mean())
+    return float(np.log(np.maximum(run(chain, text, NARROW.least, most=WIDE.most), 1e-300)).mean())

@@ -16,7 +16,7 @@ from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
 from sigmastar.words.kernels.beams import Chain
-from sigmastar.words.learn.em import Climbed, Smoother, climb, expect, first_counts
+from sigmastar.words.learn.em import FIRST, Climbed, Smoother, climb, expect, first_counts
 from sigmastar.words.learn.start import FirstStates, random_states, token_states
 from sigmastar.words.model.emissions import BackedOffRows
 from sigmastar.words.model.hmm import WordHmm, text_of
@@ -45,7 +45,7 @@ class WordSettings:
     order: int = 5
     is_stream: bool = False
     is_spectral: bool = True
-    max_iter: int = 12
+    max_iter: int = 20
     held_out: float = 0.05
 
 
@@ -56,6 +56,7 @@ class Counted:
     alphabet: Alphabet
     counts: Chain
     groups: Int32s
+    n_iterations: int = 0  # that they took
 
     @classmethod
     def of_model(cls, model: WordHmm | WordMixture, strings: Strings) -> Counted:
@@ -67,12 +68,12 @@ class Counted:
         by_word = _rows_over(states.emissions.by_word, states.alphabet, alphabet, floor)
         chain = Chain(states.initial, states.moves, by_word / by_word.sum(axis=0, dtype=np.float32))
         counts, _ = expect(chain, text_of(strings, states.is_stream), line_starts(strings))
-        return cls(alphabet, counts, states.emissions.groups)
+        return cls(alphabet, counts, states.emissions.groups, FIRST)
 
     def over(self, alphabet: Alphabet) -> Counted:
         """The same of another alphabet: words that are new were not met."""
         by_word = _rows_over(self.counts.by_word, self.alphabet, alphabet, np.zeros((len(alphabet) + 1, 1)))
-        return Counted(alphabet, self.counts._replace(by_word=by_word), self.groups)
+        return replace(self, alphabet=alphabet, counts=self.counts._replace(by_word=by_word))
 
 
 def _rows_over(table: Reals, known: Alphabet, alphabet: Alphabet, floor: Floats) -> Reals:
@@ -172,8 +173,9 @@ def _climbed(
     text = text_of(apart.kept, settings.is_stream)
     smoother = Smoother(start.groups, unigram_of(apart.kept))
     held = None if apart.held is None else text_of(apart.held, settings.is_stream)
-    found = climb(start.counts, smoother, text, line_starts(apart.kept), held, settings.max_iter, progress)
-    counted = replace(start, counts=found.counts)
+    begun, starts = start.n_iterations, line_starts(apart.kept)
+    found = climb(start.counts, smoother, text, starts, held, settings.max_iter, progress, begun)
+    counted = replace(start, counts=found.counts, n_iterations=begun + len(found.scores))
     if apart.every is not apart.kept:
         found, smoother = _on_all(apart, found, smoother, settings)
     initial, moves = smoother.moves(found.counts, found.discounts)
