@@ -112,7 +112,7 @@ def _workers(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
 
     corpus, n_classes = folder / "corpus", 5 * CLASSES
     one, two = (_probe("count", corpus, n_classes, n) for n in (1, 2))
-    with LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         dask = _probe("count", corpus, n_classes, 1, cluster.scheduler_address)
     killed = _probe("killed", corpus, n_classes)
     for what, found in (("one process", one), ("two processes", two), ("Dask, two workers", dask)):

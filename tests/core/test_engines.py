@@ -47,7 +47,7 @@ def cluster() -> Iterator[object]:
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(
-            2, threads_per_worker=1, dashboard_address=None, memory_limit=None, silence_logs=50
+            2, threads_per_worker=1, dashboard_address=":0", memory_limit=None, silence_logs=50
         ) as local,
         distributed.Client(local) as client,
     ):
