@@ -132,7 +132,7 @@ class Proper:
         return [initial, table * (slopes - (table * slopes).sum(axis=1, keepdims=True))]
 
     def rates(self, parameters: list[Array]) -> list[float]:
-        return [0.1, 0.1]
+        return [0.3, 0.3]
 
     def automaton(self, alphabet: Alphabet, arrays: FilterArrays) -> WeightedAutomaton:
         initial, transitions, readout = (np.asarray(part, np.float64) for part in arrays[:3])

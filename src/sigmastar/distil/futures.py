@@ -26,15 +26,26 @@ from sigmastar.distil.kernels import SoftTrie
 from sigmastar.distil.questions import Questions, strings_of
 
 _DIMENSIONS = 60
+_NEARLY_ALL = 0.999
 
 
-def future_points(features: Array, weights: Floats) -> Floats:
-    """Points whose distances say how differently two prefixes go on."""
+def future_points(features: Array, weights: Floats) -> tuple[Floats, Floats]:
+    """Points whose distances say how differently prefixes go on, and the variance along each direction."""
     rows = np.sqrt(np.maximum(features, 0.0), dtype=np.float64)
     means = weights @ rows / weights.sum()
     centred = rows - means
-    _, vectors = linalg.eigh((centred * weights[:, None]).T @ centred)
-    return np.asarray(centred @ vectors[:, ::-1][:, :_DIMENSIONS])
+    values, vectors = linalg.eigh((centred * weights[:, None]).T @ centred)
+    return np.asarray(centred @ vectors[:, ::-1][:, :_DIMENSIONS]), np.maximum(values[::-1], 0.0)
+
+
+def n_directions(variances: Floats) -> int:
+    """How many directions hold nearly all of the variance.
+
+    >>> n_directions(np.array([3.0, 1.0, 1e-4, 0.0]))
+    2
+    """
+    held = np.cumsum(variances)
+    return int(np.searchsorted(held, _NEARLY_ALL * held[-1])) + 1
 
 
 def cluster_automaton(

@@ -23,6 +23,7 @@ _DRAWN = {1.0: 0.22, 4.0: 0.07, 8.0: 0.07}  # shares of the budget, by power
 _GIVEN, _EDITED = 0.15, 0.05
 _HELD_OUT = 0.1
 _MOST_HELD = 400  # strings of a pool
+_MOST_TIMES = 40  # that a string counts
 _MOST_CELLS = 25_000_000  # probabilities that are kept
 _CELL_BYTES = 56  # that a probability takes while all is learned from, with copies and futures
 _LEAST = 1000  # answers below which nothing is learned
@@ -99,12 +100,12 @@ def affordable_answers(questions: Questions) -> int:
 
 
 def training(pools: list[Pool]) -> Asked:
-    """All that is learned from; strings that were given count several times, since they are few."""
+    """All that is learned from; strings that were given count as much as all others, since they are few."""
     given = [pool.train for pool in pools if pool.name == "given"]
     others = [pool.train for pool in pools if pool.name != "given"]
     n_others = sum(part.strings.n_gaps for part in others)
     n_given = sum(part.strings.n_gaps for part in given)
-    times = int(np.clip(round(n_others / (2.0 * max(n_given, 1))), 1, 8)) if given else 0
+    times = int(np.clip(round(n_others / max(n_given, 1)), 1, _MOST_TIMES)) if given else 0
     return together(given * times + others)
 
 

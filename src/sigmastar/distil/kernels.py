@@ -7,7 +7,8 @@
     dy = (ds' - mass (ds' . s')) / q(a),   ds += dy A_a^T,   dA_a += s^T dy       backward, up the trie
 
 Below a floor the logarithm goes on as its tangent, so that a prediction that went astray is drawn back.
-Nodes of a level that read the same symbol are neighbours: one matrix product serves them all.
+Nodes of a level that read the same symbol are neighbours: one matrix product serves them all. The slopes by
+operators are added up at the end, over all nodes of a symbol: a level has few of them.
 """
 
 from __future__ import annotations
@@ -63,13 +64,28 @@ Loss = Callable[[SoftTrie, Array], float]
 """The loss of predictions at the nodes, which are replaced by the slopes of the loss in them."""
 
 
-def divergence(floor: float) -> Loss:
-    """From what was told; the entropy of the answers, on which no automaton depends, is left out."""
-    return partial(_of_divergence, floor)
+def divergence(floor: float, beginnings: float = 1.0) -> Loss:
+    """From what was told; the entropy of the answers, on which no automaton depends, is left out.
+
+    Parameters
+    ----------
+    floor : float
+        Predictions below go on as their tangent.
+    beginnings : float
+        How many times the empty prefix and prefixes of one symbol count: short strings are the likely ones.
+
+    Returns
+    -------
+    Loss
+        The loss.
+    """
+    return partial(_of_divergence, floor, beginnings)
 
 
-def _of_divergence(floor: float, trie: SoftTrie, predictions: Array) -> float:
-    return _slopes(trie.targets, trie.weights, predictions, floor)
+def _of_divergence(floor: float, beginnings: float, trie: SoftTrie, predictions: Array) -> float:
+    weights = trie.weights.copy()
+    weights[: trie.level_starts[:3][-1]] *= weights.dtype.type(beginnings)
+    return _slopes(trie.targets, weights, predictions, floor)
 
 
 def soft_gradient(trie: SoftTrie, automaton: FilterArrays, loss: Loss) -> tuple[float, Gradients]:
@@ -83,8 +99,18 @@ def soft_gradient(trie: SoftTrie, automaton: FilterArrays, loss: Loss) -> tuple[
     value = loss(trie, predictions)
     found.readout[:] = states.T @ predictions
     slopes = predictions @ automaton.readout.T
-    _backward(trie, automaton, (states, divisors, slopes), found, (room, np.empty(shape, dtype)))
+    _backward(trie, automaton, (states, divisors, slopes), room)
+    found.initial[:] = slopes[0]
+    _add_moves(trie, states, slopes, found)
     return value, found
+
+
+def _add_moves(trie: SoftTrie, states: Array, slopes: Array, found: Gradients) -> None:
+    """dA_a, of all nodes that read a."""
+    order = np.argsort(trie.symbol[1:], kind="stable") + 1
+    codes, starts = np.unique(trie.symbol[order], return_index=True)
+    for code, nodes in zip(codes.tolist(), np.split(order, starts[1:]), strict=True):
+        found.transitions[code] = states[trie.parent[nodes]].T @ slopes[nodes]
 
 
 @fast_kernel
@@ -157,13 +183,10 @@ def _backward(
     trie: SoftTrie,
     automaton: FilterArrays,
     along: tuple[Array, Array, Array],
-    found: Gradients,
-    rooms: tuple[Array, Array],
+    room: Array,
 ) -> None:
     states, divisors, slopes = along
-    room, other = rooms
     n, mass, stop = states.shape[1], automaton.mass, len(states)
-    product = np.empty((n, n), states.dtype)
     while stop > 1:
         run = _run_start(trie.symbol, trie.level_starts, stop)
         for node in range(run, stop):
@@ -174,20 +197,11 @@ def _backward(
                 along_state += slopes[node, k] * states[node, k]
             if divisors[node] <= automaton.least:
                 along_state = mass[0] * 0
-            above = trie.parent[node]
             for k in range(n):
                 slopes[node, k] = (slopes[node, k] - mass[k] * along_state) / divisors[node]
-                room[node - run, k] = states[above, k]
-        code = trie.symbol[run]
-        np.dot(room[: stop - run].T, slopes[run:stop], product)
-        for i in range(n):
-            for k in range(n):
-                found.transitions[code, i, k] += product[i, k]
-        np.dot(slopes[run:stop], automaton.transitions[code].T, other[: stop - run])
+        np.dot(slopes[run:stop], automaton.transitions[trie.symbol[run]].T, room[: stop - run])
         for node in range(run, stop):
             above = trie.parent[node]
             for k in range(n):
-                slopes[above, k] += other[node - run, k]
+                slopes[above, k] += room[node - run, k]
         stop = run
-    for k in range(n):
-        found.initial[k] = slopes[0, k]

@@ -26,7 +26,14 @@ from sigmastar.core.progress import Progress, announce, stage
 from sigmastar.distil.asked import Asked
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.forms import Proper, Signed
-from sigmastar.distil.futures import cluster_automaton, coarse, future_features, future_points, width_of
+from sigmastar.distil.futures import (
+    cluster_automaton,
+    coarse,
+    future_features,
+    future_points,
+    n_directions,
+    width_of,
+)
 from sigmastar.distil.gathering import Pool, sampled
 from sigmastar.distil.kernels import Loss, SoftTrie, divergence
 from sigmastar.distil.questions import Questions
@@ -34,8 +41,9 @@ from sigmastar.distil.refine import refine
 from sigmastar.distil.spectral import Directions, Regression, exact_automaton, principal
 
 METHODS = ("auto", "spectral", "clusters", "ngram")
-MOST_STATES = 200
-_LADDER = (5, 10, 20, 40, 80, 120, 160, 200)
+FEW_STATES, MOST_STATES = 100, 130
+_PER_DIRECTION = 8  # states per direction in which futures differ
+_LADDER = (5, 10, 20, 40, 80, 120)
 _EXACT = 1e-13  # nats: below, the divergence is rounding
 _WORK = 1.5e12  # multiplications of a refinement: a minute or two
 _SPEED = 4e10  # multiplications per second of one core; 2e10 to 7e10 were seen
@@ -45,6 +53,7 @@ _WORTH = 1.3  # a start this far behind another candidate is not refined
 _WEIGHTS = 20_000_000  # of an automaton, at most
 _NODES = 25_000  # prefixes whose futures are asked
 _CELLS = 40_000_000  # probabilities of futures that are kept
+_BEGINNINGS = 4.0  # times that prefixes of at most one symbol count: short strings are the likely ones
 _RATES = (1e-5, 1e-3, 1e-2, 3e-2, 0.1, 0.3)
 
 
@@ -80,7 +89,7 @@ class Evidence:
     def loss(self) -> Loss:
         """The divergence, but for what is too small to be told by this black box."""
         told = self.train.rows[: 200_000 // self.train.rows.shape[1] + 1]
-        return divergence(float(np.clip(0.1 * np.quantile(told, 0.001), 1e-7, 1e-3)))
+        return divergence(float(np.clip(0.1 * np.quantile(told, 0.001), 1e-7, 1e-3)), _BEGINNINGS)
 
 
 def mean_divergence(model: SequenceModel, asked: Asked) -> float:
@@ -120,12 +129,15 @@ def _from_futures(
     if exact is not None and evidence.score(exact) < _EXACT:
         return {"exact": exact}
     found: dict[str, SequenceModel] = {}
-    announce(refinement_seconds(evidence, method, n_states), "learning")
+    points, spread = future_points(features, soft.weights)
+    most = n_states or affordable(evidence, n_directions(spread))
+    announce(refinement_seconds(evidence, method, most), "learning")
     if method in ("auto", "clusters"):
-        found["clusters"] = _clusters(evidence, n_states, (trie, soft, features))
+        found["clusters"] = _clusters(evidence, most, (trie, soft, points))
     if method in ("auto", "spectral"):
         to_beat = evidence.score(found["clusters"]) if found else np.inf
-        found["spectral"] = _spectral(evidence, n_states, ngram, (trie, soft, features), to_beat)
+        ranks = [rank for rank in _LADDER if rank < most and n_states is None] + [most]
+        found["spectral"] = _spectral(evidence, ranks, ngram, (trie, soft, features), to_beat)
     return found
 
 
@@ -144,13 +156,11 @@ def _futures(evidence: Evidence) -> Futures:
     return trie, soft, coarse(np.array(soft.targets), evidence.rng)
 
 
-def affordable(evidence: Evidence, n_states: int | None) -> int:
-    """A number of states whose weights fit into memory, and that prefixes are enough for."""
-    if n_states is not None:
-        return n_states
-    n_symbols = len(evidence.questions.alphabet)
-    by_weights = int(np.sqrt(_WEIGHTS / n_symbols))
-    return int(np.clip(evidence.train.strings.n_gaps // 50, 2, min(MOST_STATES, by_weights)))
+def affordable(evidence: Evidence, n_directions: int) -> int:
+    """Fewer states where futures differ in few directions, where weights take memory, or prefixes are few."""
+    by_weights = int(np.sqrt(_WEIGHTS / len(evidence.questions.alphabet)))
+    by_futures = int(np.clip(_PER_DIRECTION * n_directions, FEW_STATES, MOST_STATES))
+    return int(np.clip(evidence.train.strings.n_gaps // 50, 2, min(by_futures, by_weights)))
 
 
 def n_epochs(evidence: Evidence, n_states: int) -> int:
@@ -163,23 +173,20 @@ def _epoch_work(evidence: Evidence, n_states: int) -> float:
     return 3.0 * n_states * (n_states + evidence.train.rows.shape[1]) * evidence.train.strings.n_gaps
 
 
-def refinement_seconds(evidence: Evidence, method: str, n_states: int | None) -> float:
+def refinement_seconds(evidence: Evidence, method: str, n_states: int) -> float:
     """What the refinements of a method will take of one core, about."""
-    size = affordable(evidence, n_states)
     share = (method != "spectral") + (method != "clusters") / _FEWER
-    return share * n_epochs(evidence, size) * _epoch_work(evidence, size) / _SPEED
+    return share * n_epochs(evidence, n_states) * _epoch_work(evidence, n_states) / _SPEED
 
 
 def _spectral(
-    evidence: Evidence, n_states: int | None, ngram: NgramModel, futures: Futures, to_beat: float
+    evidence: Evidence, ranks: list[int], ngram: NgramModel, futures: Futures, to_beat: float
 ) -> FilteredAutomaton:
     """The rank that held-out answers prefer; refined, where that may be of use."""
     trie, soft, features = futures
-    most = affordable(evidence, n_states)
-    directions = principal(features, soft.weights, most)
+    directions = principal(features, soft.weights, ranks[-1])
     regression = Regression.of(evidence.questions.alphabet, trie, directions.states, soft)
-    ranks = sorted({min(rank, directions.states.shape[1]) for rank in (*_LADDER, most) if rank <= most})
-    ranks = ranks if n_states is None else ranks[-1:]
+    ranks = sorted({min(rank, directions.states.shape[1]) for rank in ranks})
     evidence.progress("spectral operators", 0.8)
     restarts = _class_states(ngram, trie, directions)
     models = [_behind_filter(regression.solved(rank), ngram, restarts) for rank in ranks]
@@ -226,12 +233,11 @@ def _class_states(ngram: NgramModel, trie: PrefixTrie, directions: Directions) -
     return np.asarray((sums + mean) / (counts + 1.0)[:, None])
 
 
-def _clusters(evidence: Evidence, n_states: int | None, futures: Futures) -> WeightedAutomaton:
-    """States from clusters of futures, then all moves refined."""
-    trie, soft, features = futures
-    size = min(affordable(evidence, n_states), trie.n_nodes)
+def _clusters(evidence: Evidence, n_states: int, futures: Futures) -> WeightedAutomaton:
+    """States from clusters of futures, given as points, then all moves refined."""
+    trie, soft, points = futures
+    size = min(n_states, trie.n_nodes)
     evidence.progress("clusters of futures", 0.25)
-    points = future_points(features, soft.weights)
     found = k_means(points, size, evidence.rng, weights=soft.weights, n_steps=15)
     start = cluster_automaton(evidence.questions.alphabet, trie, found.labels, soft, found.n_clusters)
     rounds, progress = n_epochs(evidence, size), stage(evidence.progress, 0.3, 0.8)
