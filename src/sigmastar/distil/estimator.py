@@ -42,7 +42,7 @@ class DistilledAutomaton(_FittedStandIn, SequenceEstimator):
         proper automaton from clusters of futures. "ngram": averaged answers. "auto": the one that held-out
         answers prefer. Where the answers show a machine of low rank, all but "ngram" recover it exactly.
     n_states : int or "auto"
-        Number of states.
+        Number of states; "auto" takes 100 to 130, fewer where few answers may be asked for.
     max_queries : int or None
         Number of answers that may be asked for; more give a better stand-in.
     max_length : int

@@ -17,7 +17,7 @@ from sigmastar.distil.questions import strings_of
 END = "<end>"
 _STATES, _EXAMPLES = 40, 3
 _STRINGS = 400
-_LONGEST = 60  # symbols that are written
+_LONGEST, _LAST = 60, 8  # symbols that are written, of a string and of a prefix: its end tells the state
 
 Line = list[str]
 
@@ -49,10 +49,10 @@ def _lines(automaton: WeightedAutomaton, asked: Asked) -> Iterator[Line]:
         prefixes = strings_of(trie, typical, automaton.alphabet)
         told = automaton.next_weights[state]
         nexts = [f"{names[at]} {told[at]:.2f}" for at in np.argsort(-told, kind="stable")[:_EXAMPLES]]
-        written = ", ".join(map(_written, prefixes))
+        written = ", ".join(_written(prefix, _LAST) for prefix in prefixes)
         yield [str(int(state)), f"{shares[state]:.3f}", written, ", ".join(nexts)]
 
 
-def _written(symbols: tuple[object, ...]) -> str:
-    text = " ".join(map(str, symbols[-_LONGEST:]))
-    return ("nothing" if not symbols else text) if len(symbols) <= _LONGEST else f".. {text}"
+def _written(symbols: tuple[object, ...], longest: int = _LONGEST) -> str:
+    text = " ".join(map(str, symbols[-longest:]))
+    return ("nothing" if not symbols else text) if len(symbols) <= longest else f".. {text}"
