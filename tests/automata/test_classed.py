@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cli.calls import figures, succeed
 from sigmastar import SpectralAutomaton
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator import spectral
 from sigmastar.automata.estimator.sequence import n_parameters
+from sigmastar.automata.kernels.leaders import best_of_classes, class_lists
 from sigmastar.automata.learn import classed, classed_on_shards
 from sigmastar.automata.learn.classed import symbol_classes
 from sigmastar.automata.learn.ngram import learn_ngram
@@ -137,3 +140,33 @@ def test_corpora_larger_than_memory_are_learned_by_classes_too(
     assert found.held_out_score_ == pytest.approx(found.score(fresh), abs=1.0)
     by_two = SpectralAutomaton(n_states=3, workers=2).fit(corpus)
     assert model_bytes(by_two.model_) == model_bytes(found.model_)
+
+
+@pytest.mark.parametrize("include_end", [True, False])
+def test_the_best_symbol_without_a_table_is_that_of_the_table(fitted: Any, include_end: bool) -> None:
+    model, fresh = fitted.model_, Strings.of([*sentences(150, 5), ["n1", "v1"] * 4, ["new", "n2"], []])
+    assert isinstance(model, ClassedAutomaton)
+    table = model.gap_distributions(fresh)[:, : len(model.alphabet) + include_end]
+    found = model.gap_best(fresh, include_end)
+    np.testing.assert_allclose(table[np.arange(len(table)), found], table.max(axis=1), rtol=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.booleans())
+def test_lists_of_classes_find_what_a_table_finds(seed: int, include_end: bool) -> None:
+    """Shares and counts that disagree, contexts that know much or nothing."""
+    rng = np.random.default_rng(seed)
+    strings = Strings.of(sentences(int(rng.integers(3, 60)), seed % 1000))
+    n = len(strings.alphabet)
+    ngram = learn_ngram(strings, 3, modified_kneser_ney)
+    class_of = np.unique(rng.integers(0, 5, n), return_inverse=True)[1].astype(np.int32)
+    shares = rng.dirichlet(np.full(n, 0.2))
+    contexts = rng.integers(0, len(ngram.contexts.parent), 50).astype(np.int32)
+    rows = rng.dirichlet(np.full(int(class_of.max()) + 2, 0.5), size=50)
+    rates = rng.choice([0.0, 0.2, 0.9, 1.0], 50)
+    lists = class_lists(class_of, shares, ngram.base)
+    found = best_of_classes(rows, rates, contexts, lists, ngram.tables, n + include_end)
+    spread = np.column_stack([rows[:, class_of] * shares, rows[:, -1]])
+    table = (1.0 - rates[:, None]) * spread + rates[:, None] * ngram.distributions(contexts)
+    best = table[:, : n + include_end].max(axis=1)
+    np.testing.assert_allclose(table[np.arange(50), found], best, rtol=1e-9, atol=1e-15)

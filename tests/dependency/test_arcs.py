@@ -10,7 +10,9 @@ import pytest
 
 from oracles import projective_trees
 from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.kernels.arc_features import MOST_INDICATORS, Places, arc_indicators
 from sigmastar.dependency.learn.arcs import learn_arcs
 from sigmastar.dependency.learn.counting import find_barriers, learn_distances, shrunk_bins
 from sigmastar.dependency.learn.parser import Recipe, learn_parser
@@ -145,3 +147,38 @@ def test_marginals_are_those_that_heads_come_from(decoder: str, treebank: Depend
     ruled_out = parser.prior.weights(sentences) == 0
     assert decoder == "viterbi" or (flat[ruled_out] == 0).all()
     assert (flat[~ruled_out] > 0).any()
+
+
+def test_classes_of_words_add_indicators_and_change_no_other() -> None:
+    """Without classes arcs have the indicators that they always had."""
+    rng = np.random.default_rng(3)
+    words = rng.integers(0, 5, (6, 5))
+    between = np.zeros((6, 6), dtype=np.int64)
+    bare, full = (Places(np.zeros(MOST_INDICATORS, np.int64), (1 << 22) - 1) for _ in range(2))
+    without = words.copy()
+    without[:, 4] = -1
+    n = arc_indicators(without, between, 1, 4, bare)
+    n_full = arc_indicators(words, between, 1, 4, full)
+    assert n_full > n
+    assert set(bare.found[:n].tolist()) <= set(full.found[:n_full].tolist())
+
+
+def test_arcs_know_words_of_a_class_that_the_treebank_lacks() -> None:
+    """Two kinds of x, told apart by their classes alone: one leans to the left, one to the right."""
+    left, right = ([f"{side}{letter}" for letter in "abcdefghijklmnopqrst"] for side in "lr")
+    classes = WordClasses((*left, *right), np.repeat([[0] * 3, [1] * 3], 20, axis=0).astype(np.int32))
+    forms, heads = [], []
+    for k in range(10):
+        for j in range(10):
+            forms.append([f"v{k}", left[(k + j) % 10], f"v{j}"])
+            heads.append([0, 1, 1])
+            forms.append([f"v{k}", right[(k + j) % 10], f"v{j}"])
+            heads.append([0, 3, 1])
+    tags = [["v", "x", "v"]] * len(forms)
+    treebank = DependencyTreebank.of(forms, tags, heads)
+    recipe = Recipe(method="det", arcs="lexical")
+    fresh = DependencyTreebank.of([["v1", left[15], "v2"], ["v1", right[15], "v2"]], tags[:2])
+    parser = learn_parser(treebank, recipe, np.random.default_rng(0), classes=classes)
+    assert parser.parse(fresh).heads.tolist() == [0, 1, 1, 0, 3, 1]
+    blind = learn_parser(treebank, recipe, np.random.default_rng(0))
+    assert blind.parse(fresh).heads[1] == blind.parse(fresh).heads[4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,28 @@ def test_one_object_and_one_file(tmp_path: Path) -> None:
         model.predict("the n1")  # type: ignore[arg-type]
 
 
+def test_raw_text_tells_of_words_that_the_treebank_lacks(tmp_path: Path) -> None:
+    example = TaggerLaws().examples()["Pipeline"]
+    told = "the n1 v2 well. the strange v2 well. the n0 moves well. the n1 moves well. the strange moves."
+    text = [told] * 4
+    model = Pipeline(tagger="chain", arc_epochs=2).fit(example.X, example.y, text=text)
+    classes = model.model_.classes
+    assert classes is not None
+    assert {"strange", "moves", "n0"} <= set(classes.words)
+    assert model.score(example.X, example.y) == 1.0
+    model.save(tmp_path / "pipeline.sigma")
+    again = load(tmp_path / "pipeline.sigma")
+    for pipeline in (model, again):
+        parsed = pipeline.predict(["the strange moves well"])
+        assert parsed.upos == ["DET", "NOUN", "VERB", "ADV"]
+        assert parsed.head.tolist() == [2, 3, 0, 3]
+    assert any(name.startswith("raw") for name, _ in again.model_.tagger.state_features())
+    with pytest.raises(InputError, match="pass a list of texts"):
+        model.fit(example.X, example.y, text="the n1")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="give more text"):
+        Pipeline(tokenizer="blanks").fit([[("a", "A")]], [[0]], text=["b c d"])
+
+
 def test_commands(tmp_path: Path) -> None:
     example = TaggerLaws().examples()["Pipeline"]
     trees, model, text = tmp_path / "trees.conllu", tmp_path / "pipeline.sigma", tmp_path / "text.txt"
@@ -128,4 +151,11 @@ def test_commands(tmp_path: Path) -> None:
     ]
     assert "uas_gold_tags 1" in " ".join(succeed("evaluate", model, trees).split())
     assert "abbreviations" in succeed("show", model)
+    text.write_text("the n1 v2 well. the strange v2 well. the n0 moves well.\n" * 5)
+    succeed(
+        "learn", "pipeline", trees, "--text", text, "--tagger", "chain", "--epochs", "2", "-q", "-o", model
+    )
+    assert json.loads(succeed("show", model, "--json"))["words_of_raw_text"] > 4
+    learned = json.loads(succeed("show", model, "--json"))["learned"]
+    assert [Path(one["name"]).name for one in learned["data"]["files"]] == ["trees.conllu", "text.txt"]
     assert "there is no sample for models of kind 'pipeline'" in fail("sample", model, status=2)

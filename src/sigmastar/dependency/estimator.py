@@ -32,6 +32,7 @@ from sigmastar.core.estimator import (
 )
 from sigmastar.core.progress import silent
 from sigmastar.core.torch_device import placed
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank, Word, as_treebank
 from sigmastar.dependency.learn.arcs import ARC_EPOCHS
 from sigmastar.dependency.learn.em import known_start
@@ -92,10 +93,14 @@ class DependencyEstimator(Estimator):
         Self
             The estimator.
         """
-        recipe, treebank = self._recipe(), as_treebank(X, y)
+        return self._fit_with(as_treebank(X, y))
+
+    def _fit_with(self, treebank: DependencyTreebank, classes: WordClasses | None = None) -> Self:
+        """`fit`, with classes of words from raw text."""
+        recipe = self._recipe()
         with self._working():
             rng = as_generator(self.random_state)
-            parser = learn_parser(treebank, recipe, rng, self.progress or silent)
+            parser = learn_parser(treebank, recipe, rng, self.progress or silent, classes)
         self._replace_fitted(model_=parser)
         return self
 

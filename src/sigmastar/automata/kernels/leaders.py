@@ -168,3 +168,75 @@ def best_outcomes(
             room.known[room.met[i]] = 0.0
         chosen[k], n_whole = best.outcome, n_whole + (not is_sure)
     return chosen, n_whole
+
+
+class ClassLists(NamedTuple):
+    """Symbols by their classes, the largest share first; the end is the outcome behind all symbols."""
+
+    starts: Int64s  # classes + 1
+    members: Int64s
+    class_of: Int32s
+    shares: Floats
+    base: Floats  # outcomes, in the empty context
+    most: Floats  # classes: the largest `base` of their symbols
+
+
+def class_lists(class_of: Int32s, shares: Floats, base: Floats) -> ClassLists:
+    """The lists of all classes."""
+    n_classes = int(class_of.max(initial=-1)) + 1
+    members = np.lexsort((-shares, class_of)).astype(np.int64)
+    starts = np.searchsorted(class_of[members], np.arange(n_classes + 1)).astype(np.int64)
+    most = np.zeros(n_classes)
+    np.maximum.at(most, class_of, base[:-1])
+    return ClassLists(starts, members, class_of, shares, base, most)
+
+
+@part
+def _value_of(outcome: int, rows: Floats, whole: float, left: float, lists: ClassLists, room: Room) -> float:
+    """The probability of an outcome, from next classes with the weight `whole` and from the n-gram."""
+    value = room.known[outcome] + left * lists.base[outcome]
+    if outcome == len(lists.class_of):
+        return value + whole * rows[len(rows) - 1]  # type: ignore[no-any-return]
+    share = lists.shares[outcome]
+    return value + whole * rows[lists.class_of[outcome]] * share  # type: ignore[no-any-return]
+
+
+@part
+def _better(best: Found, outcome: int, value: float) -> Found:
+    """Of equals the first."""
+    if value > best.value or (value == best.value and outcome < best.outcome):
+        return Found(outcome, value)
+    return best
+
+
+@fast_kernel
+def best_of_classes(
+    rows: Floats, rates: Floats, contexts: Int32s, lists: ClassLists, tables: Any, n_allowed: int
+) -> Int32s:
+    """The best of the first `n_allowed` outcomes in each context, where `rows` give next classes and the end.
+
+    What the n-gram knows is looked at, and of each class the symbols of so large a share that one of them may
+    be the best.
+    """
+    n_outcomes, chosen = len(lists.base), np.zeros(len(rates), np.int32)
+    none, few = np.zeros(0), np.zeros(0, np.int32)
+    room = Room(none, np.zeros(n_outcomes), np.zeros(n_outcomes, np.int64), few, few)
+    for k in range(len(rates)):
+        whole = 1.0 - rates[k]
+        n_met, left = _look_up(contexts[k], rates[k], tables, room)
+        best = Found(n_outcomes, -1.0)
+        for i in range(n_met + 1):
+            outcome = room.met[i] if i < n_met else n_outcomes - 1
+            if outcome < n_allowed:
+                best = _better(best, outcome, _value_of(outcome, rows[k], whole, left, lists, room))
+        for c in range(len(lists.most)):
+            extra = left * lists.most[c]
+            for at in range(lists.starts[c], lists.starts[c + 1]):
+                outcome = lists.members[at]
+                if whole * rows[k, c] * lists.shares[outcome] + extra < best.value:
+                    break
+                best = _better(best, outcome, _value_of(outcome, rows[k], whole, left, lists, room))
+        for i in range(n_met):
+            room.known[room.met[i]] = 0.0
+        chosen[k] = best.outcome
+    return chosen

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings
+from sigmastar.automata.kernels.leaders import ClassLists, best_of_classes, class_lists
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
 from sigmastar.automata.model.filtered import FilteredAutomaton
@@ -101,6 +102,18 @@ class ClassedAutomaton:
         known = strings.recoded(self.alphabet, allow_unknown=True)
         rows = self.inner.gap_distributions(self.symbols.classed(known))
         return self.mixed(rows, self.ngram.contexts.classify(known))
+
+    def gap_best(self, strings: Strings, include_end: bool = True) -> Int32s:
+        """The most probable of what may follow each gap, without a table of all symbols."""
+        known = strings.recoded(self.alphabet, allow_unknown=True)
+        rows = self.inner.gap_distributions(self.symbols.classed(known))
+        contexts = self.ngram.contexts.classify(known)
+        given = rows, self.rate_of[contexts], contexts, self._lists, self.ngram.tables
+        return best_of_classes(*given, len(self.alphabet) + include_end)
+
+    @cached_property
+    def _lists(self) -> ClassLists:
+        return class_lists(self.symbols.class_of, self.symbols.shares, self.ngram.base)
 
     def next_distribution(self, prefixes: Strings) -> Floats:
         """What comes after each prefix, the end last: no other gap is looked at."""

@@ -5,8 +5,8 @@
 Indicators are the first-order ones of McDonald, Crammer and Pereira (2005): tags and words of head and
 modifier, each with and without the distance; the tags beside both; the coarse tags between. An indicator
 is a 64-bit hash of its template and values, cut to the size of the table of theta: no dictionary.
-A row of `words` holds tag, coarse tag, word and ending of a position (word or ending -1: none); position 0 is
-the root, and its coarse tag is -1 where coarse tags are those of the first column again.
+A row of `words` holds tag, coarse tag, word, ending and class of a position (of the last three, -1: none);
+position 0 is the root, and its coarse tag is -1 where coarse tags are those of the first column again.
 """
 
 from __future__ import annotations
@@ -116,8 +116,8 @@ def _context_indicators(words: Int64s, column: int, arc: Arc, places: Places, n:
 @part
 def _word_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n: int) -> int:
     """Words of head and modifier, where they are known, with the tags of both."""
-    ht, hu, hw, _ = head
-    mt, mu, mw, _ = modifier
+    ht, hu, hw, _ = head[:4]
+    mt, mu, mw, _ = modifier[:4]
     for near in (arc.side, arc.span + 2):
         if mw >= 0:
             n = put(places, n, 13, near, mw, mt, ht, 0)
@@ -140,8 +140,8 @@ def _word_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n
 def _ending_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n: int) -> int:
     """Endings of head and modifier, with tags and words."""
     side, span = arc.side, arc.span
-    ht, hu, hw, hs = head
-    mt, mu, mw, ms = modifier
+    ht, hu, hw, hs = head[:4]
+    mt, mu, mw, ms = modifier[:4]
     if ms >= 0:
         n = put(places, n, 25, side, ms, mt, ht, 0)
         n = put(places, n, 26, span, ms, hu, 0, 0)
@@ -157,6 +157,30 @@ def _ending_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places,
     return n
 
 
+@part
+def _class_indicators(head: Int64s, modifier: Int64s, arc: Arc, places: Places, n: int) -> int:
+    """Classes of head and modifier by raw text, with tags and words."""
+    ht, hu, hw = head[:3]
+    mt, mu, mw = modifier[:3]
+    hc, mc = head[4], modifier[4]
+    for near in (arc.side, arc.span + 2):
+        if mc >= 0:
+            n = put(places, n, 32, near, mc, hu, 0, 0)
+            if hc >= 0:
+                n = put(places, n, 33, near, hc, mc, 0, 0)
+        if hc >= 0:
+            n = put(places, n, 34, near, hc, mu, 0, 0)
+    if mc >= 0:
+        n = put(places, n, 35, arc.side, mc, mt, ht, 0)
+        if hw >= 0:
+            n = put(places, n, 36, arc.side, hw, mc, 0, 0)
+    if hc >= 0:
+        n = put(places, n, 37, arc.side, hc, ht, mt, 0)
+        if mw >= 0:
+            n = put(places, n, 38, arc.side, hc, mw, 0, 0)
+    return n
+
+
 @kernel
 def arc_indicators(words: Int64s, between: Int64s, h: int, m: int, places: Places) -> int:
     """Write the places in theta of all indicators of the arc h -> m; returns how many there are."""
@@ -169,6 +193,7 @@ def arc_indicators(words: Int64s, between: Int64s, h: int, m: int, places: Place
         n = _context_indicators(words, column, arc, places, n)
     n = _word_indicators(words[h], words[m], arc, places, n)
     n = _ending_indicators(words[h], words[m], arc, places, n)
+    n = _class_indicators(words[h], words[m], arc, places, n)
     tags, kind = between[low, high], 0
     while tags:
         if tags & 1 and n < MOST_INDICATORS - 2:

@@ -31,9 +31,9 @@ def _way_indicators(words: Int64s, h: int, s: int, m: int, places: Places) -> in
     """Places in theta of the indicators of coming from sibling s (0: none) to m under h."""
     side = 1 if m > h else 0
     gap = 2 * distance_bin(abs(m - s)) + side if s > 0 else side
-    ht, hu, hw, _ = words[h]
-    st, su, sw, _ = words[s]  # of the root where there is none
-    mt, mu, mw, _ = words[m]
+    ht, hu, hw, _ = words[h, :4]
+    st, su, sw, _ = words[s, :4]  # of the root where there is none
+    mt, mu, mw, _ = words[m, :4]
     n = 0
     for near in (side, gap + 2):
         n = put(places, n, 50, near, ht, st, mt, 0)
@@ -101,7 +101,7 @@ def ascend_ways(
 @kernel
 def _stop_indicators(words: Int64s, h: int, e: int, places: Places) -> int:
     """Places in theta of the indicators of stopping after e; 0 and h: with no modifier to the left, right."""
-    ht, hu, hw, _ = words[h]
+    ht, hu, hw, _ = words[h, :4]
     n = 0
     if e == h or e == 0:
         side = 1 if e == h else 0
@@ -112,7 +112,7 @@ def _stop_indicators(words: Int64s, h: int, e: int, places: Places) -> int:
         n = put(places, n, 77, side, ht, near, 0, 0)
         return put(places, n, 78, side, hw, 0, 0, 0) if hw >= 0 else n
     side = 1 if e > h else 0
-    et, eu, ew, _ = words[e]
+    et, eu, ew, _ = words[e, :4]
     n = put(places, n, 70, side, ht, et, 0, 0)
     n = put(places, n, 71, side, hu, eu, 0, 0)
     if hw >= 0:
@@ -180,9 +180,9 @@ def ascend_stops(
 def _grand_indicators(words: Int64s, g: int, h: int, m: int, places: Places) -> int:
     """Places in theta of the indicators of m under h under g."""
     side = (1 if m > h else 0) + (2 if (g > h) == (m > h) else 0)
-    gt, gu, gw, _ = words[g]
-    ht, hu, hw, _ = words[h]
-    mt, mu, mw, _ = words[m]
+    gt, gu, gw, _ = words[g, :4]
+    ht, hu, hw, _ = words[h, :4]
+    mt, mu, mw, _ = words[m, :4]
     n = put(places, 0, 80, side, gt, ht, mt, 0)
     n = put(places, n, 81, side, gu, hu, mu, 0)
     n = put(places, n, 82, side, gt, mt, 0, 0)

@@ -28,6 +28,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.projectivity import lift, lift_with_marks
 from sigmastar.dependency.data.sequences import SYMBOLS, ModifierSequences, WeightedSequences
@@ -165,9 +166,16 @@ class Recipe:
 
 
 def learn_parser(
-    treebank: DependencyTreebank, recipe: Recipe, rng: np.random.Generator, progress: Progress = silent
+    treebank: DependencyTreebank,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    progress: Progress = silent,
+    classes: WordClasses | None = None,
 ) -> DependencyParser:
-    """A parser from trees, made projective as the recipe says. Labels are learned if there are any."""
+    """A parser from trees, made projective as the recipe says. Labels are learned if there are any.
+
+    `classes` of words, from raw text, are read by arcs that read words.
+    """
     if not len(treebank) or not treebank.has_heads:
         raise InputError("there are no trees to learn from: every word needs a head")
     require_lengths(treebank, MOST_WORDS)
@@ -175,6 +183,7 @@ def learn_parser(
     marked = recipe.projective == "pseudo" and _is_labelled(treebank)
     treebank = lift_with_marks(treebank) if marked else _lifted(treebank)
     vocabulary = learn_vocabulary(treebank, recipe.symbols, lexical=recipe.arcs == "lexical")
+    vocabulary = replace(vocabulary, classes=classes)
     sequences = modifier_sequences(treebank, vocabulary)
     of_automata, of_arcs, of_labels = _stages(recipe, treebank, progress)
     automata = _learn_automata(sequences, recipe, rng, of_automata)

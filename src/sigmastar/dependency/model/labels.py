@@ -138,4 +138,4 @@ def label_rows(vocabulary: Vocabulary, treebank: DependencyTreebank, states: Wor
     column = np.full(len(rows), -1, dtype=np.int64)
     if states is not None:
         column[word_positions(treebank.sentence_offsets)] = states.of(treebank)
-    return np.column_stack([rows, column])
+    return np.column_stack([rows[:, :4], column])

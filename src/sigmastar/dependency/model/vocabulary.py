@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 from zlib import crc32
 
@@ -12,10 +13,12 @@ import numpy as np
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Indices, Int32s, Int64s
 from sigmastar.core.parts import Check, check_header, distinct_texts, lists_of_texts, one_of, text_alphabet
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.sequences import SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank
 
 N_COARSE = 30
+CLASS_SIZE = 1  # which of the sizes of classes arcs read
 _HEADER: dict[str, Check] = {
     "symbols": one_of(*SYMBOLS),
     "alphabet": text_alphabet,
@@ -32,7 +35,7 @@ class Encoded:
 
     codes: Int32s
     offsets: Int64s
-    rows: Int64s | None  # tag, coarse tag, word and ending; each sentence has its root first
+    rows: Int64s | None  # tag, coarse tag, word, ending and class; each sentence has its root first
 
     @property
     def starts(self) -> Int64s:
@@ -84,6 +87,7 @@ class Vocabulary:
     common: str  # the symbol for all else
     coarse: Mapping[str, int]
     words: Mapping[str, int]  # empty where words do not count
+    classes: WordClasses | None = None  # of words, from raw text
 
     @property
     def is_coarse(self) -> bool:
@@ -95,7 +99,7 @@ class Vocabulary:
     def codes(self, treebank: DependencyTreebank) -> Int32s:
         """The symbol of every word; unknown ones are taken for the most frequent of their coarse tag."""
         table, names = self.alphabet.codes, SYMBOLS[self.symbols](treebank)
-        codes = np.fromiter((table.get(name, -1) for name in names), np.int32, len(names))
+        codes = np.fromiter(map(table.get, names, repeat(-1)), np.int32, len(names))
         for at in np.flatnonzero(codes < 0).tolist():
             codes[at] = table[self.likeness.get(treebank.upos[at], self.common)]
         return codes
@@ -106,17 +110,27 @@ class Vocabulary:
         return Encoded(codes, treebank.sentence_offsets, table)
 
     def rows(self, treebank: DependencyTreebank, codes: Int32s) -> Int64s:
-        """Tag, coarse tag, word and ending of every position, each sentence with its root first."""
+        """Tag, coarse tag, word, ending and class of every position, each sentence with its root first."""
         n, n_sentences = treebank.n_words, len(treebank)
-        rows = np.empty((n + n_sentences, 4), dtype=np.int64)  # one type of number: hashes are compiled once
-        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1, -1)
+        rows = np.empty((n + n_sentences, 5), dtype=np.int64)  # one type of number: hashes are compiled once
+        rows[:] = (len(self.alphabet), -1 if self.is_coarse else N_COARSE + 1, -1, -1, -1)
         places = word_positions(treebank.sentence_offsets)
         rows[places, 0] = codes
-        rows[places, 1] = [self.coarse.get(tag, N_COARSE) for tag in treebank.upos]
+        rows[places, 1] = np.fromiter(map(self.coarse.get, treebank.upos, repeat(N_COARSE)), np.int64, n)
         if self.words:
-            forms = {form: (self.words.get(form.lower(), -1), ending(form)) for form in set(treebank.form)}
-            rows[places, 2:] = [forms[form] for form in treebank.form]
+            kinds = {form: number for number, form in enumerate(dict.fromkeys(treebank.form))}
+            of_word = np.fromiter(map(kinds.__getitem__, treebank.form), np.int64, n)
+            rows[places, 2:] = self._of_forms(list(kinds))[of_word]
         return rows
+
+    def _of_forms(self, forms: list[str]) -> Int64s:
+        """Word, ending and class of distinct forms."""
+        table = np.full((len(forms), 3), -1, dtype=np.int64)
+        table[:, 0] = [self.words.get(form.lower(), -1) for form in forms]
+        table[:, 1] = [ending(form) for form in forms]
+        if self.classes is not None:
+            table[:, 2] = self.classes.of(forms)[:, CLASS_SIZE]
+        return table
 
     def tags(self, codes: list[int]) -> tuple[list[str], list[str]]:
         """The columns `upos` and `xpos` that symbols stand for; `_` where they do not tell."""

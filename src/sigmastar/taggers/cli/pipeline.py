@@ -39,15 +39,25 @@ ONLY = METHODS["pipeline"]
     "arcs", "--arcs", ONLY, type=click.Choice(["trained", "lexical"]), help="Arcs that decide the parse."
 )
 @parameter("arc_epochs", "--epochs", ONLY, type=click.IntRange(1), help="Passes over the trees for arcs.")
+@click.option(
+    "--text",
+    multiple=True,
+    type=click.Path(),
+    help="Raw text that classes of words come from, some millions of words; may be given again.",
+)
 @learn_options
-def learn_pipeline(file: str, **options: Any) -> None:
+def learn_pipeline(file: str, text: tuple[str, ...], **options: Any) -> None:
     """Learn tokenizer, tagger and parser from TREEBANK, a file in CoNLL-U; `predict` then takes raw text."""
     estimator = built(METHODS, "pipeline", {name: options.pop(name) for name in PARAMETERS})
 
     def work(estimator: Any, say: Say) -> Learned:
         treebank = read_treebank(file)
-        estimator.fit(treebank)
-        data = {"files": [described_file(file)], "n_sentences": len(treebank), "n_words": treebank.n_words}
+        estimator.fit(treebank, text=["".join(open_text(name)) for name in text] or None)
+        data = {
+            "files": [described_file(name) for name in (file, *text)],
+            "n_sentences": len(treebank),
+            "n_words": treebank.n_words,
+        }
         size = f"{counted(len(treebank), 'sentence')} of {counted(treebank.n_words, 'word')}"
         return Learned(data, f"from {size}")
 
@@ -112,5 +122,6 @@ def show(model: str, as_json: bool, output: str) -> None:
         "tags": len(pipeline.tagger.tags),
         "words": len(pipeline.tagger.lexicon.words),
         "parser": pipeline.parser.decided_by,
+        "words_of_raw_text": 0 if pipeline.classes is None else len(pipeline.classes.words),
     }
     print_figures(facts | ({"learned": header["learned"]} if as_json else {}), as_json, output)

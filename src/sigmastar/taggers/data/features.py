@@ -138,13 +138,16 @@ class TokenViews:
     classes: View
     guesses: View
     observed: tuple[View, ...] = ()
+    raw: tuple[View, ...] = ()  # classes by raw text, three sizes of them or none
 
     def templates(self) -> list[Int64s]:
         """One column per template; numbers are not negative, and depend on sizes, not on the sentences."""
-        return [self._number(template) for template in templates_of(len(self.observed))]
+        return [self._number(template) for template in templates_of(len(self.observed), bool(self.raw))]
 
     def _view(self, name: str) -> View:
         of_name = {"word": self.words, "class": self.classes, "guess": self.guesses}
+        if name.startswith(RAW):
+            return self.raw[int(name.removeprefix(RAW))]
         return of_name[name] if name in of_name else self.observed[int(name) - 1]
 
     def _number(self, template: Template) -> Int64s:
@@ -158,11 +161,18 @@ class TokenViews:
 
 
 Template = tuple[tuple[str, int], ...]
-"""What a template reads: of words, classes, guesses or an observed column (from "1"), at which places."""
+"""What a template reads: of words, classes (also by raw text), guesses or an observed column (from "1"), at
+which places."""
+RAW = "raw"
+_FEW, _SOME, _MANY = (f"{RAW}{k}" for k in range(3))
+_OF_RAW: tuple[Template, ...] = (
+    ((_FEW, 0),), ((_SOME, 0),), ((_MANY, 0),), ((_SOME, -1),), ((_SOME, 1),),
+    ((_FEW, -1), (_FEW, 0)), ((_FEW, 0), (_FEW, 1)),
+)  # fmt: skip
 
 
-def templates_of(n_observed: int) -> list[Template]:
-    """The templates of taggers with so many observed columns."""
+def templates_of(n_observed: int, has_raw: bool = False) -> list[Template]:
+    """The templates of taggers with so many observed columns, and with classes by raw text."""
     word, kind, guess = "word", "class", "guess"
     found: list[Template] = [
         *(((word, k),) for k in (0, -1, 1, -2, 2)), ((word, -1), (word, 0)), ((word, 0), (word, 1)),
@@ -179,7 +189,7 @@ def templates_of(n_observed: int) -> list[Template]:
             *(((word, 0), (seen, k)) for k in (-1, 0, 1)), ((word, -1), (seen, 0)), ((word, 1), (seen, 0)),
             ((word, 0), (seen, -1), (seen, 0)), ((word, 0), (seen, 0), (seen, 1)),
         ]  # fmt: skip
-    return found
+    return [*found, *_OF_RAW] if has_raw else found
 
 
 def template_name(template: Template, number: int, names: Mapping[str, Sequence[str]]) -> str:

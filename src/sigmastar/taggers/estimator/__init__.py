@@ -16,7 +16,15 @@ from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, SpreadEstimator, as_generator, positive, positive_or_auto
 from sigmastar.core.progress import silent, stage
-from sigmastar.taggers.data.sentences import Sentences, Tags, as_sentences, as_tagged, require_tagged
+from sigmastar.core.word_classes import WordClasses
+from sigmastar.taggers.data.sentences import (
+    Sentences,
+    TaggedSentences,
+    Tags,
+    as_sentences,
+    as_tagged,
+    require_tagged,
+)
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
 from sigmastar.taggers.learn.methods import OF_OTHERS, OTHERS, TaggerSettings, Task, learned_by
 from sigmastar.taggers.metrics import is_chunk_tagging
@@ -48,13 +56,17 @@ class TaggerEstimator(Estimator, ABC):
         y : sequence of sequences of str, optional
             The tag of every word.
         """
+        return self._fit_with(as_tagged(X, y))
+
+    def _fit_with(self, tagged: TaggedSentences, classes: WordClasses | None = None) -> Self:
+        """`fit`, with classes of words from raw text."""
         method, settings = self._method()
         if self.decoding not in (None, *DECODINGS):
             raise ValueError(f"decoding={self.decoding!r} must be one of {', '.join(map(repr, DECODINGS))}")
-        sentences, progress = require_tagged(as_tagged(X, y)), self.progress or silent
+        sentences, progress = require_tagged(tagged), self.progress or silent
         with self._working():
             progress("counting words", 0.0)
-            corpus = TaggedCorpus.of(sentences)
+            corpus = TaggedCorpus.of(sentences, classes)
             rng, going = as_generator(self.random_state), stage(progress, 0.05, 1.0)
             task = Task(corpus, settings, rng, going, self._last_model)
             models, weights = zip(*learned_by(method, task), strict=True)

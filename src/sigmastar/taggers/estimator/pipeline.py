@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain, pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, positive
-from sigmastar.core.progress import silent, stage
+from sigmastar.core.estimator import Estimator, as_generator, positive
+from sigmastar.core.progress import Progress, silent, stage
+from sigmastar.core.raw_text import learn_word_classes
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank, as_treebank, multiword_tokens
 from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.taggers.data.sentences import TaggedSentences
@@ -62,8 +65,8 @@ class Pipeline(_FittedPipeline, Estimator):
     arcs: str = "lexical"
     arc_epochs: int = 5
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from trees.
+    def fit(self, X: Any, y: Any = None, text: list[str] | None = None) -> Self:
+        """Learn from trees, and from raw text where there is some.
 
         Parameters
         ----------
@@ -71,6 +74,9 @@ class Pipeline(_FittedPipeline, Estimator):
             Words as tuples `(form, upos, xpos)`, or a `DependencyTreebank`.
         y : sequence of sequences of int or None
             The heads of each sentence; None: those of the treebank.
+        text : list of str or None
+            Raw texts, some millions of words: words that stand in like places there are of one class, which
+            tagger and parser read beside the words. So they know words that the treebank is too small for.
         """
         if self.tokenizer not in TOKENIZERS:
             raise ValueError(
@@ -80,22 +86,36 @@ class Pipeline(_FittedPipeline, Estimator):
         if not treebank.n_words:
             raise InputError("there are no sentences to learn from")
         shared: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
-        sentences = TaggedSentences(treebank.form, joint_tags(treebank), treebank.sentence_offsets)
-        tagger = SpectralTagger(self.tagger, progress=stage(progress, 0.0, 0.4), **shared).fit(sentences)
-        parser = SpectralDependencyGrammar(
-            arcs=self.arcs,
-            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
-            progress=stage(progress, 0.4, 1.0),
-            **shared,
-        ).fit(treebank)
         tokens = Tokenizer.of(
             treebank.form,
             self.tokenizer == "rules",
             multiword_tokens(treebank),
             treebank.sentence_offsets.tolist(),
         )
+        classes = None if text is None else self._classes(tokens, treebank, text, stage(progress, 0.0, 0.2))
+        sentences = TaggedSentences(treebank.form, joint_tags(treebank), treebank.sentence_offsets)
+        tagger = SpectralTagger(
+            self.tagger, progress=stage(progress, 0.2 if classes else 0.0, 0.4), **shared
+        )._fit_with(sentences, classes)
+        parser = SpectralDependencyGrammar(
+            arcs=self.arcs,
+            arc_epochs=positive(self.arc_epochs, "arc_epochs"),
+            progress=stage(progress, 0.4, 1.0),
+            **shared,
+        )._fit_with(treebank, classes)
         self._replace_fitted(model_=TextPipeline(tokens, tagger.model_, parser.model_))
         return self
+
+    def _classes(
+        self, tokenizer: Tokenizer, treebank: DependencyTreebank, text: list[str], progress: Progress
+    ) -> WordClasses:
+        """Of the words of raw text and of the treebank."""
+        if isinstance(text, str):
+            raise InputError("text is one text; pass a list of texts, as in [text]")
+        own = (treebank.form[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist()))
+        raw = (words for one in text for words in tokenizer.sentences(one))
+        with self._working():
+            return learn_word_classes(chain(raw, own), as_generator(self.random_state), progress)
 
     def predict(self, X: list[str]) -> DependencyTreebank:
         """Sentences, tags, heads and relations of texts.

@@ -22,6 +22,7 @@ from scipy import sparse
 from sigmastar.core.adagrad import step
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.taggers.data.features import word_classes, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences, require_tagged
 from sigmastar.taggers.model.lexicon import (
@@ -40,8 +41,13 @@ PENALTY = 1.0
 RATE, N_PASSES = 0.1, 10
 
 
-def learn_lexicon(sentences: TaggedSentences, rare: int = RARE, shrinkage: float = SHRINKAGE) -> TagLexicon:
-    """Count words with tags, and learn to guess from the rare ones."""
+def learn_lexicon(
+    sentences: TaggedSentences,
+    rare: int = RARE,
+    shrinkage: float = SHRINKAGE,
+    raw: WordClasses | None = None,
+) -> TagLexicon:
+    """Count words with tags, and learn to guess from the rare ones; `raw` are classes by raw text."""
     tags = tuple(sorted(set(require_tagged(sentences).tags or ())))
     types, codes = sentences.types, sentences.type_codes
     shape = (len(types), len(tags))
@@ -58,7 +64,7 @@ def learn_lexicon(sentences: TaggedSentences, rare: int = RARE, shrinkage: float
     guessed = _as_kept(softmax_of(matrix, weights))
     class_of = narrowest_classes(types, classes)
     return TagLexicon(
-        tags, tuple(types), counts, features, weights, classes, guessed, class_of, shrinkage, LEAST
+        tags, tuple(types), counts, features, weights, classes, guessed, class_of, shrinkage, LEAST, raw
     )
 
 
@@ -142,11 +148,11 @@ class TaggedCorpus:
     sentences: TaggedSentences
 
     @classmethod
-    def of(cls, sentences: TaggedSentences) -> TaggedCorpus:
+    def of(cls, sentences: TaggedSentences, raw: WordClasses | None = None) -> TaggedCorpus:
         """With a lexicon learned from these sentences; those without words are left out."""
         lengths = sentences.lengths
         whole = sentences if (lengths > 0).all() else sentences.select(np.flatnonzero(lengths))
-        return cls(learn_lexicon(whole), whole)
+        return cls(learn_lexicon(whole, raw=raw), whole)
 
     @cached_property
     def tags(self) -> Int32s:

@@ -24,7 +24,8 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, between, distinct_texts, indices, row_starts, singles
 from sigmastar.core.plain_kernels import is_installed
-from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features
+from sigmastar.core.word_classes import WordClasses
+from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features, word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.lattice import TagLattice
 
@@ -89,6 +90,9 @@ class TagLexicon:
     class_of: Int32s  # of each known word
     shrinkage: float
     least: float  # candidates below this probability are dropped
+    raw: WordClasses | None = (
+        None  # by raw text; a pipeline keeps them, beside the parser that reads them too
+    )
 
     @property
     def n_tags(self) -> int:
@@ -145,6 +149,16 @@ class TagLexicon:
         strange = np.flatnonzero(codes < 0)
         found[strange] = narrowest_classes([types[i] for i in strange.tolist()], self.classes)
         return found
+
+    def raw_codes(self, types: Sequence[str]) -> Int64s:
+        """The classes of each word by raw text, -1 where they are unknown; types x sizes, or x none."""
+        if self.raw is None:
+            return np.zeros((len(types), 0), dtype=np.int64)
+        return self.raw.of([word_of(symbol) for symbol in types])
+
+    @property
+    def raw_sizes(self) -> tuple[int, ...]:
+        return () if self.raw is None else self.raw.sizes
 
     def guesses(self, types: Sequence[str]) -> Floats:
         """p'(t | x) from what each word looks like."""

@@ -80,7 +80,9 @@ class MarginTags:
         """Features in words, tags, and the weights of both together that are not zero."""
         names: dict[str, Sequence[str]] = {"class": lexicon.classes, "guess": lexicon.tags}
         names |= {str(k) if k else "word": list(part) for k, part in enumerate(lexicon.parts)}
-        keyed = zip(templates_of(lexicon.n_observed), self.templates.keys, strict=True)
+        names |= {f"raw{k}": [str(c) for c in range(size)] for k, size in enumerate(lexicon.raw_sizes)}
+        read_by = templates_of(lexicon.n_observed, has_raw=lexicon.raw is not None)
+        keyed = zip(read_by, self.templates.keys, strict=True)
         of_templates = (template_name(read, key, names) for read, keys in keyed for key in keys.tolist())
         for feature, row in zip(chain(of_templates, self.names), self.weights, strict=True):
             for tag in np.flatnonzero(row).tolist():
@@ -160,7 +162,8 @@ def token_views(lexicon: TagLexicon, sentences: TaggedSentences, lattice: TagLat
 
     words, *observed = (view(codes, len(names)) for codes, names in zip(parts, lexicon.parts, strict=True))
     classes = view(lexicon.class_codes(types), len(lexicon.classes))
-    return TokenViews(words, classes, view(lattice.likeliest, lexicon.n_tags), tuple(observed))
+    raw = tuple(map(view, lexicon.raw_codes(types).T, lexicon.raw_sizes))
+    return TokenViews(words, classes, view(lattice.likeliest, lexicon.n_tags), tuple(observed), raw)
 
 
 def token_features(

@@ -13,6 +13,7 @@ import numpy as np
 from sigmastar.core.arrays import Array
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.model.parser import DependencyParser
 from sigmastar.taggers.data.sentences import TaggedSentences
@@ -29,6 +30,11 @@ class TextPipeline:
     tokenizer: Tokenizer
     tagger: Tagger
     parser: DependencyParser
+
+    @property
+    def classes(self) -> WordClasses | None:
+        """Of words, by raw text: tagger and parser read the same ones, or none."""
+        return self.parser.vocabulary.classes
 
     def parse_text(self, text: str) -> DependencyTreebank:
         """The sentences of a text with tags, heads and relations."""
@@ -54,23 +60,30 @@ class TextPipeline:
         return self.parser.predict(tagged)
 
     PARTS: ClassVar[Parts] = Parts(
-        header={"tokenizer": dict, "tagger": dict, "parser": dict}, inner=("tagger.", "parser.")
+        header={"tokenizer": dict, "tagger": dict, "parser": dict, "classes?": dict},
+        inner=("tagger.", "parser.", "classes."),
     )
 
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
         tagger, tagger_header = self.tagger.to_parts()
         parser, parser_header = self.parser.to_parts()
         header = {"tokenizer": self.tokenizer.to_header(), "tagger": tagger_header, "parser": parser_header}
-        return above("tagger.", tagger) | above("parser.", parser), header
+        arrays = above("tagger.", tagger) | above("parser.", parser)
+        if self.classes is not None:
+            numbers, header["classes"] = self.classes.to_parts()
+            arrays |= above("classes.", numbers)
+        return arrays, header
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TextPipeline:
         cls.PARTS.check(arrays, header)
-        return cls(
-            Tokenizer.from_header(header["tokenizer"]),
-            Tagger.from_parts(below("tagger.", arrays), header["tagger"]),
-            DependencyParser.from_parts(below("parser.", arrays), header["parser"]),
-        )
+        tagger = Tagger.from_parts(below("tagger.", arrays), header["tagger"])
+        parser = DependencyParser.from_parts(below("parser.", arrays), header["parser"])
+        if "classes" in header:
+            classes = WordClasses.from_parts(below("classes.", arrays), header["classes"])
+            tagger = replace(tagger, lexicon=replace(tagger.lexicon, raw=classes))
+            parser = parser.with_parts(vocabulary=replace(parser.vocabulary, classes=classes))
+        return cls(Tokenizer.from_header(header["tokenizer"]), tagger, parser)
 
 
 def joint_tags(treebank: DependencyTreebank) -> list[str]:
