@@ -14,6 +14,7 @@ from sigmastar.automata.learn.fast import CLASSES, ContextBatches, learn_fast
 from sigmastar.automata.learn.held_out import HeldOut
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.toy_english import sentences
 
 
 @pytest.mark.parametrize("limit", [0, 10**9])
@@ -105,3 +106,10 @@ def test_few_strings_with_structure_are_learned_as_they_are() -> None:
     strings = ["ab", "abab", "", "ab", "abab", "ababab"] * 20
     found = SpectralAutomaton().fit(strings).score_samples(["ab", "abab", "ababab"])
     np.testing.assert_allclose(np.exp(found), [1 / 3, 1 / 3, 1 / 6], atol=0.02)
+
+
+def test_all_strings_together_are_learned_as_well_as_nine_tenths_of_them() -> None:
+    """The last decomposition starts from that of fewer strings, and must find what is new in the rest."""
+    learned, fresh = ([node.words for node in sentences(300, seed)] for seed in (0, 9))
+    fit = SpectralAutomaton().fit(learned)
+    assert fit.score(fresh) > fit.held_out_score_ - 1.0

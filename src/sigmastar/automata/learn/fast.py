@@ -60,7 +60,9 @@ SURE = 6.0
 """Nats on all held-out strings: what the best of some thirty models gains by chance is about half of that."""
 _ENOUGH = 200  # held-out strings: of fewer the best structure that there is may not gain so much
 _QUICK_ROUNDS, _LAST_ROUNDS = 10, 40  # of mixing rates: few are enough to compare ranks
-_FINAL_ROUNDS = 1  # of a decomposition that starts from that of nine tenths of the counts
+_FINAL_ROUNDS = (
+    5  # of a decomposition that starts from that of nine tenths of the counts; two may not suffice
+)
 _DEPTHS = (0, 1, 2)  # of contexts alone
 
 Classes = tuple[ContextTrie, ContextTrie]
