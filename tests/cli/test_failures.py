@@ -174,7 +174,7 @@ def test_damaged_model_files_are_refused(folder: Path, tmp_path: Path, change: s
 
 
 def test_nan_weights_are_refused(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sigmastar.core import model_files as files
+    from sigmastar.core import model_format as files
 
     model = load_model(folder / "auto.model")
     model.final[0] = np.nan
