@@ -180,7 +180,7 @@ def test_nan_weights_are_refused(folder: Path, tmp_path: Path, monkeypatch: pyte
     model.final[0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         save_model(model, tmp_path / "m")
-    monkeypatch.setattr(files, "_has_nan", lambda array: False)
+    monkeypatch.setattr(files, "has_nan", lambda array: False)
     save_model(model, tmp_path / "m")
     monkeypatch.undo()
     assert np.isnan(load((tmp_path / "m").read_bytes())["final"]).any()

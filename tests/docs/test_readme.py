@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import shlex
 from pathlib import Path
@@ -73,5 +74,10 @@ def test_its_commands_run_in_order(folder: Path, monkeypatch: pytest.MonkeyPatch
     for line in SHELL:
         if line.startswith("make "):
             assert line.split()[1] in targets
-    for line in [*commands, *IN_TABLES]:
+    lines = [*commands, *IN_TABLES]
+    downloads = [line for line in lines if line.startswith("sigmastar data get")]
+    has_data = bool(os.environ.get("SIGMASTAR_DATA"))
+    for line in lines if has_data else [line for line in lines if line not in downloads]:
         succeed(*words_of(line))
+    if not has_data:
+        pytest.skip(f"SIGMASTAR_DATA is not set: not run were {', '.join(downloads)}; all others did well")
