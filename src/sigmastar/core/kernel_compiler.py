@@ -41,7 +41,8 @@ _builder: Any = compiler.DefaultPassBuilder
 _inlining: Any = inline_closurecall
 _ir: Any = ir
 _ir_utils: Any = ir_utils
-_new_pass: Any = compiler_machinery.register_pass(mutates_CFG=True, analysis_only=False)
+_machinery: Any = compiler_machinery
+_new_pass: Any = _machinery.register_pass(mutates_CFG=True, analysis_only=False)
 _References: Any = context.NRTContext
 
 

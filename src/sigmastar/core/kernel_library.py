@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import codegen, compiler
+from numba.core import codegen, environment
 
 _Codegen: Any = codegen.JITCPUCodegen
 _JITCodeLibrary: Any = codegen.JITCodeLibrary
-_environment: Any = compiler.lookup_environment
+_environment: Any = environment.lookup_environment
 _ENVIRONMENT = "_ZN08NumbaEnv"
 _HAS_PASS_BUILDERS = hasattr(codegen, "create_pass_builder")  # older versions of numba have other passes
 _usual_set_env = _Codegen.set_env

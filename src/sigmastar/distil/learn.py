@@ -170,7 +170,8 @@ def n_epochs(evidence: Evidence, n_states: int) -> int:
 
 def _epoch_work(evidence: Evidence, n_states: int) -> float:
     """Multiplications of one epoch."""
-    return 3.0 * n_states * (n_states + evidence.train.rows.shape[1]) * evidence.train.strings.n_gaps
+    gaps: int = evidence.train.strings.n_gaps
+    return 3.0 * n_states * (n_states + int(evidence.train.rows.shape[1])) * gaps
 
 
 def refinement_seconds(evidence: Evidence, method: str, n_states: int) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class GrammarDemo:
         rows, fits = [], {}
         for number, (label, make) in enumerate(learners.items()):
             progress(f"grammars without labels: {label}", number / len(learners))
-            fits[label], seconds = timed(lambda make=make: make().fit(drawn))
+            fits[label], seconds = timed(partial(make().fit, drawn))
             rows.append(_row(label, fits[label], truth, drawn, seconds))
         section = Section("Weighted grammars", self._parts(fits["completion, from strings"]))
         return DemoResult(tuple(rows), section, hash_strings(drawn.strings))
