@@ -129,7 +129,9 @@ def test_clusters_part_points_that_lie_apart() -> None:
 def test_the_estimator_learns_vectors_on_tensors() -> None:
     from sigmastar import WordModel
 
-    lines = [line.split() for line in ["the cat sat", "a dog ran", "the dog sat", "a cat ran"] * 30]
+    lines = [
+        line.split() for line in ["the cat sat", "a dog ran", "the dog sat", "a cat ran"] * 200
+    ]  # with 30 the start decides, and rounding the start
     model = WordModel(n_states=6, parameters="log-bilinear", device="cpu", n_features=8, n_epochs=30, order=0)
     model.fit(lines)
     assert model.states_perplexity_ < 3.0

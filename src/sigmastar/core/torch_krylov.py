@@ -19,7 +19,7 @@ from sigmastar.core.torch_sparse import SparseRows
 if TYPE_CHECKING:
     import torch
 
-_NARROWEST, _WIDEST, _BLOCKS = 8, 32, 6  # columns of a block, a part of the rank: few need a smaller space
+_NARROWEST, _WIDEST, _BLOCKS = 16, 32, 6  # columns of a block, a part of the rank: few need a smaller space
 _MOST, _EXTRA = 24, 28  # the space has at most so many times the rank and some columns
 _PASSES = 8
 _KEPT, _LOST = 0.7, 1e-3  # parts of a column outside of the space: enough of it, and next to nothing
@@ -159,7 +159,7 @@ def krylov(
     rank, tolerance, seed
         As of `sparse_svd`.
     width : int or None
-        Columns of a block; None: a sixth of the rank, from 8 to 32.
+        Columns of a block; None: a sixth of the rank, from 16 to 32.
 
     Returns
     -------
