@@ -1,6 +1,6 @@
 """Classes of words from raw text: states from two views, of words without their tokens.
 
-C[w, (side, v)]     how often v stands beside w, on either side; v is frequent, any other word, or the edge
+C[w, (side, v)]     how often v stands beside w, on either side: v is frequent, any other, or the edge
 points of words     correlations of sqrt(C) (`core.views`)
 classes             k-means of the directions of points, once per size
 """

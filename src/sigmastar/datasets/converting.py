@@ -1,7 +1,7 @@
 """Files that their publishers have in another form: made from what is downloaded, part by part.
 
-brown     brown/ca01 .. cr09, `word/tag word/tag` per line    ->  `word TAB tag` per line, sentences apart
-cmudict   `WORD number phones` per line                       ->  `word TAB phones` per line
+    brown     brown/ca01 .. cr09, `word/tag word/tag` per line    ->  `word TAB tag` per line, sentences apart
+    cmudict   `WORD number phones` per line                       ->  `word TAB phones` per line
 
 Which sample or word belongs to which part follows from its place or its letters, so that no list is kept.
 """

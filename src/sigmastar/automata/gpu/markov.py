@@ -171,7 +171,7 @@ class TorchMarkov:
                 found[begins + np.arange(lanes.n_steps)[:, None]] = steps.double().cpu().numpy()
                 continue
             done = _Pass(self, lanes, keep=True)
-            for step, posterior, *_ in done.steps_back(done.forward()):
+            for step, posterior, _ in done.steps_back(*done.ends(done.forward())):
                 found[begins[: len(posterior)] + step] = posterior.double().cpu().numpy()
         return found
 
@@ -253,7 +253,6 @@ class _Pass:
         self.model, self.lanes, self.keep = model, lanes, keep
         self.state = model.initial.repeat(lanes.n_lanes, 1)
         self.emitted: torch.Tensor  # cells x states: the vectors before T
-        self.behind: torch.Tensor  # lanes x states: what is left at the first symbol
 
     def forward(self) -> torch.Tensor:
         """The log-probability of each lane; with `keep` the vectors before T stay for the way back."""
@@ -274,12 +273,24 @@ class _Pass:
             logs[:k] += mass.log()
         return logs + (self.state @ model.stop).log()
 
-    def steps_back(self, logs: torch.Tensor) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
-        """From the last step on: its number, posteriors of the states before T, and vectors behind it."""
-        torch, model, lanes = import_torch(), self.model, self.lanes
-        possible = torch.isfinite(logs).to(model.sums)
+    def ends(self, logs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Which lanes are possible, and the vectors behind their last symbols, of which all else follows.
+
+        They are scaled so that the posterior of the last state sums to 1.
+        """
+        model = self.model
+        possible = import_torch().isfinite(logs).to(model.sums)
         share = possible / (self.state @ model.stop).clamp_min(_TINY)
-        behind = (model.stop * share[:, None]).contiguous()  # scaled so that posteriors sum to 1
+        return possible, (model.stop * share[:, None]).contiguous()
+
+    def steps_back(
+        self, possible: torch.Tensor, behind: torch.Tensor
+    ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        """From the last step on: its number, posteriors of the states before T, and vectors behind it.
+
+        `behind` goes along: in the end it holds the vectors at the first symbols.
+        """
+        model, lanes = self.model, self.lanes
         done = len(self.emitted)
         for step in range(lanes.n_steps - 1, -1, -1):
             k = lanes.active[step]
@@ -292,21 +303,19 @@ class _Pass:
             wide = before.to(model.sums) * scale
             behind[:k] = wide * model.by_symbol[lanes.symbols[step, :k]].to(model.sums)
             yield step, posterior * scale, scaled
-        self.behind = behind  # all strings
 
     def backward(self, logs: torch.Tensor, totals: _Totals) -> None:
         """Add the expected counts of the lanes to the totals."""
         torch, model, lanes = import_torch(), self.model, self.lanes
-        possible = torch.isfinite(logs).to(model.sums)
-        ends = self.state * model.stop
-        totals.stop += (ends * (possible / ends.sum(dim=1).clamp_min(_TINY))[:, None]).sum(dim=0)
-        behind, done = torch.empty_like(self.emitted), len(self.emitted)
-        for step, posterior, after in self.steps_back(logs):
+        possible, behind = self.ends(logs)
+        totals.stop += (self.state * behind).sum(dim=0)
+        vectors, done = torch.empty_like(self.emitted), len(self.emitted)
+        for step, posterior, after in self.steps_back(possible, behind):
             done -= len(after)
             totals.by_symbol.index_add_(0, lanes.symbols[step, : len(after)], posterior)
-            behind[done : done + len(after)] = after
-        totals.pairs += (self.emitted.T @ behind).to(model.sums)
-        first = model.initial * self.behind
+            vectors[done : done + len(after)] = after
+        totals.pairs += (self.emitted.T @ vectors).to(model.sums)
+        first = model.initial * behind
         totals.initial += (first / first.sum(dim=1).clamp_min(_TINY)[:, None] * possible[:, None]).sum(dim=0)
 
 
