@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import projective_trees, tree_weight
-from sigmastar.dependency.kernels.eisner import best_tree, viterbi_sentences, viterbi_tree
+from sigmastar.dependency.kernels.eisner import best_tree, best_trees, viterbi_sentences, viterbi_tree
 from sigmastar.dependency.kernels.inside_outside import Automata
 
 
@@ -69,3 +69,18 @@ def test_long_sentences_and_sentences_without_trees() -> None:
     heads, found = viterbi_sentences(codes, offsets, nothing, np.zeros(at[-1]), at, True)
     assert (heads == -1).all()
     assert np.isneginf(found).all()
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_sentences_without_words(single_root: bool) -> None:
+    """Without a guard heads were written beside the table, which `make test-bounds` sees."""
+    offsets, usable = np.array([0, 0, 1, 1]), np.ones(3, dtype=bool)
+    assert best_trees(np.zeros(6), offsets, usable, single_root).tolist() == [0]
+    automata, codes, at = (
+        logs(deterministic(np.random.default_rng(0), 3, 2)),
+        np.zeros(1, np.int32),
+        [0, 1, 5, 6],
+    )
+    heads, found = viterbi_sentences(codes, offsets, automata, np.zeros(6), np.array(at), single_root)
+    assert heads.tolist() == [0]
+    assert np.isfinite(found).all()

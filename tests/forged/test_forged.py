@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,6 +53,22 @@ def test_infinite_numbers_are_refused(models: Mapping[str, Small], name: str, tm
 
             with pytest.raises(ModelFileError):
                 load_model(forged(models[name].model, tmp_path / "forged", change))
+
+
+def test_a_crash_is_a_finding_and_the_rest_goes_on(
+    models: Mapping[str, Small], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small, number = models["function"], 4  # weights twice as large: accepted
+    monkeypatch.setattr("forged.trial.BATCH", 2)
+    whole, _ = try_model(small, [number, number + 12], tmp_path)
+    monkeypatch.setattr("forged.trial._run", lambda *_: os.kill(os.getpid(), signal.SIGSEGV))
+    counts, findings = try_model(small, [number, number + 12], tmp_path)
+    assert len(findings) == counts["files"] == whole["files"] > 1
+    assert all("signal 11" in finding for finding in findings)
+    monkeypatch.setattr("forged.trial._run", lambda _, output: output.write_text("this is a bug"))
+    _, findings = try_model(small, [number], tmp_path)
+    assert findings
+    assert all("show MODEL: this is a bug" in finding for finding in findings)
 
 
 WORDS = (3, None, [], ["a", 3], {}, "", float("inf"), -1, True, 2**70, "x" * 10)

@@ -1,35 +1,52 @@
 """Forged model files on trial: a right checksum, one array spoilt, then every command that uses the model.
 
-A file is loaded in this process: that runs no compiled code. Where it is accepted, a forked process runs
-`show`, `sample`, `score`, `evaluate` and `predict` on it. A crash, a traceback, an error called a bug, a
-raw warning, more than ten seconds or more than a gigabyte is a finding.
+A forked process spoils arrays one after the other, and loads what it made. Where a file is accepted it runs
+`show`, `sample`, `score`, `evaluate` and `predict` on it. A crash, a traceback, an error called a bug, a raw
+warning, more than ten seconds or more than a gigabyte is a finding; the rest is left to a new process.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
+import select
 import signal
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 
-from forged.forging import forged
+from forged.forging import Forge
 from forged.mutations import mutated
 from forged.small_models import Small
 from sigmastar.cli import command
+from sigmastar.core import model_format
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_files import load_model
 
-SECONDS, PATIENCE, GIGABYTE = 10, 120.0, 1 << 30
+SECONDS, PATIENCE, GIGABYTE = 10.0, 120.0, 1 << 30
+BATCH = 500  # files per process: more might take more than the gigabyte by and by
 _BAD = ("Traceback", "this is a bug", "Warning", "out of memory")
+Task = tuple[int, str]
+"""The number of a mutation, and the array that it spoils."""
+
+
+class Report(NamedTuple):
+    """What became of a file."""
+
+    outcome: str
+    digest: str
+    was_run: bool = False
+    finding: str = ""
 
 
 def warm_up(models: Mapping[str, Small], folder: Path) -> None:
@@ -44,46 +61,133 @@ def try_model(
     small: Small, numbers: Iterable[int], folder: Path, until: float = float("inf"), most_runs: int = 10**9
 ) -> tuple[Counter[str], list[str]]:
     """Every array of a model with some mutations: counts of what happened, and findings in words."""
-    counts: Counter[str] = Counter()
-    findings: list[str] = []
-    target, names = folder / "forged", list(read_header(small.model)["arrays"])
-    known = {_digest(small.model)}  # two mutations may give the same file, or the model itself
-    for number in numbers:  # arrays inside: where time runs out, all of them were on trial
-        for name in names:
-            if time.monotonic() > until:
-                return counts, findings
-            _forge(small.model, target, name, number)
-            counts["files"] += 1
-            if (digest := _digest(target)) in known:
-                counts["tried before"] += 1
-                continue
-            known.add(digest)
-            place = f"{small.model.name} {name} {number}"
-            try:
-                load_model(target)
-            except ModelFileError:
-                counts["refused"] += 1
-                continue
-            except Exception as problem:
-                findings.append(f"{place}: load: {type(problem).__name__} {problem}")
-                continue
-            counts["accepted"] += 1
-            if counts["run"] < most_runs:
-                counts["run"] += 1
-                if found := _outcome(small, target, folder):
-                    findings.append(f"{place}: {found}")
+    counts, findings = Counter[str](), list[str]()
+    forge = Forge.of(small.model)
+    # Arrays inside: where time runs out, all of them were on trial.
+    tasks = [(number, name) for number in numbers for name in forge.arrays]
+    known = {_digest(forge.pieces({}))}  # two mutations may give the same file, or the model itself
+    while tasks and time.monotonic() < until:
+        trial = _Trial(small, forge, folder, known, most_runs - counts["run"])
+        reports, end = trial.of(tasks[:BATCH], until)
+        for (number, name), report in zip(tasks, reports, strict=False):
+            known.add(report.digest)
+            counts.update(["files", report.outcome, *(["run"] if report.was_run else [])])
+            if report.finding:
+                findings.append(f"{small.model.name} {name} {number}: {report.finding}")
+        if end:  # the process ended in the file after those that it has told of
+            number, name = tasks[len(reports)]
+            counts.update(["files"])
+            findings.append(f"{small.model.name} {name} {number}: {end}, {len(reports)} files before it")
+        tasks = tasks[len(reports) + bool(end) :]
     return counts, findings
 
 
-def _digest(path: Path) -> bytes:
-    return sha256(path.read_bytes()).digest()
+def _digest(pieces: Sequence[bytes | memoryview]) -> str:
+    """The first piece is the header, which holds the checksum of all."""
+    return sha256(pieces[0]).hexdigest()
 
 
-def _forge(source: Path, target: Path, name: str, number: int) -> None:
-    def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
-        arrays[name] = mutated(arrays[name], number)
+class _Trial(NamedTuple):
+    """Files of one process."""
 
-    forged(source, target, change)
+    small: Small
+    forge: Forge
+    folder: Path
+    known: set[str]
+    most_runs: int
+
+    def of(self, tasks: Sequence[Task], until: float) -> tuple[list[Report], str]:
+        """What became of the files, and how the process ended where it did before its time."""
+        saying, said = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                _limit()
+                self._try_all(tasks, until, lambda text: os.write(said, text))
+                os._exit(0)
+            except BaseException as problem:
+                self._output.write_text(repr(problem))
+            finally:
+                os._exit(98)
+        os.close(said)
+        with os.fdopen(saying, "rb", buffering=0) as stream:
+            reports, is_silent = _heard(stream)
+        if is_silent:
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if not status:
+            return reports, ""
+        call = self._said.read_text()
+        if is_silent:
+            return reports, f"{call}: longer than {PATIENCE:.0f} s"
+        return reports, f"{call}: {self._last_words(status)}"
+
+    @property
+    def _said(self) -> Path:
+        return self.folder / "said"
+
+    @property
+    def _output(self) -> Path:
+        return self.folder / "output"
+
+    def _last_words(self, status: int) -> str:
+        if os.WIFSIGNALED(status):
+            return f"signal {os.WTERMSIG(status)}"
+        return self._output.read_text(errors="replace")[-300:]
+
+    def _try_all(self, tasks: Sequence[Task], until: float, tell: Callable[[bytes], object]) -> None:
+        known, n_run = set(self.known), 0
+        for task in tasks:
+            if time.monotonic() > until:
+                return
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of the processor: a busy machine is no finding
+            report = self._tried(task, known, n_run < self.most_runs)
+            known.add(report.digest)
+            n_run += report.was_run
+            tell(json.dumps(report).encode() + b"\n")
+            if report.finding:
+                return  # who knows what it left behind
+
+    def _tried(self, task: Task, known: set[str], may_run: bool) -> Report:
+        number, name = task
+        self._said.write_text("load")
+        pieces = self.forge.pieces({name: mutated(self.forge.arrays[name], number)})
+        digest = _digest(pieces)
+        if digest in known:
+            return Report("tried before", digest)
+        target = self.folder / "forged"
+        target.write_bytes(b"".join(pieces))
+        try:
+            load_model(target)
+        except ModelFileError:
+            return Report("refused", digest)
+        except Exception as problem:
+            return Report("failed", digest, finding=f"load: {type(problem).__name__} {problem}")
+        return Report("accepted", digest, may_run, self._finding(target) if may_run else "")
+
+    def _finding(self, target: Path) -> str:
+        """What went wrong with the commands on a file; nothing where all is well."""
+        for call in self.small.calls:
+            self._said.write_text(" ".join(call))
+            try:
+                _run([word if word != "MODEL" else str(target) for word in call], self._output)
+            except BaseException as problem:
+                return f"{' '.join(call)}: {problem!r}"
+            text = self._output.read_text(errors="replace")
+            if any(word in text for word in _BAD):
+                return f"{' '.join(call)}: {text[-300:]}"
+        return ""
+
+
+def _heard(stream: Any) -> tuple[list[Report], bool]:
+    """What a process tells until it ends, and whether it was silent for too long."""
+    told = b""
+    while select.select([stream], [], [], PATIENCE)[0]:
+        piece = stream.read(1 << 16)
+        if not piece:
+            return [Report(*json.loads(line)) for line in told.splitlines()], False
+        told += piece
+    return [Report(*json.loads(line)) for line in told.splitlines()], True
 
 
 def flip_bits(
@@ -109,12 +213,14 @@ def cut_off(source: Path, n_cuts: int, folder: Path, until: float = float("inf")
     target, size = folder / "cut", source.stat().st_size
     target.write_bytes(source.read_bytes())
     findings, lengths = [], range(0, size, max(1, size // n_cuts))
-    for number, length in enumerate(reversed(lengths)):  # the file shrinks: nothing is written again
-        if time.monotonic() > until:
-            return number, findings
-        os.truncate(target, length)
-        if problem := _acceptance(target):
-            findings.append(f"{source.name}, {length} bytes: {problem}")
+    once = lru_cache(maxsize=1)(model_format._parsed)  # behind the header all cuts leave the same one
+    with patch.object(model_format, "_parsed", once):
+        for number, length in enumerate(reversed(lengths)):  # the file shrinks: nothing is written again
+            if time.monotonic() > until:
+                return number, findings
+            os.truncate(target, length)
+            if problem := _acceptance(target):
+                findings.append(f"{source.name}, {length} bytes: {problem}")
     return len(lengths), findings
 
 
@@ -129,46 +235,10 @@ def _acceptance(path: Path) -> str:
     return "accepted"
 
 
-def _outcome(small: Small, target: Path, folder: Path) -> str:
-    """What went wrong with the commands on a file, in a process of their own; nothing where all is well."""
-    output, said = folder / "output", folder / "said"
-    said.write_text("")
-    child = os.fork()
-    if not child:
-        _limit()
-        try:
-            for call in small.calls:
-                said.write_text(" ".join(call))
-                _run([word if word != "MODEL" else str(target) for word in call], output)
-                text = output.read_text(errors="replace")
-                if any(word in text for word in _BAD):
-                    os._exit(99)
-            os._exit(0)
-        except BaseException as problem:
-            output.write_text(repr(problem))
-            os._exit(98)
-    begin = time.monotonic()
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        if time.monotonic() - begin > PATIENCE:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return f"{said.read_text()}: longer than {PATIENCE:.0f} s"
-        time.sleep(0.002)
-    if status == 0:
-        return ""
-    words = (
-        output.read_text(errors="replace")[-300:] if os.WIFEXITED(status) else f"signal {os.WTERMSIG(status)}"
-    )
-    return f"{said.read_text()}: {words}"
-
-
 def _limit() -> None:
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)  # also inside compiled code
     with open("/proc/self/statm") as stream:
         now = int(stream.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))  # a busy machine is no finding
     resource.setrlimit(resource.RLIMIT_AS, (now + GIGABYTE, now + GIGABYTE))
 
 

@@ -4,9 +4,11 @@
     copies      y = x, of which parts leave one per argument, and reading a field again that was read on every
                 way to it, are no variables of their own
     references  are counted by the fields of a value that hold one, not by all the numbers of its shape
+    libraries   are those of `kernel_library`
 
 Each variable of a kernel is typed, lowered and counted: a named tuple of 20 arrays that passes through five
-parts was 100 arrays before LLVM could see that they are 20. No arithmetic is touched.
+parts was 100 arrays before LLVM could see that they are 20. No arithmetic is touched, and no function of
+others: numba's counter of references is changed while a kernel is lowered, which numba does under a lock.
 
 A copy y = x may go where x and y are assigned once, x on every way to y, and y on every way to its uses: the
 rule of static single assignment.
@@ -16,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -26,15 +29,17 @@ from numba.core import (
     inline_closurecall,
     ir,
     ir_utils,
+    typed_passes,
     untyped_passes,
 )
 from numba.core.runtime import context
 
-from sigmastar.core import kernel_library as kernel_library
+from sigmastar.core.kernel_library import Library
 
 _FunctionPass: Any = compiler_machinery.FunctionPass
 _InlineInlinables: Any = untyped_passes.InlineInlinables
 _InlineWorker: Any = inline_closurecall.InlineWorker
+_NativeLowering: Any = typed_passes.NativeLowering
 _Block: Any = ir.Block
 _analysis: Any = analysis
 _builder: Any = compiler.DefaultPassBuilder
@@ -48,18 +53,17 @@ _References: Any = context.NRTContext
 
 def passes(state: Any) -> list[Any]:
     """Numba's passes over a kernel, with those of this module among them."""
-    manager = _with_own_writer(_builder.define_nopython_pipeline(state))
+    manager = _with_own(_builder.define_nopython_pipeline(state), {**_WRITING, _NativeLowering: _Lower})
     manager.add_pass_after(_Shorten, _WriteParts)
     manager.finalize()
     return [manager]
 
 
 def _untyped_passes(state: Any) -> Any:
-    return _with_own_writer(_builder.define_untyped_pipeline(state))
+    return _with_own(_builder.define_untyped_pipeline(state), _WRITING)
 
 
-def _with_own_writer(manager: Any) -> Any:
-    own = {_InlineInlinables: _WriteParts}
+def _with_own(manager: Any, own: dict[Any, Any]) -> Any:
     manager.passes = [(own.get(one, one), text) for one, text in manager.passes]
     return manager
 
@@ -95,6 +99,9 @@ class _WriteParts(_InlineInlinables):  # type: ignore[misc]
 
     def _do_work(self, state: Any, work_list: Any, block: Any, i: int, expr: Any, _: Any) -> Any:
         return super()._do_work(state, work_list, block, i, expr, _Writer(state))
+
+
+_WRITING = {_InlineInlinables: _WriteParts}
 
 
 # Copies and fields that were read before are no variables of their own.
@@ -232,7 +239,29 @@ def _end(name: str, same: Same) -> Any:
     return same[name]
 
 
-# References are counted where there are any.
+# Code is written with a library of its own, and references are counted where there are any.
+
+
+@_new_pass
+class _Lower(_NativeLowering):  # type: ignore[misc]
+    _name = "sigmastar_lower"
+
+    def run_pass(self, state: Any) -> bool:
+        if state.library is None:
+            state.library = Library(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
+        with _few_references():
+            return bool(super().run_pass(state))
+
+
+@contextmanager
+def _few_references() -> Iterator[None]:
+    usual = _References.get_meminfos
+    _References.get_meminfos = _references
+    try:
+        yield
+    finally:
+        _References.get_meminfos = usual
 
 
 @cache
@@ -249,6 +278,3 @@ def _references(self: Any, builder: Any, ty: Any, val: Any) -> list[Any]:
         if _has_references(models[inner]):
             found += self.get_meminfos(builder, inner, field(val))
     return found
-
-
-_References.get_meminfos = _references

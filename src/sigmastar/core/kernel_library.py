@@ -2,25 +2,32 @@
 
 Numba optimizes each function by itself, makes machine code of it, and links it into its callers, where it is
 optimized and made machine code again. Here a function that only others call waits for them: a library is
-finished when an address in it is asked for.
+finished when an address in it is asked for. Kernels alone have such libraries: other functions of the same
+process, numba's own included, are compiled as ever.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba.core import codegen, environment
+from numba.core import codegen
+from numba.core.environment import lookup_environment
 
-_Codegen: Any = codegen.JITCPUCodegen
 _JITCodeLibrary: Any = codegen.JITCodeLibrary
-_environment: Any = environment.lookup_environment
+_environment: Any = lookup_environment
 _ENVIRONMENT = "_ZN08NumbaEnv"
 _HAS_PASS_BUILDERS = hasattr(codegen, "create_pass_builder")  # older versions of numba have other passes
-_usual_set_env = _Codegen.set_env
 
 
-class _Library(_JITCodeLibrary):  # type: ignore[misc]
+class Library(_JITCodeLibrary):  # type: ignore[misc]
+    """The code of a kernel, and later its address."""
+
     _is_finished = False
+
+    @property
+    def codegen(self) -> Any:
+        """What numba sets environments by; before there is a place for them they wait too."""
+        return super().codegen if self._is_finished else _NothingToSet
 
     def _optimize_functions(self, ll_module: Any) -> None:
         """As numba's own, with passes that are built once, and none for functions that are only declared."""
@@ -66,14 +73,14 @@ class _Library(_JITCodeLibrary):  # type: ignore[misc]
         """Those of functions that were linked in; they had no place before."""
         for variable in self._final_module.global_variables:
             if variable.name.startswith(_ENVIRONMENT):
-                self._codegen.set_env(variable.name, _environment(variable.name))
+                environment, engine = _environment(variable.name), self._codegen._engine
+                if environment is not None and engine.get_global_value_address(variable.name):
+                    self._codegen.set_env(variable.name, environment)
 
 
-def _set_env(self: Any, env_name: str, env: Any) -> None:
-    """As numba's own, where there is a place to set."""
-    if env is not None and self._engine.get_global_value_address(env_name):
-        _usual_set_env(self, env_name, env)
+class _NothingToSet:
+    """As numba's own, for code that has no address."""
 
-
-_Codegen.set_env = _set_env
-_Codegen._library_class = _Library
+    @staticmethod
+    def set_env(env_name: str, env: Any) -> None:
+        """Nothing: `Library` does it when it is finished."""

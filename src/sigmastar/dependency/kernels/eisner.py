@@ -102,7 +102,7 @@ def best_trees(scores: Floats, offsets: Int64s, usable: Flags, single_root: bool
     at = 0
     for q in range(len(offsets) - 1):
         n = offsets[q + 1] - offsets[q]
-        if usable[q]:
+        if usable[q] and n > 0:  # without words there is no arc to follow
             table = scores[at : at + (n + 1) ** 2].reshape((n + 1, n + 1))
             tree = best_tree(table, single_root)
             for i in range(n):
