@@ -17,7 +17,9 @@ from sigmastar.automata import make_automaton
 from sigmastar.automata.estimator import spectral
 from sigmastar.automata.learn import classed
 from sigmastar.core.model_files import load_model, save_model, sealed
+from sigmastar.core.raw_text import learn_word_classes
 from sigmastar.runtime import JAVASCRIPT
+from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.transducers.model.runtime import TransducerRuntime
 
 ASK = """
@@ -82,6 +84,13 @@ def with_features(sentences: list[list[str]]) -> list[list[dict[str, Any]]]:
     return [[{"word": word, "end": word[-1], "long": len(word) > 3} for word in row] for row in sentences]
 
 
+def with_classes(tagger: sigmastar.SpectralTagger) -> sigmastar.SpectralTagger:
+    """A tagger as pipelines learn it, with classes of words from raw text."""
+    raw = [*SENTENCES, *([["the", "mice", "run"], ["a", "mouse", "runs", "1979"]] * 4)]
+    classes = learn_word_classes(raw, np.random.default_rng(0))
+    return tagger._fit_with(TaggedSentences.of(SENTENCES, TAGS), classes)
+
+
 def make_models(patch: pytest.MonkeyPatch) -> dict[str, tuple[Any, Any]]:
     """A small model of every kind that is read, and what to ask it."""
     rng, chance = np.random.default_rng(0), random.Random(0)
@@ -119,6 +128,7 @@ def make_models(patch: pytest.MonkeyPatch) -> dict[str, tuple[Any, Any]]:
         "tagger spectral": (tagger("spectral").fit(SENTENCES, TAGS), FRESH),
         "tagger columns": (tagger("chain").fit(with_columns(SENTENCES), TAGS), with_columns(FRESH)),
         "tagger features": (tagger("chain").fit(with_features(SENTENCES), TAGS), with_features(FRESH)),
+        "tagger classes": (with_classes(tagger("chain")), [*FRESH, ["Mice", "RUN", "1984"]]),
         "tagger hankel": (tagger("hankel-margin").fit(SENTENCES, TAGS), FRESH),
         "tagger trigram": (sigmastar.NgramTagger().fit(SENTENCES, TAGS), FRESH),
         "transducer ngram": (transducer("ngram").fit(pairs), asked),

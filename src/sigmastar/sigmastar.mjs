@@ -862,7 +862,7 @@ function wordClasses(symbol) {
 }
 
 /** What templates read: words, classes, guesses or an observed column (from "1"), at which places. */
-function templatesOf(nObserved) {
+function templatesOf(nObserved, hasRaw) {
   const word = (k) => ["word", k], kind = (k) => ["class", k], guess = (k) => ["guess", k];
   const found = [
     ...[0, -1, 1, -2, 2].map((k) => [word(k)]), [word(-1), word(0)], [word(0), word(1)],
@@ -880,6 +880,8 @@ function templatesOf(nObserved) {
       [word(0), seen(-1), seen(0)], [word(0), seen(0), seen(1)],
     );
   }
+  const few = (k) => ["raw0", k], some = (k) => ["raw1", k];
+  if (hasRaw) found.push([few(0)], [some(0)], [["raw2", 0]], [some(-1)], [some(1)], [few(-1), few(0)], [few(0), few(1)]);
   return found;
 }
 
@@ -892,6 +894,24 @@ function textsOf(header, name) {
   need(Array.isArray(found) && found.every((text) => typeof text === "string"), `"${name}" must be a list of strings`);
   need(new Set(found).size === found.length, `"${name}" must be strings that differ`);
   return found;
+}
+
+/** Classes of words by raw text, of three sizes; `core.word_classes`. */
+class RawClasses {
+  constructor(arrays, header) {
+    const words = textsOf(header, "words");
+    const part = { types: ["I32"], shape: ["words", "sizes"], least: 0, most: (1 << 20) - 1 };
+    const { numbers, sizes } = checked(arrays, { numbers: part }, { words: words.length, sizes: 3 });
+    this.places = placesOf(words);
+    this.numbers = numbers;
+    this.sizes = [0, 0, 0];
+    numbers.forEach((number, k) => { this.sizes[k % sizes.sizes] = Math.max(this.sizes[k % sizes.sizes], number + 1); });
+  }
+
+  code(symbol, k) {
+    const place = this.places.get(symbol.split(SEPARATOR)[0].toLowerCase().replace(/\p{Nd}/gu, "0"));
+    return place === undefined ? -1 : this.numbers[place * this.sizes.length + k];
+  }
 }
 
 class Lexicon {
@@ -917,6 +937,7 @@ class Lexicon {
     this.total = sum(this.prior);
     this.prior = this.prior.map((count) => count / this.total);
     need(this.prior.every((share) => share > 0), "the counts of the lexicon lack a tag");
+    this.raw = header.raw ? new RawClasses(below("raw.", arrays), header.raw) : null;
     this.sizes = {
       tags: this.nTags, words: words.length, word_tags: words.length * this.nTags, class_tags: classes.length * this.nTags,
     };
@@ -1241,7 +1262,7 @@ class ChainTags {
     Object.assign(this, found);
     this.ends = [0];
     for (const count of this.key_counts) this.ends.push(this.ends.at(-1) + count);
-    this.templates = templatesOf(lexicon.nObserved);
+    this.templates = templatesOf(lexicon.nObserved, lexicon.raw !== null);
     const { sizes } = found;
     need(this.ends.at(-1) === sizes.keys && sizes.templates === this.templates.length, "its features do not fit its templates");
     need(risesWithin(this.keys, this.ends), "the features of each template must be sorted");
@@ -1328,6 +1349,9 @@ function viewsOf(lexicon, types, lattice) {
   };
   lexicon.parts.forEach((places, k) => {
     views[k ? String(k) : "word"] = { codes: cells.map((row) => places.get(row[k]) ?? -1), size: places.size };
+  });
+  (lexicon.raw?.sizes ?? []).forEach((size, k) => {
+    views[`raw${k}`] = { codes: types.map((symbol) => lexicon.raw.code(symbol, k)), size };
   });
   return views;
 }

@@ -198,9 +198,9 @@ def test_all_ways_to_say_the_same_corpus(make: Make, strings: Strings) -> None:
     ("corpus", "words"),
     [
         (np.zeros((5, 3), dtype=int), r"array of shape \(5, 3\); pass a list of strings"),
-        (np.zeros((5, 1), dtype=int), r"fit\(X, lengths=lengths\)"),
+        (np.zeros((5, 1)), r"fit\(X, lengths=lengths\)"),
         ([1, 2, 3], r"expected sequences of symbols, got 1"),
-        (np.array([1, 2, 3]), "expected sequences of symbols"),
+        (np.array([1.5, 2.0, 3.0]), "expected sequences of symbols"),
         ("abc", r"pass a list of strings, as in \[X\]"),
         (7, "pass a list of strings"),
         ([], "no strings to learn from"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ from hypothesis import strategies as st
 from safetensors.numpy import load_file
 
 from automata.random_automata import SEEDS, proper, proper_automata, signed
-from cli.calls import succeed
+from cli.calls import fail, succeed
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import values_up_to
-from sigmastar.automata.model.generators import make_automaton
+from sigmastar.automata.model.generators import make_automaton, make_hmm
 from sigmastar.automata.model.hmm_conversion import (
     Hmm,
     from_hmm,
@@ -107,14 +108,36 @@ def test_what_is_not_stochastic_is_refused(rng):
         Hmm(Alphabet("a"), np.ones(1), np.ones((1, 1)), np.ones((1, 1)), np.full(1, 2.0))
 
 
-def test_arrays_of_toolkits_give_the_same_probabilities(tmp_path: Path) -> None:
-    machine = make_automaton(3, 2, np.random.default_rng(0))
+@pytest.mark.parametrize(
+    ("machine", "n_states"),
+    [(make_automaton(3, 2, np.random.default_rng(0)), 6), (make_hmm(3, 2, np.random.default_rng(0)), 4)],
+)
+def test_arrays_of_toolkits_give_the_same_probabilities(
+    machine: WeightedAutomaton, n_states: int, tmp_path: Path
+) -> None:
     save_model(machine, tmp_path / "machine.sigma")
     succeed("convert", tmp_path / "machine.sigma", "--to", "hmm-arrays", "-o", tmp_path / "hmm.safetensors")
     arrays = load_file(tmp_path / "hmm.safetensors")
+    assert arrays["alpha_exp"].shape == (n_states, n_states)
     strings = machine.sample(20, np.random.default_rng(1))
     for string, expected in zip(strings, machine.log_probability(strings), strict=True):
         state = np.exp(arrays["gamma"].astype(np.float64))
         for symbol in (*string, 2, 2):  # the end goes on for ever
             state = (state * np.exp(arrays["beta"][:, symbol])) @ arrays["alpha_exp"]
         assert np.log(state.sum()) == pytest.approx(expected, abs=1e-4)
+
+
+def test_a_hidden_markov_model_is_written_on_its_own_states(tmp_path: Path) -> None:
+    save_model(make_hmm(60, 21, np.random.default_rng(0)), tmp_path / "hmm.sigma")
+    written = json.loads(succeed("convert", tmp_path / "hmm.sigma", "--to", "hmm"))
+    assert np.shape(written["transition"]) == (60, 60)
+    assert np.shape(written["emission"]) == (60, 21)
+
+
+@pytest.mark.parametrize("target", ["hmm", "hmm-arrays"])
+def test_what_is_none_and_would_be_huge_is_refused(target: str, tmp_path: Path) -> None:
+    save_model(make_automaton(60, 21, np.random.default_rng(0)), tmp_path / "pfa.sigma")
+    said = fail("convert", tmp_path / "pfa.sigma", "--to", target, "-o", tmp_path / "out")
+    assert "is no hidden Markov model" in said
+    assert "--method em --structure hmm" in said
+    assert not (tmp_path / "out").exists()

@@ -112,7 +112,7 @@ def test_states_lengths_and_criteria(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (np.zeros((4, 2)), "pass a list of arrays"),
+        (np.zeros((4, 2)), "4 rows are too few"),  # one array is one series
         ([[1.0, np.nan]] * 5, "holds NaN"),
         ([np.zeros((5, 2)), np.zeros((5, 3))], "vectors of 2 and 3 numbers"),
         ([["a", "b"]], "must hold numbers"),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cli.calls import fail, succeed
 from sigmastar import InputError, Pipeline, load
+from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.conllu import read_treebank, write_conllu
 from sigmastar.dependency.data.treebank import as_treebank, multiword_tokens
 from sigmastar.taggers import Tokenizer
+from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.laws import TaggerLaws
 
 TEXT = (
@@ -131,6 +135,17 @@ def test_raw_text_tells_of_words_that_the_treebank_lacks(tmp_path: Path) -> None
         assert parsed.upos == ["DET", "NOUN", "VERB", "ADV"]
         assert parsed.head.tolist() == [2, 3, 0, 3]
     assert any(name.startswith("raw") for name, _ in again.model_.tagger.state_features())
+    sentences = TaggedSentences.of([["the", "strange", "moves", "well"]])
+    for part in ("tagger", "parser"):  # taken out, each keeps the classes of words that it reads
+        save_model(getattr(again.model_, part), tmp_path / part)
+    tagger, parser = (load_model(tmp_path / part) for part in ("tagger", "parser"))
+    expected = model.model_.tagger.predict_proba(sentences)
+    np.testing.assert_array_equal(tagger.predict_proba(sentences), expected)
+    without = replace(tagger, lexicon=replace(tagger.lexicon, raw=None))
+    with pytest.raises(ValueError, match="templates"):
+        without.predict_proba(sentences)
+    np.testing.assert_array_equal(parser.predict(parsed).head, parsed.head)
+    assert parser.vocabulary.classes.words == classes.words
     with pytest.raises(InputError, match="pass a list of texts"):
         model.fit(example.X, example.y, text="the n1")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="give more text"):

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.calls import fail, figures, succeed
+from cli.calls import fail, figures, invoke, succeed
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.trees import make_latent_pcfg, make_tree_automaton
 
@@ -46,6 +46,11 @@ def test_learn(tmp_path: Path) -> None:
     assert found == pytest.approx(best, abs=0.5)
     succeed("learn", "trees", train, "--states", "3", "--height", "2", "-o", model, "-q")
     assert figures("show", model)["family"] == "tree-automaton"
+    (tmp_path / "few.mrg").write_text("(f a b)\n(f b a)\n" * 5)
+    few = invoke("learn", "trees", tmp_path / "few.mrg", "-o", model).stderr  # of rank 3
+    assert "3 states, all that the counts have rank for (at most 5), from 10 trees" in few
+    asked = fail("learn", "trees", tmp_path / "few.mrg", "--states", "4", "-o", model)
+    assert "n_states=4 exceeds block rank 3" in asked
     told = fail("learn", "trees", train, "--nodes", "one", "-o", model, status=2)
     assert "--nodes is for --method latent-pcfg, not spectral" in told
     (tmp_path / "wide.mrg").write_text("(S (A a) (B b) (C c))\n")

@@ -104,7 +104,7 @@ FAMILY = Family(
         "Hmm": f"{HERE}.model.hmm_conversion:Hmm",
         "from_hmm": f"{HERE}.model.hmm_conversion:from_hmm",
         "to_hmm": f"{HERE}.model.hmm_conversion:to_hmm",
-        "as_hmm": f"{HERE}.model.hidden_states:as_hmm",
+        "as_hmm": f"{HERE}.model.hmm_conversion:as_hmm",
         "best_states": f"{HERE}.model.hidden_states:best_states",
         "state_posteriors": f"{HERE}.model.hidden_states:state_posteriors",
         "diagnose": f"{HERE}.model.diagnosis:diagnose",

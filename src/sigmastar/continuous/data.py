@@ -30,10 +30,12 @@ class Series:
 
     @classmethod
     def of(cls, sequences: Any, lengths: Sequence[int] | None = None) -> Series:
-        """From a list of arrays (rows x dimensions, or flat), or with `lengths` from one array.
+        """From a list of arrays (rows x dimensions, or flat), or from one array, which `lengths` may cut.
 
         >>> Series.of([[1.0, 2.0], [3.0]]).offsets.tolist()
         [0, 2, 3]
+        >>> Series.of(np.zeros((5, 2))).lengths.tolist()  # one array is one series, as in hmmlearn
+        [5]
         """
         if isinstance(sequences, Series):
             return sequences
@@ -44,10 +46,7 @@ class Series:
                 raise InputError(f"lengths add up to {ends[-1]}, but there are {len(flat)} rows")
             return cls(flat, ends)
         if isinstance(sequences, np.ndarray) and sequences.ndim < 3 and sequences.dtype != object:
-            raise InputError(
-                f"X is one array of shape {sequences.shape}; pass a list of arrays, [X] for one series, or "
-                "the lengths of several, fit(X, lengths=lengths)"
-            )
+            sequences = [sequences]
         parts = [_rows(part, f"series {number}") for number, part in enumerate(sequences, 1)]
         widths = {part.shape[1] for part in parts if len(part)}
         if len(widths) > 1:

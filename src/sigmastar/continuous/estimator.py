@@ -18,7 +18,7 @@ from sigmastar.core.estimator import LikelihoodEstimator, RandomState, as_genera
 from sigmastar.core.progress import silent
 
 Vectors = Any
-"""A list of arrays, rows x dimensions or flat; `Series`; or with lengths one array."""
+"""A list of arrays, rows x dimensions or flat; `Series`; or one array, a series or with lengths several."""
 Lengths = Sequence[int] | None
 
 
@@ -89,7 +89,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
         y : object
             Not used, but for one array `X`: then it is `lengths`, as in hmmlearn.
         lengths : sequence of int, optional
-            Lengths of the series in one array `X`.
+            Lengths of the series in one array `X`; without them it is one series.
         """
         series = _series(X, y, lengths)
         n_states, n_parts = positive(self.n_states, "n_states"), positive(self.n_components, "n_components")

@@ -12,6 +12,7 @@ from sigmastar.core.alphabet import rank_name
 from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
+    auto_or_number,
     json_option,
     model_argument,
     output_option,
@@ -21,12 +22,13 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
-from sigmastar.core.progress import watching
+from sigmastar.core.progress import counted, watching
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets
 from sigmastar.trees.data.productions import TOP
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.estimator import NODES, SpectralLatentPCFG, SpectralTreeAutomaton
+from sigmastar.trees.learn import AUTO_STATES
 from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
@@ -43,7 +45,15 @@ _COUNT = click.IntRange(1)
 @click.option(
     "--method", type=click.Choice(list(METHODS)), default="spectral", show_default=True, help="Way to learn."
 )
-@parameter("n_states", "--states", _AUTOMATON, _GRAMMAR, type=_COUNT, metavar="N", help="Number of states.")
+@parameter(
+    "n_states",
+    "--states",
+    _AUTOMATON,
+    _GRAMMAR,
+    type=auto_or_number,
+    metavar="N|auto",
+    help="Number of states; auto, for spectral: at most 5, fewer where the counts have a lower rank.",
+)
 @parameter(
     "n_outsides", "--outsides", _AUTOMATON, type=_COUNT, metavar="N", help="Number of contexts counted."
 )
@@ -66,7 +76,10 @@ def learn_trees(files: tuple[str, ...], method: str, **options: Any) -> None:
         say("learning")
         estimator.fit(trees)
         data = {"files": [described_file(file) for file in files], "n_trees": len(trees)}
-        return Learned(data, f"from {len(trees)} trees")
+        n_states = estimator.model_.n_states
+        is_fewer = estimator.n_states == "auto" and n_states < AUTO_STATES
+        why = f", all that the counts have rank for (at most {AUTO_STATES})" if is_fewer else ""
+        return Learned(data, f"{counted(n_states, 'state')}{why}, from {counted(len(trees), 'tree')}")
 
     learn(built(METHODS, method, given), method, work, **options)
 

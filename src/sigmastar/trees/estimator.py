@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive
+from sigmastar.core.estimator import Estimator, RandomState, as_generator, chosen, positive, positive_or_auto
 from sigmastar.trees.counts import frequent_trees
 from sigmastar.trees.data.brackets import as_trees
 from sigmastar.trees.data.ranked import RankedTrees
@@ -122,8 +122,8 @@ class SpectralTreeAutomaton(TreeEstimator):
 
     Parameters
     ----------
-    n_states : int
-        Number of states.
+    n_states : int or "auto"
+        Number of states; "auto": five, or as many as the counts have rank for.
     n_outsides, n_insides : int
         Number of contexts and of subtrees to count, the most frequent ones.
     height : int
@@ -142,7 +142,7 @@ class SpectralTreeAutomaton(TreeEstimator):
     2
     """
 
-    n_states: int = 5
+    n_states: int | str = "auto"
     n_outsides: int = 500
     n_insides: int = 500
     height: int = 3
@@ -154,7 +154,7 @@ class SpectralTreeAutomaton(TreeEstimator):
         return found
 
     def _learned(self, trees: list[Tree | str]) -> TreeAutomaton:
-        n_states = positive(self.n_states, "n_states")
+        n_states = positive_or_auto(self.n_states, "n_states")
         ranked = RankedTrees.of(trees)
         basis = frequent_trees(
             ranked,

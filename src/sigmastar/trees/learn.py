@@ -50,17 +50,20 @@ from sigmastar.trees.model.automaton import TreeAutomaton
 from sigmastar.trees.model.latent_pcfg import LatentPCFG
 
 _MOST_NUMBERS = 1 << 27  # of the operators of one rank
+AUTO_STATES = 5  # at most, where their number is not given
 
 
-def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | None = None) -> TreeAutomaton:
+def learn_tree_automaton(
+    trees: RankedTrees, n_states: int | None = None, basis: TreeBasis | None = None
+) -> TreeAutomaton:
     """The automaton of `n_states` states that fits the counts on `basis`, or on what is frequent.
 
     Parameters
     ----------
     trees : RankedTrees
         The sample.
-    n_states : int
-        Of the automaton.
+    n_states : int, optional
+        Of the automaton; without it five, or as many as the counts have rank for.
     basis : TreeBasis, optional
         Subtrees and contexts to count; frequent ones if none is given.
 
@@ -71,20 +74,20 @@ def learn_tree_automaton(trees: RankedTrees, n_states: int, basis: TreeBasis | N
     """
     if len(trees) == 0:
         raise ValueError("there are no trees to learn from")
-    _require_room(trees.alphabet, n_states)
+    _require_room(trees.alphabet, n_states or AUTO_STATES)
     counts = count_trees(trees, frequent_trees(trees) if basis is None else basis)
     return tree_automaton(counts.blocks(), n_states, counts.whole_trees)
 
 
-def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Floats) -> TreeAutomaton:
+def tree_automaton(blocks: Blocks, n_states: int | None, whole_trees: Floats) -> TreeAutomaton:
     """Recover the operators of blocks, and the root from the share of trees that are each inside.
 
     Parameters
     ----------
     blocks : Blocks
         Counted or exact ones.
-    n_states : int
-        Of the automaton.
+    n_states : int or None
+        As of `learn_tree_automaton`.
     whole_trees : array
         For each inside the share of trees that are it.
 
@@ -93,7 +96,11 @@ def tree_automaton(blocks: Blocks, n_states: int, whole_trees: Floats) -> TreeAu
     TreeAutomaton
         With the recovered operators.
     """
-    factors = factorize_blocks(blocks, n_states)
+    factors = (
+        {sort: factorize_up_to(matrix, AUTO_STATES) for sort, matrix in blocks.matrices.items()}
+        if n_states is None
+        else factorize_blocks(blocks, n_states)
+    )
     found = TreeAutomaton.of_operators(recover(blocks, factors))
     return replace(found, root=whole_trees @ factors["tree"].inside_inverse)
 

@@ -21,7 +21,7 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.hmm_conversion import Hmm, hmm_arrays, to_hmm
+from sigmastar.automata.model.hmm_conversion import Hmm, as_hmm, hmm_arrays, on_own_states
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
@@ -219,7 +219,7 @@ Writer = Callable[[WeightedAutomaton, TextIO], None]
 
 def write_hmm(automaton: WeightedAutomaton, stream: TextIO) -> None:
     """A hidden Markov model with stopping, as JSON."""
-    write_hidden(to_hmm(automaton), stream)
+    write_hidden(as_hmm(automaton), stream)
 
 
 def write_hidden(hmm: Hmm, stream: TextIO) -> None:
@@ -251,6 +251,21 @@ def hmm_file(automaton: WeightedAutomaton) -> Iterable[bytes | memoryview]:
     """The arrays of a hidden Markov model as safetensors: alpha_exp, beta and gamma."""
     symbols = {"symbols": to_json(_names(automaton.alphabet)), "end": "last column"}
     return written(hmm_arrays(automaton), symbols)
+
+
+MOST_HIDDEN = 1000  # states of a hidden Markov model that is written: its moves are their square
+
+
+def _require_few_states(automaton: WeightedAutomaton, model: str) -> None:
+    """Refuse an automaton that is no hidden Markov model, where one of the same distribution is huge."""
+    n = int(np.count_nonzero(automaton.transitions.sum(axis=2)))
+    if n > MOST_HIDDEN and automaton.is_stochastic() and on_own_states(automaton) is None:
+        raise InputError(
+            f"is no hidden Markov model: symbols and moves depend on each other, and one of the same "
+            f"distribution has {n:,} states and {n * n:,} moves; learn with --method em --structure hmm, or "
+            "use --to json",
+            file=model,
+        )
 
 
 BINARY = {"hmm-arrays": hmm_file}
@@ -294,6 +309,8 @@ def convert(model: str, target: str, symbols: str | None, output: str) -> None:
         return
     is_ngram = target == "att" and isinstance(loaded.model, NgramModel)
     automaton: Any = loaded.model if is_ngram else loaded.require_automaton()
+    if target in ("hmm", *BINARY):
+        _require_few_states(automaton, model)
     try:
         if target in BINARY:
             atomic_write_pieces(output, BINARY[target](automaton))

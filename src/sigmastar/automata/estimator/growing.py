@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from sigmastar.automata.data.strings import Corpus, Strings, as_strings, require_strings
-from sigmastar.automata.estimator.sequence import Found, Lengths, SequenceEstimator
+from sigmastar.automata.estimator.sequence import Found, Lengths, SequenceEstimator, lengths_of
 from sigmastar.automata.learn.fast import ContextBatches
 from sigmastar.automata.learn.spectral import BasisBatches
 from sigmastar.automata.model.sequence import SequenceModel
@@ -95,7 +95,7 @@ class Growing(SequenceEstimator):
             rng, n_before = self.generator_, len(self.alphabet_)
             if self._symbols is None and self.method == "fast":
                 alphabet = None
-        strings = require_strings(as_strings(X, lengths, alphabet, remedy=_FIXED))
+        strings = require_strings(as_strings(X, lengths_of(X, y, lengths), alphabet, remedy=_FIXED))
         if known is not None and alphabet is None:
             strings = _over_more(strings, self.alphabet_)
         drift = self._drift(strings, n_before)

@@ -35,7 +35,7 @@ from sigmastar.automata.data.strings import (
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.classed import ClassedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.hidden_states import as_hmm
+from sigmastar.automata.model.hmm_conversion import on_own_states
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
@@ -58,18 +58,24 @@ _LARGER = "give an alphabet that holds every symbol, or none"
 def lengths_of(X: Any, y: Any, lengths: Sequence[int] | None) -> Sequence[int] | None:
     """The lengths of a flat X: those given by name, or else in the second place, as hmmlearn has them.
 
-    A flat X is of no use without lengths, so nothing else can be meant by a y beside it.
+    A flat X has no use for a y, so nothing but lengths can be meant by one beside it. An array of whole
+    numbers without either is one string, as in hmmlearn; a list without either may be a slip, and is not.
 
     Examples
     --------
     >>> lengths_of([1, 2, 3, 1, 2], [3, 2], None)
     [3, 2]
+    >>> lengths_of(np.array([[1], [2], [3]]), None, None)
+    [3]
     >>> lengths_of(["ab", "b"], [0, 1], None)
     """
-    if lengths is not None or y is None or isinstance(X, Strings):
+    if lengths is not None or isinstance(X, Strings):
         return lengths
+    is_array = isinstance(X, np.ndarray) and (X.ndim == 1 or X.shape[1:] == (1,))
+    if y is None:
+        return [len(X)] if is_array and X.dtype.kind in "biu" and len(X) else None
     if isinstance(X, np.ndarray):
-        is_flat = X.dtype.kind in "biuf" and (X.ndim == 1 or X.shape[1:] == (1,))
+        is_flat = is_array and X.dtype.kind in "biuf"
     elif isinstance(X, (list, tuple)):
         is_flat = bool(X) and not isinstance(X[0], Iterable)
     else:
@@ -96,8 +102,9 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
     """A distribution on strings, learned by `fit`.
 
     `X` is a list of strings, each a sequence of hashable symbols (text is a sequence of characters), or
-    `Strings`; or, with `lengths`, one flat sequence of symbols to be cut. `y` is there for pipelines and
-    is not looked at, but for a flat `X`: then it is `lengths`, as in hmmlearn.
+    `Strings`; or, with `lengths`, one flat sequence of symbols to be cut. An array of whole numbers without
+    `lengths` is one string, as in hmmlearn. `y` is there for pipelines and is not looked at, but for a flat
+    `X`: then it is `lengths`.
     """
 
     @abstractmethod
@@ -136,7 +143,7 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
         y : object
             Not used.
         lengths : sequence of int, optional
-            Lengths of the strings in a flat `X`.
+            Lengths of the strings in a flat `X`; an array of whole numbers without them is one string.
         sample_weight : sequence of int, optional
             How often each string counts; whole numbers.
 
@@ -282,7 +289,7 @@ class SequenceEstimator(_FittedSequence, LikelihoodEstimator):
         unknown: Unknown = getattr(self, "unknown", "error")
         if unknown == "error" and getattr(self, "min_count", 1) > 1:
             unknown = "class"
-        return as_strings(X, lengths, self.alphabet_, unknown)
+        return as_strings(X, lengths_of(X, None, lengths), self.alphabet_, unknown)
 
     def _next_rows(self, prefixes: Strings) -> Iterable[Floats]:
         """Next-symbol distributions in pieces, so that tables at all gaps stay small."""
@@ -317,6 +324,6 @@ def n_parameters(model: SequenceModel) -> int:
     n, s = model.n_states, len(model.alphabet)
     if not model.is_stochastic():
         return 2 * n + s * n * n - n * n
-    if as_hmm(model).n_states == n:
+    if on_own_states(model) is not None:
         return (n - 1) + n * (n - 1) + n * (s - 1) + n
     return (n - 1) + n * n * s

@@ -7,8 +7,8 @@ from typing import Any
 
 from sigmastar.automata.data.strings import Corpus, Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.hidden_states import as_hmm, best_states, state_posteriors
-from sigmastar.automata.model.hmm_conversion import Hmm
+from sigmastar.automata.model.hidden_states import best_states, state_posteriors
+from sigmastar.automata.model.hmm_conversion import Hmm, as_hmm
 from sigmastar.core.arrays import Floats, Int32s
 
 

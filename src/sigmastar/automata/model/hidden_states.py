@@ -21,7 +21,6 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.hmm_conversion import Hmm, require_stochastic, to_hmm
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel
@@ -68,9 +67,6 @@ def best_paths(
                 at = back[t, at]
                 states[first + t - 1] = at
     return states, logs
-
-
-_ALIKE = 1e-9
 
 
 class StatePaths(NamedTuple):
@@ -134,32 +130,3 @@ def _posteriors(automaton: WeightedAutomaton, codes: Int32s) -> Floats:
     products = (forward.mantissas * backward.mantissas)[: len(codes)]
     totals = products.sum(axis=1, keepdims=True)  # f(x), up to powers of two that cancel
     return np.asarray(products / np.where(totals == 0.0, 1.0, totals))
-
-
-def as_hmm(automaton: WeightedAutomaton) -> Hmm:
-    """The hidden Markov model of a proper automaton: on its own states where it is one, else on more.
-
-    Parameters
-    ----------
-    automaton : WeightedAutomaton
-        A proper probabilistic automaton.
-
-    Returns
-    -------
-    Hmm
-        The same distribution; with the states of `to_hmm` where symbols and moves depend on each other.
-    """
-    require_stochastic(automaton)
-    going = 1.0 - automaton.final
-    safe = np.where(going > 0.0, going, 1.0)
-    n, n_symbols = automaton.n_states, len(automaton.alphabet)
-    emission, transition = (automaton.transitions.sum(axis=axis) for axis in (2, 0))
-    emission = np.where(going[:, None] > 0.0, emission.T / safe[:, None], 1.0 / max(n_symbols, 1))
-    transition = np.where(going[:, None] > 0.0, transition / safe[:, None], np.eye(n))
-    implied = (going[:, None] * emission).T[:, :, None] * transition
-    if np.abs(implied - automaton.transitions).max(initial=0.0) > _ALIKE:
-        return to_hmm(automaton)
-    initial, moves, symbols = (
-        row / row.sum(axis=-1, keepdims=True) for row in (automaton.initial, transition, emission)
-    )
-    return Hmm(automaton.alphabet, initial, moves, symbols, np.clip(automaton.final, 0.0, 1.0))

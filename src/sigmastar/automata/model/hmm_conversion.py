@@ -22,6 +22,8 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats
 
+_ALIKE = 1e-9
+
 
 @dataclass(frozen=True, eq=False)
 class Hmm:
@@ -98,11 +100,49 @@ def to_hmm(automaton: WeightedAutomaton) -> Hmm:
     )
 
 
+def as_hmm(automaton: WeightedAutomaton) -> Hmm:
+    """The hidden Markov model of a proper automaton: on its own states where it is one, else on more.
+
+    Parameters
+    ----------
+    automaton : WeightedAutomaton
+        A proper probabilistic automaton.
+
+    Returns
+    -------
+    Hmm
+        The same distribution; with the states of `to_hmm` where symbols and moves depend on each other.
+    """
+    found = on_own_states(automaton)
+    return to_hmm(automaton) if found is None else found
+
+
+def on_own_states(automaton: WeightedAutomaton) -> Hmm | None:
+    """The hidden Markov model that a proper automaton is; None where moves depend on symbols."""
+    require_stochastic(automaton)
+    going = 1.0 - automaton.final
+    safe = np.where(going > 0.0, going, 1.0)
+    n, n_symbols = automaton.n_states, len(automaton.alphabet)
+    emission, transition = (automaton.transitions.sum(axis=axis) for axis in (2, 0))
+    emission = np.where(going[:, None] > 0.0, emission.T / safe[:, None], 1.0 / max(n_symbols, 1))
+    transition = np.where(going[:, None] > 0.0, transition / safe[:, None], np.eye(n))
+    implied = (going[:, None] * emission).T[:, :, None] * transition
+    if np.abs(implied - automaton.transitions).max(initial=0.0) > _ALIKE:
+        return None
+    initial, moves, symbols = (
+        row / row.sum(axis=-1, keepdims=True) for row in (automaton.initial, transition, emission)
+    )
+    return Hmm(automaton.alphabet, initial, moves, symbols, np.clip(automaton.final, 0.0, 1.0))
+
+
 def hmm_arrays(automaton: WeightedAutomaton) -> dict[str, NDArray[np.float32]]:
     """A proper automaton as toolkits hold hidden Markov models that emit at every step and never stop.
 
-    The end of a string is one more symbol, the last column, and a state that emits it for ever. State (q, a)
-    means: at q, and a comes next; the way is exact and takes up to n_states * symbols + 1 states.
+    The end of a string is one more symbol, the last column, and a state that emits it for ever. A state q of
+    `as_hmm` then means: at q, and the string goes on.
+
+        alpha[q, q']  = transition[q, q'] (1 - stop[q'])
+        alpha[q, end] = sum over q' of transition[q, q'] stop[q']
 
     Parameters
     ----------
@@ -115,19 +155,14 @@ def hmm_arrays(automaton: WeightedAutomaton) -> dict[str, NDArray[np.float32]]:
         `alpha_exp`: probabilities of moves, states x states; `beta`: logarithms of emissions, states x
         (symbols + 1); `gamma`: logarithms of where strings begin; all float32.
     """
-    require_stochastic(automaton)
-    entry = automaton.transitions.sum(axis=2).T  # state, symbol
-    state, symbol = np.nonzero(entry > 0)
-    n, n_symbols = len(state), len(automaton.alphabet)
-    moves = automaton.transitions[symbol, state] / entry[state, symbol][:, None]  # pairs x states
+    hmm = as_hmm(automaton)
+    alive = hmm.stop < 1.0
+    n, n_symbols, on = int(alive.sum()), len(automaton.alphabet), 1.0 - hmm.stop[alive]
     alpha, beta, gamma = np.zeros((n + 1, n + 1)), np.zeros((n + 1, n_symbols + 1)), np.zeros(n + 1)
-    alpha[:n, :n], alpha[:n, n], alpha[n, n] = (
-        moves[:, state] * entry[state, symbol],
-        moves @ automaton.final,
-        1,
-    )
-    gamma[:n], gamma[n] = automaton.initial[state] * entry[state, symbol], automaton.initial @ automaton.final
-    beta[np.arange(n + 1), np.append(symbol, n_symbols)] = 1.0
+    alpha[:n, :n] = hmm.transition[np.ix_(alive, alive)] * on
+    alpha[:n, n], alpha[n, n] = hmm.transition[alive] @ hmm.stop, 1.0
+    gamma[:n], gamma[n] = hmm.initial[alive] * on, hmm.initial @ hmm.stop
+    beta[:n, :n_symbols], beta[n, n_symbols] = hmm.emission[alive], 1.0
     with np.errstate(divide="ignore"):
         arrays = {"alpha_exp": _rows(alpha), "beta": np.log(beta), "gamma": np.log(_rows(gamma))}
     return {name: array.astype(np.float32) for name, array in arrays.items()}

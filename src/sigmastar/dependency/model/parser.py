@@ -28,6 +28,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.parts import Parts, floats, integers, one_of, share, singles, text_alphabet, texts
 from sigmastar.core.resources import Mapper, thread_map
+from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.projectivity import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences
 from sigmastar.dependency.data.treebank import DependencyTreebank, require_lengths
@@ -250,7 +251,7 @@ class DependencyParser:
         return replace(self, **parts)
 
     PARTS: ClassVar[Parts] = Parts(
-        inner=("automata.", "fallback."),
+        inner=("automata.", "fallback.", "word_classes."),
         header={
             "alphabet": text_alphabet,
             "labels": text_alphabet,
@@ -260,6 +261,7 @@ class DependencyParser:
             "grandparents?": bool,
             "marked?": bool,
             "word_features?": texts,
+            "word_classes?": dict,
         },
         sizes={"symbols": "alphabet", "labels": "labels"},
         arrays={
@@ -286,7 +288,7 @@ class DependencyParser:
         if self.labeller is not None:
             singles |= self.labeller.to_arrays()
         parts |= {name: array.astype(np.float32) for name, array in singles.items() if array is not None}
-        return parts, {
+        header: dict[str, Any] = {
             **self.vocabulary.to_header(),
             "labels": Alphabet([]) if self.labeller is None else self.labeller.labels,
             "single_root": self.prior.single_root,
@@ -296,6 +298,10 @@ class DependencyParser:
             "marked": self.labeller is not None and self.labeller.marked,
             "word_features": [] if self.labeller is None else self.labeller.word_features,
         }
+        if (classes := self.vocabulary.classes) is not None:
+            numbers, header["word_classes"] = classes.to_parts()
+            parts |= above("word_classes.", numbers)
+        return parts, header
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> DependencyParser:
@@ -317,8 +323,12 @@ class DependencyParser:
             return arrays[name].astype(np.float64) if name in arrays else None
 
         theta, table = doubles("arc_weights"), doubles("distances")
+        vocabulary = Vocabulary.from_header(header)
+        if "word_classes" in header:
+            classes = WordClasses.from_parts(below("word_classes.", arrays), header["word_classes"])
+            vocabulary = replace(vocabulary, classes=classes)
         return cls(
-            Vocabulary.from_header(header),
+            vocabulary,
             automata("automata"),
             ArcPrior(
                 automata("fallback"),

@@ -90,9 +90,7 @@ class TagLexicon:
     class_of: Int32s  # of each known word
     shrinkage: float
     least: float  # candidates below this probability are dropped
-    raw: WordClasses | None = (
-        None  # by raw text; a pipeline keeps them, beside the parser that reads them too
-    )
+    raw: WordClasses | None = None  # by raw text
 
     @property
     def n_tags(self) -> int:
@@ -198,7 +196,9 @@ class TagLexicon:
             **dict.fromkeys(("tags", "words", "features", "classes"), distinct_texts),
             "shrinkage": between(0.0, 1e9),
             "least": between(0.0, 1.0),
+            "raw?": dict,
         },
+        inner=("raw.",),
         sizes={name: name for name in ("tags", "words", "features", "classes")},
         arrays={
             "data": singles("entries", least=0.0),
@@ -219,7 +219,7 @@ class TagLexicon:
             "guessed": self.guessed.astype(np.float32),
             "class_of": self.class_of,
         }
-        return above("lexicon.", arrays), {
+        header = {
             "tags": list(self.tags),
             "words": list(self.words),
             "features": list(self.features),
@@ -227,6 +227,10 @@ class TagLexicon:
             "shrinkage": self.shrinkage,
             "least": self.least,
         }
+        if self.raw is not None:
+            numbers, header["raw"] = self.raw.to_parts()
+            arrays |= above("raw.", numbers)
+        return above("lexicon.", arrays), header
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> TagLexicon:
@@ -245,7 +249,8 @@ class TagLexicon:
         rows = own["indices"], own["indptr"].astype(np.int32)
         counts = csr_rows(data, *rows, (sizes["words"], sizes["tags"]))
         numbers = float(header["shrinkage"]), float(header["least"])
-        return cls(tags, words, counts, features, weights, classes, guessed, own["class_of"], *numbers)
+        raw = WordClasses.from_parts(below("raw.", own), header["raw"]) if "raw" in header else None
+        return cls(tags, words, counts, features, weights, classes, guessed, own["class_of"], *numbers, raw)
 
 
 def guess(types: Sequence[str], places: Mapping[str, int], weights: Floats) -> Floats:

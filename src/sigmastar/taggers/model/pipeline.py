@@ -65,8 +65,8 @@ class TextPipeline:
     )
 
     def to_parts(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        tagger, tagger_header = self.tagger.to_parts()
-        parser, parser_header = self.parser.to_parts()
+        tagger, tagger_header = _tagger_with(self.tagger, None).to_parts()
+        parser, parser_header = _parser_with(self.parser, None).to_parts()
         header = {"tokenizer": self.tokenizer.to_header(), "tagger": tagger_header, "parser": parser_header}
         arrays = above("tagger.", tagger) | above("parser.", parser)
         if self.classes is not None:
@@ -81,9 +81,17 @@ class TextPipeline:
         parser = DependencyParser.from_parts(below("parser.", arrays), header["parser"])
         if "classes" in header:
             classes = WordClasses.from_parts(below("classes.", arrays), header["classes"])
-            tagger = replace(tagger, lexicon=replace(tagger.lexicon, raw=classes))
-            parser = parser.with_parts(vocabulary=replace(parser.vocabulary, classes=classes))
+            tagger, parser = _tagger_with(tagger, classes), _parser_with(parser, classes)
         return cls(Tokenizer.from_header(header["tokenizer"]), tagger, parser)
+
+
+def _tagger_with(tagger: Tagger, classes: WordClasses | None) -> Tagger:
+    """A tagger with classes of words: in the file of a pipeline they stand once, beside tagger and parser."""
+    return replace(tagger, lexicon=replace(tagger.lexicon, raw=classes))
+
+
+def _parser_with(parser: DependencyParser, classes: WordClasses | None) -> DependencyParser:
+    return parser.with_parts(vocabulary=replace(parser.vocabulary, classes=classes))
 
 
 def joint_tags(treebank: DependencyTreebank) -> list[str]:
