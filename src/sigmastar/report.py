@@ -36,10 +36,6 @@ def ignored(name: str) -> None:
     """Told to nobody."""
 
 
-LONGEST = ("transducers", "treebanks", "automata", "pcfg", "taggers", "dependency")
-"""Demos that take longest, from the longest on: they begin first, so that all processes end together."""
-
-
 def demos() -> tuple[DemoFamily, ...]:
     """The demos of all families that have one."""
     known = {name: family.demo for name, family in all_families().items() if family.demo is not None}
@@ -151,9 +147,10 @@ def run_side_by_side(
 
 
 def _order(families: Sequence[DemoFamily]) -> list[int]:
-    """The numbers of the families, the longest first."""
-    ranks = {name: rank for rank, name in enumerate(LONGEST)}
-    return sorted(range(len(families)), key=lambda number: ranks.get(families[number].name, len(ranks)))
+    """The numbers of the families, the longest first, so that all processes end together."""
+    known = all_families()
+    seconds = [known[one.name].demo_seconds if one.name in known else 0 for one in families]
+    return sorted(range(len(families)), key=lambda number: -seconds[number])
 
 
 class _Board:

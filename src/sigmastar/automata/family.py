@@ -144,6 +144,7 @@ FAMILY = Family(
         "kl": "Kullback-Leibler divergence from the true model, nats per string",
     },
     demo=f"{HERE}.demo:AutomataFamily",
+    demo_seconds=19,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "words of a little English": f"{HERE}.explore:example",

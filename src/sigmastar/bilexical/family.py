@@ -64,6 +64,7 @@ FAMILY = Family(
         "p_value_against_linear": "McNemar's test of the pool against the linear judge.",
     },
     demo=f"{HERE}.demo:BilexicalFamily",
+    demo_seconds=4,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "words of a little English": f"{HERE}.explore:example_vectors",

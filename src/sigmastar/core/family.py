@@ -132,6 +132,8 @@ class Family:
         What else a model can be held against, by name, with the places of functions that give figures.
     demo : str or None
         The place of its part of the demo.
+    demo_seconds : int
+        What that part takes without a kernel cache, about: parts that take longest begin first.
     explore : str or None
         The place of the function that opens its models for the explorer: from a model, and how it was
         learned, to an `Exhibit`.
@@ -159,6 +161,7 @@ class Family:
     metrics: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
     demo: str | None = None
+    demo_seconds: int = 0
     explore: str | None = None
     examples: Mapping[str, str] = field(default_factory=dict)
     pictures: Mapping[str, str] = field(default_factory=dict)

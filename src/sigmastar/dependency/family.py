@@ -43,6 +43,7 @@ FAMILY = Family(
         "n_fallback": "Number of sentences that the deterministic automata parsed.",
     },
     demo="sigmastar.dependency.demo:DependencyFamily",
+    demo_seconds=18,
     explore="sigmastar.dependency.explore:open_exhibit",
     examples={
         "arcs of a little English": "sigmastar.dependency.explore:example",

@@ -47,6 +47,7 @@ FAMILY = Family(
         "bracket_f1": "Unlabelled F1 of spans, without single symbols and whole strings.",
     },
     demo=f"{HERE}.demo:GrammarDemo",
+    demo_seconds=12,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "brackets of a little English": f"{HERE}.explore:example",

@@ -58,6 +58,7 @@ FAMILY = Family(
         "next_symbol_error": "Of a hidden Markov model: share of next symbols that are predicted wrongly.",
     },
     demo=f"{HERE}.demo:GrammarFamily",
+    demo_seconds=24,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "rules of a little English": f"{HERE}.explore:example",

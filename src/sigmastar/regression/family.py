@@ -36,6 +36,7 @@ FAMILY = Family(
         "accuracy": "Share of strings with the right label.",
     },
     demo=f"{HERE}.demo:RegressionFamily",
+    demo_seconds=7,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "how often b follows a": f"{HERE}.explore:example_numbers",

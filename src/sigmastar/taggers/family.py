@@ -53,6 +53,7 @@ FAMILY = Family(
         "n_nonpositive": "Number of sentences without a positive normalizer, for signed operators.",
     },
     demo=f"{HERE}.demo:TaggerFamily",
+    demo_seconds=24,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "tags of a little English": f"{HERE}.explore:example",

@@ -55,6 +55,7 @@ FAMILY = Family(
         "symbol_error_rate": "Edit distance to the nearest right output per symbol of it.",
     },
     demo=f"{HERE}.demo:TransducerFamily",
+    demo_seconds=64,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
         "letters and sounds": f"{HERE}.explore:example",

@@ -46,6 +46,7 @@ FAMILY = Family(
         "tagging": "Share of tags that are right",
     },
     demo=f"{HERE}demo:TreebankFamily",
+    demo_seconds=54,
     explore=f"{HERE}explore:open_exhibit",
     examples={
         "parser of a little English": f"{HERE}explore:example",
