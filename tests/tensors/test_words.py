@@ -129,11 +129,12 @@ def test_clusters_part_points_that_lie_apart() -> None:
 def test_the_estimator_learns_vectors_on_tensors() -> None:
     from sigmastar import WordModel
 
-    lines = [
-        line.split() for line in ["the cat sat", "a dog ran", "the dog sat", "a cat ran"] * 200
-    ]  # with 30 the start decides, and rounding the start
-    model = WordModel(n_states=6, parameters="log-bilinear", device="cpu", n_features=8, n_epochs=30, order=0)
+    lines = [line.split() for line in ["the cat sat", "a dog ran", "the dog sat", "a cat ran"] * 200]
+    model = WordModel(  # with six states the start decides, and rounding the start
+        n_states=24, parameters="log-bilinear", device="cpu", n_features=8, n_epochs=30, order=0
+    )
     model.fit(lines)
-    assert model.states_perplexity_ < 3.0
-    assert model.predict_next([["the"]], top=2)[0] in [("cat", "dog"), ("dog", "cat")]
+    assert model.states_perplexity_ < 1.5  # two choices in four words: the root of two at best
+    the, the_cat = model.predict_next([["the"], ["the", "cat"]], top=2)
+    assert set(the) == {"cat", "dog"} and the_cat[0] == "sat"
     assert np.allclose(model.predict_proba_next([["a"], []]).sum(axis=1), 1.0)
