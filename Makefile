@@ -49,7 +49,7 @@ demo: $(READY)
 	$(BIN)/sigmastar demo --out demo-output
 
 test: $(READY)
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --durations=20 --durations-min=5
 
 # Chromium is no Python package: where none is installed these tests are skipped, with a word.
 test-browser: $(READY)
@@ -117,10 +117,7 @@ docs: $(READY)
 
 examples: export MPLBACKEND = Agg
 examples: $(READY)
-	@set -e; for script in $(sort $(wildcard examples/*.py)); do \
-		output="examples/output/$$(basename "$$script" .py).txt"; echo "$$script"; \
-		$(BIN)/python "$$script" > "$$output.new"; cat "$$output.new"; \
-		sed "s#$${TMPDIR:-/tmp}/tmp[a-z0-9_]*#results#" "$$output.new" > "$$output"; rm "$$output.new"; done
+	SIGMASTAR_EXAMPLES=1 $(BIN)/python -m pytest -q -n 2 tests/docs/test_examples.py
 
 # Peers to compare with are no part of the package, and are installed for this target alone.
 $(PEERS): benchmarks/requirements.txt $(READY)
