@@ -1,4 +1,4 @@
-"""Every example runs from any folder, and prints what it found: by `make examples`, which keeps the outputs."""
+"""Every example runs from any folder and prints what it found: by `make examples`, which keeps outputs."""
 
 from __future__ import annotations
 
