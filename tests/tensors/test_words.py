@@ -136,5 +136,6 @@ def test_the_estimator_learns_vectors_on_tensors() -> None:
     model.fit(lines)
     assert model.states_perplexity_ < 1.5  # two choices in four words: the root of two at best
     the, the_cat = model.predict_next([["the"], ["the", "cat"]], top=2)
-    assert set(the) == {"cat", "dog"} and the_cat[0] == "sat"
+    assert set(the) == {"cat", "dog"}
+    assert the_cat[0] == "sat"
     assert np.allclose(model.predict_proba_next([["a"], []]).sum(axis=1), 1.0)

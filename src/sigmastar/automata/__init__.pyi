@@ -87,11 +87,15 @@ from sigmastar.automata.model.generators import (
     make_strings as make_strings,
 )
 from sigmastar.automata.model.hidden_states import (
-    as_hmm as as_hmm,
     best_states as best_states,
     state_posteriors as state_posteriors,
 )
-from sigmastar.automata.model.hmm_conversion import Hmm as Hmm, from_hmm as from_hmm, to_hmm as to_hmm
+from sigmastar.automata.model.hmm_conversion import (
+    Hmm as Hmm,
+    as_hmm as as_hmm,
+    from_hmm as from_hmm,
+    to_hmm as to_hmm,
+)
 from sigmastar.automata.model.minimize import (
     SingularValueAutomaton as SingularValueAutomaton,
     approximate as approximate,

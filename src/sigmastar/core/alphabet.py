@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import UnknownSymbolError
 
 Symbol = Hashable
@@ -168,9 +168,6 @@ def head_signature(modifiers: Mapping[Sort, Alphabet]) -> Signature:
     return Signature(tuple(operations), tuple(modifiers))
 
 
-Array = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class Term:
     """A structure: an operation, the code of its symbol, and the terms below it."""
@@ -185,16 +182,16 @@ class OperatorModel:
     """Operators of every operation, with axes (symbol, result, argument 1, .., argument k)."""
 
     signature: Signature
-    roots: Mapping[Sort, Array]
-    operators: Mapping[Operation, Array]
+    roots: Mapping[Sort, Floats]
+    operators: Mapping[Operation, Floats]
 
     def n_states(self, sort: Sort) -> int:
         operation = next(op for op in self.signature.operations if op.result == sort)
         return int(self.operators[operation].shape[1])
 
-    def inside(self, term: Term) -> Array:
+    def inside(self, term: Term) -> Floats:
         """The vector of a term. The reference for every family's own, faster inference."""
-        result: Array = self.operators[term.operation][term.code]
+        result: Floats = self.operators[term.operation][term.code]
         for child in reversed(term.children):
             result = result @ self.inside(child)
         return result
@@ -202,7 +199,7 @@ class OperatorModel:
     def value(self, term: Term) -> float:
         return float(self.roots[term.operation.result] @ self.inside(term))
 
-    def change_basis(self, bases: Mapping[Sort, Array]) -> OperatorModel:
+    def change_basis(self, bases: Mapping[Sort, Floats]) -> OperatorModel:
         """The same function with states `Q_s^-1 v` in place of `v`, for invertible Q_s."""
         inverses = {sort: np.linalg.inv(basis) for sort, basis in bases.items()}
         operators = {}

@@ -30,15 +30,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from sigmastar.core.arrays import Floats, Reals
 from sigmastar.core.progress import Spectrum, report
-from sigmastar.core.sparse_svd import Array, Matrix, Triples, iterative_svd, orthonormal
+from sigmastar.core.sparse_svd import Matrix, Triples, iterative_svd, orthonormal
 
 _ONE = 1e-9  # singular values this close to 1 are taken for it
 Solver = Callable[[Matrix, int], Triples]
-Reals = Array | NDArray[np.float32]
 
 BLOCK, ROUNDS = 8, 17
 _DENSE = 400  # rows or columns: the square of a small block is decomposed whole
@@ -49,28 +48,28 @@ _LEAST = 1e-6  # of the largest value: the square of a block holds no smaller on
 class Factors:
     """H ~ outside @ inside, with the pseudo-inverses of both."""
 
-    left: Array  # U, outsides x n, orthonormal columns
-    singular_values: Array
-    right: Array  # V, insides x n, orthonormal columns
+    left: Floats  # U, outsides x n, orthonormal columns
+    singular_values: Floats
+    right: Floats  # V, insides x n, orthonormal columns
 
     @property
     def n_states(self) -> int:
         return len(self.singular_values)
 
     @property
-    def outside(self) -> Array:
+    def outside(self) -> Floats:
         return self.left * self.singular_values
 
     @property
-    def inside(self) -> Array:
+    def inside(self) -> Floats:
         return self.right.T
 
     @property
-    def outside_inverse(self) -> Array:
+    def outside_inverse(self) -> Floats:
         return (self.left / self.singular_values).T
 
     @property
-    def inside_inverse(self) -> Array:
+    def inside_inverse(self) -> Floats:
         return self.right
 
     def leading(self, n_states: int) -> Factors:
@@ -134,16 +133,16 @@ def _require_numbers(matrix: Matrix) -> None:
         )
 
 
-def _rank(values: Array, shape: tuple[int, ...]) -> int:
+def _rank(values: Floats, shape: tuple[int, ...]) -> int:
     """How many singular values stand above the rounding error of the largest."""
     return int((values > values.max(initial=0.0) * max(shape) * np.finfo(float).eps).sum())
 
 
-def dense(matrix: Matrix) -> Array:
+def dense(matrix: Matrix) -> Floats:
     return matrix.toarray() if sparse.issparse(matrix) else np.asarray(matrix)
 
 
-def _fix_signs(left: Array, values: Array, right: Array) -> Triples:
+def _fix_signs(left: Floats, values: Floats, right: Floats) -> Triples:
     """Make the entry of largest size in each right vector positive: solvers leave the sign open. In place."""
     signs = np.where(-right.min(axis=0) > right.max(axis=0), -1.0, 1.0)
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
@@ -155,7 +154,7 @@ def _fix_signs(left: Array, values: Array, right: Array) -> Triples:
 def quick_svd(
     matrix: Matrix,
     n_states: int,
-    start: Array | None = None,
+    start: Floats | None = None,
     left: Reals | None = None,
     n_rounds: int = ROUNDS,
 ) -> Triples:
@@ -173,12 +172,12 @@ def quick_svd(
     turn, values = _leading(square, n_states)
     right = basis @ turn
     del basis
-    images: Array = matrix @ right
+    images: Floats = matrix @ right
     images /= values
     return images, values, right
 
 
-def _first_block(matrix: Matrix, start: Array | None, left: Reals | None) -> Array:
+def _first_block(matrix: Matrix, start: Floats | None, left: Reals | None) -> Floats:
     if left is not None:
         start = np.asarray(matrix.T @ left)
     elif start is None:
@@ -188,7 +187,7 @@ def _first_block(matrix: Matrix, start: Array | None, left: Reals | None) -> Arr
     return orthonormal(np.hstack([start, random]) if n_missing else start)
 
 
-def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) -> tuple[Array, Array]:
+def _krylov_space(matrix: Matrix, block: Floats, n_rounds: int, n_states: int) -> tuple[Floats, Floats]:
     """Q and Q^T (M^T M) Q, a block of columns a round, and as many rounds as the states need."""
     width = block.shape[1]
     size = width * min(max(n_rounds + 1, -(-n_states // width)), matrix.shape[1] // width)
@@ -212,7 +211,7 @@ def _krylov_space(matrix: Matrix, block: Array, n_rounds: int, n_states: int) ->
     return basis, square
 
 
-def _leading(square: Array, n_states: int) -> tuple[Array, Array]:
+def _leading(square: Floats, n_states: int) -> tuple[Floats, Floats]:
     """The leading eigenvectors of a square, and the roots of their values."""
     squares, vectors = np.linalg.eigh(square)
     values = np.sqrt(np.maximum(squares[::-1][:n_states], 0.0))
@@ -220,7 +219,7 @@ def _leading(square: Array, n_states: int) -> tuple[Array, Array]:
     return np.ascontiguousarray(vectors[:, ::-1][:, : len(values)]), values
 
 
-def constant_first(factors: Factors, matrix: Matrix, constant: Array) -> Factors:
+def constant_first(factors: Factors, matrix: Matrix, constant: Floats) -> Factors:
     """Turn the leading singular vectors so that the known pair of correlation one comes first.
 
     Where the counts fall apart into components, several correlations are 1 and a solver returns any basis of
@@ -278,7 +277,7 @@ class StreamingFactors:
     most_states: int
 
     @classmethod
-    def of(cls, matrix: Array, most_states: int) -> StreamingFactors:
+    def of(cls, matrix: Floats, most_states: int) -> StreamingFactors:
         """Of a first matrix, which may have no rows or no columns yet."""
         if most_states < 1:
             raise ValueError(f"most_states={most_states} must be 1 or more")
@@ -290,11 +289,11 @@ class StreamingFactors:
         """That of the matrix."""
         return len(self.factors.left), len(self.factors.right)
 
-    def with_columns(self, columns: Array) -> StreamingFactors:
+    def with_columns(self, columns: Floats) -> StreamingFactors:
         """The matrix with further columns at its right."""
         return self._turned().with_rows(np.asarray(columns).T)._turned()
 
-    def with_rows(self, rows: Array) -> StreamingFactors:
+    def with_rows(self, rows: Floats) -> StreamingFactors:
         """The matrix with further rows at its end."""
         rows = np.asarray(rows, np.float64)
         if rows.ndim != 2 or rows.shape[1] != self.shape[1]:
@@ -307,7 +306,7 @@ class StreamingFactors:
         left[: self.shape[0], :n], left[self.shape[0] :, n:] = old.left, np.eye(m)
         return self._of_core(left, core, np.hstack([old.right, basis]))
 
-    def plus(self, rows: Array, columns: Array) -> StreamingFactors:
+    def plus(self, rows: Floats, columns: Floats) -> StreamingFactors:
         """The matrix plus `rows @ columns.T`: a change of low rank, as of a block or of some entries."""
         rows, columns = np.asarray(rows, np.float64), np.asarray(columns, np.float64)
         if (len(rows), len(columns)) != self.shape or rows.shape[1] != columns.shape[1]:
@@ -321,7 +320,7 @@ class StreamingFactors:
         core[:n, :n] += np.diag(old.singular_values)
         return self._of_core(np.hstack([old.left, left]), core, np.hstack([old.right, right]))
 
-    def _of_core(self, left: Array, core: Array, right: Array) -> StreamingFactors:
+    def _of_core(self, left: Floats, core: Floats, right: Floats) -> StreamingFactors:
         u, values, v = linalg.svd(core, full_matrices=False)
         return StreamingFactors(_kept(left @ u, values, right @ v.T, self.most_states), self.most_states)
 
@@ -330,7 +329,7 @@ class StreamingFactors:
         return StreamingFactors(Factors(old.right, old.singular_values, old.left), self.most_states)
 
 
-def _apart(vectors: Array, basis: Array) -> tuple[Array, Array, Array]:
+def _apart(vectors: Floats, basis: Floats) -> tuple[Floats, Floats, Floats]:
     """What of vectors lies in the span of a basis, an orthonormal basis of the rest, and the rest in it."""
     shares = basis.T @ vectors
     rest = vectors - basis @ shares
@@ -339,7 +338,7 @@ def _apart(vectors: Array, basis: Array) -> tuple[Array, Array, Array]:
     return shares + again, np.asarray(new, np.float64), np.asarray(triangle, np.float64)
 
 
-def _kept(left: Array, values: Array, right: Array, most: int) -> Factors:
+def _kept(left: Floats, values: Floats, right: Floats, most: int) -> Factors:
     size = 16 * max(len(left), len(right)) * np.finfo(float).eps  # rounding of many updates adds up
     n = min(int((values > values.max(initial=0.0) * size).sum()), most)
     return Factors(left[:, :n], values[:n], right[:, :n])

@@ -13,11 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-Array = NDArray[np.float64]
-Statistic = Callable[[Array], Array]
+from sigmastar.core.arrays import Floats
+
+Statistic = Callable[[Floats], Floats]
 
 MAX_CELLS = 4_000_000  # resampled values held at a time
 
@@ -48,7 +49,7 @@ class PairedComparison:
     p_sign: float  # two-sided sign test: how often fair coins would be as one-sided as this
 
 
-def mean(values: Array) -> Array:
+def mean(values: Floats) -> Floats:
     """The mean along the last axis: statistics for `bootstrap` have this form."""
     return np.asarray(values.mean(axis=-1))
 
@@ -73,7 +74,9 @@ def normal_interval(value: float, standard_error: float, n: int, confidence: flo
     return Estimate(value, value - reach, value + reach, n)
 
 
-def ratio_of_sums(tops: Array, bottoms: Array, rng: np.random.Generator, n_resamples: int = 1000) -> Estimate:
+def ratio_of_sums(
+    tops: Floats, bottoms: Floats, rng: np.random.Generator, n_resamples: int = 1000
+) -> Estimate:
     """The ratio of two sums over items, such as right words by words of sentences, with its interval."""
     drawn = rng.multinomial(len(tops), np.full(len(tops), 1 / len(tops)), n_resamples)
     totals = drawn @ bottoms
@@ -111,7 +114,7 @@ def sign_test(wins: int, losses: int) -> float:
     return min(1.0, 2.0 * float(special.bdtr(min(wins, losses), wins + losses, 0.5)))
 
 
-def _resampled(items: Array, statistic: Statistic, n_resamples: int, rng: np.random.Generator) -> Array:
+def _resampled(items: Floats, statistic: Statistic, n_resamples: int, rng: np.random.Generator) -> Floats:
     at_once = max(1, MAX_CELLS // len(items))
     pieces = []
     for first in range(0, n_resamples, at_once):
@@ -120,7 +123,7 @@ def _resampled(items: Array, statistic: Statistic, n_resamples: int, rng: np.ran
     return np.concatenate(pieces)
 
 
-def _items(values: ArrayLike | Sequence[float], name: str) -> Array:
+def _items(values: ArrayLike | Sequence[float], name: str) -> Floats:
     items = np.asarray(values, dtype=np.float64)
     if items.ndim != 1 or len(items) == 0:
         raise ValueError(f"{name} must be one number per item, at least one; got shape {items.shape}")

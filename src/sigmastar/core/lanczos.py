@@ -22,10 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from sigmastar.core.arrays import Int32s
+from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.jit import fast_kernel
-
-Array = NDArray[np.float64]
 
 BLOCK = 8
 _CLOSE = 1e-8
@@ -39,12 +37,12 @@ _ROWS = 4096  # of all blocks side by side
 class Ritz(NamedTuple):
     """Approximate eigenvectors of M^T M in a space, their values' roots, and their residuals over these."""
 
-    turn: Array
-    values: Array
-    residuals: Array
+    turn: Floats
+    values: Floats
+    residuals: Floats
 
 
-def block_lanczos(matrix: sparse.csr_array, n_states: int) -> tuple[Array, Array, Array]:
+def block_lanczos(matrix: sparse.csr_array, n_states: int) -> tuple[Floats, Floats, Floats]:
     """Leading singular values, largest first, right vectors, orthonormal to single precision, and images."""
     space = _Space(matrix, _MOST * n_states + _MORE * BLOCK)
     for size in _sizes(n_states):
@@ -58,7 +56,7 @@ def block_lanczos(matrix: sparse.csr_array, n_states: int) -> tuple[Array, Array
     raise np.linalg.LinAlgError("blocks of vectors did not converge")
 
 
-def _require_few_alike(values: Array) -> None:
+def _require_few_alike(values: Floats) -> None:
     """As many equal values as a block has vectors may be some of more: a space holds no more of them."""
     if (values[: 1 - BLOCK] - values[BLOCK - 1 :] <= _CLOSE * values[0]).any():
         raise np.linalg.LinAlgError("as many equal values as a block has vectors")
@@ -82,7 +80,7 @@ class _Space:
         self.rough = np.empty((n, self.most), np.float32, order="F")
         self.moments, self.last = np.zeros((self.most, self.most)), np.zeros((BLOCK, BLOCK))
         random = np.random.default_rng(0).standard_normal((n, BLOCK))  # same block, same model
-        self.blocks, self.block = list[Array](), _orthonormal(random)[0]
+        self.blocks, self.block = list[Floats](), _orthonormal(random)[0]
 
     def grow(self, size: int) -> bool:
         """Add blocks up to a size; False where there is no room for them."""
@@ -114,7 +112,7 @@ class _Space:
         self.block, self.last = _orthonormal(image)
         self.size = end
 
-    def turned(self, turn: Array) -> Array:
+    def turned(self, turn: Floats) -> Floats:
         """All blocks times a matrix; some rows of them stand side by side at a time."""
         found = np.empty((len(self.block), turn.shape[1]))
         for begin in range(0, len(found), _ROWS):
@@ -137,7 +135,7 @@ class _Rows(NamedTuple):
     first: int
     starts: Int32s
     columns: NDArray[np.uint16]
-    entries: Array
+    entries: Floats
 
 
 class _Panels(NamedTuple):
@@ -151,13 +149,13 @@ class _Panels(NamedTuple):
         firsts = range(0, matrix.shape[1], _WIDTH)
         return cls(matrix.shape[0], [_panel(matrix, first) for first in firsts])
 
-    def times(self, block: Array) -> Array:
+    def times(self, block: Floats) -> Floats:
         found = np.zeros((self.n_rows, BLOCK))
         for panel in self.panels:
             add_product(panel, block, found)
         return found
 
-    def times_all(self, vectors: Array) -> Array:
+    def times_all(self, vectors: Floats) -> Floats:
         """Of any number of vectors."""
         found = np.empty((self.n_rows, vectors.shape[1]))
         for begin in range(0, vectors.shape[1], BLOCK):
@@ -173,7 +171,7 @@ def _panel(matrix: sparse.csc_array, first: int) -> _Rows:
     return _Rows(first, rows.indptr.astype(np.int32), rows.indices.astype(np.uint16), rows.data)
 
 
-def _orthonormal(block: Array) -> tuple[Array, Array]:
+def _orthonormal(block: Floats) -> tuple[Floats, Floats]:
     """An orthonormal basis of a block, by Cholesky factors; and the block in this basis."""
     whole, is_near = np.eye(BLOCK), False
     while not is_near:  # one round takes digits away as columns depend on each other: then there are two
@@ -184,7 +182,7 @@ def _orthonormal(block: Array) -> tuple[Array, Array]:
 
 
 @fast_kernel
-def add_product(rows: _Rows, block: Array, found: Array) -> None:
+def add_product(rows: _Rows, block: Floats, found: Floats) -> None:
     """Add a sparse matrix times eight vectors; the eight sums of a row stay in registers."""
     first, starts, columns, entries = rows
     for row in range(len(starts) - 1):

@@ -18,18 +18,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from sigmastar.core.arrays import Floats
 from sigmastar.core.factors import Factors
 from sigmastar.core.family import picture_of
 from sigmastar.core.progress import Measure, Point, Spectrum, report
 from sigmastar.core.resources import Mapper
 from sigmastar.core.sparse_svd import Matrix, iterative_svd
 
-Array = NDArray[np.float64]
-Value = TypeVar("Value", float, float | Array)
-Score = Callable[[int], float | Array]
+Value = TypeVar("Value", float, float | Floats)
+Score = Callable[[int], float | Floats]
 """The held-out log-likelihood of a model with so many states: one number, or one for each structure."""
 
 
@@ -37,7 +36,7 @@ Score = Callable[[int], float | Array]
 class RankEvidence:
     """The number of states that was chosen, and what the choice rests on."""
 
-    singular_values: Array
+    singular_values: Floats
     noise_level: float | None
     candidates: tuple[int, ...]
     scores: tuple[float, ...]  # mean held-out score of each candidate
@@ -79,7 +78,7 @@ def split_half_noise(first: Matrix, second: Matrix) -> float:
     return float(iterative_svd(difference, 1)[1][0]) if difference.count_nonzero() else 0.0
 
 
-def count_above(singular_values: Array, level: float) -> int:
+def count_above(singular_values: Floats, level: float) -> int:
     return int((singular_values > level).sum())
 
 
@@ -93,7 +92,7 @@ def candidate_ranks(limit: int, most: int = 100) -> tuple[int, ...]:
 
 
 def choose_rank(
-    spectrum: Factors | Array,
+    spectrum: Factors | Floats,
     score: Score,
     candidates: Sequence[int] | None = None,
     noise_level: float | None = None,
@@ -128,13 +127,13 @@ def _reported(score: Callable[[int], Value]) -> Callable[[int], Value]:
     return scored
 
 
-def _as_row(score: float | Array) -> Array:
+def _as_row(score: float | Floats) -> Floats:
     """Scores as a vector; NaN counts as no likelihood at all."""
     row = np.atleast_1d(np.asarray(score, dtype=np.float64))
     return np.where(np.isnan(row), -np.inf, row)
 
 
-def _by_noise(tried: tuple[int, ...], values: Array, level: float | None) -> tuple[int, str]:
+def _by_noise(tried: tuple[int, ...], values: Floats, level: float | None) -> tuple[int, str]:
     """The most states that stand above the noise, where scores do not tell candidates apart."""
     blind = "no candidate gives all held-out data positive mass"
     if level is None:

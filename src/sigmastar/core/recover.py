@@ -25,12 +25,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from sigmastar.core.alphabet import Operation, OperatorModel, Signature, Sort
+from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.factors import Factors, factorize
 from sigmastar.core.jit import kernel
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64] | sparse.csr_array
-Array = NDArray[np.float64]
+Matrix = Floats | sparse.csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,15 +37,15 @@ class SparseTensor:
     """A tensor by its non-zero entries; `coordinates` has one row per axis, sorted lexicographically."""
 
     shape: tuple[int, ...]
-    coordinates: NDArray[np.int64]
-    values: Array
+    coordinates: Int64s
+    values: Floats
 
     @classmethod
-    def of_keys(cls, shape: tuple[int, ...], keys: NDArray[np.int64], values: Array) -> SparseTensor:
+    def of_keys(cls, shape: tuple[int, ...], keys: Int64s, values: Floats) -> SparseTensor:
         """From flat row-major positions, which must be sorted and distinct."""
         return cls(shape, np.array(np.unravel_index(keys, shape), dtype=np.int64), values)
 
-    def scaled(self, weights: Sequence[Vector | None]) -> SparseTensor:
+    def scaled(self, weights: Sequence[Floats | None]) -> SparseTensor:
         """Multiply along each axis by a vector (`None`: leave the axis alone)."""
         values = self.values.copy()
         for axis, weight in enumerate(weights):
@@ -54,7 +53,7 @@ class SparseTensor:
                 values *= weight[self.coordinates[axis]]
         return SparseTensor(self.shape, self.coordinates, values)
 
-    def toarray(self) -> Array:
+    def toarray(self) -> Floats:
         dense = np.zeros(self.shape)
         dense[tuple(self.coordinates)] = self.values
         return dense
@@ -69,10 +68,10 @@ class FlatTensor:
 
     shape: tuple[int, ...]
     keys: NDArray[np.signedinteger[Any]]
-    values: NDArray[Any]
-    weights: tuple[Vector | None, ...]
+    values: Array
+    weights: tuple[Floats | None, ...]
 
-    def scaled(self, weights: Sequence[Vector | None]) -> FlatTensor:
+    def scaled(self, weights: Sequence[Floats | None]) -> FlatTensor:
         both = zip(self.weights, weights, strict=True)
         product = tuple(a if b is None else b if a is None else a * b for a, b in both)
         return FlatTensor(self.shape, self.keys, self.values, product)
@@ -82,7 +81,7 @@ class FlatTensor:
         for begin in range(0, len(self.keys), n_entries):
             yield self._piece(slice(begin, begin + n_entries))
 
-    def toarray(self) -> Array:
+    def toarray(self) -> Floats:
         return self._piece(slice(None)).toarray()
 
     def _piece(self, entries: slice) -> SparseTensor:
@@ -95,7 +94,7 @@ class FlatTensor:
         return piece.scaled(self.weights)
 
 
-Slices = Array | SparseTensor | FlatTensor
+Slices = Floats | SparseTensor | FlatTensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,9 +104,9 @@ class Blocks:
     signature: Signature
     matrices: Mapping[Sort, Matrix]
     slices: Mapping[Operation, Slices]
-    roots: Mapping[Sort, Vector]
+    roots: Mapping[Sort, Floats]
 
-    def weighted(self, outside: Mapping[Sort, Vector], inside: Mapping[Sort, Vector]) -> Blocks:
+    def weighted(self, outside: Mapping[Sort, Floats], inside: Mapping[Sort, Floats]) -> Blocks:
         """Scale rows and columns. The function that is recovered stays the same, the truncation changes."""
         matrices = {s: _scaled(m, [outside.get(s), inside.get(s)]) for s, m in self.matrices.items()}
         slices = {
@@ -118,7 +117,7 @@ class Blocks:
         return Blocks(self.signature, matrices, slices, roots)
 
 
-def _scaled(array: Any, weights: Sequence[Vector | None]) -> Any:
+def _scaled(array: Any, weights: Sequence[Floats | None]) -> Any:
     if isinstance(array, (SparseTensor, FlatTensor)):
         return array.scaled(weights)
     if isinstance(array, sparse.csr_array):
@@ -130,7 +129,7 @@ def _scaled(array: Any, weights: Sequence[Vector | None]) -> Any:
 
 
 def _scaled_rows_and_columns(
-    matrix: sparse.csr_array, outside: Vector | None, inside: Vector | None
+    matrix: sparse.csr_array, outside: Floats | None, inside: Floats | None
 ) -> sparse.csr_array:
     rows, columns = matrix.shape
     data = np.empty(len(matrix.data))
@@ -147,12 +146,12 @@ def _scaled_rows_and_columns(
 
 @kernel
 def _scale_entries(
-    row_starts: NDArray[Any],
-    columns: NDArray[Any],
-    entries: Vector,
-    outside: Vector,
-    inside: Vector,
-    scaled: Vector,
+    row_starts: Array,
+    columns: Array,
+    entries: Floats,
+    outside: Floats,
+    inside: Floats,
+    scaled: Floats,
 ) -> None:
     for row in range(len(row_starts) - 1):
         for at in range(row_starts[row], row_starts[row + 1]):
@@ -195,7 +194,7 @@ def recover(blocks: Blocks, factors: Mapping[Sort, Factors]) -> OperatorModel:
     return OperatorModel(blocks.signature, roots, operators)
 
 
-def project(slices: Slices, inverses: list[Array]) -> Array:
+def project(slices: Slices, inverses: list[Floats]) -> Floats:
     """Contract every axis of `slices` but the first (the symbols) with its matrix, basis x states."""
     if isinstance(slices, (SparseTensor, FlatTensor)):
         return _project_sparse(slices, inverses)
@@ -205,7 +204,7 @@ def project(slices: Slices, inverses: list[Array]) -> Array:
     return result
 
 
-def _project_sparse(slices: SparseTensor | FlatTensor, inverses: list[Array]) -> Array:
+def _project_sparse(slices: SparseTensor | FlatTensor, inverses: list[Floats]) -> Floats:
     pieces = slices.pieces(_ENTRIES_AT_ONCE) if isinstance(slices, FlatTensor) else [slices]
     result = np.zeros((slices.shape[0], *(inverse.shape[1] for inverse in inverses)))
     for piece in pieces:
@@ -214,7 +213,7 @@ def _project_sparse(slices: SparseTensor | FlatTensor, inverses: list[Array]) ->
     return result
 
 
-def _contracted(slices: SparseTensor, inverses: list[Array]) -> tuple[NDArray[np.int64], Array]:
+def _contracted(slices: SparseTensor, inverses: list[Floats]) -> tuple[Int64s, Floats]:
     """The symbols that have entries, and the same for them, from the last axis to the first.
 
     So only fibres with entries are ever held.
@@ -228,7 +227,7 @@ def _contracted(slices: SparseTensor, inverses: list[Array]) -> tuple[NDArray[np
     return coordinates[0], tails
 
 
-def _runs(coordinates: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _runs(coordinates: Int64s) -> tuple[Int64s, Int64s]:
     """Distinct columns of sorted coordinates, and where the run of each begins (with the end added)."""
     n = coordinates.shape[1]
     new = np.ones(n, dtype=bool)
@@ -237,9 +236,7 @@ def _runs(coordinates: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np
     return coordinates[:, starts], np.append(starts, n)
 
 
-def contract_groups(
-    starts: NDArray[np.int64], index: NDArray[np.int64], matrix: Array, tails: Array
-) -> Array:
+def contract_groups(starts: Int64s, index: Int64s, matrix: Floats, tails: Floats) -> Floats:
     """out[g, (a, d)] = sum over rows r of group g of matrix[index[r], a] * tails[r, d]."""
     out = np.zeros((len(starts) - 1, matrix.shape[1] * tails.shape[1]))
     least = WIDE if tails.shape[1] >= WIDE else len(index) + 1
@@ -252,12 +249,12 @@ def contract_groups(
 
 @kernel
 def _contract_groups(
-    starts: NDArray[np.int64],
-    index: NDArray[np.int64],
-    matrix: Array,
-    tails: Array,
+    starts: Int64s,
+    index: Int64s,
+    matrix: Floats,
+    tails: Floats,
     most: int,
-    out: Array,
+    out: Floats,
 ) -> None:
     """Groups of fewer than `most` rows."""
     n_states, width = matrix.shape[1], tails.shape[1]

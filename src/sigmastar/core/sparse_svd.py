@@ -14,13 +14,13 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.linalg import svds
 
-Array = NDArray[np.float64]
-Matrix = Array | sparse.csr_array
-Triples = tuple[Array, Array, Array]
+from sigmastar.core.arrays import Floats
+
+Matrix = Floats | sparse.csr_array
+Triples = tuple[Floats, Floats, Floats]
 
 _NEARLY = 0.5  # of the largest length: columns that were orthogonal but for a few digits
 _TINY = 1e-300
@@ -67,7 +67,7 @@ def arpack_svd(matrix: Matrix, n_states: int) -> Triples:
     return _polished(matrix, np.sort(values)[::-1].astype(np.float64), right.T)
 
 
-def _polished(matrix: Matrix, values: Array, right: Array, images: Array | None = None) -> Triples:
+def _polished(matrix: Matrix, values: Floats, right: Floats, images: Floats | None = None) -> Triples:
     """Vectors orthonormal to rounding (PROPACK's are to 1e-10), and values and vectors that were checked."""
     try:
         left, polished, right = _turned(right, np.asarray(matrix @ right) if images is None else images)
@@ -80,7 +80,7 @@ def _polished(matrix: Matrix, values: Array, right: Array, images: Array | None 
     return left, polished, right
 
 
-def _turned(right: Array, images: Array) -> Triples:
+def _turned(right: Floats, images: Floats) -> Triples:
     """The Rayleigh-Ritz step by Cholesky factors: four products of tall matrices; `images` are changed."""
     inverse = np.linalg.inv(_triangle(right).T)
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->j", images, images)), _TINY)
@@ -90,7 +90,7 @@ def _turned(right: Array, images: Array) -> Triples:
     return images @ np.linalg.solve(lower.T, turn_left), polished, right @ (inverse @ turn.T)
 
 
-def _triangle(block: Array) -> Array:
+def _triangle(block: Floats) -> Floats:
     """The Cholesky factor of the square of nearly orthonormal columns."""
     factor = np.asarray(np.linalg.cholesky(block.T @ block), dtype=np.float64)
     if factor.diagonal().min() <= _NEARLY * factor.diagonal().max():
@@ -98,15 +98,15 @@ def _triangle(block: Array) -> Array:
     return factor
 
 
-def _turned_slowly(matrix: Matrix, right: Array) -> Triples:
+def _turned_slowly(matrix: Matrix, right: Floats) -> Triples:
     basis = orthonormal(right, _NEARLY)
-    images: Array = np.asarray(matrix @ basis)
+    images: Floats = np.asarray(matrix @ basis)
     frame = orthonormal(images / np.maximum(linalg.norm(images, axis=0), _TINY), _NEARLY)
     turn_left, polished, turn = linalg.svd(frame.T @ images)
     return frame @ turn_left, polished, basis @ turn.T
 
 
-def orthonormal(block: Array, least: float = 1e-6) -> Array:
+def orthonormal(block: Floats, least: float = 1e-6) -> Floats:
     """By the Cholesky factor of the block's square, which is quick, where columns are far from dependent.
 
     What is left over each column by those before it is at least a share `least`, or the way is the slow one.
