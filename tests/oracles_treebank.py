@@ -133,12 +133,15 @@ def random_tree(rng: np.random.Generator, n_words: int, depth: int = 0) -> Tree:
     return Tree(str(rng.choice(["S", "X", "Y"])), tuple(random_tree(rng, size, 0) for size in sizes))
 
 
-def best_labelling(
-    n_words: int, values: dict[tuple[int, int], list[tuple[tuple[str, ...], float]]], threshold: float
-) -> float:
-    """The best score of `decode`, by trying every bracketing; `values` by span: chains and their mu."""
+Spans = frozenset[tuple[int, int, tuple[str, ...]]]
 
-    def cell(low: int, high: int) -> float:
+
+def all_labellings(
+    n_words: int, values: dict[tuple[int, int], list[tuple[tuple[str, ...], float]]], threshold: float
+) -> dict[Spans, float]:
+    """Every tree that `decode` may choose, as its spans with their chains, and its score, by trying all."""
+
+    def cell(low: int, high: int) -> list[tuple[Spans, float]]:
         leaf, root = high - low == 1, high - low == n_words
         mass: dict[tuple[str, int], float] = {}
         tags: dict[str, float] = {}
@@ -146,17 +149,21 @@ def best_labelling(
             tags[chain[-1]] = tags.get(chain[-1], 0.0) + value
             for name in _names(chain, leaf):
                 mass[name] = mass.get(name, 0.0) + value
-        options = [] if leaf or root else [0.0]
+        options: list[tuple[Spans, float]] = [] if leaf or root else [(frozenset(), 0.0)]
         for chain, value in values.get((low, high), []):
             if not leaf or tags[chain[-1]] == max(tags.values()):
-                options.append(1e-9 * value + sum(mass[name] - threshold for name in _names(chain, leaf)))
-        return max(options, default=0.0)
+                worth = 1e-9 * value + sum(mass[name] - threshold for name in _names(chain, leaf))
+                options.append((frozenset({(low, high, chain)}), worth))
+        return options
 
-    def best(low: int, high: int) -> float:
-        below = [best(low, k) + best(k, high) for k in range(low + 1, high)]
-        return cell(low, high) + max(below, default=0.0)
+    def trees(low: int, high: int) -> dict[Spans, float]:
+        below: dict[Spans, float] = {} if high - low > 1 else {frozenset(): 0.0}
+        for k in range(low + 1, high):
+            for left, worth in trees(low, k).items():
+                below |= {left | right: worth + other for right, other in trees(k, high).items()}
+        return {own | rest: a + b for own, a in cell(low, high) for rest, b in below.items()}
 
-    return best(0, n_words)
+    return trees(0, n_words)
 
 
 def _names(chain: tuple[str, ...], leaf: bool) -> list[tuple[str, int]]:

@@ -18,6 +18,7 @@ _COMMON = {
     "StringCorpus": "sigmastar.corpus.reading:StringCorpus",
     "build_corpus": "sigmastar.corpus.build:build_corpus",
     "open_corpus": "sigmastar.corpus.reading:open_corpus",
+    "draw": "sigmastar.core.notebook:draw",
     "reading": "sigmastar.core.skipping:reading",
     "load": "sigmastar.core.estimator:load",
     "load_model": "sigmastar.core.model_files:load_model",

@@ -12,19 +12,11 @@ import numpy as np
 import pytest
 
 from forged.forging import forged
-from forged.small_models import ONE_OF_EACH_KIND, Small, small_models
-from forged.trial import cut_off, flip_bits, try_model, warm_up
+from forged.small_models import ONE_OF_EACH_KIND, Small
+from forged.trial import cut_off, flip_bits, try_model
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
 from sigmastar.core.model_files import kind_of, load_model, read_header
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Small]:
-    folder = tmp_path_factory.mktemp("models")
-    made = small_models(folder, ONE_OF_EACH_KIND)
-    warm_up(made, folder)
-    return made
 
 
 def test_every_kind_is_on_trial(models: Mapping[str, Small]) -> None:

@@ -99,6 +99,19 @@ def test_predict_as_json(folder: Path) -> None:
     assert said["log_probability"] < 0
 
 
+def test_best_trees_stand_behind_their_scores(folder: Path) -> None:
+    lines, model = "the cat sees a dog .\n\n", folder / "spectral+em"
+    one = succeed("predict", model, "-", "-q", stdin=lines).splitlines()[0]
+    said = succeed("predict", model, "-", "-q", "--top", "3", stdin=lines)
+    ranked = [line.split("\t") for line in said.split("\n\n")[0].splitlines()]
+    assert ranked[0][1] == one
+    assert 1 < len(ranked) <= 3
+    assert [float(score) for score, _ in ranked] == sorted((float(s) for s, _ in ranked), reverse=True)
+    told = succeed("predict", model, "-", "-q", "--nbest", "3", "--json", stdin=lines).splitlines()
+    assert [tree["tree"] for tree in json.loads(told[0])["trees"]] == [tree for _, tree in ranked]
+    assert json.loads(told[1]) == {"trees": []}
+
+
 def test_score_trees_and_sentences(folder: Path) -> None:
     trees = [float(x) for x in succeed("score", folder / "pcfg", folder / "train.mrg", "-q").split()]
     assert len(trees) == 36

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,17 @@ def test_sentences_become_trees_over_their_words(grammar: TreebankEstimator) -> 
 def test_training_sentences_come_back(grammar: TreebankEstimator) -> None:
     right = [tree == found for tree, found in zip(TREES, grammar.predict(TREES), strict=True)]
     assert np.mean(right) > 0.6
+
+
+@pytest.mark.parametrize("decoding", ["labels", "rules"])
+def test_the_first_of_the_best_trees_is_the_tree(grammar: TreebankEstimator, decoding: str) -> None:
+    parser = replace(grammar.model_, decoding=decoding)
+    for words in (SENTENCE, ["cats", "ate", "fish", "."]):
+        best = parser.parse_nbest(words, n_best=6)
+        assert best[0][0] == parser.parse_one(words).tree
+        assert len({str(tree) for tree, _ in best}) == len(best)
+        assert [score for _, score in best] == sorted((score for _, score in best), reverse=True)
+        assert all(list(tree.words()) == list(words) for tree, _ in best)
 
 
 def test_tags_are_obeyed(grammar: TreebankEstimator) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles_treebank import (
     Binary,
     Scores,
-    best_labelling,
+    all_labellings,
     derivations,
     expected_counts,
     inside,
@@ -18,6 +18,7 @@ from oracles_treebank import (
     spans,
 )
 from sigmastar.treebanks.data.binarized import BinaryNodes
+from sigmastar.treebanks.kernels.best_trees import best_derivations, best_labellings, cut_trees
 from sigmastar.treebanks.kernels.decoding import ChainItems, Chains, best_rules, decode
 from sigmastar.treebanks.kernels.latent_chart import LeafVectors, counted_posteriors, latent_posteriors
 from sigmastar.treebanks.kernels.plain_chart import (
@@ -196,6 +197,7 @@ def test_the_tree_of_probable_rules_is_the_best_of_all_trees(seed: int, n: int) 
     uses = rng.uniform(0.01, 1.0, len(edges))
     weights = rng.uniform(0.01, 1.0, len(items))
     _, score = best_rules(n, graph, weights, uses, base)
+    ranked = cut_trees(*best_derivations(n, graph, weights, uses, base, 6))
     values = by_span(starts, items, weights, n)
     places = dict(enumerate(by_span(starts, items, np.arange(len(items)), n)))
     worth = {tuple(places[k] for k in row[:3]): u for row, u in zip(edges.tolist(), uses, strict=True)}
@@ -208,7 +210,12 @@ def test_the_tree_of_probable_rules_is_the_best_of_all_trees(seed: int, n: int) 
 
     trees = [t for a in range(grammar.n_symbols) for t in derivations(grammar, a, 0, n, leaves)]
     good = [t for t in trees if all(span in values for span in spans(t))]
-    np.testing.assert_allclose(np.exp(score), max(values[spans(t)[0]] * product(t) for t in good))
+    worths = sorted((values[spans(t)[0]] * product(t) for t in good), reverse=True)
+    np.testing.assert_allclose(np.exp(score), worths[0])
+    np.testing.assert_allclose(np.exp([value for _, value in ranked]), worths[:6])
+    by_spans = {frozenset(spans(t)): values[spans(t)[0]] * product(t) for t in good}
+    for found, value in ranked:
+        assert np.isclose(by_spans[frozenset((c, i, j) for i, j, c in found)], np.exp(value))
 
 
 def test_pruning_keeps_edges_between_what_is_kept() -> None:
@@ -305,11 +312,12 @@ def test_smoothing_keeps_the_total_of_every_rule_and_conditionals_sum_to_one(see
     np.testing.assert_allclose(sums[totals > 0], 1.0)
 
 
-@given(seeds, st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
-def test_decoding_finds_the_best_bracketing(seed: int, n: int) -> None:
-    rng = np.random.default_rng(seed)
-    chains = [("A",), ("A", "A"), ("B", "A"), ("T",), ("A", "T"), ("B", "U")]
+LABELLED = [("A",), ("A", "A"), ("B", "A"), ("T",), ("A", "T"), ("B", "U")]
+
+
+def random_chart(seed: int, n: int) -> tuple[ChainItems, Chains, dict]:
+    """Chains with values over all spans, as the kernels take them and by span."""
+    rng, chains = np.random.default_rng(seed), LABELLED
     table: dict[tuple[str, int], int] = {}
     names = [
         table.setdefault((label, chain[:k].count(label)), len(table))
@@ -331,10 +339,31 @@ def test_decoding_finds_the_best_bracketing(seed: int, n: int) -> None:
         values += mu.tolist()
         starts.append(len(labels))
     items = ChainItems(np.array(starts), np.array(labels, dtype=np.int32), np.array(values))
-    spans, score = decode(n, items, Chains(chain_starts, np.array(names, dtype=np.int32), len(table)), 0.4)
-    np.testing.assert_allclose(score[0], best_labelling(n, known, 0.4), atol=1e-9)
+    return items, Chains(chain_starts, np.array(names, dtype=np.int32), len(table)), known
+
+
+@given(seeds, st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_decoding_finds_the_best_bracketing(seed: int, n: int) -> None:
+    items, chains, known = random_chart(seed, n)
+    spans, score = decode(n, items, chains, 0.4)
+    np.testing.assert_allclose(score[0], max(all_labellings(n, known, 0.4).values()), atol=1e-9)
     assert spans[0].tolist()[:2] == [0, n]
     assert sorted(i for i, j, _ in spans.tolist() if j - i == 1) == list(range(n))
+
+
+@given(seeds, st.integers(1, 4), st.sampled_from([1, 2, 5, 12]))
+@settings(max_examples=60, deadline=None)
+def test_the_best_labellings_are_the_best_of_all_trees(seed: int, n: int, n_best: int) -> None:
+    items, chains, known = random_chart(seed, n)
+    every = all_labellings(n, known, 0.4)
+    found = cut_trees(*best_labellings(n, items, chains, 0.4, n_best))
+    trees = [frozenset((i, j, LABELLED[chain]) for i, j, chain in spans) for spans, _ in found]
+    assert len(set(trees)) == len(trees) == min(n_best, len(every))
+    expected = sorted(every.values(), reverse=True)[:n_best]
+    np.testing.assert_allclose([score for _, score in found], expected, atol=1e-9)
+    np.testing.assert_allclose([every[tree] for tree in trees], expected, atol=1e-9)
+    np.testing.assert_allclose(decode(n, items, chains, 0.4)[1][0], found[0][1], atol=1e-9)
 
 
 def test_long_sentences_do_not_underflow() -> None:

@@ -137,7 +137,7 @@ class StringsExhibit:
     def _next(self, row: Floats, begun: str) -> View:
         names = [*self.names, END]
         order = [int(k) for k in np.argsort(-row, kind="stable") if names[k].startswith(begun)][:_TOP]
-        note = "Probability of each symbol after what is typed; click one to add it."
+        note = "Probability of each symbol after what is typed."
         shown = [{"name": names[k], "value": row[k], "fixed": k == len(self.names)} for k in order]
         return View(
             "bars", "What comes next", {"bars": shown, "click": "text", "begun": begun, "top": 1}, note

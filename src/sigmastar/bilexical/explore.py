@@ -145,7 +145,7 @@ class VectorsExhibit:
             bars(
                 "Nearest words",
                 self.model.nearest(word, _TOP),
-                "Inner products; click one to go there.",
+                "Inner products.",
                 click="text",
             )
         ]

@@ -1,4 +1,4 @@
-"""`sigmastar show MODEL --markdown` and `--config`: what a model is for readers, and for a further run.
+"""`sigmastar show MODEL --markdown`, `--config`, `--html`: a model for readers, and for a further run.
 
 A card is Markdown in the manner of model hubs: what the model is, how and from what it was learned, what was
 measured, and how to use it. All of it stands in the header of the file; what a model is for, and where it
@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from sigmastar import __version__
+from sigmastar.cli import model_page
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import KEY, as_toml
 from sigmastar.core.errors import InputError
@@ -25,6 +26,7 @@ from sigmastar.core.family import families
 from sigmastar.core.model_files import read_header
 
 _KNOWN = {"method", "estimator", "seed", "settings", "layout", "data", "sigmastar", KEY}
+_FORMS = ("as_json", "html", "dot", "weights")
 _LONG = 80  # characters of a value in a table
 _USES = {
     "predict": "sigmastar predict {name} FILE",
@@ -35,25 +37,33 @@ _USES = {
 
 
 def with_card(command: click.Command, model: str) -> click.Command:
-    """The `show` of a family with the two options that all families have."""
+    """The `show` of a family with the options that all families have."""
     shown, inner = copy.copy(command), command.callback
     assert inner is not None
+    is_plain = not any(parameter.name == "html" for parameter in command.params)
+    page = click.Option(["--html", "as_page"], is_flag=True, help="Page with what the explorer shows.")
     shown.params = [
         *command.params,
+        *([page] if is_plain else []),
         click.Option(["--markdown"], is_flag=True, help="A model card in Markdown."),
         click.Option(
             ["--config", "as_config"], is_flag=True, help="Options of the call that learned MODEL, as TOML."
         ),
     ]
 
-    def callback(markdown: bool, as_config: bool, **options: Any) -> Any:
-        if not (markdown or as_config):
+    def callback(markdown: bool, as_config: bool, as_page: bool = False, **options: Any) -> Any:
+        if not (markdown or as_config or as_page):
             return inner(**options)
-        if markdown + as_config + sum(options.get(flag) is True for flag in ("as_json", "html", "dot")) > 1:
-            raise click.UsageError("give one of --markdown, --config, --json, --html and --dot")
-        text = as_toml(_learned(model), model) if as_config else card(model, _plainly(inner, options))
+        flags = [markdown, as_config, as_page, *(options.get(flag) is True for flag in _FORMS)]
+        if sum(flags) > 1:
+            raise click.UsageError("give one of --markdown, --config, --html, --json and --dot")
         with atomic_write(options["output"]) as stream:
-            stream.write(text)
+            if as_page:
+                stream.write(model_page.page(model))
+            else:
+                stream.write(
+                    as_toml(_learned(model), model) if as_config else card(model, _plainly(inner, options))
+                )
         return None
 
     shown.callback = callback

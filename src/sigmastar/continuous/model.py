@@ -19,6 +19,7 @@ from sigmastar.continuous.data import Series
 from sigmastar.continuous.kernels import best_chains, forward_backward
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats, one_of
 from sigmastar.core.resources import thread_map
 
@@ -38,7 +39,7 @@ class Expected(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianHmm:
+class GaussianHmm(Shown):
     """A hidden Markov model of vectors."""
 
     initial: Floats  # states

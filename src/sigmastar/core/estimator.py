@@ -34,7 +34,6 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from html import escape
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -42,9 +41,10 @@ import numpy as np
 from sigmastar import __version__
 from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, ModelFileError, NotFittedError
-from sigmastar.core.family import facts_of, families, picture_of
+from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.notebook import Shown, estimator_card
 from sigmastar.core.progress import Progress, announced, told
 from sigmastar.core.resources import limited_threads
 
@@ -61,7 +61,7 @@ class _Fitted:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator(_Fitted):
+class Estimator(Shown, _Fitted):
     """Parameters by name, and what `fit` found by names that end in `_`.
 
     Parameters
@@ -116,16 +116,7 @@ class Estimator(_Fitted):
 
     def _repr_html_(self) -> str:
         """A table of the parameters, whether `fit` was called, and what it found: in words, and drawn."""
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td><code>{escape(repr(value))}</code></td></tr>"
-            for name, value in self.get_params().items()
-        )
-        state = "fitted" if self.__sklearn_is_fitted__() else "not fitted"
-        summary = f"<summary><b>{type(self).__name__}</b>, {state}</summary>"
-        model = getattr(self, "model_", None) if self.__sklearn_is_fitted__() else None
-        facts = " · ".join(f"{escape(k)} <b>{escape(str(v))}</b>" for k, v in facts_of(model).items())
-        found = f"{f'<p>{facts}</p>' if facts else ''}{picture_of(model) or ''}"
-        return f"<details>{summary}<table>{rows}</table></details>{found}"
+        return estimator_card(self)
 
     def __repr__(self) -> str:
         changed = (f"{name}={value!r}" for name, value in self._changed_parameters().items())

@@ -5,9 +5,6 @@ commands, the demo and the laws are generated from these records, so that adding
 A family outside the package joins by an entry point of the group `sigmastar.families`, or by `register`.
 
 Places are written `module:name` and imported when they are asked for: reading all records costs milliseconds.
-
-Models know nothing of drawing, which comes after them: records name what notebooks show of them
-(`picture_of`).
 """
 
 from __future__ import annotations
@@ -325,44 +322,3 @@ def load(place: str) -> Any:
     """
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
-
-
-def facts_of(model: object) -> dict[str, Any]:
-    """What a model is, in the few words that its page in the explorer begins with; empty without a page."""
-    wanted = f"{type(model).__module__}:{type(model).__qualname__}"
-    for family in families().values():
-        if family.explore is not None and any(kind.model == wanted for kind in family.kinds.values()):
-            try:
-                return dict(load(family.explore)(model, {}).facts())
-            except (ValueError, ArithmeticError, ImportError):  # a notebook shows what else there is
-                return {}
-    return {}
-
-
-def picture_of(value: object) -> str | None:
-    """An SVG element of an object; None where no family draws its class, or this one cannot be drawn.
-
-    Parameters
-    ----------
-    value : object
-        A model, a tree, a treebank, or what a choice of states rests on.
-
-    Returns
-    -------
-    str or None
-        What `_repr_svg_` of its class gives.
-
-    Examples
-    --------
-    >>> picture_of(3) is None
-    True
-    """
-    wanted = f"{type(value).__module__}:{type(value).__qualname__}"
-    for family in families().values():
-        if wanted in family.pictures:
-            try:
-                drawn = load(family.pictures[wanted])(value)
-            except (ValueError, ArithmeticError, ImportError):  # a notebook shows the text instead
-                return None
-            return drawn if isinstance(drawn, str) else None
-    return None

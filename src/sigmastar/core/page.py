@@ -103,14 +103,15 @@ def _contents(sections: Sequence[Section], anchors: Sequence[str]) -> str:
 
 
 def _section(section: Section, anchor: str) -> str:
-    parts = "\n".join(_part(part) for part in section.parts)
+    parts = "\n".join(part_html(part) for part in section.parts)
     return (
         f'<section id="{anchor}" aria-labelledby="{anchor}-title">\n'
         f'<h2 id="{anchor}-title">{escape(section.title)}</h2>\n{parts}\n</section>\n'
     )
 
 
-def _part(part: Part) -> str:
+def part_html(part: Part) -> str:
+    """A part as markup, for pages and for cells of notebooks."""
     if isinstance(part, Text):
         return f"<p>{escape(part.text)}</p>"
     return _table(part) if isinstance(part, Table) else _picture(part)
@@ -234,21 +235,21 @@ _SIGN = (
     '<circle cx="9" cy="21" r="4"/><circle cx="23" cy="21" r="4"/>'
     '<path d="M11 17.5C13 10 19 10 21 17.2"/></g><circle cx="23" cy="21" r="1.6" fill="#fff"/></svg>'
 )
-_LIGHT = """\
+COLOURS_LIGHT = """\
 --page: #f6f6f3; --paper: #fefefe; --ink: #1f2430; --muted: #5b6372; --grid: #e3e6ea; --line: #c9ced6;
   --series-1: #0b69a8; --series-2: #b8470a; --series-3: #0b7a59; --series-4: #a3548c; --series-5: #8f6500;
   --series-6: #4d5a6b; --shadow: 0 1px 2px rgb(20 25 35 / .06), 0 6px 20px rgb(20 25 35 / .05);"""
-_DARK = """\
+COLOURS_DARK = """\
 --page: #14171c; --paper: #1b1f26; --ink: #e8eaee; --muted: #a5adba; --grid: #2b313b; --line: #454d5a;
   --series-1: #5bb1ea; --series-2: #f0894a; --series-3: #4fc79f; --series-4: #d890c2; --series-5: #e0b13c;
   --series-6: #a9b4c4; --shadow: 0 1px 2px rgb(0 0 0 / .3);"""
 STYLE = (
     f"""\
-:root {{ color-scheme: light; {_LIGHT} }}
+:root {{ color-scheme: light; {COLOURS_LIGHT} }}
 @media (prefers-color-scheme: dark) {{
-  :root:not([data-theme="light"]) {{ color-scheme: dark; {_DARK} }}
+  :root:not([data-theme="light"]) {{ color-scheme: dark; {COLOURS_DARK} }}
 }}
-:root[data-theme="dark"] {{ color-scheme: dark; {_DARK} }}
+:root[data-theme="dark"] {{ color-scheme: dark; {COLOURS_DARK} }}
 .top b::before {{
   content: url("data:image/svg+xml,{quote(_SIGN)}"); padding-right: 0.6rem; vertical-align: -0.4rem;
 }}

@@ -22,7 +22,7 @@ from scipy import sparse
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.factors import Factors
-from sigmastar.core.family import picture_of
+from sigmastar.core.notebook import Shown
 from sigmastar.core.progress import Measure, Point, Spectrum, report
 from sigmastar.core.resources import Mapper
 from sigmastar.core.sparse_svd import Matrix, iterative_svd
@@ -33,7 +33,7 @@ Score = Callable[[int], float | Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class RankEvidence:
+class RankEvidence(Shown):
     """The number of states that was chosen, and what the choice rests on."""
 
     singular_values: Floats
@@ -42,9 +42,6 @@ class RankEvidence:
     scores: tuple[float, ...]  # mean held-out score of each candidate
     chosen: int
     reason: str
-
-    def _repr_svg_(self) -> str | None:
-        return picture_of(self)
 
     @property
     def above_noise(self) -> int | None:

@@ -79,7 +79,10 @@ class DependencyExhibit:
         return DependencyTreebank.of([forms], [upos], xpos=[[part[-1] for part in parts]])
 
     def answer(self, inputs: Inputs) -> list[View]:
-        given = self.treebank(inputs.get("text", ""))
+        return self.views(self.treebank(inputs.get("text", "")))
+
+    def views(self, given: DependencyTreebank) -> list[View]:
+        """What is found for one sentence with tags."""
         parse = self.model.parse(given, marginals=True)
         found = self.model.attached(given, parse.heads)
         shares = None if parse.n_fallback or not parse.marginals else parse.marginals[0]
@@ -124,24 +127,30 @@ class DependencyExhibit:
         labels = {} if self.model.labeller is None else {"labels": found.deprel}
         return {"words": found.form, "heads": found.head.tolist(), **labels}
 
+    def found(self, gold: DependencyTreebank) -> DependencyTreebank:
+        """Heads and labels of what is in a data file."""
+        return self.model.attached(gold, self.model.parse(gold).heads)
+
+    def typed(self, sentence: DependencyTreebank) -> str:
+        """A sentence as it would be typed."""
+        return " ".join(map("/".join, zip(sentence.form, sentence.upos, sentence.xpos, strict=True)))
+
     def judge(self, path: str) -> Judged:
         bank = read_treebank(path)
         short = np.flatnonzero((bank.lengths > 0) & (bank.lengths <= _LONGEST))[:_MOST_ROWS]
         gold = bank.select(short)
-        parse = self.model.parse(gold)
-        found = self.model.attached(gold, parse.heads)
+        found = self.found(gold)
         rows, confusion = [], Counter[tuple[str, str]]()
         if self.model.labeller is not None:
             confusion.update(zip(gold.deprel, found.deprel, strict=True))
         for number in range(len(gold)):
             mine, right = found.select([number]), gold.select([number])
             wrong = int((mine.head != right.head).sum())
-            typed = ["/".join(parts) for parts in zip(right.form, right.upos, right.xpos, strict=True)]
             view = self.arcs(mine, None, right.head.tolist())
             rows.append(
                 Row(
                     " ".join(right.form),
-                    {"text": " ".join(typed)},
+                    {"text": self.typed(right)},
                     right.n_words,
                     None,
                     float(wrong),

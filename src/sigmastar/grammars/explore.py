@@ -59,9 +59,7 @@ class GrammarExhibit:
         }
 
     def overview(self) -> list[View]:
-        grammar, weights = to_rules(self.model, least=1e-6)
-        order = np.argsort(-np.abs(weights), kind="stable")[:_RULES]
-        rows = [(_written(grammar.rules[k]), float(weights[k])) for k in order]
+        rows = self._rules()
         masses = length_masses(self.model, _LENGTHS)
         data = {
             "x": list(range(1, _LENGTHS + 1)),
@@ -78,6 +76,14 @@ class GrammarExhibit:
             ),
             table("Rules", ("rule", "weight"), rows, "The heaviest; states are numbered."),
         ]
+
+    def _rules(self) -> list[tuple[str, float]]:
+        try:
+            grammar, weights = to_rules(self.model, least=1e-6)
+        except ValueError:  # no string has any weight
+            return []
+        order = np.argsort(-np.abs(weights), kind="stable")[:_RULES]
+        return [(_written(grammar.rules[k]), float(weights[k])) for k in order]
 
     def coded(self, text: str) -> Strings:
         symbols = words_of(text, _LONGEST)

@@ -53,8 +53,14 @@ class PCFGExhibit:
 
     @property
     def fields(self) -> Sequence[Field]:
-        example = str(self.learned.get("example") or " ".join(map(str, list(self.model.alphabet)[:4])))
+        example = str(self.learned.get("example") or self._drawn())
         return (Field("text", "A sentence", example, hint="words of the grammar"),)
+
+    def _drawn(self) -> str:
+        """A sentence of the grammar, not too long."""
+        drawn = [list(map(str, words)) for words in self.model.sample(20, np.random.default_rng(0), _LONGEST)]
+        lengths = [abs(len(words) - 7) for words in drawn]
+        return " ".join(drawn[lengths.index(min(lengths))])
 
     def facts(self) -> dict[str, Any]:
         return {

@@ -14,13 +14,13 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.family import picture_of
 from sigmastar.core.model_files import Arrays, Header, above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, lists, tables
 
 
 @dataclass(frozen=True, eq=False)
-class StringFunction:
+class StringFunction(Shown):
     """A number for every string.
 
     Parameters
@@ -30,9 +30,6 @@ class StringFunction:
     """
 
     automaton: WeightedAutomaton
-
-    def _repr_svg_(self) -> str | None:
-        return picture_of(self)
 
     @property
     def alphabet(self) -> Alphabet:
@@ -52,7 +49,7 @@ class StringFunction:
 
 
 @dataclass(frozen=True, eq=False)
-class StringClassifier:
+class StringClassifier(Shown):
     """A label for every string.
 
     Parameters

@@ -9,9 +9,38 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats
 from sigmastar.core.figures import draw_probabilities, new_figure, tidy
+from sigmastar.core.plot_drawings import draw_strip
+from sigmastar.core.svg import stacked
+from sigmastar.taggers.data.sentences import TaggedSentences
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_MOST_DRAWN = 5
+
+
+def draw_tagged(sentences: TaggedSentences) -> str:
+    """The first sentences with a tag below each word.
+
+    Parameters
+    ----------
+    sentences : TaggedSentences
+        With tags.
+
+    Returns
+    -------
+    str
+        SVG text.
+    """
+    if sentences.tags is None:
+        raise ValueError("words without tags have nothing to draw")
+    pairs = zip(sentences.cut(sentences.words), sentences.cut(sentences.tags), strict=True)
+    shown = [pair for pair in pairs if pair[0]][:_MOST_DRAWN]
+    if not shown:
+        raise ValueError("there are no words to draw")
+    tokens = [[{"text": w, "below": t, "value": 0.0} for w, t in zip(*pair, strict=True)] for pair in shown]
+    drawn = (draw_strip({"tokens": each}, "Tags") or "" for each in tokens)
+    return stacked(drawn, f"Tags of {len(shown)} of {len(sentences)} sentences")
 
 
 def plot_tags(

@@ -12,22 +12,28 @@ from sigmastar.core.arrays import Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.exhibit import (
     Example,
+    Exhibit,
     Field,
     Inputs,
     Judged,
     Row,
     View,
     learned_facts,
+    limited,
     table,
     words_of,
 )
 from sigmastar.core.toy_english import sentences
+from sigmastar.dependency.data.treebank import DependencyTreebank
+from sigmastar.dependency.explore import DependencyExhibit
 from sigmastar.taggers.data.columns import TaggedLayout, format_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import SpectralTagger
+from sigmastar.taggers.model.pipeline import TextPipeline
 from sigmastar.taggers.model.tagger import Tagger
 
 _BEST, _LIKELY, _MOST_ROWS = 8, 0.005, 2000
+_LONGEST_TEXT, _MOST_SENTENCES = 80, 3
 
 
 class TaggerExhibit:
@@ -164,8 +170,60 @@ class TaggerExhibit:
         return Judged(rows, "loss, nats", "wrong tags", confusion)
 
 
-def open_exhibit(model: Tagger, learned: Mapping[str, Any]) -> TaggerExhibit:
-    return TaggerExhibit(model, learned)
+class PipelineExhibit(DependencyExhibit):
+    """Tokenizer, tagger and parser of raw text, shown by the arcs that they end in."""
+
+    def __init__(self, pipeline: TextPipeline, learned: Mapping[str, Any]) -> None:
+        super().__init__(pipeline.parser, learned)
+        self.pipeline = pipeline
+
+    @property
+    def fields(self) -> Sequence[Field]:
+        example = str(self.learned.get("example") or " ".join(list(self.pipeline.tagger.lexicon.words)[:6]))
+        return (Field("text", "Text", example, hint="plain text, one sentence or several"),)
+
+    def facts(self) -> dict[str, Any]:
+        tagger = self.pipeline.tagger
+        own = {"kind": "pipeline", "tags": len(tagger.tags), "known words": len(tagger.lexicon.words)}
+        return super().facts() | own
+
+    def sentences(self, text: str) -> DependencyTreebank:
+        """The sentences of a text, with tags."""
+        found = [sentence for sentence in self.pipeline.tokenizer.sentences(text) if sentence]
+        if not found:
+            raise InputError("type a sentence")
+        limited([word for sentence in found for word in sentence], _LONGEST_TEXT)
+        return self.pipeline.tagged(self.pipeline.bare(found))
+
+    def answer(self, inputs: Inputs) -> list[View]:
+        given = self.sentences(inputs.get("text", ""))
+        return [
+            view
+            for number in range(min(len(given), _MOST_SENTENCES))
+            for view in self.views(given.select([number]))
+        ]
+
+    def predict(self, inputs: Inputs) -> Any:
+        found = self.found(self.sentences(inputs.get("text", "")))
+        return {
+            "words": found.form,
+            "tags": found.upos,
+            "heads": found.head.tolist(),
+            "labels": found.deprel,
+            "sentences": found.lengths.tolist(),
+        }
+
+    def found(self, gold: DependencyTreebank) -> DependencyTreebank:
+        return self.pipeline.parse(gold)
+
+    def typed(self, sentence: DependencyTreebank) -> str:
+        return " ".join(sentence.form)
+
+
+def open_exhibit(model: Tagger | TextPipeline, learned: Mapping[str, Any]) -> Exhibit:
+    return (
+        PipelineExhibit(model, learned) if isinstance(model, TextPipeline) else TaggerExhibit(model, learned)
+    )
 
 
 def example() -> Example:

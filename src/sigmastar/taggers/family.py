@@ -58,6 +58,7 @@ FAMILY = Family(
     examples={
         "tags of a little English": f"{HERE}.explore:example",
     },
+    pictures={f"{HERE}.data.sentences:TaggedSentences": f"{HERE}.draw:draw_tagged"},
     laws=f"{HERE}.laws:TaggerLaws",
     paces={"SpectralTagger": Pace({"n_words": 6.5e-5}), "Pipeline": Pace({"n_words": 3.7e-4})},
 )

@@ -91,9 +91,9 @@ class TransducerExhibit:
         views = [bars("Best outputs", found, note if found else "No output can be made of it.")]
         typed = _symbols(inputs.get("output", ""), written)
         target = typed or (list(map(str, ranking[0][0])) if ranking else [])
-        return views + (self._ways(model, symbols, target) if symbols and target else [])
+        return views + (self.ways(model, symbols, target) if symbols and target else [])
 
-    def _ways(self, model: Model, symbols: Sequence[str], target: Sequence[str]) -> list[View]:
+    def ways(self, model: Model, symbols: Sequence[str], target: Sequence[str]) -> list[View]:
         """The lattice of alignments of a pair, and the best of them."""
         pairs = StringPairs.of([(symbols, target)])
         edges: dict[tuple[int, int, int, int], float] = defaultdict(float)

@@ -60,6 +60,7 @@ FAMILY = Family(
     examples={
         "letters and sounds": f"{HERE}.explore:example",
     },
+    pictures={f"{HERE}.model.aligner:AlignedPairs": f"{HERE}.draw:draw_aligned"},
     laws=f"{HERE}.laws:TransducerLaws",
     paces={"SpectralTransducer": Pace({"inputs.n_symbols": 8.5e-5}, fixed=8.0)},
 )

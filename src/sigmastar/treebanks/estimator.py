@@ -102,6 +102,27 @@ class TreebankEstimator(Estimator):
         sentences, threads = [as_sentence(sentence) for sentence in X], n_threads(self.n_jobs)
         return placed(self.model_, self.device).parse(sentences, threads)
 
+    def predict_nbest(self, X: Iterable[Words], n_best: int = 5) -> list[list[tuple[Tree, float]]]:
+        """The best trees of every sentence.
+
+        Parameters
+        ----------
+        X : iterable of sequences of words, of pairs (words, tags), or of trees
+            The sentences.
+        n_best : int
+            At most so many trees per sentence.
+
+        Returns
+        -------
+        list of lists of pairs
+            For each sentence distinct trees, best first, with the score that `decoding` maximizes: the number
+            of right labels in expectation, less `threshold` for each, or the log of the product of rules.
+        """
+        self.check_fitted()
+        n_best, sentences = positive(n_best, "n_best"), [as_sentence(sentence) for sentence in X]
+        with self._working():
+            return [self.model_.parse_nbest(*sentence, n_best=n_best) for sentence in sentences]
+
     def marginals(self, X: Iterable[Words]) -> list[dict[Span, float]]:
         """For every sentence mu(label, i, j): how probable a label over words i to j - 1 is."""
         return [self.model_.marginals(*as_sentence(sentence)) for sentence in X]

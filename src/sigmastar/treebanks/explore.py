@@ -30,7 +30,11 @@ from sigmastar.trees.data.brackets import parse_brackets, read_brackets
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.explore import tree_json, tree_view
 
-_LONGEST, _LEAST, _MOST_ROWS = 60, 0.01, 500
+_LONGEST, _LEAST, _MOST_ROWS, _BEST = 60, 0.01, 500, 5
+_SCORES = {
+    "labels": "Scores: the number of right labels in expectation, less the threshold for each.",
+    "rules": "Scores: the logarithm of the product of the posteriors of rules.",
+}
 Span = tuple[str, int, int]
 
 
@@ -94,13 +98,19 @@ class TreebankExhibit:
     def answer(self, inputs: Inputs) -> list[View]:
         words = self.words(inputs.get("text", ""))
         shares = self.marginals(words)
-        parse = self.parser(inputs).parse_one(words)
+        parser = self.parser(inputs)
+        parse = parser.parse_one(words)
         titles = {span: f"{span[0]}: {value:.3f}" for span, value in shares.items()}
-        chosen = f"log-probability of the sentence {parse.log_probability:.4g}"
-        drawn = [(chosen, tree_json(parse.tree, titles=titles))]
-        note = "" if parse.how == "full" else f" Found by a fallback: {parse.how}."
-        note = f"L{chosen[1:]}.{note}"
-        return [tree_view("The tree", drawn, note), self.chart(words, shares, parse.tree)]
+        note = f"Log-probability of the sentence {parse.log_probability:.4g}."
+        note += "" if parse.how == "full" else f" Found by a fallback: {parse.how}."
+        best = parser.parse_nbest(words, n_best=_BEST)
+        drawn = [
+            (f"{rank}: score {score:.4g}", tree_json(tree, titles=titles))
+            for rank, (tree, score) in enumerate(best, 1)
+        ]
+        ranked = [(rank, score, str(tree)) for rank, (tree, score) in enumerate(best, 1)]
+        views = [tree_view("The tree", drawn, note), self.chart(words, shares, parse.tree)]
+        return [*views, table("Best trees", ("rank", "score", "tree"), ranked, _SCORES[parser.decoding])]
 
     def chart(self, words: Sequence[str], shares: Mapping[Span, float], tree: Tree) -> View:
         """Spans with the likeliest phrase of each, and all others when pointed at."""

@@ -51,6 +51,7 @@ FAMILY = Family(
     examples={
         "parser of a little English": f"{HERE}explore:example",
     },
+    pictures={f"{HERE}model.parser:Parse": f"{HERE}draw:draw_parse"},
     laws=f"{HERE}laws:TreebankLaws",
     paces={"SpectralTreebankGrammar": Pace({"n_words": 2.8e-4})},
 )

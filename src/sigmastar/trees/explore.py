@@ -65,7 +65,19 @@ class TreesExhibit:
         try:
             return str(self.model.sample(1, np.random.default_rng(0), 30)[0])
         except ValueError:  # a signed function draws no trees
+            return self._made()
+
+    def _made(self) -> str:
+        """A tree of the first symbol of each rank."""
+        if isinstance(self.model, LatentPCFG):
             return ""
+        built: Tree | str = ""
+        for rank, symbols in enumerate(self.model.alphabet.ranks):
+            if symbols and rank == 0:
+                built = str(symbols.symbols[0])
+            elif symbols:
+                built = Tree(str(symbols.symbols[0]), (built,) * rank)
+        return str(built) if isinstance(built, Tree) else ""
 
     def facts(self) -> dict[str, Any]:
         return {

@@ -27,7 +27,7 @@ from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_s
 from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
 from sigmastar.core.alphabet import Alphabet, OperatorModel, string_signature
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.family import picture_of
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class ScaledRows(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedAutomaton:
+class WeightedAutomaton(Shown):
     """A function on strings by its operators; weights may have any sign."""
 
     alphabet: Alphabet
@@ -77,9 +77,6 @@ class WeightedAutomaton:
     @property
     def arrays(self) -> tuple[Floats, Floats, Floats]:
         return self.initial, self.transitions, self.final
-
-    def _repr_svg_(self) -> str | None:
-        return picture_of(self)
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> WeightedAutomaton:

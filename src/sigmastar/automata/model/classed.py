@@ -25,6 +25,7 @@ from sigmastar.automata.model.sequence import next_distribution, sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats, indices, one_of
 
 Inner = WeightedAutomaton | FilteredAutomaton
@@ -63,7 +64,7 @@ class ClassedSymbols:
 
 
 @dataclass(frozen=True, eq=False)
-class ClassedAutomaton:
+class ClassedAutomaton(Shown):
     """A distribution on strings by an automaton over classes of symbols and by n-grams, mixed by context."""
 
     symbols: ClassedSymbols

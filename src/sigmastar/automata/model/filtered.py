@@ -27,9 +27,9 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
-from sigmastar.core.family import picture_of
 from sigmastar.core.jit import fast_kernel, kernel, part
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
 
 CELLS = 1 << 20  # next-symbol weights held at a time
@@ -223,7 +223,7 @@ class FilterRun(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class FilteredAutomaton:
+class FilteredAutomaton(Shown):
     """An automaton, a back-off model of next symbols, and how they mix in each context class."""
 
     automaton: WeightedAutomaton
@@ -251,9 +251,6 @@ class FilteredAutomaton:
     def limit(self) -> float:
         """How far a state may stray: those to restart from show how far states go."""
         return FARTHEST * max(1.0, float(np.abs(self.restarts).max(initial=0.0)))
-
-    def _repr_svg_(self) -> str | None:
-        return picture_of(self)
 
     def with_mixing(self, mixing: Floats) -> FilteredAutomaton:
         return replace(self, mixing=mixing)

@@ -30,6 +30,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
 from sigmastar.core.integer_counts import tally
 from sigmastar.core.jit import kernel
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
 
 Ints = Int32s | Int64s
@@ -280,7 +281,7 @@ class BackoffTables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NgramModel:
+class NgramModel(Shown):
     """A distribution on strings by smoothed next-symbol distributions in context."""
 
     alphabet: Alphabet

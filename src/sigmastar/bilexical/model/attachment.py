@@ -21,6 +21,7 @@ from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
 from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_files import below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, integers, lists_of_texts, real
 
 Factors = tuple[Floats, Floats]
@@ -31,7 +32,7 @@ _MARK, _N_MARKS = 0.5, 5  # the size, and the number, of the coordinates that ar
 
 
 @dataclass(frozen=True, eq=False)
-class AttachmentModel:
+class AttachmentModel(Shown):
     """What the judges have learned, and the weights of their votes.
 
     Parameters

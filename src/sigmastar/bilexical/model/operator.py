@@ -25,6 +25,7 @@ from sigmastar.bilexical.data.pairs import HeadSplit, Pairs, WordPairs
 from sigmastar.bilexical.model.vectors import Rows, Vectors, dense
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.factors import factorize_up_to
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, between, check_header, distinct_texts, floats, texts
 from sigmastar.optimise.proximal import keep_largest
 
@@ -100,7 +101,7 @@ _PARTS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True, eq=False)
-class BilexicalModel:
+class BilexicalModel(Shown):
     """A distribution over modifiers for every head that has a vector, seen in training or not.
 
     Parameters

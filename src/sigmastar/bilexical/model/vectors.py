@@ -22,6 +22,7 @@ from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.model_files import is_model_file, load_model
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import (
     Parts,
     check_header,
@@ -39,7 +40,7 @@ Rows = sparse.csr_array | Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Vectors:
+class Vectors(Shown):
     """Words in a fixed order, and a vector of each.
 
     Parameters

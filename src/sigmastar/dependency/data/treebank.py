@@ -16,7 +16,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Indices, Int32s, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.family import picture_of
+from sigmastar.core.notebook import Shown
 
 Word = str | tuple[str, ...]
 NO_HEAD = -1
@@ -24,7 +24,7 @@ _COLUMNS = ("form", "upos", "xpos", "deprel", "lemma", "feats", "deps", "misc")
 
 
 @dataclass(frozen=True, eq=False)
-class DependencyTreebank:
+class DependencyTreebank(Shown):
     """Words in columns. The rarer columns are None where every cell of them is `_`.
 
     Parameters
@@ -146,9 +146,6 @@ class DependencyTreebank:
     @property
     def has_heads(self) -> bool:
         return bool((self.head >= 0).all())
-
-    def _repr_svg_(self) -> str | None:
-        return picture_of(self)
 
     def with_heads(self, head: Int32s, deprel: list[str] | None = None) -> DependencyTreebank:
         """The same words under other heads, and other relations where they are given."""

@@ -26,6 +26,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats, integers, one_of, share, singles, text_alphabet, texts
 from sigmastar.core.resources import Mapper, thread_map
 from sigmastar.core.word_classes import WordClasses
@@ -64,7 +65,7 @@ class Parse:
 
 
 @dataclass(frozen=True, eq=False)
-class DependencyParser:
+class DependencyParser(Shown):
     """Head automata, and what decides the trees of sentences.
 
     Parameters

@@ -75,6 +75,9 @@ function saveButtons(view, place) {
   return el("div", { class: "save" }, found);
 }
 
+// What can be clicked is said here: on pages that stand still the same views cannot be.
+const noteOf = (view) => `${view.note}${view.data.click ? " Click one to go on with it." : ""}`.trim();
+
 let cards = 0;
 function card(given) {
   cards += 1;
@@ -82,7 +85,7 @@ function card(given) {
   const place = el("div", { class: "view" });
   const element = el("article", { class: "card", "aria-labelledby": `card-${cards}`, "data-kind": view.kind },
     el("header", {}, el("h3", { id: `card-${cards}` }, view.title), saveButtons(view, place)), place,
-    view.note ? el("p", { class: "note" }, view.note) : null);
+    noteOf(view) ? el("p", { class: "note" }, noteOf(view)) : null);
   const spread = () => element.classList.toggle("wide", Boolean(CROWDED[view.kind]?.(view.data)));
   spread();
   element.refresh = (next) => {
@@ -92,7 +95,7 @@ function card(given) {
     element.data = drawn;
     spread();
     const note = element.querySelector(".note");
-    if (note) note.textContent = view.note;
+    if (note) note.textContent = noteOf(view);
     if (!place.firstChild?.update?.(view.data)) element.drawn = 0;
   };
   element.redraw = (width, scale) => {

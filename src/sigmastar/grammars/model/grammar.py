@@ -20,6 +20,7 @@ from sigmastar.automata.data.strings import Codes, Strings
 from sigmastar.automata.model.automaton import SignedLog
 from sigmastar.core.alphabet import Alphabet, OperatorModel, composition_signature
 from sigmastar.core.arrays import Array, Floats, Indices, Int64s
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
@@ -39,7 +40,7 @@ _PIECE = 2_000_000  # spans parsed at a time
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedGrammar:
+class WeightedGrammar(Shown):
     """A function on non-empty strings by its initial vector, word vectors and bilinear composition."""
 
     alphabet: Alphabet

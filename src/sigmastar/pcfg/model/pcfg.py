@@ -13,6 +13,7 @@ from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
@@ -45,7 +46,7 @@ def _stored_rules(value: Any) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ProbabilisticCFG:
+class ProbabilisticCFG(Shown):
     """A grammar and the probabilities of its rules.
 
     Parameters

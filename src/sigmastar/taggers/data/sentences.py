@@ -18,6 +18,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.notebook import Shown
 from sigmastar.taggers.data.features import SEPARATOR
 
 Token = str | tuple[str, ...] | Mapping[str, Any]
@@ -26,7 +27,7 @@ WORD = "word"
 
 
 @dataclass(frozen=True, eq=False)
-class TaggedSentences:
+class TaggedSentences(Shown):
     """Words in a row, with their tags where these are known, and other columns that are given.
 
     Parameters

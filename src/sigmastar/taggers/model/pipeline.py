@@ -12,6 +12,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts
 from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank
@@ -24,7 +25,7 @@ BETWEEN = "\t"  # the two tags of a word: no tag holds a tab
 
 
 @dataclass(frozen=True, eq=False)
-class TextPipeline:
+class TextPipeline(Shown):
     """What makes trees of text."""
 
     tokenizer: Tokenizer
@@ -42,22 +43,27 @@ class TextPipeline:
 
     def parse_words(self, sentences: list[list[str]]) -> DependencyTreebank:
         """The same of sentences that are words already; those without a word are passed over."""
+        return self.parse(self.bare(sentences))
+
+    @staticmethod
+    def bare(sentences: list[list[str]]) -> DependencyTreebank:
+        """Words without tags and heads; sentences without a word are passed over."""
         sentences = [sentence for sentence in sentences if sentence]
         forms = [word for sentence in sentences for word in sentence]
         offsets = np.append(0, np.cumsum([len(sentence) for sentence in sentences])).astype(np.int64)
         blank = ["_"] * len(forms)
         heads = np.full(len(forms), -1, dtype=np.int32)
-        bare = DependencyTreebank(forms, blank, blank, heads, blank, offsets)
-        return self.parse(bare)
+        return DependencyTreebank(forms, blank, blank, heads, blank, offsets)
 
     def parse(self, treebank: DependencyTreebank) -> DependencyTreebank:
         """Tags, heads and relations anew, from the words alone."""
-        if not treebank.n_words:
-            return treebank
+        return self.parser.predict(self.tagged(treebank)) if treebank.n_words else treebank
+
+    def tagged(self, treebank: DependencyTreebank) -> DependencyTreebank:
+        """Tags anew, from the words alone."""
         tags = self.tagger.predict(TaggedSentences(treebank.form, None, treebank.sentence_offsets))
         pairs = [tag.partition(BETWEEN) for tag in tags]
-        tagged = replace(treebank, upos=[pair[0] for pair in pairs], xpos=[pair[2] for pair in pairs])
-        return self.parser.predict(tagged)
+        return replace(treebank, upos=[pair[0] for pair in pairs], xpos=[pair[2] for pair in pairs])
 
     PARTS: ClassVar[Parts] = Parts(
         header={"tokenizer": dict, "tagger": dict, "parser": dict, "classes?": dict},

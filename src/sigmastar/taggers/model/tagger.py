@@ -19,6 +19,7 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, check_header, lists, one_of, real, share, tables
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences
@@ -55,7 +56,7 @@ KINDS: dict[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Tagger:
+class Tagger(Shown):
     """A lexicon, members with weights, and how sequences are chosen."""
 
     lexicon: TagLexicon

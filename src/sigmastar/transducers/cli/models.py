@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import click
@@ -25,11 +26,13 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
-from sigmastar.core.page import Part, Picture, Section, Table, render
+from sigmastar.core.page import Part, Section, Table, render
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.resources import limited_threads
+from sigmastar.core.view_drawings import parts_of
 from sigmastar.transducers.data import StringPairs, joined, read_inputs, read_transductions
-from sigmastar.transducers.draw import draw_alignment, draw_lattice
+from sigmastar.transducers.draw import draw_alignment
+from sigmastar.transducers.explore import TransducerExhibit
 from sigmastar.transducers.model.transducer import Transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer
 
@@ -264,11 +267,9 @@ def _in_words(value: Any) -> str:
 def _page(path: str, model: Model, lines: dict[str, str], pairs: StringPairs | None) -> str:
     parts: list[Part] = [Table("The model", ("", ""), list(lines.items()))]
     chosen = pairs if pairs is not None else model.sample(3, np.random.default_rng(0), 12)
-    for number in range(min(len(chosen), _N_DRAWN)):
-        aligned = model.align(chosen.select([number]), 8)
-        if len(aligned.strings):
-            drawn = draw_lattice(list(zip(aligned.strings, aligned.posterior.tolist(), strict=True)))
-            word = " ".join(map(str, chosen.inputs[number]))
-            caption = f"Alignments of {word}: the wider a line, the surer it is."
-            parts.append(Picture(drawn, caption, caption))
+    exhibit = TransducerExhibit(model, {})
+    for inputs, outputs in list(chosen)[:_N_DRAWN]:
+        for view in exhibit.ways(model, list(map(str, inputs)), list(map(str, outputs))):
+            named = replace(view, title=f"{view.title}: {' '.join(map(str, inputs))}")
+            parts += parts_of(named)
     return render(f"transducer: {path}", [Section("Transducer", parts)], {"Seed": lines.get("seed", "")})

@@ -23,6 +23,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
 from sigmastar.core.scaling import add_numbers, rescale_number
 from sigmastar.transducers.data import Lattice, PairCodes, Shape, StringPairs, Unit, UnitKeys, Units
@@ -33,7 +34,7 @@ _TIE = 1e-9  # nats: of alignments closer than this the one whose last units hav
 
 
 @dataclass(frozen=True, eq=False)
-class AlignedPairs:
+class AlignedPairs(Shown):
     """Alignments as strings of units: the pair of each, and its share of the pair's posterior."""
 
     units: Units

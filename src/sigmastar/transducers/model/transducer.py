@@ -34,6 +34,7 @@ from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, lists, one_of, tables, whole
 from sigmastar.transducers.data import StringPairs, Units, backward, distinct, known_symbols
 from sigmastar.transducers.model.aligner import AlignedPairs, Aligner
@@ -92,7 +93,7 @@ class Judged(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Transducer:
+class Transducer(Shown):
     """Models over inventories of units, models of outputs alone, and the weights of all in that order."""
 
     inventories: tuple[UnitModels, ...]

@@ -22,6 +22,7 @@ from sigmastar.core.alphabet import OperatorModel
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import between, check_header
 from sigmastar.core.text_files import TextPath
 from sigmastar.transducers.data import StringPairs, Units
@@ -41,7 +42,7 @@ class EdgeMarginals:
 
 
 @dataclass(frozen=True, eq=False)
-class WeightedTransducer:
+class WeightedTransducer(Shown):
     """A weighted automaton whose symbols are units.
 
     Parameters

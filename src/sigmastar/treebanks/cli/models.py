@@ -31,6 +31,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.progress import Say, tell, watching
+from sigmastar.core.resources import limited_threads
 from sigmastar.core.text_files import display_name
 from sigmastar.core.torch_device import placed
 from sigmastar.treebanks.data.phrases import phrases
@@ -107,6 +108,14 @@ def evaluate(
     metavar="N",
     help="Largest number of words per sentence that is parsed; longer ones get a flat tree.",
 )
+@click.option(
+    "--top",
+    "--nbest",
+    "n_best",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Best trees per sentence, each on a line behind its score, with a blank line between sentences.",
+)
 @_decoding_option
 @threads_option
 @device_option
@@ -118,6 +127,9 @@ def predict(
 ) -> None:
     """The tree of every sentence in FILE, one per line; with --json its probability and how it was found."""
     parser, most = loaded(model, options.pop("decoding")), options.pop("max_length")
+    if (n_best := options.pop("n_best")) is not None:
+        _predict_nbest(parser, file, tags, as_json, output, quiet, n_best, most, **options)
+        return
     parse = _parser(parser, **options)
     with watching("reading", quiet) as say:
         inputs = read_inputs(file, tags, parser.forest.words)
@@ -135,6 +147,33 @@ def predict(
     write_lines(output, written)
     if others := _fallbacks(parses)["n_fallback"]:
         tell(f"{others} of {len(parses)} sentences were parsed by a fallback", quiet)
+
+
+def _predict_nbest(
+    parser: TreebankParser, file: str, tags: bool, as_json: bool, output: str, quiet: bool, n_best: int,
+    most: int | None, threads: int | None, device: str,
+) -> None:  # fmt: skip
+    if device != "cpu":
+        raise click.UsageError("--top is found on the processor: leave --device out")
+    with watching("reading", quiet) as say, limited_threads(threads):
+        inputs = read_inputs(file, tags, parser.forest.words)
+        _warn_of_tags(parser, inputs, quiet)
+        _warn_of_length(inputs, most, quiet)
+        found = list[list[tuple[Tree, float]]]()
+        for number, one in enumerate(inputs):
+            say("parsing", number / len(inputs))
+            short = most is None or len(one.words) <= most
+            flat = [] if short or not one.words else [(parser.flat(*one.sentence).tree, -np.inf)]
+            found.append(parser.parse_nbest(*one.sentence, n_best) if short and one.words else flat)
+    if as_json:
+        write_lines(output, (to_json({"trees": _ranked(best)}) for best in found))
+    else:
+        lines = ("".join(f"{score:.6g}\t{tree}\n" for tree, score in best) for best in found)
+        write_lines(output, lines)
+
+
+def _ranked(best: Sequence[tuple[Tree, float]]) -> list[dict[str, Any]]:
+    return [{"tree": str(tree), "score": score} for tree, score in best]
 
 
 @click.command()

@@ -133,30 +133,39 @@ def decode(n: int, chart: ChainItems, chains: Chains, threshold: float) -> tuple
 
 
 @part
-def _choices(n: int, chart: ChainItems, chains: Chains, threshold: float) -> tuple[Floats, Int32s]:
-    """The best chain of every cell, -1 for none, and its score; leaves and the root must have one."""
-    n_cells = n * (n + 1) // 2
-    score, choice, mass = np.zeros(n_cells), np.full(n_cells, -1, np.int32), np.zeros(chains.n_names)
-    for c in range(n_cells):
+def worths(n: int, chart: ChainItems, chains: Chains, threshold: float) -> Floats:
+    """What every chain over every cell adds to a tree; minus infinity for those whose tag is not the best."""
+    worth, mass = np.full(len(chart.labels), -np.inf), np.zeros(chains.n_names)
+    for c in range(n * (n + 1) // 2):
         end = 1 if c < n else 0  # the tag of a leaf counts for nothing
         for at in range(chart.starts[c], chart.starts[c + 1]):
             chain = chart.labels[at]
             for k in range(chains.starts[chain], chains.starts[chain + 1] - end):
                 mass[chains.names[k]] += chart.values[at]
         tag = _best_tag(chart.starts[c], chart.starts[c + 1], chart, chains) if c < n else -1
-        best = -1e300 if c < n or c == n_cells - 1 else 0.0
         for at in range(chart.starts[c], chart.starts[c + 1]):
             low, high = chains.starts[chart.labels[at]], chains.starts[chart.labels[at] + 1]
             if c < n and chains.names[high - 1] != tag:
                 continue
-            value = 1e-9 * chart.values[at]
+            worth[at] = 1e-9 * chart.values[at]
             for k in range(low, high - end):
-                value += mass[chains.names[k]] - threshold
-            if value > best:
-                best, score[c], choice[c] = value, value, chart.labels[at]
+                worth[at] += mass[chains.names[k]] - threshold
         for at in range(chart.starts[c], chart.starts[c + 1]):
             for k in range(chains.starts[chart.labels[at]], chains.starts[chart.labels[at] + 1]):
                 mass[chains.names[k]] = 0.0
+    return worth
+
+
+@part
+def _choices(n: int, chart: ChainItems, chains: Chains, threshold: float) -> tuple[Floats, Int32s]:
+    """The best chain of every cell, -1 for none, and its score; leaves and the root must have one."""
+    n_cells, worth = n * (n + 1) // 2, worths(n, chart, chains, threshold)
+    score, choice = np.zeros(n_cells), np.full(n_cells, -1, np.int32)
+    for c in range(n_cells):
+        best = -1e300 if c < n or c == n_cells - 1 else 0.0
+        for at in range(chart.starts[c], chart.starts[c + 1]):
+            if worth[at] > best:
+                best, score[c], choice[c] = worth[at], worth[at], chart.labels[at]
     return score, choice
 
 

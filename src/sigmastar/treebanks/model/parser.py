@@ -21,11 +21,13 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.model_files import above, below
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, lists, lists_of_texts, share, tables
 from sigmastar.core.resources import limited_threads, thread_map
 from sigmastar.treebanks.counts import HeadChoice
 from sigmastar.treebanks.data.phrases import Phrases
 from sigmastar.treebanks.data.sentences import Sentence, require_words
+from sigmastar.treebanks.kernels.best_trees import best_derivations, best_labellings, cut_trees
 from sigmastar.treebanks.kernels.decoding import (
     ChainItems,
     Chains,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 
 Span = tuple[str, int, int]
 
+_MOST_DERIVATIONS = 1024  # that are looked at for distinct trees
 _PIECE = 16  # sentences a thread takes at a time
 DECODINGS = ("labels", "rules")
 """Trees of labels that are probable one by one, averaged over grammars; or of probable rules of the first."""
@@ -80,7 +83,7 @@ class Chart:
 
 
 @dataclass(frozen=True, eq=False)
-class Parse:
+class Parse(Shown):
     """A tree, the log-probability of its sentence, and how it was found; but for "full" a fallback."""
 
     tree: Tree
@@ -89,7 +92,7 @@ class Parse:
 
 
 @dataclass(frozen=True, eq=False)
-class TreebankParser:
+class TreebankParser(Shown):
     """Grammars over one set of chains of labels and one forest of words, and a span scorer.
 
     Parameters
@@ -137,6 +140,53 @@ class TreebankParser:
         if self.decoding == "rules":
             return self._by_rules(words, tags)
         return self._by_labels(words, tags, self.chart(words, tags))
+
+    def parse_nbest(
+        self, words: Sequence[str], tags: Sequence[str] | None = None, n_best: int = 5
+    ) -> list[tuple[Tree, float]]:
+        """The best trees of one sentence, each with its score: the first is that of `parse_one`.
+
+        Parameters
+        ----------
+        words, tags : sequence of str, or None
+            A sentence.
+        n_best : int
+            At most so many trees.
+
+        Returns
+        -------
+        list of pairs
+            Trees, best first, and what `decoding` maximizes: the number of right labels in expectation, less
+            `threshold` for each; or the logarithm of the product of the posteriors of rules. A tree that a
+            fallback found is alone, with a score of minus infinity.
+        """
+        require_words(words, tags)
+        found = self._nbest_rules if self.decoding == "rules" else self._nbest_labels
+        trees = [(self._tree(spans, words), score) for spans, score in found(words, tags, n_best)]
+        return trees or [(self._fallback(words, tags).tree, -np.inf)]
+
+    def _nbest_labels(
+        self, words: Sequence[str], tags: Sequence[str] | None, n_best: int
+    ) -> list[tuple[list[list[int]], float]]:
+        chart = self.chart(words, tags)
+        if chart.how == FLAT:
+            return []
+        return cut_trees(*best_labellings(chart.n_words, chart.items, self._chains, self.threshold, n_best))
+
+    def _nbest_rules(
+        self, words: Sequence[str], tags: Sequence[str] | None, n_best: int
+    ) -> list[tuple[list[list[int]], float]]:
+        """Of derivations twice as many are asked for until enough of them are distinct trees."""
+        first = self._first(self.forest.leaves(words, tags), with_edges=True)
+        base, n_asked = self.members[0].symbols.base, n_best
+        while True:
+            derived = best_derivations(len(words), first.graph, first.posteriors, first.uses, base, n_asked)
+            found: dict[str, tuple[list[list[int]], float]] = {}
+            for spans, score in cut_trees(*derived):
+                found.setdefault(repr(spans), (spans, score))
+            if len(found) >= n_best or len(derived[2]) < n_asked or n_asked >= _MOST_DERIVATIONS:
+                return list(found.values())[:n_best]
+            n_asked *= 2
 
     def on(self, device: str, precision: str | None = None) -> TensorParser:
         """The same parser with its charts on a device, by PyTorch; there nothing is pruned.

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-from sigmastar.core.family import picture_of
+from sigmastar.core.notebook import shown
 
 Result = TypeVar("Result")
 
 
+@shown  # named tuples have no other bases
 class Tree(NamedTuple):
     """A node of a tree; a child that is plain text is a word.
 
@@ -39,9 +40,6 @@ class Tree(NamedTuple):
             if not isinstance(node, str):
                 yield node
                 waiting.extend(reversed(node.children))
-
-    def _repr_svg_(self) -> str | None:
-        return picture_of(self)
 
     def __str__(self) -> str:
         return bracketed(self)

@@ -23,6 +23,7 @@ import numpy as np
 from sigmastar.automata.model.automaton import ScaledRows, SignedLog
 from sigmastar.core.alphabet import RANKS, Alphabet, OperatorModel, rank_name
 from sigmastar.core.arrays import Floats
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, check_header, floats, lists
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
@@ -34,7 +35,7 @@ _ATTEMPTS = 100_000  # to draw a tree that is small enough
 
 
 @dataclass(frozen=True, eq=False)
-class TreeAutomaton:
+class TreeAutomaton(Shown):
     """A function on trees by its operators; weights may have any sign."""
 
     alphabet: RankedAlphabet

@@ -22,6 +22,7 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet, OperatorModel
 from sigmastar.core.arrays import Array, Floats
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats, texts, tuples_of_texts
 from sigmastar.trees.data.productions import TOP, production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
@@ -35,7 +36,7 @@ _ROUNDS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class LatentPCFG:
+class LatentPCFG(Shown):
     """Operators of productions; those of symbols with fewer states than others are filled up with zeros.
 
     Parameters

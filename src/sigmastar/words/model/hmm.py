@@ -26,6 +26,7 @@ from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Flags, Floats, Indices, Int32s, Int64s, Reals
 from sigmastar.core.errors import InputError
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import ArrayPart, Parts, one_of, share, singles
 from sigmastar.core.torch_device import on_device
 from sigmastar.words.kernels.beams import Chain, Kept, Text, room_for, walk
@@ -51,7 +52,7 @@ def declared(more: Mapping[str, ArrayPart]) -> dict[str, Parts]:
 
 
 @dataclass(frozen=True, eq=False)
-class WordHmm:
+class WordHmm(Shown):
     """A distribution on strings of words by hidden states."""
 
     alphabet: Alphabet

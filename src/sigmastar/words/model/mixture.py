@@ -23,6 +23,7 @@ from sigmastar.automata.model.ngram import Backoff, NgramModel, cells_of, n_cell
 from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
+from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
 from sigmastar.words.kernels.queries import mix_columns
 from sigmastar.words.model.hmm import WordHmm, declared, log_sums
@@ -33,7 +34,7 @@ State = tuple[Reals, Int32s]
 
 
 @dataclass(frozen=True, eq=False)
-class WordMixture:
+class WordMixture(Shown):
     """A distribution on strings of words by hidden states and n-grams."""
 
     states: WordHmm
