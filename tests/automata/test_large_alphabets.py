@@ -71,7 +71,7 @@ def test_em_beyond_memory_is_refused_with_a_number_that_works(
         rf"EM with {n_states} states over 4 symbols needs about .* GB, 3 GB are free; use at most 2896 states"
     )
     with pytest.raises(InputError, match=said):
-        EMAutomaton(n_states=n_states).fit(["abcd", "dcba"] * 10)
+        EMAutomaton(n_states=n_states).fit(["abcd" * 130_000] * 2)
 
 
 def test_em_is_refused_under_the_limit_that_users_set() -> None:
@@ -79,7 +79,7 @@ def test_em_is_refused_under_the_limit_that_users_set() -> None:
         resources.limited(resources._taken() + (64 << 20)),
         pytest.raises(InputError, match=r"EM with 900 .* are free; use at most [34]\d\d states"),
     ):
-        EMAutomaton(n_states=900).fit(["abcd", "dcba"] * 10)
+        EMAutomaton(n_states=900).fit(["abcd", "dcba"] * 1_000)
 
 
 def test_em_that_takes_hours_is_refused() -> None:

@@ -55,6 +55,27 @@ def test_a_wrong_call_has_status_2(folder: Path, words: tuple[str, ...], said: s
     assert line.endswith("--help")
 
 
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (("automaton", "lines.txt", "--method", "em"), ", or method 'fast', which chooses their number"),
+        (("automaton", "lines.txt", "--method", "em", "--structure", "hmm"), ", or method 'fast', which"),
+        (("pcfg", "lines.txt"), ""),
+        (("grammar", "trees.mrg", "--method", "em"), ""),
+    ],
+)
+def test_more_states_than_data_can_tell_are_refused(
+    folder: Path, tmp_path: Path, words: tuple[str, ...], remedy: str
+) -> None:
+    (tmp_path / "lines.txt").write_text("a b a\nb\n" * 20)
+    (tmp_path / "trees.mrg").write_text("(S (A a) (B b))\n" * 20)
+    call = ("learn", words[0], tmp_path / words[1], *words[2:], "--states", "3000", "-o", tmp_path / "m")
+    line = fail(*call)
+    assert "which cannot tell so many states apart; use at most" in line
+    assert f" states{remedy}" in line
+    assert not (tmp_path / "m").exists()
+
+
 def test_targets_need_a_format_that_has_them(folder: Path) -> None:
     call = ("evaluate", folder / "fast.model", folder / "lines.txt", "--targets", folder / "solution.txt")
     assert "for --format pautomac or spice, not lines" in fail(*call, status=2)

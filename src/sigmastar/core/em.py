@@ -21,6 +21,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from sigmastar.core.arrays import Floats
+from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Measure, Point, Progress, report, silent
 
 __all__ = [
@@ -42,7 +43,35 @@ __all__ = [
     "iterate",
     "plain",
     "relaxed",
+    "require_seen",
 ]
+
+_FEW_STATES = 40  # which any data may be tried with
+_WEIGHTS_PER_SYMBOL = 100  # that was seen: more are beyond any doubt
+
+
+def require_seen(n_states: int, n_symbols: int, n_seen: int, work: str, remedy: str = "") -> None:
+    """Refuse more states than the data can tell apart: EM itself would climb on for hours and say nothing.
+
+    Parameters
+    ----------
+    n_states, n_symbols : int
+        Sizes: a model has `n_states * (n_states + n_symbols)` weights at least.
+    n_seen : int
+        How many symbols the data hold, ends of strings included.
+    work : str
+        What it is, as in "EM with 3000 states".
+    remedy : str
+        What to do beside using fewer states.
+    """
+    n_weights = n_states * (n_states + n_symbols)
+    if n_states <= _FEW_STATES or n_weights <= _WEIGHTS_PER_SYMBOL * n_seen:
+        return
+    enough = int((n_symbols**2 / 4 + n_seen) ** 0.5 - n_symbols / 2)  # as many weights as symbols
+    raise InputError(
+        f"{work} has {n_weights:,} weights or more, and the data {n_seen:,} symbols, which cannot tell "
+        f"so many states apart; use at most {max(enough, 1)} states{remedy}"
+    )
 
 
 Model = TypeVar("Model")

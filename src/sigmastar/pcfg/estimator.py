@@ -16,6 +16,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.core.arrays import Floats
+from sigmastar.core.em import require_seen
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import RandomState, as_generator, positive
 from sigmastar.core.progress import silent
@@ -297,6 +298,8 @@ def _blank(
         if settings.n_states is None:
             raise ValueError("the rules of strings are not known; give rules, or n_states for an HMM")
         n_states = positive(settings.n_states, "n_states")
+        work = f"a hidden Markov model of {n_states} states"
+        require_seen(n_states, len(strings.alphabet), strings.n_gaps, work)
         return HiddenMarkovModel.random(strings.alphabet, n_states, rng), strings
     model = ProbabilisticCFG.of_weights(as_grammar(settings.rules, settings.start, trees))
     remedy = "leave such strings out, or add rules for it"

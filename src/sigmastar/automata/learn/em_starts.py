@@ -39,6 +39,7 @@ from sigmastar.core.em import (
     extrapolation,
     iterate,
     relaxed,
+    require_seen,
 )
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, counted, silent
@@ -53,6 +54,7 @@ AutomatonClimb = Climb[WeightedAutomaton, MoveCounts]
 N_CLASSES = 1500
 _TABLES = 12  # of all weights: models, counts and steps hold so many at a time
 _PRODUCTS_PER_HOUR = 3.6e13  # on one core
+_OTHERWISE = ", or method 'fast', which chooses their number"
 LAST = 3  # iterations that see all strings
 
 
@@ -215,13 +217,14 @@ def learn_em(
 
 
 def refuse_beyond_limits(strings: Strings | ShardedStrings, n_states: int, n_bytes: int) -> None:
-    """Tables that would fill the memory, and iterations that would take hours."""
+    """Tables that would fill the memory, iterations that would take hours, and states that nothing tells."""
     n_symbols = max(len(strings.alphabet), 1)
     per_square = float(_TABLES * n_symbols * n_bytes)
     hours_per_square = 3.0 * strings.n_gaps / _PRODUCTS_PER_HOUR
     most = int(np.sqrt(min(max(free_memory(), 0) / per_square, 1.0 / max(hours_per_square, 1e-300))))
     work = f"EM with {n_states} states over {n_symbols} symbols"
-    remedy = f"use at most {max(most, 1)} states, or method 'fast', which chooses their number"
+    remedy = f"use at most {max(most, 1)} states{_OTHERWISE}"
+    require_seen(n_states, n_symbols, strings.n_gaps, work, _OTHERWISE)
     require_memory(per_square * n_states**2, work, remedy)
     if hours_per_square * n_states**2 > 1.0:
         raise InputError(f"{work} needs {hours_per_square * n_states**2:.1f} hours per iteration; {remedy}")

@@ -19,7 +19,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings, require_known, require_strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int64s
-from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_absolute, iterate
+from sigmastar.core.em import Climb, Problem, Stopping, best_of, by_absolute, iterate, require_seen
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import split
 from sigmastar.core.progress import Progress, silent, stage
@@ -224,6 +224,7 @@ def learn_grammar_em(
     """The best of some climbs by held-out likelihood, or by training likelihood where nothing is held out."""
     if n_states < 1:
         raise ValueError(f"n_states={n_states}: a grammar has at least one state")
+    require_seen(n_states, len(strings.alphabet), strings.n_gaps, f"EM with {n_states} states")
     seen, counts, cut_off = within_length(strings, weights, settings.max_length)
     parts = split(len(seen), rng, settings.held_out, None, ENOUGH)
     kept = (seen, counts) if parts is None else (seen.select(parts.kept), counts[parts.kept])
