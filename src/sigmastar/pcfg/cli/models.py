@@ -32,7 +32,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
-from sigmastar.core.progress import watching
+from sigmastar.core.progress import LONG, in_words, tell, watching
 from sigmastar.core.text_files import display_name
 from sigmastar.pcfg.data.rules import Grammar, write_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences, words_of
@@ -44,6 +44,7 @@ from sigmastar.trees.data.tree import Tree
 Model = ProbabilisticCFG | HiddenMarkovModel
 
 _SHOWN = 20  # rules
+_LONG_STRING = 300  # words: shorter ones are parsed before one could read how long it takes
 _EMITTED = 5  # symbols of a state
 
 file_argument = click.argument("file", metavar="FILE")
@@ -136,11 +137,20 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
     with watching("parsing", quiet):
         strings = _coded(grammar, known_sentences(grammar, file, unknown))
         if isinstance(grammar, ProbabilisticCFG):
+            _tell_of_length(grammar, strings, quiet)
             lines = ["" if tree is None else str(tree) for tree in grammar.best_trees(strings)]
         else:
             paths = grammar.best_paths(strings, _state_names(model))
             lines = [" ".join(map(str, path)) for path in paths]
     write_lines(output, lines)
+
+
+def _tell_of_length(grammar: ProbabilisticCFG, strings: Strings, quiet: bool) -> None:
+    longest = int(strings.lengths.max(initial=0))
+    if longest > _LONG_STRING and (seconds := grammar.seconds_to_parse(strings)) > LONG:
+        tell(
+            f"parsing: about {in_words(seconds)} on one core; the longest string has {longest:,} words", quiet
+        )
 
 
 def _learned(model: str) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
+from sigmastar.core.resources import require_memory
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of
@@ -43,6 +45,10 @@ def _stored_rules(value: Any) -> str:
         )
 
     return "" if type(value) is list and all(map(is_rule, value)) else "a list of rules"
+
+
+_BYTES_PER_CELL = 804  # at least: bounds, and the first room for what spans begin
+_TRIED = 100  # words
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +115,7 @@ class ProbabilisticCFG(Shown):
         )
         if left_out.any():
             rest = coded.select(np.flatnonzero(left_out))
+            self._require_room(rest)
             logs[left_out] = log_insides(rest.codes, rest.offsets, rules, self.parameters, False)
         return logs
 
@@ -121,6 +128,7 @@ class ProbabilisticCFG(Shown):
         )
         if left_out.any():  # long strings, or values beyond the range of floats
             rest = coded.select(np.flatnonzero(left_out))
+            self._require_room(rest)
             parts = zip(rest.offsets[:-1], rest.offsets[1:], multiplicities[left_out], strict=True)
             logs[left_out] = [
                 self._add_by_chart(rest.codes[begin:end], weight, counts) for begin, end, weight in parts
@@ -139,12 +147,32 @@ class ProbabilisticCFG(Shown):
         """The most probable derivation of each string, empty where it has none."""
         coded = strings.recoded(self.alphabet, allow_unknown=True)
         rules = self._trie._replace(unary=with_weights(self._trie.unary, self.parameters, best=True))
+        self._require_room(coded)
         rows = []
         for begin, end in zip(coded.offsets[:-1].tolist(), coded.offsets[1:].tolist(), strict=True):
             codes = coded.codes[begin:end]
             chart = inside_chart(codes, rules, self.parameters, True)
             rows.append(best_events(codes, rules, self.parameters, chart).tolist())
         return Derivations.of(rows)
+
+    def _require_room(self, strings: Strings) -> None:
+        """Charts have a cell per span: refuse strings whose charts are larger than the memory."""
+        n = int(strings.lengths.max(initial=0))
+        n_bytes = n * (n + 1) // 2 * (12 * len(self._trie.first) + _BYTES_PER_CELL)
+        require_memory(
+            n_bytes, f"the chart of a string of {n:,} words", "leave longer strings out, or cut them"
+        )
+
+    def seconds_to_parse(self, strings: Strings) -> float:
+        """About how long `best_derivations` will take, by the begin of the longest string: with the cube."""
+        coded, lengths = strings.recoded(self.alphabet, allow_unknown=True), strings.lengths
+        at = coded.offsets[int(np.argmax(lengths))] if len(lengths) else 0
+        tried = coded.codes[at : at + min(_TRIED, int(lengths.max(initial=0)))]
+        for _ in range(2 if len(tried) else 0):  # the first may compile
+            begin = time.process_time()
+            inside_chart(tried, self.chart_rules, self.parameters, True)
+            seconds = time.process_time() - begin
+        return seconds * float(((lengths / len(tried)) ** 3).sum()) if len(tried) else 0.0
 
     def best_trees(self, strings: Strings) -> list[Tree | None]:
         """The tree of the most probable derivation of each string, None where it has none."""
