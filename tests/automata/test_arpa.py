@@ -111,6 +111,27 @@ def test_commands(tmp_path: Path) -> None:
     assert "is no n-gram model" in fail("convert", model, "--to", "arpa")
 
 
+def test_unknown_words_go_out_and_come_back(tmp_path: Path) -> None:
+    text, model, arpa = tmp_path / "text.txt", tmp_path / "model", tmp_path / "model.arpa"
+    text.write_text("the cat sat\nthe dog sat\na dog ran\nthe eel sat\n" * 3 + "an emu sat\n")
+    succeed("learn", "automaton", text, "-o", model, "--method", "ngram", "--min-count", "2")
+    succeed("convert", model, "--to", "arpa", "-o", arpa)
+    assert ("<unk>",) in listed(arpa.read_text())
+    fresh = "the gnu sat\ngnu\nthe dog ran\n"
+    scores = [np.array(succeed("score", file, "-", stdin=fresh).split(), float) for file in (model, arpa)]
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-6)
+    capital = tmp_path / "capital.arpa"
+    capital.write_text(arpa.read_text().replace("<unk>", "<UNK>"))
+    again = np.array(succeed("score", capital, "-", stdin=fresh).split(), float)
+    np.testing.assert_allclose(again, scores[1], rtol=1e-12)
+    without = tmp_path / "without.arpa"
+    without.write_text(BACKING_OFF)
+    assert "'gnu' is not among" in fail("score", without, "-", stdin="a gnu\n")
+    kenlm = pytest.importorskip("kenlm", reason="KenLM is not installed: its files are read by a twin alone")
+    theirs = [kenlm.Model(str(arpa)).score(line) * np.log(10) for line in fresh.splitlines()]
+    np.testing.assert_allclose(theirs, scores[0], rtol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -229,8 +229,8 @@ def test_a_gaussian_model_as_hmmlearn_names_it(tmp_path: Path) -> None:
     assert found["covariance_type"] == fitted.model_.kind
 
 
-def by_openfst(text: str, inputs: list[str], outputs: list[str]) -> float:
-    """As `weight_of`, by OpenFst itself."""
+def by_openfst(text: str, inputs: list[str], outputs: list[str], acceptor: bool = False) -> float:
+    """As `weight_of`, by OpenFst itself; acceptors have one label per arc."""
     fst = pytest.importorskip(
         "pywrapfst", reason="OpenFst is not installed: its text is read by a twin alone"
     )
@@ -250,7 +250,7 @@ def by_openfst(text: str, inputs: list[str], outputs: list[str]) -> float:
             [*(f"{k} {k + 1} {word}" for k, word in enumerate(words)), str(len(words))], acceptor=True
         )
 
-    machine = compiled(text.splitlines()).arcsort("ilabel")
+    machine = compiled(text.splitlines(), acceptor=acceptor).arcsort("ilabel")
     found = fst.compose(fst.compose(chain(inputs), machine).arcsort("olabel"), chain(outputs))
     return math.exp(-float(fst.shortestdistance(found, reverse=True)[found.start()]))
 
@@ -265,3 +265,21 @@ def test_openfst_reads_what_is_written(tmp_path: Path) -> None:
         text = succeed("convert", tmp_path / f"{name}.sigma", "--to", "att")
         found = by_openfst(text, list(inputs), list(outputs))
         assert found == pytest.approx(weight_of(text, inputs, list(outputs)), rel=1e-6)
+
+
+def test_openfst_reads_ngrams(tmp_path: Path) -> None:
+    (data := tmp_path / "lines.txt").write_text("a b\nb a b\n\na a\n" * 3)
+    succeed("learn", "automaton", data, "--method", "ngram", "--order", "3", "-o", tmp_path / "m.sigma")
+    text = succeed("convert", tmp_path / "m.sigma", "--to", "att")
+    model = load_model(tmp_path / "m.sigma")
+    for word in ("", "ab", "bbaab"):
+        known = model.log_probability(Strings.of([list(word)], alphabet=model.alphabet))[0]
+        assert math.log(by_openfst(text, list(word), list(word), acceptor=True)) == pytest.approx(
+            known, rel=1e-6
+        )
+    (pairs := tmp_path / "pairs.tsv").write_text("".join(f"{x}\t{y}\n" for x, y in WORDS[:4]) * 3)
+    succeed("learn", "transducer", pairs, "--method", "ngram", "-o", tmp_path / "t.sigma")
+    text = succeed("convert", tmp_path / "t.sigma", "--to", "att")
+    for inputs, outputs in WORDS[:3]:
+        found = by_openfst(text, list(inputs), outputs.split())
+        assert found == pytest.approx(weight_of(text, inputs, outputs.split()), rel=1e-6)

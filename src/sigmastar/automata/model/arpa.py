@@ -6,7 +6,8 @@ r"""Back-off models in ARPA's format, as KenLM, SRILM and others read and write 
 
 A k-gram that is listed has its probability; another one has that of its shorter past, times the weight of
 the past. In the rows of `NgramModel` the shorter past is always added, `p = own + weight x shorter`: what is
-listed is the sum, and the weights are the same. `<s>` is the start and `</s>` the end of strings.
+listed is the sum, and the weights are the same. `<s>` is the start and `</s>` the end of strings. The class
+of unknown words, `<unk>`, is a word like others; `<UNK>`, as some write it, is read as it.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.model.ngram import Backoff, NgramModel
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import open_text
 
 START, END = "<s>", "</s>"
+_UNKNOWN_IN_CAPITALS = UNKNOWN_CLASS.upper()
 _NEVER = -99.0  # the logarithm of no probability
 _LARGEST = 300.0  # the size of a logarithm whose power is a number
 _CHUNK = 1 << 16  # lines written at a time
@@ -116,6 +118,7 @@ def read_arpa(path: str) -> NgramModel:
     with_lines = _sections(path)
     first = next(with_lines, (0, [], []))
     words = [fields[1] for fields in first[2] if len(fields) > 1]  # the reader says which have none
+    unknown = _UNKNOWN_IN_CAPITALS if UNKNOWN_CLASS not in words else UNKNOWN_CLASS
     kept = [word for word in words if word not in (START, END)]
     if not words or END not in words:
         raise InputError(r"no unigrams, or none of </s>, after \1-grams:", file=path)
@@ -126,7 +129,7 @@ def read_arpa(path: str) -> NgramModel:
     reader.add(*first)
     for section in with_lines:
         reader.add(*section)
-    return reader.model(Alphabet(kept))
+    return reader.model(Alphabet(UNKNOWN_CLASS if word == unknown else word for word in kept))
 
 
 def _sections(path: str) -> Iterator[tuple[int, list[int], list[list[str]]]]:
