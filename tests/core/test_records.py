@@ -99,6 +99,10 @@ def test_commands_take_a_field_and_tell_where_it_is_missing(tmp_path: Path) -> N
     assert "is read as plain lines; --field NAME reads a field of its records" in told
     told = invoke(*call, "--field", "text", "-o", model).stderr
     assert "note" not in told
+    (plain := tmp_path / "a.txt").write_text('{"text": "a b"}\n{"text": "b"}\n')  # no name, but a look
+    told = invoke("learn", "automaton", plain, "--method", "ngram", "-o", tmp_path / "n.sigma").stderr
+    assert f"the lines of {plain} look like records; --field NAME" in told
+    told = invoke(*call, "--field", "text", "-o", model).stderr
     assert "from 3 strings over 2 symbols" in told
     assert 'field = "text"\n' in succeed("show", model, "--config")
     assert len(succeed("score", model, data, "--field", "text").splitlines()) == 3

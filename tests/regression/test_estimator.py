@@ -120,6 +120,8 @@ def test_bad_data_is_refused(X: list[str], y: list[float], message: str) -> None
 def test_bad_calls_are_refused() -> None:
     with pytest.raises(NotFittedError):
         HankelRegressor().predict(["a"])
+    with pytest.raises(InputError, match="label 2 is NaN; leave strings without a label out"):
+        HankelClassifier().fit(["a", "b", "c"], [0.0, np.nan, 1.0])
     with pytest.raises(InputError, match="one label only"):
         HankelClassifier().fit(["a", "b"], [1, 1])
     with pytest.raises(ValueError, match="solver='cg'"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cli.calls import fail, succeed
-from sigmastar import InputError, Pipeline, load
+from sigmastar import InputError, Pipeline, SpectralDependencyGrammar, load
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.dependency.data.conllu import read_treebank, write_conllu
 from sigmastar.dependency.data.treebank import as_treebank, multiword_tokens
@@ -150,6 +151,31 @@ def test_raw_text_tells_of_words_that_the_treebank_lacks(tmp_path: Path) -> None
         model.fit(example.X, example.y, text="the n1")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="give more text"):
         Pipeline(tokenizer="blanks").fit([[("a", "A")]], [[0]], text=["b c d"])
+
+
+def test_the_parser_learns_from_tags_that_others_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tags of each part come from taggers that have not seen it, in order; few sentences keep given ones."""
+    odd = [("the", "X", "X"), ("n1", "X", "X"), ("v1", "X", "X")]  # nothing but its own part tells of X
+    example = TaggerLaws().examples()["Pipeline"]
+    X, y = [*(example.X * 2)[:39], odd], [*(example.y * 2)[:39], [2, 3, 0]]
+    seen = []
+    fit_with = SpectralDependencyGrammar._fit_with
+    monkeypatch.setattr(
+        SpectralDependencyGrammar, "_fit_with", lambda self, *given: fit_with(self, *seen_first(seen, given))
+    )
+    for n_sentences, folds in ((40, 2), (40, 1), (39, 2)):
+        Pipeline(tagger="chain", arc_epochs=1, folds=folds).fit(X[-n_sentences:], y[-n_sentences:])
+    found, given, few = seen
+    assert found.form == given.form
+    assert given.upos[-3:] == few.upos[-3:] == ["X", "X", "X"]
+    assert found.upos[-3:] == ["DET", "NOUN", "VERB"]
+    assert found.xpos[-3:] == ["DT", "NN", "VB"]
+    assert found.upos[:-3] == given.upos[:-3]
+
+
+def seen_first(seen: list[Any], given: tuple[Any, ...]) -> tuple[Any, ...]:
+    seen.append(given[0])
+    return given
 
 
 def test_commands(tmp_path: Path) -> None:

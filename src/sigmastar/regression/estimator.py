@@ -321,6 +321,9 @@ class HankelClassifier(_FittedClassifier):
         """
         labels = np.asarray(y)
         strings, weights = self._training(X, len(labels)), sample_weights(sample_weight, len(labels))
+        missing = [number for number, label in enumerate(labels.tolist(), 1) if label != label]
+        if missing:
+            raise InputError(f"label {missing[0]} is NaN; leave strings without a label out")
         classes = np.unique(labels)
         if len(classes) < 2:
             raise InputError(f"there is one label only, {classes[0]!r}; a classifier needs two or more")

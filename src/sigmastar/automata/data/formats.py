@@ -287,14 +287,13 @@ def _tell_mistaken(path: str, layout: Layout) -> bool:
 
 
 def _tell_unsplit(path: str, strings: Strings, layout: Layout) -> None:
-    """A note where no line was split, though the lines are longer than a character."""
+    """A note where lines begin as JSON does, or none was split, though they are longer than a character."""
     is_default = layout.format == "lines" and layout.separator is None and not layout.characters
-    if not is_default or strings.lengths.max(initial=0) != 1:
+    if not is_default or reading_policy().fields is not None:
         return
-    longest = max(strings.alphabet, key=lambda symbol: len(str(symbol)))
-    if str(longest).startswith('{"'):
+    if len(strings) and str((*strings[0], "")[0]).startswith('{"'):
         tell(f"note: the lines of {path} look like records; --field NAME reads a field of them")
-    elif len(str(longest)) > 1:
+    elif strings.lengths.max(initial=0) == 1 and max(len(str(symbol)) for symbol in strings.alphabet) > 1:
         tell(f"note: no line of {path} has a blank: each is one symbol; --characters reads characters")
 
 

@@ -26,7 +26,7 @@ from sigmastar.dependency.data.conllu import format_conllu, read_treebank
 from sigmastar.taggers.estimator import SPECTRAL_METHODS
 from sigmastar.taggers.estimator.pipeline import TOKENIZERS, Pipeline
 
-PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs")
+PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs", "folds")
 METHODS = {"pipeline": Method(Pipeline, PARAMETERS)}
 ONLY = METHODS["pipeline"]
 
@@ -39,6 +39,13 @@ ONLY = METHODS["pipeline"]
     "arcs", "--arcs", ONLY, type=click.Choice(["trained", "lexical"]), help="Arcs that decide the parse."
 )
 @parameter("arc_epochs", "--epochs", ONLY, type=click.IntRange(1), help="Passes over the trees for arcs.")
+@parameter(
+    "folds",
+    "--folds",
+    ONLY,
+    type=click.IntRange(1),
+    help="Parts of the treebank, each with tags by a tagger of the others for the parser; 1: given tags.",
+)
 @click.option(
     "--text",
     multiple=True,

@@ -18,9 +18,11 @@ from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.data.tokenizer import Tokenizer
 from sigmastar.taggers.estimator import SpectralTagger
-from sigmastar.taggers.model.pipeline import TextPipeline, joint_tags
+from sigmastar.taggers.model.pipeline import TextPipeline, joint_tags, retagged
+from sigmastar.taggers.model.tagger import Tagger
 
 TOKENIZERS = ("rules", "blanks")
+_LEAST_FOLD = 20  # sentences of a part whose tags others find
 
 
 class _FittedPipeline:
@@ -45,6 +47,9 @@ class Pipeline(_FittedPipeline, Estimator):
         What decides the parse, as of `SpectralDependencyGrammar`.
     arc_epochs : int
         Number of passes over the trees when arcs are trained.
+    folds : int
+        Number of parts of the treebank: the parser learns from each with the tags that a tagger of the others
+        finds, because tags of text have errors too. Parts have 20 sentences at least; 1: given tags.
 
     Attributes
     ----------
@@ -64,6 +69,7 @@ class Pipeline(_FittedPipeline, Estimator):
     tagger: str = "refined"
     arcs: str = "lexical"
     arc_epochs: int = 5
+    folds: int = 5
 
     def fit(self, X: Any, y: Any = None, text: list[str] | None = None) -> Self:
         """Learn from trees, and from raw text where there is some.
@@ -85,26 +91,44 @@ class Pipeline(_FittedPipeline, Estimator):
         treebank, progress = as_treebank(X, y), self.progress or silent
         if not treebank.n_words:
             raise InputError("there are no sentences to learn from")
-        shared: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
         tokens = Tokenizer.of(
             treebank.form,
             self.tokenizer == "rules",
             multiword_tokens(treebank),
             treebank.sentence_offsets.tolist(),
         )
-        classes = None if text is None else self._classes(tokens, treebank, text, stage(progress, 0.0, 0.2))
+        classes = None if text is None else self._classes(tokens, treebank, text, stage(progress, 0.0, 0.15))
         sentences = TaggedSentences(treebank.form, joint_tags(treebank), treebank.sentence_offsets)
-        tagger = SpectralTagger(
-            self.tagger, progress=stage(progress, 0.2 if classes else 0.0, 0.4), **shared
-        )._fit_with(sentences, classes)
+        tagger = self._tagger(sentences, classes, stage(progress, 0.15 if classes else 0.0, 0.25))
+        n_folds = min(positive(self.folds, "folds"), len(treebank) // _LEAST_FOLD)
+        if n_folds > 1:
+            tags = self._tags_by_others(sentences, n_folds, classes, stage(progress, 0.25, 0.55))
+            treebank = retagged(treebank, tags)
         parser = SpectralDependencyGrammar(
             arcs=self.arcs,
             arc_epochs=positive(self.arc_epochs, "arc_epochs"),
-            progress=stage(progress, 0.4, 1.0),
-            **shared,
+            progress=stage(progress, 0.55, 1.0),
+            random_state=self.random_state,
+            n_jobs=self.n_jobs,
         )._fit_with(treebank, classes)
-        self._replace_fitted(model_=TextPipeline(tokens, tagger.model_, parser.model_))
+        self._replace_fitted(model_=TextPipeline(tokens, tagger, parser.model_))
         return self
+
+    def _tagger(self, sentences: TaggedSentences, classes: WordClasses | None, progress: Progress) -> Tagger:
+        shared: dict[str, Any] = {"random_state": self.random_state, "n_jobs": self.n_jobs}
+        return SpectralTagger(self.tagger, progress=progress, **shared)._fit_with(sentences, classes).model_
+
+    def _tags_by_others(
+        self, sentences: TaggedSentences, n_folds: int, classes: WordClasses | None, progress: Progress
+    ) -> list[str]:
+        """The tag of every word by a tagger that was learned from the other parts of the treebank."""
+        part_of, tags = np.arange(len(sentences)) * n_folds // len(sentences), list[str]()
+        for k in range(n_folds):
+            going = stage(progress, k / n_folds, (k + 1) / n_folds)
+            tagger = self._tagger(sentences.select(np.flatnonzero(part_of != k)), classes, going)
+            with self._working():
+                tags += tagger.predict(sentences.select(np.flatnonzero(part_of == k)))
+        return tags
 
     def _classes(
         self, tokenizer: Tokenizer, treebank: DependencyTreebank, text: list[str], progress: Progress

@@ -62,8 +62,7 @@ class TextPipeline(Shown):
     def tagged(self, treebank: DependencyTreebank) -> DependencyTreebank:
         """Tags anew, from the words alone."""
         tags = self.tagger.predict(TaggedSentences(treebank.form, None, treebank.sentence_offsets))
-        pairs = [tag.partition(BETWEEN) for tag in tags]
-        return replace(treebank, upos=[pair[0] for pair in pairs], xpos=[pair[2] for pair in pairs])
+        return retagged(treebank, tags)
 
     PARTS: ClassVar[Parts] = Parts(
         header={"tokenizer": dict, "tagger": dict, "parser": dict, "classes?": dict},
@@ -103,3 +102,9 @@ def _parser_with(parser: DependencyParser, classes: WordClasses | None) -> Depen
 def joint_tags(treebank: DependencyTreebank) -> list[str]:
     """Both tags of each word as one."""
     return [f"{upos}{BETWEEN}{xpos}" for upos, xpos in zip(treebank.upos, treebank.xpos, strict=True)]
+
+
+def retagged(treebank: DependencyTreebank, tags: list[str]) -> DependencyTreebank:
+    """The treebank with other tags, both of each word as one."""
+    pairs = [tag.partition(BETWEEN) for tag in tags]
+    return replace(treebank, upos=[pair[0] for pair in pairs], xpos=[pair[2] for pair in pairs])
