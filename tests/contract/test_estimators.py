@@ -122,6 +122,14 @@ def test_it_survives_pickling(example: Example, fitted: Any) -> None:
     assert again.score(*_data(example)) == fitted.score(*_data(example))
 
 
+def test_it_shows_itself_in_notebooks(example: Example, fitted: Any) -> None:
+    bundle = fitted._repr_mimebundle_()
+    assert "not fitted" in type(fitted)()._repr_html_()
+    assert f"<b>{type(fitted).__name__}</b>, fitted" in bundle["text/html"]
+    assert "<svg" in bundle["text/html"] or bundle["text/html"].count("<table") > 1
+    assert bundle["text/plain"] == repr(fitted)
+
+
 def test_a_file_gives_the_estimator_back(example: Example, fitted: Any, tmp_path: Path) -> None:
     fitted.save(tmp_path / "model.sigma")
     again = sigmastar.load(tmp_path / "model.sigma")
