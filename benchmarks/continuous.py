@@ -3,7 +3,7 @@
 Five generated data sets, each of 40 series of 100 rows to learn from and as many to judge by, of 4 to 10
 states in 1 to 6 dimensions that overlap; and a real one, 1,797 handwritten digits of 8 x 8 grey values, each
 a series of its lines from top to bottom (values are whole numbers, to which a uniform share of one is added,
-so that densities are finite): 1,200 to learn from, 10 states in 8 dimensions.
+so that densities are finite): 400 to learn from, 10 states in 8 dimensions.
 
 hmmlearn's `GaussianHMM` has full covariances, its faster "scaling" implementation, up to 200 iterations and
 its own tolerance. dynamax (JAX) and pomegranate (PyTorch) stand beside it where they are installed, with full
@@ -40,7 +40,7 @@ SHAPES = {
     "10 in 6": (10, 6, 0.8),
 }
 REAL = "digits"
-N_DIGIT_STATES, N_DIGITS = 10, 1200
+N_DIGIT_STATES, N_DIGITS = 10, 400
 N_RESTARTS = {"hmmlearn": 10, "dynamax": 3, "pomegranate": 3}
 N_SERIES, LENGTH, N_ITERATIONS = 40, 100, 200
 NEAR = 1e-3  # nats per row
