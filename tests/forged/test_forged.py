@@ -63,6 +63,15 @@ def test_a_crash_is_a_finding_and_the_rest_goes_on(
     assert all("show MODEL: this is a bug" in finding for finding in findings)
 
 
+def test_classes_take_no_memory_before_they_are_checked(models: Mapping[str, Small], tmp_path: Path) -> None:
+    def change(header: dict[str, Any], arrays: dict[str, Any]) -> None:
+        arrays["class_of"][0] = np.iinfo(arrays["class_of"].dtype).max
+
+    path = forged(models["classed"].model, tmp_path / "forged", change)
+    with pytest.raises(ModelFileError, match="more classes than symbols"):
+        load_model(path)
+
+
 WORDS = (3, None, [], ["a", 3], {}, "", float("inf"), -1, True, 2**70, "x" * 10)
 
 

@@ -160,7 +160,10 @@ class ClassedAutomaton(Shown):
 
     @classmethod
     def from_parts(cls, arrays: dict[str, Array], header: dict[str, Any]) -> ClassedAutomaton:
-        classes = Alphabet(range(int(np.max(arrays["class_of"], initial=-1)) + 1))
+        n_classes = int(np.max(arrays["class_of"], initial=-1)) + 1
+        if n_classes > arrays["class_of"].size:  # each has a symbol: before any memory is taken for them
+            raise ValueError("'class_of' has more classes than symbols")
+        classes = Alphabet(range(n_classes))
         cls.PARTS.check(arrays, header, classes=len(classes))
         inner = FORMS[header["form"]].from_parts(below("inner.", arrays), {"alphabet": classes})
         ngram = NgramModel.from_parts(below("ngram.", arrays), {"alphabet": header["alphabet"]})
