@@ -85,6 +85,14 @@ def test_nbest_are_the_most_probable_of_all_taggings(tagger: Tagger) -> None:
     assert len({share for _, share in ranked}) == 8
 
 
+def test_all_at_once_is_each_alone(tagger: Tagger, sentences: TaggedSentences) -> None:
+    some = sentences.select(np.arange(5))
+    shares, tags, best = tagger.predict_all(some, 3)
+    np.testing.assert_array_equal(shares, tagger.predict_proba(some))
+    assert tags == tagger.predict(some)
+    assert best == tagger.predict_nbest(some, 3)
+
+
 def test_nbest_of_a_word_alone_and_of_few_taggings(tagger: Tagger) -> None:
     alone = TaggedSentences.of([["kalue"]])
     ranked = tagger.predict_nbest(alone, 100)[0]

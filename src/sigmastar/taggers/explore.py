@@ -88,10 +88,8 @@ class TaggerExhibit:
         given = self.sentence(inputs.get("text", ""))
         if not given.n_words:
             raise InputError("type a sentence")
-        shares = self.model.predict_proba(given)
-        found = self.model.predict(given)
-        best = self.model.predict_nbest(given, _BEST)[0]
-        ranked = [(number, " ".join(tags), value) for number, (tags, value) in enumerate(best, 1)]
+        shares, found, best = self.model.predict_all(given, _BEST)
+        ranked = [(number, " ".join(tags), value) for number, (tags, value) in enumerate(best[0], 1)]
         note = "Of all sequences of tags, by their probability given the words."
         return [
             self.tagged(given.words, found, shares),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,17 @@ DECODINGS = ("marginals", "viterbi")
 LEAST = 1e-2
 _FLOOR = 1e-12
 _SENTENCES_AT_ONCE = 4096
+
+Tagging = tuple[list[str], float]
+"""Tags of a sentence, and their probability."""
+
+
+class AllTags(NamedTuple):
+    """Probabilities of tags, words x tags; the tags chosen; of each sentence the most probable taggings."""
+
+    shares: Floats
+    tags: list[str]
+    best: list[list[Tagging]]
 
 
 class TagModel(Protocol):
@@ -128,20 +139,32 @@ class Tagger(Shown):
         """The tags of all words, one flat list."""
         names: list[str] = []
         for piece in _pieces(sentences):
-            names += [self.tags[code] for code in self._decoded(piece).tolist()]
+            names += self._decoded(piece)
         return names
 
-    def _decoded(self, sentences: TaggedSentences) -> Int32s:
-        """By marginals; a Hankel block alone has a best tagging of its own."""
+    def _decoded(self, sentences: TaggedSentences, found: TagMarginals | None = None) -> list[str]:
+        return [self.tags[code] for code in self._best(sentences, found).tolist()]
+
+    def _best(self, sentences: TaggedSentences, found: TagMarginals | None) -> Int32s:
+        """By marginals, which may be known; a Hankel block alone has a best tagging of its own."""
         only = self.members[0] if len(self.members) == 1 else None
         if isinstance(only, hankel_tags.HankelTags) and self.decoding == "viterbi":
             return only.best(self.lexicon, sentences)
-        found = self.marginals(sentences)
+        found = found or self.marginals(sentences)
         return by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]
 
-    def predict_nbest(self, sentences: TaggedSentences, n_best: int) -> list[list[tuple[list[str], float]]]:
+    def predict_nbest(self, sentences: TaggedSentences, n_best: int) -> list[list[Tagging]]:
         """Of each sentence the most probable taggings, with their probabilities."""
-        codes, values = by_probability(self.marginals(sentences), n_best)
+        return self._ranked(sentences, self.marginals(sentences), n_best)
+
+    def predict_all(self, sentences: TaggedSentences, n_best: int) -> AllTags:
+        """What `predict_proba`, `predict` and `predict_nbest` give, from one computation of marginals."""
+        found = self.marginals(sentences)
+        shares, tags = found.dense(len(self.tags)), self._decoded(sentences, found)
+        return AllTags(shares, tags, self._ranked(sentences, found, n_best))
+
+    def _ranked(self, sentences: TaggedSentences, found: TagMarginals, n_best: int) -> list[list[Tagging]]:
+        codes, values = by_probability(found, n_best)
         ends, tags = sentences.offsets.tolist(), self.tags
         ranked = []
         for s in range(len(sentences)):
