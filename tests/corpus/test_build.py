@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import os
 import shutil
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -158,6 +161,32 @@ def test_a_build_that_was_stopped_at_its_very_end_is_done(
     assert not (tmp_path / "c" / BUILD).exists()
     build_corpus([str(text)], tmp_path / "d")
     assert not (tmp_path / "d" / BUILD).exists()
+
+
+def test_a_build_that_is_stopped_while_it_clears_up_is_done(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever removal it is: what is left tells the next run that the corpus is its own."""
+    usual = os.unlink
+    for number in range(20):
+        left, folder = [number], tmp_path / str(number)
+
+        def dies(*given: Any, left: list[int] = left, **options: Any) -> None:
+            left[0] -= 1
+            if left[0] == -1:
+                raise KeyboardInterrupt
+            usual(*given, **options)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "unlink", dies)
+            with contextlib.suppress(KeyboardInterrupt):
+                build_corpus([str(text)], folder)
+        if left[0] >= 0:  # there were fewer removals
+            break
+        build_corpus([str(text)], folder)
+        assert not (folder / BUILD).exists()
+    assert number > 1
+    assert left[0] >= 0
 
 
 def test_damage_is_found(text: Path, tmp_path: Path) -> None:

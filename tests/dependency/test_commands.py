@@ -141,7 +141,6 @@ def test_states_by_held_out_likelihood(folder: Path, tmp_path: Path) -> None:
         ("predict", "--json"),
         ("evaluate", "--gold-tags"),
         ("sample", "--format"),
-        ("show", "--html"),
     ],
 )
 def test_options_of_other_families_are_refused(folder: Path, command: str, option: str) -> None:

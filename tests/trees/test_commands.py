@@ -24,7 +24,6 @@ def test_models_of_trees(tmp_path: Path) -> None:
         assert all(float(log) < 0 for log in logs)
         assert family in succeed("show", tmp_path / name)
         assert figures("show", tmp_path / name)["states"] == 2
-        assert "No such option" in fail("show", tmp_path / name, "--html", status=2)
         (tmp_path / "t.mrg").write_text(trees)
         told = figures("evaluate", tmp_path / name, tmp_path / "t.mrg", "-q")
         assert told["n_trees"] == len(logs)

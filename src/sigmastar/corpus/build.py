@@ -57,6 +57,7 @@ from sigmastar.corpus.words import Words, WordTable
 
 _MOST_WORDS = 1 << 21  # different words of a first shard
 _STEP = 1 << 20  # bytes that are coded at a time
+_JOB = "job.json"  # in the folder of parts: all that the corpus depends on
 
 
 @dataclass(frozen=True)
@@ -302,7 +303,17 @@ def _finish(site: _Site, sources: Sequence[Any], entries: tuple[ShardEntry, ...]
     found = {**chosen.found, "sigmastar": __version__}
     kind = token_type(len(words))
     Manifest(kind, len(words), file_sum(file), entries, settings, described, found).write(site.folder)
-    shutil.rmtree(site.build)
+    _clear(site.build)
+
+
+def _clear(build: Path) -> None:
+    """Remove the parts of a build, and last its job: by that a run that was stopped here knows its corpus."""
+    for path in build.glob("*"):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != _JOB:
+            path.unlink(missing_ok=True)
+    shutil.rmtree(build, ignore_errors=True)
 
 
 def begin_or_resume(folder: Path, build: Path, job: Mapping[str, Any]) -> bool:
@@ -320,10 +331,10 @@ def begin_or_resume(folder: Path, build: Path, job: Mapping[str, Any]) -> bool:
     bool
         Whether what is there is the whole corpus.
     """
-    known, file = json.dumps(job, sort_keys=True), build / "job.json"
+    known, file = json.dumps(job, sort_keys=True), build / _JOB
     same = file.exists() and file.read_text() == known and "standard input" not in known
     if (folder / MANIFEST).exists():
-        shutil.rmtree(build, ignore_errors=True)  # it was stopped between its last file and this
+        _clear(build)  # it was stopped between its last file and this
         if same:
             return True
         raise InputError("holds a corpus already; remove it, or choose another folder", file=str(folder))
