@@ -11,7 +11,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch installs it")
 
 from sigmastar.automata.gpu.lanes import lanes_of  # noqa: E402
-from sigmastar.automata.gpu.markov import TorchMarkov  # noqa: E402
+from sigmastar.automata.gpu.markov import TorchMarkov, _MarkedPass, _Pass, _Totals  # noqa: E402
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 PRECISIONS = {"float64": 1e-9, "float32": 2e-5, "bfloat16": 3e-2}
@@ -97,6 +97,39 @@ def test_long_strings_stay_finite(device: str) -> None:
     assert np.isfinite(counts.log_likelihood)
     assert counts.transition.sum() == pytest.approx(20_000, rel=1e-9)
     assert counts.emission.sum(axis=0) == pytest.approx(np.bincount(codes), rel=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_strings_that_do_not_fit_are_walked_twice(device: str) -> None:
+    """With room for 7 symbols, then for all: the same counts and posteriors."""
+    rng = np.random.default_rng(5)
+    tensor = TorchMarkov(*model(rng, 5, 4), device=device, precision="float64")
+    codes, offsets = corpus(rng, 4, [61, 3, 0, 16, 1, 8])
+    few, many = (tensor._expect(codes, offsets, size) for size in (7, 1000))
+    for name in ("log_likelihood", "initial", "transition", "emission", "stop"):
+        np.testing.assert_allclose(getattr(few, name), getattr(many, name), rtol=1e-10, atol=1e-12)
+    few_rows, many_rows = (tensor._posteriors(codes, offsets, size) for size in (7, 1000))
+    np.testing.assert_allclose(few_rows, many_rows, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_marks_serve_lanes_that_end_at_different_steps(device: str) -> None:
+    rng = np.random.default_rng(6)
+    tensor = TorchMarkov(*model(rng, 4, 3), device=device, precision="float64")
+    codes, offsets = corpus(rng, 3, [30, 29, 17, 6, 5, 1, 0])
+    (lanes,) = lanes_of(codes, offsets, tensor.device, 1000)
+    plain, marked = _Pass(tensor, lanes, keep=True), _MarkedPass(tensor, lanes)
+    assert len(marked.pieces) == 5  # six steps each
+    sums = []
+    for done in (plain, marked):
+        totals = _Totals(tensor)
+        done.backward(done.forward(), totals)
+        sums.append(
+            torch.cat(
+                [part.ravel() for part in (totals.initial, totals.stop, totals.pairs, totals.by_symbol)]
+            )
+        )
+    torch.testing.assert_close(*sums, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("device", DEVICES)

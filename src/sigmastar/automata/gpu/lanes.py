@@ -55,6 +55,15 @@ class Lanes:
     def n_lanes(self) -> int:
         return len(self.strings)
 
+    @property
+    def n_cells(self) -> int:
+        """Symbols of all strings."""
+        return sum(self.active)
+
+    def between(self, begin: int, end: int) -> Lanes:
+        """The steps from `begin` on, before `end`, of the same lanes."""
+        return Lanes(self.symbols[begin:end], self.active[begin:end], self.strings)
+
 
 def lanes_of(
     codes: Int32s, offsets: Int64s, device: Any, most_symbols: int, even: bool = False

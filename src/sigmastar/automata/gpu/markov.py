@@ -10,6 +10,7 @@ products are in. On a GPU models of few states go through `fused`, which keeps T
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -166,11 +167,12 @@ class TorchMarkov:
         found = np.empty((len(codes), self.n_states))
         for lanes in lanes_of(codes, offsets, self.device, size, even=self.fused is not None):
             begins = offsets[lanes.strings]
-            if self.fused is not None and lanes.is_even:
+            is_long = lanes.n_cells > size
+            if self.fused is not None and lanes.is_even and not is_long:
                 steps, _ = self.fused.posteriors(lanes.symbols)
                 found[begins + np.arange(lanes.n_steps)[:, None]] = steps.double().cpu().numpy()
                 continue
-            done = _Pass(self, lanes, keep=True)
+            done = _MarkedPass(self, lanes) if is_long else _Pass(self, lanes, keep=True)
             for step, posterior, _ in done.steps_back(*done.ends(done.forward())):
                 found[begins[: len(posterior)] + step] = posterior.double().cpu().numpy()
         return found
@@ -193,15 +195,17 @@ class TorchMarkov:
     def _expect(self, codes: Int32s, offsets: Int64s, size: int) -> MarkovCounts:
         totals = _Totals(self)
         for lanes in lanes_of(codes, offsets, self.device, size, even=self.fused is not None):
-            self.add_counts(lanes, totals)
+            self.add_counts(lanes, totals, is_long=lanes.n_cells > size)
         return totals.counts(self)
 
-    def add_counts(self, lanes: Lanes, totals: _Totals) -> None:
-        """Add the expected counts of a batch to the totals."""
-        if self.fused is not None and lanes.is_even:
+    def add_counts(self, lanes: Lanes, totals: _Totals, is_long: bool = False) -> None:
+        """Add the expected counts of a batch to the totals; a long one is a string that is more than fits."""
+        if self.fused is not None and lanes.is_even and not is_long:
             self.fused.expect(lanes.symbols, totals)
             return
-        done = LargePass(self, lanes) if self.by_rows else _Pass(self, lanes, keep=True)
+        done: Any = LargePass(self, lanes) if self.by_rows else _Pass(self, lanes, keep=True)
+        if is_long:
+            done = _MarkedPass(self, lanes)
         logs = done.forward()
         done.backward(logs, totals)
         totals.log_likelihood += logs.double().sum()
@@ -256,11 +260,16 @@ class _Pass:
 
     def forward(self) -> torch.Tensor:
         """The log-probability of each lane; with `keep` the vectors before T stay for the way back."""
+        return self.walk() + (self.state @ self.model.stop).log()
+
+    def walk(self) -> torch.Tensor:
+        """Go through all symbols; the log-probability of each lane before its end."""
         torch, model, lanes = import_torch(), self.model, self.lanes
         logs = torch.zeros(lanes.n_lanes, dtype=model.sums, device=model.device)
         if self.keep:
-            n_cells = sum(lanes.active)
-            self.emitted = torch.empty((n_cells, model.n_states), dtype=model.dtype, device=model.device)
+            self.emitted = torch.empty(
+                (lanes.n_cells, model.n_states), dtype=model.dtype, device=model.device
+            )
         done = 0
         for step, k in enumerate(lanes.active):
             emitted = self.state[:k].to(model.dtype) * model.by_symbol[lanes.symbols[step, :k]]
@@ -271,7 +280,7 @@ class _Pass:
             mass = state.sum(dim=1)
             self.state[:k] = state / mass.clamp_min(_TINY)[:, None]
             logs[:k] += mass.log()
-        return logs + (self.state @ model.stop).log()
+        return logs
 
     def ends(self, logs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Which lanes are possible, and the vectors behind their last symbols, of which all else follows.
@@ -290,6 +299,18 @@ class _Pass:
 
         `behind` goes along: in the end it holds the vectors at the first symbols.
         """
+        for begin, part in self.parts_back():
+            for step, posterior, after in part.own_steps_back(possible, behind):
+                yield begin + step, posterior, after
+
+    def parts_back(self) -> Iterator[tuple[int, _Pass]]:
+        """Passes that keep their vectors, with their first steps, the last one first."""
+        yield 0, self
+
+    def own_steps_back(
+        self, possible: torch.Tensor, behind: torch.Tensor
+    ) -> Iterator[tuple[int, torch.Tensor, torch.Tensor]]:
+        """`steps_back` of what this pass keeps."""
         model, lanes = self.model, self.lanes
         done = len(self.emitted)
         for step in range(lanes.n_steps - 1, -1, -1):
@@ -306,17 +327,55 @@ class _Pass:
 
     def backward(self, logs: torch.Tensor, totals: _Totals) -> None:
         """Add the expected counts of the lanes to the totals."""
-        torch, model, lanes = import_torch(), self.model, self.lanes
         possible, behind = self.ends(logs)
         totals.stop += (self.state * behind).sum(dim=0)
-        vectors, done = torch.empty_like(self.emitted), len(self.emitted)
-        for step, posterior, after in self.steps_back(possible, behind):
-            done -= len(after)
-            totals.by_symbol.index_add_(0, lanes.symbols[step, : len(after)], posterior)
-            vectors[done : done + len(after)] = after
-        totals.pairs += (self.emitted.T @ vectors).to(model.sums)
-        first = model.initial * behind
+        for _, part in self.parts_back():
+            part.add_moves(possible, behind, totals)
+        first = self.model.initial * behind
         totals.initial += (first / first.sum(dim=1).clamp_min(_TINY)[:, None] * possible[:, None]).sum(dim=0)
+
+    def add_moves(self, possible: torch.Tensor, behind: torch.Tensor, totals: _Totals) -> None:
+        """Add the expected symbols and pairs of what this pass keeps."""
+        vectors, done = import_torch().empty_like(self.emitted), len(self.emitted)
+        for step, posterior, after in self.own_steps_back(possible, behind):
+            done -= len(after)
+            totals.by_symbol.index_add_(0, self.lanes.symbols[step, : len(after)], posterior)
+            vectors[done : done + len(after)] = after
+        totals.pairs += (self.emitted.T @ vectors).to(self.model.sums)
+
+
+class _MarkedPass(_Pass):
+    """One batch whose vectors are more than fit, as of a string of millions of symbols.
+
+    States stay at every so manyth step, the root of their number; on the way back the steps from one to the
+    next are walked again, and their vectors kept as long as they are needed.
+    """
+
+    def __init__(self, model: TorchMarkov, lanes: Lanes) -> None:
+        super().__init__(model, lanes)
+        length = math.isqrt(max(lanes.n_steps - 1, 0)) + 1
+        self.pieces = [
+            (begin, lanes.between(begin, begin + length)) for begin in range(0, lanes.n_steps, length)
+        ]
+        self.marks = list[Any]()
+
+    def walk(self) -> torch.Tensor:
+        logs = import_torch().zeros(self.lanes.n_lanes, dtype=self.model.sums, device=self.model.device)
+        for _, piece in self.pieces:
+            self.marks.append(self.state.clone())
+            logs += self._part(piece, self.state, keep=False).walk()
+        return logs
+
+    def _part(self, piece: Lanes, state: torch.Tensor, keep: bool) -> _Pass:
+        part = _Pass(self.model, piece, keep)
+        part.state = state  # goes along
+        return part
+
+    def parts_back(self) -> Iterator[tuple[int, _Pass]]:
+        for (begin, piece), mark in zip(reversed(self.pieces), reversed(self.marks), strict=True):
+            part = self._part(piece, mark, keep=True)
+            part.walk()
+            yield begin, part
 
 
 _TINY = 1e-30
