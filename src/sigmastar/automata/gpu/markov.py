@@ -203,9 +203,13 @@ class TorchMarkov:
         if self.fused is not None and lanes.is_even and not is_long:
             self.fused.expect(lanes.symbols, totals)
             return
-        done: Any = LargePass(self, lanes) if self.by_rows else _Pass(self, lanes, keep=True)
+        done: Any
         if is_long:
             done = _MarkedPass(self, lanes)
+        elif self.by_rows:
+            done = LargePass(self, lanes)
+        else:
+            done = _Pass(self, lanes, keep=True)
         logs = done.forward()
         done.backward(logs, totals)
         totals.log_likelihood += logs.double().sum()
