@@ -11,7 +11,7 @@ from sigmastar.core import plain_kernels
 from sigmastar.core.jit import add_products, kernel, multiply, vector_width
 
 KINDS = st.sampled_from([np.float64, np.float32])
-WIDTHS = st.one_of(st.integers(1, 40), st.sampled_from([48, 52, 64, 96, 104]))
+WIDTHS = st.one_of(st.integers(1, 40), st.sampled_from([48, 52, 64, 96, 104, 136]))
 
 
 @kernel
@@ -21,7 +21,7 @@ def both(rows: np.ndarray, matrix: np.ndarray, product: np.ndarray, sums: np.nda
     add_products(rows[1:], product[1:], sums)
 
 
-@given(st.integers(0, 21), WIDTHS, KINDS, st.integers(0, 2**32 - 1))
+@given(st.one_of(st.integers(0, 21), st.integers(30, 35)), WIDTHS, KINDS, st.integers(0, 2**32 - 1))
 def test_products_are_those_of_numpy(n_rows, width, kind, seed):
     rng = np.random.default_rng(seed)
     rows, matrix, sums = (rng.normal(size=(n, width)).astype(kind) for n in (n_rows + 1, width, width))
@@ -51,3 +51,11 @@ def test_without_a_compiler_they_are_the_same(n_rows, width, seed):
 def test_widths_fill_vectors_until_blas_is_level(n_columns, itemsize, width):
     assert vector_width(n_columns, itemsize) == width
     assert plain_kernels.vector_width(n_columns, itemsize) == n_columns
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "itemsize", "width"), [(3, 4, 8), (100, 4, 104), (128, 4, 136), (130, 4, 136), (64, 8, 68)]
+)
+def test_rows_of_few_never_share_the_places_of_a_cache(n_columns, itemsize, width):
+    assert vector_width(n_columns, itemsize, few_rows=True) == width
+    assert plain_kernels.vector_width(n_columns, itemsize, few_rows=True) == n_columns

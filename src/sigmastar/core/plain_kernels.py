@@ -50,7 +50,7 @@ def lowest_bit(bits: int) -> int:
     return (value & -value).bit_length() - 1 if value else width
 
 
-def vector_width(n_columns: int, itemsize: int) -> int:
+def vector_width(n_columns: int, itemsize: int, few_rows: bool = False) -> int:
     """No width is better than another."""
     return n_columns
 

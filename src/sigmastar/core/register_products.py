@@ -4,10 +4,10 @@
     add_products    sums[r, c]    += sum over k of left[k, r] right[k, c]
 
 A block of 4 rows and 64 bytes of columns is one loop over k: a row of the right side is loaded, times each of
-the 4 numbers of the left side, and added to registers. Matrices of 16 columns so take a half to a third of
-the time of BLAS, which spends the rest on preparations that pay for large ones. Widths that no vectors fill,
-and wide matrices, are left to BLAS. The loop is written in LLVM's language: none of its optimizers puts the
-vectors along the columns by itself.
+the 4 numbers of the left side, and added to registers. Matrices of 16 columns, or of few rows, so take a half
+to a third of the time of BLAS, which spends the rest on preparations that pay for large ones. Widths that no
+vectors fill, and wide matrices of many rows, are left to BLAS. The loop is written in LLVM's language: none
+of its optimizers puts the vectors along the columns by itself.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from sigmastar.core.arrays import Array
 
 _ROWS, _NARROW, _WIDE = 4, 32, 64  # rows of a block, bytes of its columns
 _WIDEST = 384  # bytes of a row, from where on BLAS is level
+_FEW = 32  # rows, up to which it is not, whatever the width
+_SETS = 256  # bytes between rows that share the places of a cache
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _tools: Any = cgutils
@@ -32,10 +34,12 @@ _types: Any = types
 _ir: Any = llvm
 
 
-def vector_width(n_columns: int, itemsize: int) -> int:
+def vector_width(n_columns: int, itemsize: int, few_rows: bool = False) -> int:
     """The least width, of so many columns or more, for which products take the shortest time."""
     lanes = _NARROW // itemsize
     width = -(-n_columns // lanes) * lanes
+    if few_rows:
+        return width if width * itemsize % _SETS else width + lanes
     return width if width * itemsize <= _WIDEST else n_columns
 
 
@@ -105,7 +109,7 @@ def multiply(rows: Array, matrix: Array, product: Array) -> None:
     """product = rows @ matrix."""
     n_rows, n_terms, width = len(rows), matrix.shape[0], matrix.shape[1]
     narrow, wide = _NARROW // matrix.itemsize, _WIDE // matrix.itemsize
-    if width % narrow or width * matrix.itemsize > _WIDEST:
+    if width % narrow or (width * matrix.itemsize > _WIDEST and n_rows > _FEW):
         np.dot(rows, matrix, product)
         return
     for column in range(0, width - wide + 1, wide):

@@ -7,8 +7,9 @@
     dy = (ds' - mass (ds' . s')) / q(a),   ds += dy A_a^T,   dA_a += s^T dy       backward, up the trie
 
 Below a floor the logarithm goes on as its tangent, so that a prediction that went astray is drawn back.
-Nodes of a level that read the same symbol are neighbours: one matrix product serves them all. The slopes by
-operators are added up at the end, over all nodes of a symbol: a level has few of them.
+Nodes of a level that read the same symbol are neighbours: one matrix product serves them all. They are few,
+and their products stay in registers (`core.register_products`), for which states that nothing leads to fill
+the vectors up. The slopes by operators are added up at the end, over all nodes of a symbol.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sigmastar.core.arrays import Array, Int32s, Int64s
-from sigmastar.core.jit import fast_kernel
+from sigmastar.core.jit import fast_kernel, multiply, vector_width
 
 
 class SoftTrie(NamedTuple):
@@ -54,10 +55,24 @@ class Gradients(NamedTuple):
 
 def filter_states(trie: SoftTrie, automaton: FilterArrays) -> Array:
     """The state of every node."""
-    states = np.empty((len(trie.parent), len(automaton.initial)), automaton.transitions.dtype)
+    wide = _widened(automaton)
+    states = np.empty((len(trie.parent), len(wide.initial)), wide.transitions.dtype)
     room = np.empty_like(states)
-    _forward(trie, automaton, states, np.ones(len(states), states.dtype), room)
-    return states
+    _forward(trie, wide, states, np.ones(len(states), states.dtype), room)
+    return states[:, : len(automaton.initial)]
+
+
+def _widened(automaton: FilterArrays) -> FilterArrays:
+    """With states that nothing leads to, up to a width that fills vectors."""
+    n = len(automaton.initial)
+    more = vector_width(n, automaton.transitions.itemsize, few_rows=True) - n
+    if not more:
+        return automaton
+    initial, mass = (np.pad(part, (0, more)) for part in (automaton.initial, automaton.mass))
+    transitions = np.pad(automaton.transitions, ((0, 0), (0, more), (0, more)))
+    limits = np.pad(automaton.limits, (0, more), constant_values=np.inf)
+    readout = np.pad(automaton.readout, ((0, more), (0, 0)))
+    return FilterArrays(initial, transitions, readout, mass, limits, automaton.least)
 
 
 Loss = Callable[[SoftTrie, Array], float]
@@ -90,27 +105,28 @@ def _of_divergence(floor: float, beginnings: float, trie: SoftTrie, predictions:
 
 def soft_gradient(trie: SoftTrie, automaton: FilterArrays, loss: Loss) -> tuple[float, Gradients]:
     """The loss, summed over the nodes by their weights, and its gradients."""
-    shape, dtype = (len(trie.parent), len(automaton.initial)), automaton.transitions.dtype
+    wide, n = _widened(automaton), len(automaton.initial)
+    shape, dtype = (len(trie.parent), len(wide.initial)), wide.transitions.dtype
     states, room = np.empty(shape, dtype), np.empty(shape, dtype)
     divisors = np.ones(len(states), dtype)
-    found = Gradients(*(np.zeros_like(part) for part in automaton[:3]))
-    _forward(trie, automaton, states, divisors, room)
-    predictions = states @ automaton.readout
+    _forward(trie, wide, states, divisors, room)
+    predictions = states @ wide.readout
     value = loss(trie, predictions)
-    found.readout[:] = states.T @ predictions
-    slopes = predictions @ automaton.readout.T
-    _backward(trie, automaton, (states, divisors, slopes), room)
-    found.initial[:] = slopes[0]
-    _add_moves(trie, states, slopes, found)
-    return value, found
+    by_readout = states.T @ predictions
+    slopes = predictions @ wide.readout.T
+    turned = np.ascontiguousarray(wide.transitions.transpose(0, 2, 1))
+    _backward(trie, wide._replace(transitions=turned), (states, divisors, slopes), room)
+    return value, Gradients(slopes[0, :n].copy(), _moves(trie, states, slopes, automaton), by_readout[:n])
 
 
-def _add_moves(trie: SoftTrie, states: Array, slopes: Array, found: Gradients) -> None:
+def _moves(trie: SoftTrie, states: Array, slopes: Array, automaton: FilterArrays) -> Array:
     """dA_a, of all nodes that read a."""
+    found, n = np.zeros_like(automaton.transitions), len(automaton.initial)
     order = np.argsort(trie.symbol[1:], kind="stable") + 1
     codes, starts = np.unique(trie.symbol[order], return_index=True)
     for code, nodes in zip(codes.tolist(), np.split(order, starts[1:]), strict=True):
-        found.transitions[code] = states[trie.parent[nodes]].T @ slopes[nodes]
+        found[code] = (states[trie.parent[nodes]].T @ slopes[nodes])[:n, :n]
+    return found
 
 
 @fast_kernel
@@ -145,7 +161,7 @@ def _forward(trie: SoftTrie, automaton: FilterArrays, states: Array, divisors: A
             above = trie.parent[node]
             for k in range(n):
                 room[node - run, k] = states[above, k]
-        np.dot(room[: stop - run], automaton.transitions[trie.symbol[run]], states[run:stop])
+        multiply(room[: stop - run], automaton.transitions[trie.symbol[run]], states[run:stop])
         for node in range(run, stop):
             divisor = mass[0] * states[node, 0]
             for k in range(1, n):
@@ -185,6 +201,7 @@ def _backward(
     along: tuple[Array, Array, Array],
     room: Array,
 ) -> None:
+    """States, divisors and slopes; the operators of the automaton are turned, columns for rows."""
     states, divisors, slopes = along
     n, mass, stop = states.shape[1], automaton.mass, len(states)
     while stop > 1:
@@ -199,7 +216,7 @@ def _backward(
                 along_state = mass[0] * 0
             for k in range(n):
                 slopes[node, k] = (slopes[node, k] - mass[k] * along_state) / divisors[node]
-        np.dot(slopes[run:stop], automaton.transitions[trie.symbol[run]].T, room[: stop - run])
+        multiply(slopes[run:stop], automaton.transitions[trie.symbol[run]], room[: stop - run])
         for node in range(run, stop):
             above = trie.parent[node]
             for k in range(n):

@@ -31,7 +31,7 @@ unknown_option = click.option(
     help="Treatment of symbols that the model does not know: an error, probability zero, or the class <unk>  "
     "[default: class where the model has <unk>, else error]",
 )
-_REMEDY = "leave such strings out, or use --unknown zero to give them no probability"
+_REMEDY = "learn with --min-count 2, which makes rare symbols <unk>, or use --unknown zero for no probability"
 
 
 def string_options(function: Function) -> Function:
