@@ -32,6 +32,7 @@ html_title = "Sigmastar"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
 html_theme_options = {"show_prev_next": False, "navigation_with_keys": False, "navbar_center": []}
+html_context = {"default_mode": "auto"}  # light or dark, as the system has it; without it pages complain
 html_sidebars = {"**": ["globaltoc.html"]}
 
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]

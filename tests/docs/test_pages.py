@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from sigmastar.core.family import families
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
@@ -114,3 +116,10 @@ def test_aims_that_were_not_reached_stand_on_the_page() -> None:
     assert missed
     assert all(f"| {label} |" in page for label in missed)
     assert page.count("not reached") >= len(missed)
+
+
+def test_every_command_that_learns_is_in_the_chooser() -> None:
+    chooser = (DOCS / "choose.md").read_text()
+    commands = [f"learn {command}" for family in families().values() for command in family.learn]
+    assert len(commands) > 10
+    assert [name for name in [*commands, "distil"] if f"`sigmastar {name}`" not in chooser] == []
