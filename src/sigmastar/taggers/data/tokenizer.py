@@ -94,14 +94,15 @@ class Tokenizer:
         parted = replace(bare, contractions=_contractions(bare, words, tokens))
         return replace(parted, whole=_whole(parted, words), firm=_firm(words, frozenset(begins)))
 
-    def sentences(self, text: str) -> Iterator[list[str]]:
-        """The sentences of a text, each a list of words; none is empty."""
-        if not self.has_rules:
-            yield from (words for line in text.splitlines() if (words := line.split()))
-            return
+    def sentences(self, *texts: str) -> Iterator[list[str]]:
+        """The sentences of texts, each a list of words; none is empty. Texts share what is remembered."""
         known: dict[str, list[str]] = {}
-        for paragraph in _PARAGRAPHS.split(text):
-            yield from _cut(*self._words(paragraph, known), self.firm)
+        for text in texts:
+            if self.has_rules:
+                for paragraph in _PARAGRAPHS.split(text):
+                    yield from _cut(*self._words(paragraph, known), self.firm)
+            else:
+                yield from (words for line in text.splitlines() if (words := line.split()))
 
     def words(self, text: str) -> list[str]:
         """The words of a text, sentences not told apart.

@@ -137,7 +137,7 @@ class Pipeline(_FittedPipeline, Estimator):
         if isinstance(text, str):
             raise InputError("text is one text; pass a list of texts, as in [text]")
         own = (treebank.form[low:high] for low, high in pairwise(treebank.sentence_offsets.tolist()))
-        raw = (words for one in text for words in tokenizer.sentences(one))
+        raw = tokenizer.sentences(*text)
         with self._working():
             return learn_word_classes(chain(raw, own), as_generator(self.random_state), progress)
 
@@ -157,7 +157,7 @@ class Pipeline(_FittedPipeline, Estimator):
         model = self.model_
         if isinstance(X, str):
             raise InputError("X is one text; pass a list of texts, as in [X]")
-        sentences = [words for text in X for words in model.tokenizer.sentences(text)]
+        sentences = list(model.tokenizer.sentences(*X))
         with self._working():
             return model.parse_words(sentences)
 
