@@ -11,6 +11,7 @@ from numba.core import codegen
 from numba.core.runtime import context
 
 from sigmastar.core.jit import kernel, part
+from sigmastar.core.kernel_library import Library
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -47,6 +48,13 @@ def test_both_are_right_and_raise() -> None:
         with pytest.raises(ValueError, match="size of new array"):
             function(values, 3)
     assert type(_library(theirs)) is codegen.JITCodeLibrary
+
+
+def test_kernels_are_compiled_our_way() -> None:
+    ours: Any = _ours
+    called = ours.called  # by other kernels: it comes from no cache
+    called.compile((numba.float64[::1], numba.int64))
+    assert isinstance(_library(called), Library)
 
 
 def test_numba_is_as_it_was() -> None:

@@ -24,7 +24,7 @@ def corpus() -> TaggedCorpus:
 def few(corpus: TaggedCorpus) -> TaggedSentences:
     """Short sentences, of one word too."""
     lengths = corpus.sentences.lengths
-    one = corpus.sentences.select(np.flatnonzero(lengths <= 5)[:4])
+    one = corpus.sentences.select(np.flatnonzero(lengths <= 5)[:6])
     words = [row[: 1 + number] for number, row in enumerate(one.cut(one.words))]
     tags = [row[: 1 + number] for number, row in enumerate(one.cut(one.tags or []))]
     return TaggedSentences.of(words, tags)
@@ -68,14 +68,19 @@ class Slow:
         }
 
 
+@pytest.fixture(scope="module")
+def slows(model: HankelTags, corpus: TaggedCorpus, few: TaggedSentences) -> list[Slow]:
+    """Both tests ask for all taggings of the same sentences."""
+    return [Slow(model, corpus, few, s) for s in range(len(few))]
+
+
 def test_the_best_tagging_and_marginals_are_those_of_all_taggings(
-    model: HankelTags, corpus: TaggedCorpus, few: TaggedSentences
+    model: HankelTags, corpus: TaggedCorpus, few: TaggedSentences, slows: list[Slow]
 ) -> None:
     best = few.cut(model.best(corpus.lexicon, few).tolist())
     found = model.marginals(corpus.lexicon, few, GapLattice.of(corpus.lexicon, few).plain)
     lattice = found.lattice
-    for s in range(len(few)):
-        slow = Slow(model, corpus, few, s)
+    for s, slow in enumerate(slows):
         assert tuple(best[s]) == max(slow.values, key=slow.values.__getitem__)
         whole = {tags: np.exp(value) for tags, value in slow.values.items()}
         assert found.logs[s] == pytest.approx(np.log(sum(whole.values())))
@@ -88,7 +93,7 @@ def test_the_best_tagging_and_marginals_are_those_of_all_taggings(
 
 
 def test_the_hinge_is_the_worst_tagging_less_the_gold_one_and_slopes_are_slopes(
-    model: HankelTags, corpus: TaggedCorpus, few: TaggedSentences
+    model: HankelTags, corpus: TaggedCorpus, few: TaggedSentences, slows: list[Slow]
 ) -> None:
     gaps = GapLattice.of(corpus.lexicon, few, with_gold=True)
     codes = few.tag_codes(corpus.lexicon.tags)
@@ -96,8 +101,7 @@ def test_the_hinge_is_the_worst_tagging_less_the_gold_one_and_slopes_are_slopes(
     loss = HingeLoss.of(gaps, gaps.bistrings(model.prefixes, model.suffixes), gaps.gold(codes), shape)
     value, by_left, by_right = loss.factored(model.left, model.right)
     total = 0.0
-    for s, gold in enumerate(few.cut(codes.tolist())):
-        slow = Slow(model, corpus, few, s)
+    for slow, gold in zip(slows, few.cut(codes.tolist()), strict=True):
         assert tuple(gold) in slow.values
         wrong = {y: v + sum(a != b for a, b in zip(y, gold, strict=True)) for y, v in slow.values.items()}
         total += max(wrong.values()) - slow.values[tuple(gold)]
