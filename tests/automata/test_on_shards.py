@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import reduce
 from pathlib import Path
 
@@ -122,6 +123,23 @@ def test_a_stopped_count_goes_on(corpora: list[StringCorpus], tmp_path: Path) ->
         np.testing.assert_array_equal(a, b)
 
 
+def test_tasks_are_as_large_as_the_budget_allows(
+    corpora: list[StringCorpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_shards, "_LEAST_GAPS", 100)
+    sharded, classes = ShardedStrings(corpora[0]), choose_classes(in_memory(corpora[0]), 30)
+    numbers = list[int]()
+
+    class Notes(Here):
+        def run(self, task, items, merge, progress=None):  # type: ignore[no-untyped-def]
+            numbers.append(len(items))
+            return super().run(task, items, merge)
+
+    for n_gaps in (200, 1000, 10**6):
+        count_shards(sharded, classes, Notes(), budget=64 * n_gaps)
+    assert numbers == [-(-sharded.n_gaps // n_gaps) for n_gaps in (200, 1000, 10**6)]
+
+
 def test_em_over_shards_is_em(corpora: list[StringCorpus], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "_EM_GAPS", 200)
     monkeypatch.setattr(learning, "_TASK_GAPS", 300)
@@ -152,8 +170,10 @@ def test_the_command_learns_from_a_folder(corpora: list[StringCorpus], tmp_path:
 
 def test_a_ledger_knows_the_classes_of_symbols(corpora: list[StringCorpus], tmp_path: Path) -> None:
     sides = np.arange(len(corpora[1].alphabet)) % 2
-    for class_of in (sides.astype(np.int32), (1 - sides).astype(np.int32)):
-        strings, held = ShardedStrings(corpora[1], class_of), np.arange(5)
-        kept = learning.count_for_fast(strings, held, [20], learning.Plan(ledger=tmp_path / "ledger"))
+    told = pytest.warns(UserWarning, match=r"ledger: \d+ parts of other corpora or settings are not used")
+    for class_of, telling in ((sides, nullcontext()), (1 - sides, told)):
+        strings, held = ShardedStrings(corpora[1], class_of.astype(np.int32)), np.arange(5)
+        with telling:
+            kept = learning.count_for_fast(strings, held, [20], learning.Plan(ledger=tmp_path / "ledger"))
         fresh = learning.count_for_fast(strings, held, [20], learning.Plan())
         assert_same(kept.batches.kept, fresh.batches.kept)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -113,6 +113,34 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, cluster: object) -> None:
         assert found.total.tobytes() == whole.total.tobytes()
 
 
+def test_the_client_of_an_address_is_closed_and_that_of_the_user_stays(cluster: Any) -> None:
+    own = engine_of(client=cluster.scheduler.address)
+    assert isinstance(own, Cluster)
+    assert own.run(met, range(3), merged).items.size == 0
+    own.close()
+    assert own.client.status == "closed"
+    engine_of(client=cluster).close()
+    assert cluster.status == "running"
+
+
+class Noted:
+    """A client that only notes what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked = list[str]()
+
+    def submit(self, task: Callable[..., object], *rest: object, **options: object) -> str:
+        self.asked.append(task.__name__)
+        return f"future {len(self.asked)}"
+
+
+def test_a_cluster_merges_two_parts_before_it_counts_on() -> None:
+    client = Noted()
+    leaves, _ = Cluster(client)._tree_of("job", [[0], [1], [2], [3], [4]])
+    assert len(leaves) == 5
+    assert client.asked == ["_done", "_done", "_both", "_done", "_done", "_both", "_both", "_done", "_both"]
+
+
 def killed_once(mark: str, first: Sums, second: Sums) -> Sums:
     """A merge that takes its process with it when both halves of the tree are whole."""
     if len(first.items) + len(second.items) == 5 and not Path(mark).exists():
@@ -138,9 +166,9 @@ def test_a_stopped_job_goes_on(tmp_path: Path) -> None:
         return task(item)
 
     with pytest.raises(KeyboardInterrupt):
-        Here().run(ledger.keeping(dies, Sums), range(5), merged)
+        Here().run(ledger.keeping(dies, Sums, range(5)), range(5), merged)
     next(ledger.folder.iterdir()).write_bytes(b"damaged")
-    found = Here().run(ledger.keeping(task, Sums), range(5), merged)
+    found = Here().run(ledger.keeping(task, Sums, range(5)), range(5), merged)
     assert (
         found.total.tobytes()
         == Here().run(partial(summed, str(tmp_path), -1), range(5), merged).total.tobytes()
@@ -148,7 +176,8 @@ def test_a_stopped_job_goes_on(tmp_path: Path) -> None:
     calls = [len((tmp_path / f"{item}.calls").read_text()) for item in range(5)]
     assert sorted(calls[:3]) == [2, 2, 3]  # one for the comparison above, one more where the file was damaged
     assert calls[3:] == [2, 2]
-    other = Ledger(ledger.folder, "others").keeping(task, Sums)
+    with pytest.warns(UserWarning, match="ledger: 5 parts of other corpora or settings are not used"):
+        other = Ledger(ledger.folder, "others").keeping(task, Sums, range(5))
     assert not other.ledger.file_of(1).exists()
     ledger.close()
     assert not ledger.folder.exists()

@@ -36,9 +36,12 @@ class Cluster:
     ----------
     client : distributed.Client
         Its client.
+    is_own : bool
+        Whether the client was made for this engine, and is closed with it; the cluster is the user's always.
     """
 
     client: Any
+    is_own: bool = False
 
     def run(
         self,
@@ -57,7 +60,9 @@ class Cluster:
             return filed
 
     def close(self) -> None:
-        """The cluster is the user's."""
+        """Let the client go, where no one else has it."""
+        if self.is_own:
+            self.client.close()
 
     def _is_seen(self, folder: str) -> bool:
         """Whether all workers are on this machine, and see its files."""
@@ -69,26 +74,25 @@ class Cluster:
         as_completed: Any = import_module("distributed").as_completed
         pieces = branches(items, max(sum(self.client.nthreads().values()), 1))
         job = self.client.submit(_itself, branch, **_OPTIONS)  # sent once, not with each branch
-        leaves = [
-            self.client.submit(_done, job, (0, place), piece, **_OPTIONS)
-            for place, piece in enumerate(pieces)
-        ]
+        leaves, root = self._tree_of(job, pieces)
         sizes = {leaf.key: len(piece) for leaf, piece in zip(leaves, pieces, strict=True)}
-        root, n_done = self._tree_of(job, leaves), 0
+        n_done = 0
         for leaf in as_completed(leaves):
             n_done += sizes[leaf.key]
             progress(f"shard {n_done} of {len(items)}", n_done / len(items))
         del leaves, leaf  # so that the cluster may forget each part once it is merged
         return self.client.gather(root)
 
-    def _tree_of(self, job: Any, leaves: Sequence[Any]) -> Any:
-        tree = Tree[Any](len(leaves))
-        for number, leaf in enumerate(leaves):
-            both = tree.settle((0, number), leaf)
+    def _tree_of(self, job: Any, pieces: Sequence[Sequence[Any]]) -> tuple[list[Any], Any]:
+        """Leaves and the root. What is submitted first is done first: merges do not wait for all leaves."""
+        tree, leaves = Tree[Any](len(pieces)), list[Any]()
+        for place, piece in enumerate(pieces):
+            leaves.append(self.client.submit(_done, job, (0, place), piece, **_OPTIONS))
+            both = tree.settle((0, place), leaves[-1])
             while both is not None:
                 node, *halves = both
                 both = tree.settle(node, self.client.submit(_both, job, node, *halves, **_OPTIONS))
-        return tree.root
+        return leaves, tree.root
 
 
 class _InFiles(NamedTuple):

@@ -8,7 +8,7 @@
 So every engine, on any number of workers, gives the same result to the last bit, also of sums of floats.
 Workers merge too: where there are many shards, whole branches of the tree are one piece of work, and the
 rest is merged by whoever is free. Arrays of parts lie in files that processes map instead of sending them;
-one process alone does so with parts of 32 shards, so that what it holds does not grow with the corpus.
+one process alone does so with parts of 8 shards, so that what it holds does not grow with the corpus.
 What is lost with a worker runs again. With a ledger (a folder) tasks that are done stay done: each writes
 what it found, and a job that was stopped reads it instead of working again.
 """
@@ -34,7 +34,7 @@ from sigmastar.core.resources import limited_threads
 
 RETRIES = 2
 _BRANCHES = 4  # of a worker
-_HELD = 32  # shards whose parts wait in memory: what is held does not grow with the corpus
+_HELD = 8  # shards whose parts wait in memory: what is held does not grow with the corpus
 
 
 class Engine(Protocol):
@@ -69,7 +69,7 @@ def engine_of(workers: int | None = None, client: Any = None) -> Engine:
     if client is not None:
         from sigmastar.core.dask_cluster import Cluster, connected  # which needs this module
 
-        return Cluster(connected(client) if isinstance(client, str) else client)
+        return Cluster(connected(client), is_own=True) if isinstance(client, str) else Cluster(client)
     if workers is not None and workers < 1:
         raise ValueError(f"workers={workers} must be at least 1")
     if workers is None or workers == 1:

@@ -7,10 +7,11 @@ import mmap
 import os
 import pickle
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
+from warnings import warn
 
 import numpy as np
 
@@ -66,9 +67,15 @@ class Ledger:
     folder: Path
     job: str
 
-    def keeping(self, task: Callable[[Any], Part], kind: Callable[..., Part]) -> Kept[Part]:
-        """The task with a memory; `kind` is the named tuple of arrays that it gives."""
+    def keeping(
+        self, task: Callable[[Any], Part], kind: Callable[..., Part], items: Iterable[Any]
+    ) -> Kept[Part]:
+        """The task with a memory; `kind` is the named tuple of arrays that it gives for each of the items."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        own = {self.file_of(item).name for item in items}
+        n_others = sum(file.name not in own for file in self.folder.glob("*.part"))
+        if n_others:
+            warn(f"{self.folder}: {n_others} parts of other corpora or settings are not used", stacklevel=2)
         return Kept(self, task, kind)
 
     def file_of(self, item: Any) -> Path:

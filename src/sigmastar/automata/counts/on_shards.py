@@ -41,7 +41,8 @@ BUDGET = 1 << 30
 _ENTRY = 64  # bytes of an entry while parts are merged
 _TABLE_LIMIT = 1 << 24  # cells of a table of classes and symbols
 _MOST_ROWS = 1 << 16  # classes of pasts, or of futures: a step is one number of 32 bits
-TASK_GAPS = 1 << 22  # of a task: small enough that workers end together
+_MOST_GAPS, _LEAST_GAPS = 1 << 24, 1 << 20  # of a task: the larger it is, the less is merged
+_GAP = 64  # bytes of a gap while a task counts, and what it gives waits for others
 _GAPS_AT_ONCE = 1 << 20
 
 Classes = tuple[ContextTrie, ContextTrie]
@@ -67,12 +68,16 @@ def count_shards(
     progress: Progress = silent,
 ) -> StepCounts:
     """The steps of a corpus on disk."""
-    task = partial(_count_part, Place.of(strings), classes, budget)
-    kept = task if ledger is None else ledger.keeping(task, StepCounts)
+    task, parts = partial(_count_part, Place.of(strings), classes, budget), strings.parts(_task_gaps(budget))
+    kept = task if ledger is None else ledger.keeping(task, StepCounts, parts)
     where: Engine = Here() if engine is None else engine
-    parts = strings.parts(TASK_GAPS)
     found: StepCounts = where.run(kept, parts, partial(merged, budget=budget), progress)
     return found
+
+
+def _task_gaps(budget: int) -> int:
+    """Of a task that takes no more memory than tables may; it does not depend on the number of workers."""
+    return min(max(budget // _GAP, _LEAST_GAPS), _MOST_GAPS)
 
 
 def _count_part(place: Place, classes: Classes, budget: int, part: tuple[int, int, int]) -> StepCounts:

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from sigmastar.automata.counts.on_shards import TASK_GAPS, Place
+from sigmastar.automata.counts.on_shards import Place
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.classed import (
@@ -32,6 +32,8 @@ from sigmastar.automata.model.ngram import modified_kneser_ney
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.corpus.ngrams import NgramCounts, merged
+
+_TASK_GAPS = 1 << 22  # of a task that counts neighbours, which are sorted
 
 
 def learn_classed_on_shards(
@@ -84,7 +86,7 @@ def _neighbours(
 ) -> NgramCounts:
     """How often symbols stand beside each other, ends counted, in strings that are not held out."""
     task = partial(_count_part, Place.of(strings), held, numbers)
-    parts, merge = strings.parts(TASK_GAPS), partial(merged, budget=plan.budget)
+    parts, merge = strings.parts(_TASK_GAPS), partial(merged, budget=plan.budget)
     found: NgramCounts = plan.engine.run(task, parts, merge, progress)
     return found
 
