@@ -12,7 +12,7 @@ pomegranate end series too, which is in their densities: about log 100 / 100 nat
 
 Of all restarts the one of the highest training likelihood is judged. "as high" is how many came within a
 thousandth of a nat per row of the best that any method found, "needed" which of them was the first;
-`GaussianHMM()` has its defaults but for the number of states, and is one fit of two seeds. Times are
+`GaussianHMM()` has its defaults but for the number of states, and is one fit of one seed. Times are
 processor time, with that of the compilers of peers.
 """
 

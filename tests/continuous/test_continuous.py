@@ -12,6 +12,7 @@ from cli.calls import fail, succeed
 from sigmastar import GaussianHMM, InputError, load
 from sigmastar.continuous import GaussianHmm, Series, read_series
 from sigmastar.continuous.data import written_series
+from sigmastar.continuous.learn import begin
 from sigmastar.core.arrays import Floats
 
 
@@ -80,6 +81,19 @@ def test_one_fit_finds_the_truth() -> None:
     gap = truth.log_probability(fresh).sum() - model.score_samples(fresh).sum()
     assert gap / len(fresh.values) < 0.03
     assert model.log_likelihoods_[-1] >= model.log_likelihoods_[0]
+
+
+def test_ten_overlapping_states_are_found_by_exchanges() -> None:
+    """Clusters alone end .05 nats per row below: two states share what is one, one holds what is two."""
+    rng = np.random.default_rng(4)
+    moves = 0.4 * rng.dirichlet(np.full(10, 0.5), size=10) + 0.6 * np.eye(10)
+    means = 0.8 * rng.standard_normal((10, 1, 6))
+    roots = np.eye(6) + 0.3 * rng.standard_normal((10, 1, 6, 6))
+    covariances = roots @ np.swapaxes(roots, -1, -2) + 0.05 * np.eye(6)
+    truth = GaussianHmm(np.full(10, 0.1), moves, np.ones((10, 1)), means, covariances)
+    series = truth.sample(40, np.random.default_rng(104), 100)
+    best = begin(series, truth).run(200).log_likelihoods[-1]
+    assert GaussianHMM(n_states=10).fit(series).log_likelihoods_[-1] > best - 1e-3
 
 
 def test_mixtures_fit_what_one_gaussian_cannot() -> None:

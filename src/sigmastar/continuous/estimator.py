@@ -42,7 +42,8 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
     covariance : {"diag", "full"}
         Whether dimensions are independent in a state.
     start : {"spectral", "random"}
-        "spectral": states from two views of every row, what it is and what stands before and after it;
+        "spectral": states from two views of every row, what it is and what stands before and after it,
+        exchanged as long as that gains;
         "random": k-means of the rows alone.
     n_seeds : int
         Number of ascents, of which the highest is kept.
@@ -74,7 +75,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
     n_components: int = 1
     covariance: str = "full"
     start: str = "spectral"
-    n_seeds: int = 2
+    n_seeds: int = 1
     max_iter: int = 200
     tolerance: float = 1e-5
     warm_start: bool = False

@@ -16,19 +16,25 @@ States of the first model come from two views of every row.
 What stands near a row tells states apart that overlap in space. How much it should weigh depends on the data:
 several weights, plain k-means among them, climb for a few iterations on a part of the data, and in each round
 the better ones go on.
+
+The winner may still have two states where the data have one, and one where they have two. So states are
+exchanged: one that others explain well is given up, another is cut in two, by its rows and by the states
+before and after them, and what climbs highest is kept as long as it gains (Ueda and others 2000).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from sigmastar.continuous.data import Series
 from sigmastar.continuous.model import Expected, GaussianHmm
-from sigmastar.core.arrays import Floats, Int64s
+from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
-from sigmastar.core.em import NEVER, Climb, Problem
+from sigmastar.core.em import NEVER, Climb, Problem, Stopping, by_absolute
 from sigmastar.core.views import correlate, damped
 
 WEIGHTS = 2 * (0.0, 0.0, 0.0, 0.25, 0.5, 0.5, 1.0, 1.0, 1.0, 2.0, 2.0, 4.0)
@@ -37,6 +43,13 @@ ENOUGH = 10_000  # rows that starts are compared on
 ROUNDS = ((24, 5), (8, 15), (3, 40))
 """How many starts are in each round, and how many iterations they climb."""
 _DAMPING = 2.0
+N_GIVEN_UP, N_EXCHANGES = 3, 3
+"""States that are tried for being given up, and rounds of exchanges at most."""
+EXCHANGE_ROUNDS = ((None, 5), (6, 15), (2, 200))
+"""As of `ROUNDS`; None: all. The last one ends where nothing is gained."""
+_OWN = 0.3  # of a row, for a state that is cut in two
+_GAIN = 1e-4  # nats per row that an exchange must bring
+_SETTLED = Stopping(by_absolute(1e-5), every=1, patience=1)
 
 
 def spectral_start(
@@ -50,12 +63,51 @@ def spectral_start(
     for weight in WEIGHTS:
         points = np.column_stack([scaled, weight * near]) if weight else scaled
         labels = k_means(points, n_states, rng).labels
-        starts.append(_model_of(part, labels, n_states, n_components, diagonal, rng))
+        starts.append(_model_of(part, np.eye(n_states)[labels], n_components, diagonal, rng))
     climbs = [begin(part, model) for model in starts]
     for n_left, n_iterations in ROUNDS:
         climbs = [climb.run(n_iterations, NEVER) for climb in climbs[:n_left]]
         climbs.sort(key=lambda climb: -climb.score)
-    return climbs[0].latest
+    return _exchanged(part, climbs[0], n_components, diagonal, rng).latest
+
+
+def _exchanged(
+    part: Series, best: Ascent, n_components: int, diagonal: bool, rng: np.random.Generator
+) -> Ascent:
+    """The climb after as many exchanges of states as gain."""
+    best = best.run(EXCHANGE_ROUNDS[-1][1], _SETTLED)
+    for _ in range(N_EXCHANGES):
+        tables = _exchanges(part, best.latest.posteriors(part), rng)
+        climbs = [begin(part, _model_of(part, table, n_components, diagonal, rng)) for table in tables]
+        for n_left, n_iterations in EXCHANGE_ROUNDS:
+            climbs = [climb.run(n_iterations, _SETTLED) for climb in climbs[:n_left]]
+            climbs.sort(key=lambda climb: -climb.score)
+        if not climbs or climbs[0].score <= best.score + _GAIN:
+            break
+        best = climbs[0]
+    return best
+
+
+def _exchanges(part: Series, posteriors: Floats, rng: np.random.Generator) -> Iterator[Floats]:
+    """Shares of states, rows x states, with one state given up and its place taken by half of another."""
+    values, n = part.values, posteriors.shape[1]
+    scaled = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-12)
+    before, after = np.roll(posteriors, 1, axis=0), np.roll(posteriors, -1, axis=0)
+    before[part.offsets[:-1][part.lengths > 0]] = 0.0
+    after[part.offsets[1:][part.lengths > 0] - 1] = 0.0
+    points = np.column_stack([scaled, before, after])
+    losses = -(posteriors * np.log(np.maximum(1.0 - posteriors, 1e-6))).sum(axis=0)
+    for gone in np.argsort(losses)[:N_GIVEN_UP].tolist():
+        rest = posteriors.copy()
+        rest[:, gone] = 0.0
+        rest /= np.maximum(rest.sum(axis=1, keepdims=True), 1e-12)
+        for cut in (state for state in range(n) if state != gone):
+            rows = np.flatnonzero(posteriors[:, cut] > _OWN)
+            if len(rows) < 4:
+                continue
+            moved, table = rows[k_means(points[rows], 2, rng).labels == 1], rest.copy()
+            table[moved, gone], table[moved, cut] = table[moved, cut], 0.0
+            yield table
 
 
 def random_start(
@@ -64,7 +116,7 @@ def random_start(
     """Clusters of rows alone, as other libraries begin."""
     part = series.first(ENOUGH)
     labels = k_means(part.values, n_states, rng).labels
-    return _model_of(part, labels, n_states, n_components, diagonal, rng)
+    return _model_of(part, np.eye(n_states)[labels], n_components, diagonal, rng)
 
 
 def neighbourhoods(series: Series, n_states: int, rng: np.random.Generator) -> Floats:
@@ -90,13 +142,12 @@ def neighbourhoods(series: Series, n_states: int, rng: np.random.Generator) -> F
 
 
 def _model_of(
-    series: Series, labels: Int64s, n_states: int, n_components: int, diagonal: bool, rng: np.random.Generator
+    series: Series, known: Floats, n_components: int, diagonal: bool, rng: np.random.Generator
 ) -> GaussianHmm:
-    """The model that counts its states by labels, as if they were known."""
-    n, values = n_states, series.values
-    states = np.zeros((len(values), n))
-    states[np.arange(len(values)), labels] = 0.9
-    states += 0.1 / n  # a state without rows would never get any
+    """The model that counts its states by their shares in rows, as if they were known."""
+    n, values, labels = known.shape[1], series.values, known.argmax(axis=1)
+    states = 0.9 * known + 0.1 / n  # a state without rows would never get any
+    states /= states.sum(axis=1, keepdims=True)
     firsts = series.offsets[:-1][series.lengths > 0]
     followed = np.ones(len(values), dtype=bool)
     followed[series.offsets[1:][series.lengths > 0] - 1] = False
@@ -176,7 +227,10 @@ def _rows(counts: Floats) -> Floats:
     return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
 
 
-def begin(series: Series, model: GaussianHmm) -> Climb[GaussianHmm, Moments]:
+Ascent: TypeAlias = Climb[GaussianHmm, Moments]
+
+
+def begin(series: Series, model: GaussianHmm) -> Ascent:
     """A climb that has not moved yet; log-likelihoods are per row."""
     prior, diagonal = series.values.var(axis=0) + 1e-12, model.kind == "diag"
 
