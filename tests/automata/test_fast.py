@@ -44,7 +44,10 @@ def test_the_estimator_and_the_learner_have_one_default():
 
 def test_the_number_of_states_asked_for_is_kept():
     strings = TRUTH.sample(600, np.random.default_rng(0))
-    assert learn_fast(strings, np.random.default_rng(0), n_states=3).model.automaton.n_states == 3
+    asked, chosen = (learn_fast(strings, np.random.default_rng(0), n_states=n) for n in (3, None))
+    assert asked.model.automaton.n_states == 3
+    assert asked.evidence.reason == "the only number that was tried"
+    assert chosen.evidence.reason == "best held-out log-likelihood"
 
 
 def nearly_random(n: int, seed: int) -> Strings:

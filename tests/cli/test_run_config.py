@@ -65,6 +65,9 @@ def test_files_that_are_no_configuration(home: Path, content: str, said: str) ->
     (run := home / "bad.toml").write_text(content)
     call = ("learn", "automaton", home / "train.txt", "--config", run, "-o", home / "bad.sigma")
     assert said in fail(*call)
+    run.unlink()
+    assert "bad.toml: there is no such file" in (missing := fail(*call))
+    assert "TOML" not in missing
     run.write_text("states = -1")
     assert "--states" in fail(*call, status=2)
 

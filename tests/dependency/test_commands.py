@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 
 from sigmastar.cli.group import command
 from sigmastar.core.model_files import load_model
+from sigmastar.dependency.cli.models import _parsed
 from sigmastar.dependency.data.conllu import read_conllu, write_conllu, write_dp
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.model.decoders import BestTreeDecoder
@@ -52,6 +53,19 @@ def test_evaluate(folder: Path) -> None:
     assert figures["uas"] == figures["uas_no_punct"] == figures["las"] == 1.0
     assert figures["n_words"] == 88
     assert figures["n_fallback"] == 0
+
+
+def test_batches_give_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = [(what, folder / "m", folder / "train.conllu", "-q") for what in ("predict", "evaluate")]
+    whole = [run(*call).output for call in calls]
+    monkeypatch.setattr("sigmastar.dependency.cli.models.BATCH", 5)
+    parser = load_model(folder / "m")
+    told = list[float | None]()
+    treebank = read_conllu(folder / "train.conllu")
+    heads, _ = _parsed(parser, treebank, lambda message, done=None: told.append(done))
+    assert told == [0.0, 5 / 24, 10 / 24, 15 / 24, 20 / 24]
+    np.testing.assert_array_equal(heads, parser.parse(treebank).heads)
+    assert [run(*call).output for call in calls] == whole
 
 
 def test_predict_gives_a_whole_conllu(folder: Path) -> None:

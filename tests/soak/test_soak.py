@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import io
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
 
+from sigmastar.cli import command
 from soak.rounds import Measure, growth, soak
 
 
@@ -39,3 +44,24 @@ def test_what_grows_is_found(tmp_path: Path) -> None:
 def test_a_little_noise_is_no_growth() -> None:
     measures = [Measure(100_000_000 + 500_000 * (k % 3), 10, 3) for k in range(12)]
     assert growth(measures) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("score", "no model", "no data"), ("learn", "nothing"), ("learn", "automaton", "DATA", "-o", "MODEL")],
+)
+def test_no_stream_outlives_its_command(words: tuple[str, ...], tmp_path: Path) -> None:
+    """A program that gives each command a stream of its own does not keep them all."""
+    (tmp_path / "DATA").write_text("a b\nb\na a b\n" * 20)
+    typed = [str(tmp_path / word) if word.isupper() else word for word in words]
+
+    def told() -> tuple[str, weakref.ref[io.StringIO]]:
+        stream = io.StringIO()
+        with contextlib.redirect_stderr(stream), pytest.raises(SystemExit):
+            command(typed, prog_name="sigmastar")
+        return stream.getvalue(), weakref.ref(stream)
+
+    text, stream = told()
+    gc.collect()
+    assert text
+    assert stream() is None

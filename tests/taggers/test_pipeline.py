@@ -17,6 +17,7 @@ from sigmastar.dependency.data.conllu import read_treebank, write_conllu
 from sigmastar.dependency.data.treebank import as_treebank, multiword_tokens
 from sigmastar.taggers import Tokenizer
 from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.estimator.pipeline import _cuts
 from sigmastar.taggers.laws import TaggerLaws
 
 TEXT = (
@@ -163,19 +164,48 @@ def test_the_parser_learns_from_tags_that_others_find(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         SpectralDependencyGrammar, "_fit_with", lambda self, *given: fit_with(self, *seen_first(seen, given))
     )
-    for n_sentences, folds in ((40, 2), (40, 1), (39, 2)):
-        Pipeline(tagger="chain", arc_epochs=1, folds=folds).fit(X[-n_sentences:], y[-n_sentences:])
-    found, given, few = seen
+    for n_sentences, folds, taggings in ((40, 2, 1), (40, 1, 3), (39, 2, 3), (40, 2, 3)):
+        pipeline = Pipeline(tagger="chain", arc_epochs=1, folds=folds, taggings=taggings)
+        pipeline.fit(X[-n_sentences:], y[-n_sentences:])
+    found, given, few, thrice = seen
     assert found.form == given.form
+    assert thrice.form == given.form * 3
+    assert thrice.head.tolist() == given.head.tolist() * 3
+    assert thrice.upos == found.upos * 3
+    assert np.diff(thrice.sentence_offsets).tolist() == np.diff(given.sentence_offsets).tolist() * 3
     assert given.upos[-3:] == few.upos[-3:] == ["X", "X", "X"]
     assert found.upos[-3:] == ["DET", "NOUN", "VERB"]
     assert found.xpos[-3:] == ["DT", "NN", "VB"]
     assert found.upos[:-3] == given.upos[:-3]
 
 
+def test_taggings_cut_the_treebank_at_other_sentences() -> None:
+    cuts = _cuts(125, 5, 3)
+    ends = [set(np.flatnonzero(np.diff(part_of)).tolist()) for part_of in cuts]
+    assert len(set.union(*ends)) == sum(map(len, ends))
+    for part_of in cuts:
+        assert set(np.bincount(part_of, minlength=5).tolist()) <= {24, 25, 26}
+    assert cuts[0].tolist() == [k for k in range(5) for _ in range(25)]
+    assert _cuts(39, 5, 2) == _cuts(200, 1, 2) == []
+
+
 def seen_first(seen: list[Any], given: tuple[Any, ...]) -> tuple[Any, ...]:
     seen.append(given[0])
     return given
+
+
+def test_batches_tell_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    example = TaggerLaws().examples()["Pipeline"]
+    model = Pipeline(tagger="chain", arc_epochs=1).fit(example.X, example.y)
+    text = ["the n1 v2 well", "the n0 v0", "the n2 v1"]
+    whole, told = model.predict(text), list[float | None]()
+    monkeypatch.setattr("sigmastar.taggers.model.pipeline.BATCH", 2)
+    model.set_params(progress=lambda message, done=None: told.append(done))
+    parted = model.predict(text)
+    assert told == [0.0, 2 / 3]
+    assert parted.head.tolist() == whole.head.tolist()
+    assert (parted.form, parted.upos, parted.deprel) == (whole.form, whole.upos, whole.deprel)
+    assert parted.sentence_offsets.tolist() == whole.sentence_offsets.tolist()
 
 
 def test_commands(tmp_path: Path) -> None:

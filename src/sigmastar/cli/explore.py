@@ -167,7 +167,7 @@ def _page(output: str, port: int, has_window: bool) -> Iterator[Explorer]:
     served = serve(lambda token, number: application(explorer, token, number), port)
     thread = threading.Thread(target=served.run, name="page", daemon=True)
     thread.start()
-    click.echo(served.address, err=True)  # standard output may be for figures
+    tell(served.address)  # standard output may be for figures
     if has_window:
         threading.Timer(0.3, webbrowser.open, [served.address]).start()
     try:

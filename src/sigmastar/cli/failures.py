@@ -29,6 +29,7 @@ import click
 
 from sigmastar.core.atomic import remove_unfinished
 from sigmastar.core.errors import InputError
+from sigmastar.core.progress import tell
 
 TRACEBACK = "SIGMASTAR_TRACEBACK"
 OF_MODEL = "sigmastar.of_model"  # in the context of a command on a model whose family is known
@@ -132,7 +133,7 @@ def report(problem: BaseException) -> int:
     if os.environ.get(TRACEBACK):
         traceback.print_exception(problem)
     message, status = _in_words(problem)
-    click.echo(f"sigmastar: {' '.join(message.split())}", err=True)
+    tell(f"sigmastar: {' '.join(message.split())}")
     return status
 
 

@@ -33,6 +33,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import Command, commands_of, families, load
+from sigmastar.core.progress import tell
 from sigmastar.core.resources import limited
 from sigmastar.core.text_files import ReadingPolicy, use_policy
 
@@ -175,7 +176,7 @@ class RootGroup(LazyGroup):
 
 def _warn(message: Warning | str, *_: object) -> None:
     """A line of our own: where in the program numbers became too large is of no use to its users."""
-    click.echo(f"sigmastar: warning: {' '.join(str(message).split())}", err=True)
+    tell(f"sigmastar: warning: {' '.join(str(message).split())}")
 
 
 def _verified_with(key: str | None) -> AbstractContextManager[None]:
@@ -357,13 +358,13 @@ def _tell(policy: ReadingPolicy) -> None:
     """What was changed, and the number of records that were left out with the places of the first ones."""
     left_out = policy.left_out
     if policy.n_bare_words:
-        click.echo(f"sigmastar: {policy.n_bare_words} words without a tag got {policy.bare_words}", err=True)
+        tell(f"sigmastar: {policy.n_bare_words} words without a tag got {policy.bare_words}")
     for file in dict.fromkeys(item.file for item in left_out):
         here = [item for item in left_out if item.file == file]
         first = "; ".join(f"line {item.line}: {item.problem}" for item in here[:_SHOWN])
         more = f"; and {len(here) - _SHOWN} more" if len(here) > _SHOWN else ""
         what = "record" if len(here) == 1 else "records"
-        click.echo(f"sigmastar: {file}: {len(here)} {what} left out: {first}{more}", err=True)
+        tell(f"sigmastar: {file}: {len(here)} {what} left out: {first}{more}")
 
 
 def writes_records(command: click.Command, name: str) -> click.Command:

@@ -447,4 +447,4 @@ def tell(message: str, quiet: bool = False) -> None:
     if not quiet:
         import click  # learners do without
 
-        click.echo(message, err=True)
+        click.echo(message, file=sys.stderr)  # by err=True click would keep every stream that was ever there

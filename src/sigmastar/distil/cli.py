@@ -8,7 +8,7 @@ import click
 
 from sigmastar.automata.data.formats import FORMATS, Layout
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, method_option, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import Say
@@ -44,9 +44,7 @@ TASKS = {"next": METHODS, "classify": {"auto": CLASSIFY}}
     show_default=True,
     help="Question that is answered: the next symbol, or yes or no by scores above 0.5.",
 )
-@click.option(
-    "--method", type=click.Choice(list(METHODS)), default="auto", show_default=True, help="Way to learn."
-)
+@method_option(METHODS, "auto")
 @parameter(
     "n_states",
     "--states",

@@ -10,7 +10,7 @@ import numpy as np
 
 from sigmastar.core.alphabet import rank_name
 from sigmastar.core.atomic import write_lines
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, method_option, parameter
 from sigmastar.core.cli.options import (
     auto_or_number,
     json_option,
@@ -42,9 +42,7 @@ _COUNT = click.IntRange(1)
 
 @click.command()
 @click.argument("files", metavar="FILES...", nargs=-1, required=True)
-@click.option(
-    "--method", type=click.Choice(list(METHODS)), default="spectral", show_default=True, help="Way to learn."
-)
+@method_option(METHODS, "spectral")
 @parameter(
     "n_states",
     "--states",

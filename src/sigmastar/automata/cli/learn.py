@@ -25,7 +25,16 @@ from sigmastar.automata.learn.em_starts import STARTS, STRUCTURES
 from sigmastar.automata.learn.ngram import SMOOTHINGS
 from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import (
+    Learned,
+    Method,
+    built,
+    learn,
+    learn_options,
+    method_option,
+    parameter,
+    spread_options,
+)
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_format import hash_strings, save_model
@@ -62,13 +71,7 @@ _MANY_SHARDS = 8  # counting them is worth a ledger
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option(
-    "--method",
-    type=click.Choice(list(METHODS)),
-    default=SpectralAutomaton().method,
-    show_default=True,
-    help="Way to learn.",
-)
+@method_option(METHODS, SpectralAutomaton().method)
 @parameter(
     "n_states",
     "--states",
@@ -169,18 +172,7 @@ _MANY_SHARDS = 8  # counting them is worth a ledger
     metavar="N",
     help="Occurrences that a symbol needs; rarer ones, and unknown ones later, become <unk>",
 )
-@click.option(
-    "--workers",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Number of processes that count a corpus folder, by --method fast or em  [default: 1]",
-)
-@click.option(
-    "--scheduler",
-    "client",
-    metavar="ADDRESS",
-    help="Scheduler of a Dask cluster that counts a corpus folder, by --method fast or em.",
-)
+@spread_options(" a corpus folder, by --method fast or em")
 @click.option(
     "--memory",
     type=parsed_size,

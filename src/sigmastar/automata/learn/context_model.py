@@ -67,6 +67,7 @@ class ContextModel:
         sizes = tuple(sorted(scores))
         found = tuple(scores[size] for size in sizes)
         noise = context_noise(self.counts)
+        reason = reason if len(sizes) > 1 else "the only number that was tried"
         return RankEvidence(self.singular_values, noise, sizes, found, chosen, reason)
 
     def leading(self, n_states: int) -> ContextModel:

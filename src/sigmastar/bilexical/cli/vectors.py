@@ -72,7 +72,7 @@ _SHOWN = 8  # words
     "--keep-case", "lower_case", is_flag=True, flag_value=False, default=None, help="Case of the text kept."
 )
 @click.option("--word2vec", is_flag=True, help="word2vec's text format in place of a model file.")
-@spread_options
+@spread_options()
 @learn_options
 def command(files: tuple[str, ...], word2vec: bool, **given: Any) -> None:
     """Count the words around each word of TEXT, one tokenized sentence per line, and make vectors of that."""

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, TypeVar
 
 import click
@@ -153,24 +153,51 @@ def _refuse(name: str, method: str, others: list[str]) -> None:
     raise click.UsageError(f"{flag} is for --method {' or '.join(others)}, not {method}", context)
 
 
+def method_option(
+    methods: Mapping[str, Method], default: str | None, *, help: str = "Way to learn."
+) -> Callable[[Function], Function]:
+    """The option `--method` of a command that learns.
+
+    Parameters
+    ----------
+    methods : mapping
+        The methods of the command by name.
+    default : str, optional
+        The one of a call without the option; none where the data decide.
+    help : str
+        A noun phrase that can be read alone.
+    """
+    choice = click.Choice(list(methods))
+    return click.option("--method", type=choice, default=default, show_default=default is not None, help=help)
+
+
 SPREAD = ("workers", "client")
 """Parameters that `spread_options` set."""
 
 
-def spread_options(function: Function) -> Function:
-    """Options of `learn` commands whose estimators count in pieces."""
+def spread_options(counted: str = "") -> Callable[[Function], Function]:
+    """Options of `learn` commands whose estimators count in pieces.
+
+    Parameters
+    ----------
+    counted : str
+        What is counted, and by which methods, where that is not all data by all of them.
+    """
     options = [
         click.option(
             "--workers",
             type=click.IntRange(1),
             metavar="N",
-            help="Number of processes that count; it changes no result  [default: 1]",
+            help=f"Number of processes that count{counted}; it changes no result  [default: 1]",
         ),
         click.option(
-            "--scheduler", "client", metavar="ADDRESS", help="Scheduler of a Dask cluster that counts."
+            "--scheduler",
+            "client",
+            metavar="ADDRESS",
+            help=f"Scheduler of a Dask cluster that counts{counted}.",
         ),
     ]
-    return reduce(lambda wrapped, option: option(wrapped), reversed(options), function)
+    return partial(reduce, lambda wrapped, option: option(wrapped), reversed(options))
 
 
 def learn_options(function: Function) -> Function:
@@ -321,8 +348,9 @@ def _section(path: str, command: str) -> dict[str, Any]:
     """The table `learn.COMMAND` of a file, or what stands outside of tables."""
     import tomllib  # few calls have a file
 
+    held = hold(path)
     try:
-        content = tomllib.loads(hold(path).content.decode())
+        content = tomllib.loads(held.content.decode())
     except ValueError as problem:  # of TOML, and of UTF-8
         raise InputError(f"is not TOML: {problem}", file=path) from None
     tables = content.get("learn")

@@ -14,6 +14,7 @@ from sigmastar.core.cli.learning import (
     built,
     learn,
     learn_options,
+    method_option,
     parameter,
     spread_options,
 )
@@ -53,13 +54,7 @@ _BEST, _EM, _COUNTED = METHODS["spectral+em"], METHODS["em"], METHODS["det+f"]
 
 @click.command()
 @click.argument("file", metavar="FILE")
-@click.option(
-    "--method",
-    type=click.Choice(list(METHODS)),
-    default="spectral+em",
-    show_default=True,
-    help="Way to learn the head automata.",
-)
+@method_option(METHODS, "spectral+em", help="Way to learn the head automata.")
 @parameter(
     "symbols",
     "--symbols",
@@ -118,7 +113,7 @@ _BEST, _EM, _COUNTED = METHODS["spectral+em"], METHODS["em"], METHODS["det+f"]
     type=click.Choice(PROJECTIVE),
     help="Treatment of crossing arcs: lifted, or lifted and marked in relations, undone after parsing.",
 )
-@spread_options
+@spread_options()
 @learn_options
 def command(file: str, method: str, symbols: str | None, arcs: bool | None, **options: Any) -> None:
     """Learn a dependency parser from FILE, a treebank in CoNLL-U or `word TAG head` (.dp).

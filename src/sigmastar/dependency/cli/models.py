@@ -13,6 +13,7 @@ import numpy as np
 
 from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.core.arrays import Int32s
 from sigmastar.core.atomic import atomic_write, refuse_terminal, write_lines
 from sigmastar.core.cli.options import (
     device_option,
@@ -26,7 +27,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header, save_model
-from sigmastar.core.progress import tell, watching
+from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.resources import limited_threads
 from sigmastar.core.torch_device import placed
 from sigmastar.dependency.data.conllu import format_conllu, format_dp, is_dp, read_treebank
@@ -36,7 +37,19 @@ from sigmastar.dependency.learn.dfa import approximate_dfa
 from sigmastar.dependency.metrics import attachment
 from sigmastar.dependency.model.parser import DependencyParser
 
+BATCH = 1000  # sentences that are parsed at a time
 NO_PART = "the head automata beside them take no part in the parse"
+
+
+def _parsed(parser: DependencyParser, treebank: DependencyTreebank, say: Say) -> tuple[Int32s, int]:
+    """The heads of all words, and how many sentences needed the fallback."""
+    heads, n_fallback = [np.zeros(0, dtype=np.int32)], 0
+    for begin in range(0, len(treebank), BATCH):
+        say("parsing", begin / len(treebank))
+        parse = parser.parse(treebank[begin : begin + BATCH])
+        heads.append(parse.heads)
+        n_fallback += parse.n_fallback
+    return np.concatenate(heads), n_fallback
 
 
 @click.command()
@@ -49,17 +62,17 @@ NO_PART = "the head automata beside them take no part in the parse"
 def evaluate(model: str, file: str, threads: int | None, device: str, as_json: bool, quiet: bool) -> None:
     """Measure the parser MODEL on the treebank FILE: uas, uas_no_punct and las, with 95% intervals."""
     parser = read_parser(model, device)
-    with watching("parsing", quiet), limited_threads(threads):
+    with watching("parsing", quiet) as say, limited_threads(threads):
         gold = read_treebank(file)
-        parse = parser.parse(gold)
-        found = parser.attached(gold, parse.heads)
+        heads, n_fallback = _parsed(parser, gold, say)
+        found = parser.attached(gold, heads)
         scores = attachment(gold, found, np.random.default_rng(0))
     figures: dict[str, Any] = {"n_sentences": len(gold), "n_words": scores.n_words}
     figures |= {**with_interval("uas", scores.uas), **with_interval("uas_no_punct", scores.uas_no_punct)}
     las = scores.las if parser.labeller is not None else None
     if las is not None or as_json:
         figures |= with_interval("las", las)
-    print_figures({**figures, "n_fallback": parse.n_fallback}, as_json)
+    print_figures({**figures, "n_fallback": n_fallback}, as_json)
 
 
 @click.command()
@@ -72,13 +85,13 @@ def evaluate(model: str, file: str, threads: int | None, device: str, as_json: b
 def predict(model: str, file: str, threads: int | None, device: str, output: str, quiet: bool) -> None:
     """The sentences of FILE with the heads and labels that the parser MODEL finds, in the format of FILE."""
     parser = read_parser(model, device)
-    with watching("parsing", quiet), limited_threads(threads):
+    with watching("parsing", quiet) as say, limited_threads(threads):
         treebank = read_treebank(file, ignore_heads=True)
-        parse = parser.parse(treebank)
-        found = parser.attached(treebank, parse.heads)
+        heads, n_fallback = _parsed(parser, treebank, say)
+        found = parser.attached(treebank, heads)
     _write(found, output, short=is_dp(file))
-    if parse.n_fallback:
-        tell(f"{parse.n_fallback} sentences were parsed by the deterministic automata", quiet)
+    if n_fallback:
+        tell(f"{n_fallback} sentences were parsed by the deterministic automata", quiet)
 
 
 @click.command()

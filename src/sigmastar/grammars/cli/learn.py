@@ -16,6 +16,7 @@ from sigmastar.core.cli.learning import (
     built,
     learn,
     learn_options,
+    method_option,
     parameter,
     spread_options,
 )
@@ -45,7 +46,7 @@ METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion
 
 @click.command()
 @click.argument("file", metavar="TREES|STRINGS")
-@click.option("--method", type=click.Choice(list(METHODS)), default="em", help="Way to learn  [default: em]")
+@method_option(METHODS, "em")
 @parameter(
     "n_states",
     "--states",
@@ -87,7 +88,7 @@ METHODS = {"spectral": SPECTRAL, "completion": COMPLETION, "em": EM, "completion
 @click.option(
     "--leaves", type=click.Choice(list(LEAVES)), default="words", help="Symbols of trees  [default: words]"
 )
-@spread_options
+@spread_options()
 @learn_options
 def command(file: str, method: str, leaves: str, **options: Any) -> None:
     """Learn a weighted grammar from trees in brackets, or from strings, one per line.

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from sigmastar.core.atomic import require_folder
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, method_option, parameter
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Say
 from sigmastar.core.text_files import described_file
@@ -33,9 +33,7 @@ _ERM, _MAP, _EM = METHODS["erm"], METHODS["map"], METHODS["em"]
 
 @click.command()
 @click.argument("file", metavar="TREES|STRINGS")
-@click.option(
-    "--method", type=click.Choice(list(METHODS)), help="Way to learn  [default: erm on trees, em on strings]"
-)
+@method_option(METHODS, None, help="Way to learn  [default: erm on trees, em on strings]")
 @click.option(
     "--rules",
     metavar="FILE",

@@ -16,6 +16,7 @@ from sigmastar.core.cli.learning import (
     built,
     learn,
     learn_options,
+    method_option,
     parameter,
     spread_options,
 )
@@ -73,9 +74,7 @@ METHODS = {
     help="Column of features per token beside the built-in ones, with | between them, as feats of CoNLL-U; "
     "for chain and refined.",
 )
-@click.option(
-    "--method", type=click.Choice(list(METHODS)), default="refined", show_default=True, help="Way to learn."
-)
+@method_option(METHODS, "refined")
 @parameter(
     "n_states",
     "--states",
@@ -126,7 +125,7 @@ METHODS = {
     is_flag=True,
     help="Operators of P(tags | words), not of both together",
 )
-@spread_options
+@spread_options()
 @learn_options
 def learn_tagger(
     file: str,

@@ -26,7 +26,7 @@ from sigmastar.dependency.data.conllu import format_conllu, read_treebank
 from sigmastar.taggers.estimator import SPECTRAL_METHODS
 from sigmastar.taggers.estimator.pipeline import TOKENIZERS, Pipeline
 
-PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs", "folds")
+PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs", "folds", "taggings")
 METHODS = {"pipeline": Method(Pipeline, PARAMETERS)}
 ONLY = METHODS["pipeline"]
 
@@ -45,6 +45,13 @@ ONLY = METHODS["pipeline"]
     ONLY,
     type=click.IntRange(1),
     help="Parts of the treebank, each with tags by a tagger of the others for the parser; 1: given tags.",
+)
+@parameter(
+    "taggings",
+    "--taggings",
+    ONLY,
+    type=click.IntRange(1),
+    help="Times that the treebank is cut so, at other sentences each time.",
 )
 @click.option(
     "--text",
@@ -80,10 +87,10 @@ def learn_pipeline(file: str, text: tuple[str, ...], **options: Any) -> None:
 def predict(model: str, file: str, threads: int | None, output: str, quiet: bool) -> None:
     """The sentences of FILE, raw text, as CoNLL-U with tags, heads and relations."""
     pipeline = load_model(model)
-    with watching("parsing", quiet), limited_threads(threads):
+    with watching("parsing", quiet) as say, limited_threads(threads):
         text = "\n".join(line.rstrip("\n") for line in open_text(file))
         begin = time.perf_counter()
-        parsed = pipeline.parse_text(text)
+        parsed = pipeline.parse_text(text, say)
         seconds = time.perf_counter() - begin
     write_lines(output, format_conllu(parsed))
     size = f"{counted(len(parsed), 'sentence')}, {counted(parsed.n_words, 'word')}"

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, positive
 from sigmastar.core.progress import Progress, silent, stage
@@ -23,6 +24,13 @@ from sigmastar.taggers.model.tagger import Tagger
 
 TOKENIZERS = ("rules", "blanks")
 _LEAST_FOLD = 20  # sentences of a part whose tags others find
+
+
+def _cuts(n_sentences: int, n_folds: int, n_taggings: int) -> list[Int64s]:
+    """The part of every sentence, by each tagging: neighbours, and no two cuts at one place."""
+    n_folds = min(n_folds, n_sentences // _LEAST_FOLD)
+    steps = np.arange(n_sentences) * n_folds * n_taggings // n_sentences
+    return [(steps + shift) // n_taggings % n_folds for shift in range(n_taggings)] if n_folds > 1 else []
 
 
 class _FittedPipeline:
@@ -50,6 +58,9 @@ class Pipeline(_FittedPipeline, Estimator):
     folds : int
         Number of parts of the treebank: the parser learns from each with the tags that a tagger of the others
         finds, because tags of text have errors too. Parts have 20 sentences at least; 1: given tags.
+    taggings : int
+        Number of times that the treebank is cut so, at other sentences each time: the parser learns from
+        every sentence as often, with tags by other taggers.
 
     Attributes
     ----------
@@ -68,8 +79,9 @@ class Pipeline(_FittedPipeline, Estimator):
     tokenizer: str = "rules"
     tagger: str = "refined"
     arcs: str = "lexical"
-    arc_epochs: int = 5
+    arc_epochs: int = 3
     folds: int = 5
+    taggings: int = 2
 
     def fit(self, X: Any, y: Any = None, text: list[str] | None = None) -> Self:
         """Learn from trees, and from raw text where there is some.
@@ -100,14 +112,14 @@ class Pipeline(_FittedPipeline, Estimator):
         classes = None if text is None else self._classes(tokens, treebank, text, stage(progress, 0.0, 0.15))
         sentences = TaggedSentences(treebank.form, joint_tags(treebank), treebank.sentence_offsets)
         tagger = self._tagger(sentences, classes, stage(progress, 0.15 if classes else 0.0, 0.25))
-        n_folds = min(positive(self.folds, "folds"), len(treebank) // _LEAST_FOLD)
-        if n_folds > 1:
-            tags = self._tags_by_others(sentences, n_folds, classes, stage(progress, 0.25, 0.55))
-            treebank = retagged(treebank, tags)
+        cuts = _cuts(len(treebank), positive(self.folds, "folds"), positive(self.taggings, "taggings"))
+        if cuts:
+            tags = self._tags_by_others(sentences, cuts, classes, stage(progress, 0.25, 0.6))
+            treebank = DependencyTreebank.joined([retagged(treebank, found) for found in tags])
         parser = SpectralDependencyGrammar(
             arcs=self.arcs,
             arc_epochs=positive(self.arc_epochs, "arc_epochs"),
-            progress=stage(progress, 0.55, 1.0),
+            progress=stage(progress, 0.6, 1.0),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
         )._fit_with(treebank, classes)
@@ -119,16 +131,18 @@ class Pipeline(_FittedPipeline, Estimator):
         return SpectralTagger(self.tagger, progress=progress, **shared)._fit_with(sentences, classes).model_
 
     def _tags_by_others(
-        self, sentences: TaggedSentences, n_folds: int, classes: WordClasses | None, progress: Progress
-    ) -> list[str]:
-        """The tag of every word by a tagger that was learned from the other parts of the treebank."""
-        part_of, tags = np.arange(len(sentences)) * n_folds // len(sentences), list[str]()
-        for k in range(n_folds):
-            going = stage(progress, k / n_folds, (k + 1) / n_folds)
-            tagger = self._tagger(sentences.select(np.flatnonzero(part_of != k)), classes, going)
+        self, sentences: TaggedSentences, cuts: list[Int64s], classes: WordClasses | None, progress: Progress
+    ) -> list[list[str]]:
+        """By each cut the tag of every word, found by a tagger of the other parts of the treebank."""
+        found = np.empty((len(cuts), sentences.n_words), dtype=object)
+        parts = [(row, part_of == k) for row, part_of in enumerate(cuts) for k in range(part_of.max() + 1)]
+        for n, (row, chosen) in enumerate(parts):
+            going = stage(progress, n / len(parts), (n + 1) / len(parts))
+            tagger = self._tagger(sentences.select(np.flatnonzero(~chosen)), classes, going)
             with self._working():
-                tags += tagger.predict(sentences.select(np.flatnonzero(part_of == k)))
-        return tags
+                tags = tagger.predict(sentences.select(np.flatnonzero(chosen)))
+            found[row, np.repeat(chosen, sentences.lengths)] = tags
+        return found.tolist()
 
     def _classes(
         self, tokenizer: Tokenizer, treebank: DependencyTreebank, text: list[str], progress: Progress
@@ -159,7 +173,7 @@ class Pipeline(_FittedPipeline, Estimator):
             raise InputError("X is one text; pass a list of texts, as in [X]")
         sentences = list(model.tokenizer.sentences(*X))
         with self._working():
-            return model.parse_words(sentences)
+            return model.parse_words(sentences, self.progress or silent)
 
     def score(self, X: Any, y: Any = None) -> float:
         """The share of words with the right head, from words alone.

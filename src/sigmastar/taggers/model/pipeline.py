@@ -14,6 +14,7 @@ from sigmastar.core.arrays import Array
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts
+from sigmastar.core.progress import Progress, silent
 from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.model.parser import DependencyParser
@@ -21,6 +22,7 @@ from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.data.tokenizer import Tokenizer
 from sigmastar.taggers.model.tagger import Tagger
 
+BATCH = 1000  # sentences that are parsed at a time
 BETWEEN = "\t"  # the two tags of a word: no tag holds a tab
 
 
@@ -37,13 +39,17 @@ class TextPipeline(Shown):
         """Of words, by raw text: tagger and parser read the same ones, or none."""
         return self.parser.vocabulary.classes
 
-    def parse_text(self, text: str) -> DependencyTreebank:
+    def parse_text(self, text: str, progress: Progress = silent) -> DependencyTreebank:
         """The sentences of a text with tags, heads and relations."""
-        return self.parse_words(list(self.tokenizer.sentences(text)))
+        return self.parse_words(list(self.tokenizer.sentences(text)), progress)
 
-    def parse_words(self, sentences: list[list[str]]) -> DependencyTreebank:
+    def parse_words(self, sentences: list[list[str]], progress: Progress = silent) -> DependencyTreebank:
         """The same of sentences that are words already; those without a word are passed over."""
-        return self.parse(self.bare(sentences))
+        parts = []
+        for begin in range(0, len(sentences), BATCH):
+            progress("parsing", begin / len(sentences))
+            parts.append(self.parse(self.bare(sentences[begin : begin + BATCH])))
+        return DependencyTreebank.joined(parts)
 
     @staticmethod
     def bare(sentences: list[list[str]]) -> DependencyTreebank:

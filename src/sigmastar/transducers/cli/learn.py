@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
+from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, method_option, parameter
 from sigmastar.core.cli.options import auto_or_number
 from sigmastar.core.progress import Say
 from sigmastar.core.text_files import described_file
@@ -56,9 +56,7 @@ def _once_called_so(context: click.Context, parameter: click.Parameter, value: s
 @click.argument("file", metavar="FILE")
 @_side_option("--input-symbols", "chars", "inputs")
 @_side_option("--output-symbols", "tokens", "outputs")
-@click.option(
-    "--method", type=click.Choice(list(METHODS)), default="combined", show_default=True, help="Way to learn."
-)
+@method_option(METHODS, "combined")
 @parameter(
     "order",
     "--order",

@@ -13,6 +13,7 @@ from sigmastar.core.cli.learning import (
     built,
     learn,
     learn_options,
+    method_option,
     parameter,
     spread_options,
 )
@@ -48,9 +49,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
 
 @click.command()
 @click.argument("files", metavar="FILES...", nargs=-1, required=True)
-@click.option(
-    "--method", type=click.Choice(list(METHODS)), default="best", show_default=True, help="Way to learn."
-)
+@method_option(METHODS, "best")
 @click.option(
     "--states",
     "n_states",
@@ -107,7 +106,7 @@ _BEST, _PCFG, _EM = METHODS["best"], METHODS["pcfg"], METHODS["em"]
 )
 @parameter("decoding", "--decoding", _PCFG, type=click.Choice(DECODINGS), help="What trees are chosen by.")
 @bare_words_option
-@spread_options
+@spread_options()
 @learn_options
 def command(files: tuple[str, ...], method: str, **options: Any) -> None:
     """Learn a phrase structure parser from FILES of trees in brackets, as the Penn Treebank's.
