@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
@@ -119,7 +120,8 @@ def small_models(place: Path, names: Sequence[str] | None = None) -> Mapping[str
             data="pairs",
             inputs="letters",
         )
-    learn("dependency", "learn", "dependency", "@arcs", data="arcs")
+    with _short_tables():
+        learn("dependency", "learn", "dependency", "@arcs", data="arcs")
     learn("dependency-det", "learn", "dependency", "@arcs", "--method", "det+f", data="arcs")
     learn("vectors", "vectors", "@text", "--min-count", "1", data="strings")
     vectors = place / "vectors.model"
@@ -149,8 +151,17 @@ def small_models(place: Path, names: Sequence[str] | None = None) -> Mapping[str
     learn("words", "learn", "words", "@text", "--states", "3", "--order", "3", data="text")
     learn("word-states", "learn", "words", "@text", "--states", "3", "--order", "0", data="text")
     learn("series", "learn", "series", "@series", "--states", "2", data="series")
-    learn("pipeline", "learn", "pipeline", "@arcs", "--epochs", "1", data="arcs", inputs="words")
+    with _short_tables():
+        learn("pipeline", "learn", "pipeline", "@arcs", "--epochs", "1", data="arcs", inputs="words")
     return made
+
+
+@contextmanager
+def _short_tables() -> Iterator[None]:
+    """Inside, arcs and labels have weights of kilobytes in place of megabytes, which say nothing more."""
+    place = "sigmastar.dependency.learn.arcs"
+    with patch(f"{place}.N_BITS", 12), patch(f"{place}.LABEL_BITS", 10):
+        yield
 
 
 def _data(place: Path) -> dict[str, Path]:

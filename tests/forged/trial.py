@@ -7,6 +7,7 @@ warning, more than ten seconds or more than a gigabyte is a finding; the rest is
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import resource
@@ -16,7 +17,8 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -29,7 +31,7 @@ from forged.forging import Forge
 from forged.mutations import mutated
 from forged.small_models import Small
 from sigmastar.cli import command
-from sigmastar.core import model_format
+from sigmastar.core import model_files, model_format
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.model_files import load_model
 
@@ -157,13 +159,14 @@ class _Trial(NamedTuple):
             return Report("tried before", digest)
         target = self.folder / "forged"
         target.write_bytes(b"".join(pieces))
-        try:
-            load_model(target)
-        except ModelFileError:
-            return Report("refused", digest)
-        except Exception as problem:
-            return Report("failed", digest, finding=f"load: {type(problem).__name__} {problem}")
-        return Report("accepted", digest, may_run, self._finding(target) if may_run else "")
+        with _loaded_once():
+            try:
+                load_model(target)
+            except ModelFileError:
+                return Report("refused", digest)
+            except Exception as problem:
+                return Report("failed", digest, finding=f"load: {type(problem).__name__} {problem}")
+            return Report("accepted", digest, may_run, self._finding(target) if may_run else "")
 
     def _finding(self, target: Path) -> str:
         """What went wrong with the commands on a file; nothing where all is well."""
@@ -177,6 +180,21 @@ class _Trial(NamedTuple):
             if any(word in text for word in _BAD):
                 return f"{' '.join(call)}: {text[-300:]}"
         return ""
+
+
+@contextmanager
+def _loaded_once() -> Iterator[None]:
+    """Inside, a file is read and built once: its commands share the model, as requests to a server do."""
+    read, built = lru_cache(maxsize=1)(model_files.read_arrays), dict[tuple[str, type], Any]()
+
+    def build(family: type, arrays: Any, description: Any, name: str) -> Any:
+        if (name, family) not in built:
+            built[name, family] = made(family, arrays, description, name)
+        return built[name, family]
+
+    made = model_files._built
+    with patch.object(model_files, "read_arrays", read), patch.object(model_files, "_built", build):
+        yield
 
 
 def _heard(stream: Any) -> tuple[list[Report], bool]:
@@ -236,6 +254,7 @@ def _acceptance(path: Path) -> str:
 
 
 def _limit() -> None:
+    faulthandler.disable()  # a crash is told as a finding, not as a stack in the log of the tests
     signal.signal(signal.SIGPROF, signal.SIG_DFL)  # also inside compiled code
     with open("/proc/self/statm") as stream:
         now = int(stream.read().split()[0]) * resource.getpagesize()

@@ -39,21 +39,20 @@ def main() -> None:
     settings = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         findings = _run(Path(name), settings)
-    print(f"{findings} findings")
-    sys.exit(findings > 0)
+    print(f"{len(findings)} findings", *findings, sep="\n    ")  # last, where readers of a long log look first
+    sys.exit(len(findings) > 0)
 
 
-def _run(folder: Path, settings: argparse.Namespace) -> int:
-    total, n_findings, seed = Counter[str](), 0, settings.seed
+def _run(folder: Path, settings: argparse.Namespace) -> list[str]:
+    total, all_findings, seed = Counter[str](), list[str](), settings.seed
     chosen = settings.only or TARGETS
     models = small_models(folder, settings.models if set(chosen) & set(FILES) else ASKED)
 
     def tell(name: str, counts: Mapping[str, int], findings: Sequence[object]) -> None:
-        nonlocal n_findings
-        n_findings += len(findings)
+        told = [str(finding)[:500] for finding in findings]
+        all_findings.extend(f"{name}: {finding}" for finding in told)
         total.update(counts)
-        print(f"{name}: {dict(counts)}", *(str(finding)[:500] for finding in findings[:10]), sep="\n    ")
-        sys.stdout.flush()
+        print(f"{name}: {dict(counts)}", *told[:10], sep="\n    ", flush=True)
 
     def until() -> float:
         return time.monotonic() + settings.seconds
@@ -74,7 +73,7 @@ def _run(folder: Path, settings: argparse.Namespace) -> int:
         for name, small in models.items():
             tell(f"forged {name}", *try_model(small, numbers, folder, until()))
     print("all:", dict(total))
-    return n_findings
+    return all_findings
 
 
 def _inputs(

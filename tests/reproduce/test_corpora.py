@@ -25,5 +25,5 @@ def test_the_sample_has_its_known_sizes(data_folder: Path) -> None:
 
 def test_brackets_from_bare_tags_beat_right_branching(data_folder: Path) -> None:
     gold = read_wsj(data_folder, ["train"])
-    found = bracket_score(EMGrammar().fit(gold.strings).brackets(gold), gold).f1
-    assert found > baselines(gold)["right-branching"].f1 + 0.05
+    found = bracket_score(EMGrammar(random_state=0).fit(gold.strings).brackets(gold), gold).f1
+    assert found > baselines(gold)["right-branching"].f1 + 0.1

@@ -211,7 +211,7 @@ def a_bank() -> tuple[Any, Any, Any]:
     from sigmastar.treebanks.counts import choose_heads
     from sigmastar.treebanks.data.binarized import Binarization, binarize
     from sigmastar.treebanks.data.phrases import phrases
-    from sigmastar.treebanks.learn.lexicon import count_lexicon
+    from sigmastar.treebanks.learn.clusters_and_em import count_lexicon
     from sigmastar.trees.data.brackets import as_trees
 
     flat = phrases(as_trees(TREES))
@@ -290,9 +290,9 @@ def test_the_second_half_of_a_round_is_as_the_compiled_kernels_have_it(device: s
         Shrinkage,
         Statistics,
         maximized,
-        random_statistics,
         rounds_there,
     )
+    from sigmastar.treebanks.learn.em_starts import random_statistics
     from sigmastar.treebanks.model.latent_grammar import RuleCounts, conditional, rule_states, smoothed
 
     given, shrinkage = random_statistics(bank, n_states, np.random.default_rng(1), 0.9), Shrinkage()
@@ -346,7 +346,8 @@ def test_what_does_not_fit_is_done_in_smaller_pieces(monkeypatch: pytest.MonkeyP
     bank, lexical, n_states = a_bank()
     from sigmastar.core.torch_device import smaller_on_failure
     from sigmastar.treebanks.gpu.trees import TorchTrees
-    from sigmastar.treebanks.learn.clusters_and_em import Shrinkage, random_statistics, rounds_there
+    from sigmastar.treebanks.learn.clusters_and_em import Shrinkage, rounds_there
+    from sigmastar.treebanks.learn.em_starts import random_statistics
 
     given = random_statistics(bank, n_states, np.random.default_rng(0))
     there = rounds_there(bank, lexical, n_states, Shrinkage(), "cpu", "float64")

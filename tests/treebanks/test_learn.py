@@ -15,14 +15,15 @@ from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, bina
 from sigmastar.treebanks.data.phrases import Phrases, phrases
 from sigmastar.treebanks.learn.clusters_and_em import (
     LatentFit,
+    LexicalCounts,
     Shrinkage,
+    count_lexicon,
     expected,
     from_states,
     maximized,
-    random_statistics,
     refine,
 )
-from sigmastar.treebanks.learn.lexicon import LexicalCounts, count_lexicon
+from sigmastar.treebanks.learn.em_starts import random_statistics
 from sigmastar.treebanks.learn.methods import (
     BEST,
     METHODS,

@@ -9,7 +9,12 @@ from sigmastar.core.word_shapes import signatures, word_class
 from sigmastar.treebanks.counts import choose_heads
 from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import phrases
-from sigmastar.treebanks.learn.lexicon import LexicalCounts, count_lexicon, plain_lexicon, state_lexicon
+from sigmastar.treebanks.learn.clusters_and_em import (
+    LexicalCounts,
+    count_lexicon,
+    plain_lexicon,
+    state_lexicon,
+)
 from sigmastar.trees.data.brackets import parse_brackets
 
 TEXT = "(S (D the) (N cats)) (S (D the) (N dogs)) (S (D a) (V dogs)) (S (NP (N cats)) (V runs))" * 2

@@ -105,11 +105,12 @@ class EMGrammar(_FittedEM):
         Where EM begins: clusters of spans; random weights; clusters of spans under the brackets of X, or
         under those of completion where X has none.
     bracket_prior : {"agreed", "right", "uniform", "none", "best"}
-        Where the cca start expects constituents: "agreed" for brackets, at the trees that six grammars agree
-        on, which are learned first from "right" (branching); "uniform" or "none" for the likelihood, "best"
-        for the likeliest of these three.
+        Where the cca start expects constituents: "agreed" for brackets, at the trees that twelve grammars of
+        eight states agree on, which are learned first from "right" (branching); "uniform" or "none" for the
+        likelihood, "best" for the likeliest of these three.
     max_iter : int
-        Number of iterations per start; under "agreed" each of the six has so many, and half follow.
+        Number of iterations per start; under "agreed" each of the twelve has half as many again, and half
+        follow.
     n_seeds : int
         Number of starts, of which the best is kept.
     word_prior, pair_prior : float

@@ -13,13 +13,13 @@ returned from which the training strings become most probable (`core.race`). So 
 
 A start of EM from brackets that several grammars agree on.
 
-    members   grammars by EM from clusters of spans under right-branching brackets, each with its own chance
-              (and its own strings, where there are many)
+    members   small grammars by EM from clusters of spans under right-branching brackets, each with its own
+              chance (and its own strings, where there are many)
     agree     the tree of each string that holds the most constituents by the mean of their posteriors
     start     clusters of spans under these trees
 
 EM for brackets is noisy: members differ by more points of F1 than most settings do. Their mean is better than
-each, and a grammar that begins at their trees is better than the mean, and as small as one member.
+each, and one larger grammar that begins at their trees is better than the mean.
 """
 
 from __future__ import annotations
@@ -257,7 +257,9 @@ def bracket_tables(brackets: Bracketings) -> Tables:
     return tables
 
 
-MEMBERS, MEMBER_STRINGS, MOST_STRINGS = 6, 2000, 10_000
+MEMBERS, MEMBER_STRINGS, MOST_STRINGS = 12, 2000, 10_000
+MEMBER_STATES = 8
+"""Of grammars that are to agree: few states leave phrases less room to differ; more come out worse."""
 ELSEWHERE = 0.01
 """How probable a span is that is in no tree, beside one that is."""
 
@@ -275,13 +277,14 @@ def agreed_start(
         return cca_start(strings, weights, n_states, rng, "right")
     short = _some(short, MOST_STRINGS, rng)
     part, counts = strings.select(short), weights[short]
-    own = replace(settings, n_seeds=1, held_out=0.0, max_length=None)
+    n_iterations = settings.max_iter + settings.max_iter // 2
+    own = replace(settings, max_iter=n_iterations, n_seeds=1, held_out=0.0, max_length=None)
     start = partial(cca_start, brackets="right")
 
     def member(chance: np.random.Generator) -> WeightedGrammar:
         chosen = _some(np.arange(len(part)), MEMBER_STRINGS, chance)
         seen, of_seen = part.select(chosen), counts[chosen]
-        return learn_grammar_em(seen, n_states, chance, start, own, weights=of_seen).grammar
+        return learn_grammar_em(seen, MEMBER_STATES, chance, start, own, weights=of_seen).grammar
 
     members = list(thread_map(member, rng.spawn(MEMBERS)))
     distinct, counts = distinct_strings(part, counts)

@@ -103,13 +103,14 @@ def allowed_table(chart: ChainItems, least: float, n_labels: int) -> NDArray[np.
 
 @fast_kernel
 def decode(n: int, chart: ChainItems, chains: Chains, threshold: float) -> tuple[Int32s, Floats]:
-    """Spans of the best tree in preorder, [begin, end, chain], and its score."""
+    """Spans of the best tree in preorder, [begin, end, chain], and its score: -inf where there is no tree."""
     score, choice = _choices(n, chart, chains, threshold)
     best, split = np.zeros(len(score)), np.zeros(len(score), np.int32)
     for width in range(1, n + 1):
         for i in range(n - width + 1):
             j, c = i + width, cell_by_width(i, i + width, n)
             most = 0.0 if width == 1 else -np.inf
+            split[c] = i + 1  # also where nothing is better than nothing: the walk below ends
             for k in range(i + 1, j):
                 value = best[cell_by_width(i, k, n)] + best[cell_by_width(k, j, n)]
                 if value > most:
@@ -166,6 +167,8 @@ def _choices(n: int, chart: ChainItems, chains: Chains, threshold: float) -> tup
         for at in range(chart.starts[c], chart.starts[c + 1]):
             if worth[at] > best:
                 best, score[c], choice[c] = worth[at], worth[at], chart.labels[at]
+        if best == -1e300:
+            score[c] = -np.inf
     return score, choice
 
 

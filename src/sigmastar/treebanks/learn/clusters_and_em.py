@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sigmastar.core.arrays import Array, Floats, Int64s, Reals
+from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals
 from sigmastar.core.clusters import cluster_groups, merged, rows_by_group
 from sigmastar.core.em import NEVER, Climb, Problem
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import thread_map
 from sigmastar.core.views import GroupedIndicators, correlate_views, random_block, unit_columns
+from sigmastar.core.word_shapes import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
-from sigmastar.treebanks.learn.lexicon import LexicalCounts, state_lexicon
 from sigmastar.treebanks.model.latent_grammar import (
     LEAST,
     LatentGrammar,
@@ -36,13 +36,19 @@ from sigmastar.treebanks.model.latent_grammar import (
     rule_states,
     smoothed,
 )
-from sigmastar.treebanks.model.lexicon import Lexicon
+from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, add_posteriors, flat_states
 from sigmastar.treebanks.model.whole_trees import (
     RootVectors,
     RuleTensors,
     expectations_in_pieces,
     hard_counts,
 )
+
+if TYPE_CHECKING:
+    from sigmastar.treebanks.gpu.rounds import TorchRounds
+
+RARE = 10  # signatures are counted on words that occur at most so often
+ACROSS = 0.05  # of the probability of a word is shared among all states of a symbol
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +141,117 @@ def _summary(grammar: LatentGrammar, rule: int) -> Floats:
     return np.concatenate([tensor.sum(axis=1), tensor.sum(axis=0)])
 
 
-if TYPE_CHECKING:
-    from sigmastar.treebanks.gpu.rounds import TorchRounds
+@dataclass(frozen=True, eq=False)
+class LexicalCounts:
+    """A forest, and which of its pairs every leaf of the treebank counts for."""
+
+    forest: LexicalForest
+    leaves: Int64s  # nodes of the treebank
+    symbols: Int32s  # of each leaf
+    words: Int64s  # the node of the forest of each leaf
+    pairs: Int64s  # the row of `levels` of each leaf
+    levels: Int64s  # [word pair, level]: pairs of the forest, -1 for none
+
+    @property
+    def rows(self) -> tuple[Int64s, Int32s]:
+        """The node of the forest and the symbol of each row of `levels`."""
+        first = np.unique(self.pairs, return_index=True)[1]
+        return self.words[first], self.symbols[first]
+
+
+def count_lexicon(bank: BinaryPhrases, rare: int = RARE, strength: float = 5.0) -> LexicalCounts:
+    """The forest of a treebank."""
+    leaves = np.flatnonzero(bank.word >= 0)
+    word, symbol = bank.word[leaves].astype(np.int64), bank.symbol[leaves].astype(np.int64)
+    n_symbols = bank.symbols.n_leaves
+    nodes = _Nodes.of(bank.phrases.words, bank.phrases.word_counts, rare)
+    distinct, row = np.unique(word * n_symbols + symbol, return_inverse=True)
+    path = nodes.paths[distinct // n_symbols]
+    keys = np.where(path >= 0, path * n_symbols + (distinct % n_symbols)[:, None], -1)
+    pairs, inverse = np.unique(np.append(keys.ravel(), -1), return_inverse=True)
+    levels, pairs = inverse[:-1].reshape(keys.shape) - 1, pairs[1:]
+    used = levels >= 0
+    amounts = np.broadcast_to(np.bincount(row)[:, None], levels.shape)
+    counts = np.asarray(np.bincount(levels[used], amounts[used], len(pairs)), dtype=np.float64)
+    totals = np.asarray(np.bincount(pairs // n_symbols, counts, len(nodes.above)), dtype=np.float64)
+    names, tags = _tags(bank)
+    forest = LexicalForest(
+        words={text: number for number, text in enumerate(bank.phrases.words)},
+        shapes=nodes.shapes,
+        tag_names=names,
+        above=nodes.above,
+        starts=np.searchsorted(pairs, np.arange(len(nodes.above) + 1) * n_symbols),
+        symbols=(pairs % n_symbols).astype(np.int32),
+        counts=counts,
+        totals=totals,
+        tags=tags,
+        strength=strength,
+    )
+    return LexicalCounts(forest, leaves, symbol.astype(np.int32), word, row, levels)
+
+
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """The forest: words, then signatures, then rare words, then all words."""
+
+    shapes: dict[str, int]
+    above: Int32s
+    paths: Int64s  # [word, level]: the nodes that an occurrence of a word counts for, -1 for none
+
+    @classmethod
+    def of(cls, words: tuple[str, ...], frequency: Int64s, rare: int) -> _Nodes:
+        shapes: dict[str, int] = {}
+        is_rare = (frequency <= rare).tolist()
+        for word, counted in zip(words, is_rare, strict=True):
+            if counted:
+                for shape in signatures(word):
+                    shapes.setdefault(shape, len(words) + len(shapes))
+        last_rare, last = len(words) + len(shapes), len(words) + len(shapes) + 1
+        above = np.full(last + 1, last_rare, dtype=np.int32)
+        above[last_rare], above[last] = last, -1
+        paths = np.full((len(words), 7), -1, dtype=np.int64)
+        for number, (word, counted) in enumerate(zip(words, is_rare, strict=True)):
+            known = [shapes[shape] for shape in signatures(word) if shape in shapes]
+            for lower, upper in zip([number, *known], [*known, last_rare], strict=True):
+                above[lower] = upper
+            paths[number, 0], paths[number, 6] = number, last
+            if counted:
+                paths[number, 1:6] = [*known, last_rare]
+        return cls(shapes, above, paths)
+
+
+def _tags(bank: BinaryPhrases) -> tuple[tuple[str, ...], Int32s]:
+    """The tags, and that of every leaf symbol: the last label of its chain."""
+    labels, symbols = bank.phrases.labels, bank.symbols
+    names = [labels[label][-1] for label in symbols.label[: symbols.n_leaves].tolist()]
+    table = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return tuple(table), np.array([table[name] for name in names], dtype=np.int32)
+
+
+def plain_lexicon(counts: LexicalCounts) -> Lexicon:
+    """One state per symbol."""
+    forest = counts.forest
+    one = np.ones(len(forest.tags), dtype=np.int64)
+    return Lexicon(forest, one, forest.counts / forest.frequencies[forest.symbols])
+
+
+def state_lexicon(
+    counts: LexicalCounts, n_states: Int64s, posteriors: Floats, at: Int64s, across: float = ACROSS
+) -> Lexicon:
+    """Scores from the posteriors of states at every leaf, flat, that of leaf i beginning at `at[i]`."""
+    forest = counts.forest
+    offsets = np.concatenate([[0], np.cumsum(n_states[forest.symbols])])
+    sums = add_posteriors(counts.pairs, counts.levels, offsets, posteriors, at, int(offsets[-1]))
+    pair = np.repeat(np.arange(len(forest.symbols)), np.diff(offsets))
+    state = flat_states(n_states, forest.symbols)
+    frequency = np.zeros(int(n_states.sum()))
+    top = slice(offsets[forest.starts[-2]], None)
+    frequency[state[top]] = sums[top] + 1e-9
+    share = frequency / np.repeat(
+        np.add.reduceat(frequency, np.cumsum(n_states) - n_states), n_states
+    )  # P(z | a)
+    mixed = (1 - across) * sums + across * forest.counts[pair] * share[state]
+    return Lexicon(forest, n_states, mixed * forest.totals[-1] / frequency[state])
 
 
 @dataclass(frozen=True)
@@ -177,79 +292,6 @@ def from_states(bank: BinaryPhrases, n_states: Int64s, states: Int64s) -> Statis
     return Statistics(counts, roots, posteriors)
 
 
-def random_statistics(
-    bank: BinaryPhrases, n_states: Int64s, rng: np.random.Generator, noise: float = 0.5
-) -> Statistics:
-    """Counts of rules split evenly over states, up to noise: the start of plain EM."""
-    sizes = n_states[bank.rules].prod(axis=1)
-    counts = np.bincount(bank.rule[bank.rule >= 0], minlength=len(bank.rules))
-    rules = np.repeat(counts / sizes, sizes) * (1 + noise * rng.uniform(-1, 1, int(sizes.sum())))
-    state_at = np.concatenate([[0], np.cumsum(n_states)])
-    tops = np.bincount(bank.symbol[bank.roots], minlength=len(n_states))
-    roots = np.repeat(tops / n_states, n_states) * (1 + noise * rng.uniform(-1, 1, int(state_at[-1])))
-    at = bank.nodes(n_states).at
-    posteriors = 1 + noise * rng.uniform(-1, 1, int(at[-1]))
-    posteriors /= np.repeat(np.add.reduceat(posteriors, at[:-1]), np.diff(at))
-    return Statistics(rules, roots, posteriors)
-
-
-def known_statistics(
-    bank: BinaryPhrases, last: LatentFit, known: Int64s, n_states: Int64s, start: Statistics
-) -> Statistics:
-    """Counts of a treebank whose states are spread as a grammar of another one has them.
-
-    Parameters
-    ----------
-    bank : BinaryPhrases
-        The treebank.
-    last : LatentFit
-        The grammar.
-    known : array
-        Its symbol for each symbol of the treebank, -1 for none.
-    n_states : array
-        Of each symbol of the treebank; those that are known have as many as in the grammar.
-    start : Statistics
-        Counts that stay where symbols or rules are new.
-
-    Returns
-    -------
-    Statistics
-        What EM begins from.
-    """
-    grammar, offsets = last.grammar, rule_states(bank.rules, n_states).offsets
-    counts = np.bincount(bank.rule[bank.rule >= 0], minlength=len(bank.rules))
-    numbers = {tuple(rule): number for number, rule in enumerate(grammar.rules.tolist())}
-    rules = start.rules.copy()
-    for r, rule in enumerate(known[bank.rules].tolist()):
-        if (old := numbers.get(tuple(rule))) is not None:
-            used = grammar.frequencies[grammar.state_at[rule[0]] : grammar.state_at[rule[0] + 1]]
-            table = grammar.tensor(old) * used
-            rules[offsets[r] : offsets[r + 1]] = counts[r] * table.ravel() / max(float(table.sum()), 1e-300)
-    state_at = np.concatenate([[0], np.cumsum(n_states)])
-    there = np.flatnonzero(known >= 0)
-    into = _ranges(state_at[there], n_states[there])
-    begins = _ranges(grammar.state_at[known[there]], n_states[there])
-    roots, weights = start.roots.copy(), np.ones(int(state_at[-1]))
-    roots[into], weights[into] = grammar.roots[begins] * start.roots.sum(), grammar.frequencies[begins]
-    return Statistics(rules, roots, _known_posteriors(bank, last, known, n_states, weights))
-
-
-def _known_posteriors(
-    bank: BinaryPhrases, last: LatentFit, known: Int64s, n_states: Int64s, weights: Floats
-) -> Floats:
-    """The states of every node: as its symbol has them, of leaves as the word has them too."""
-    at, forest = bank.nodes(n_states).at, last.lexicon.forest
-    state_at = np.concatenate([[0], np.cumsum(n_states)])
-    found = weights[_ranges(state_at[bank.symbol], n_states[bank.symbol])]
-    leaves = np.flatnonzero((bank.word >= 0) & (known[bank.symbol] >= 0))
-    nodes = np.array([forest.node(word) for word in bank.phrases.words], dtype=np.int64)
-    scores, _ = last.lexicon.vectors(nodes[bank.word[leaves]], known[bank.symbol[leaves]].astype(np.int32))
-    found[_ranges(at[leaves], n_states[bank.symbol[leaves]])] *= scores
-    found += 1e-12
-    found /= np.repeat(np.add.reduceat(found, at[:-1]), np.diff(at))
-    return found
-
-
 def maximized(
     bank: BinaryPhrases, lexical: LexicalCounts, n_states: Int64s, found: Statistics, shrinkage: Shrinkage
 ) -> LatentFit:
@@ -280,7 +322,7 @@ def expected(bank: BinaryPhrases, lexical: LexicalCounts, fit: LatentFit) -> tup
     nodes = bank.nodes(grammar.n_states)
     vectors = np.zeros(int(nodes.at[-1]), dtype=np.float32)
     scores, score_at = fit.lexicon.vectors(lexical.words, lexical.symbols)
-    vectors[_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
+    vectors[flat_ranges(nodes.at[lexical.leaves], np.diff(score_at))] = scores
     tensors = RuleTensors(grammar.single, grammar.offsets)
     start = RootVectors(grammar.roots, grammar.state_at)
     rules, roots, posteriors, total = expectations_in_pieces(bank.starts, nodes, tensors, start, vectors)
@@ -382,7 +424,7 @@ def _flat(at: Int64s, base: Int64s) -> Int64s:
     return np.arange(int(at[-1])) + np.repeat(base - at[:-1], sizes)
 
 
-def _ranges(begin: Int64s, sizes: Int64s) -> Int64s:
+def flat_ranges(begin: Int64s, sizes: Int64s) -> Int64s:
     """begin[0], begin[0] + 1, .. begin[1], .."""
     ends = np.cumsum(sizes)
     found: Int64s = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(begin - (ends - sizes), sizes)

@@ -44,18 +44,19 @@ from sigmastar.treebanks.kernels.span_features import N_ROWS, PAD, SpanText, Spa
 from sigmastar.treebanks.learn.clusters_and_em import (
     Embedding,
     LatentFit,
+    LexicalCounts,
     Shrinkage,
     Statistics,
     cluster_states,
+    count_lexicon,
     embed,
     from_states,
     joined_states,
-    known_statistics,
     maximized,
-    random_statistics,
+    plain_lexicon,
     refine,
 )
-from sigmastar.treebanks.learn.lexicon import LexicalCounts, count_lexicon, plain_lexicon
+from sigmastar.treebanks.learn.em_starts import known_statistics, random_statistics
 from sigmastar.treebanks.learn.spectral import shrunk_moments, spectral_fit
 from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, PruningPass
 from sigmastar.treebanks.model.coarse_to_fine import DEFAULT_PRUNING, THOROUGH

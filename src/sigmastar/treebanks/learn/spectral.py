@@ -24,8 +24,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.clusters import rows_by_group
 from sigmastar.core.shrinkage import mean_towards, towards
 from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
-from sigmastar.treebanks.learn.clusters_and_em import Embedding, LatentFit, Shrinkage
-from sigmastar.treebanks.learn.lexicon import LexicalCounts
+from sigmastar.treebanks.learn.clusters_and_em import Embedding, LatentFit, LexicalCounts, Shrinkage
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, add_posteriors
 from sigmastar.trees.learn import Moments, operators_of_moments

@@ -218,11 +218,16 @@ class TreebankParser(Shown):
 
     def _by_labels(self, words: Sequence[str], tags: Sequence[str] | None, chart: Chart) -> Parse:
         """The tree of probable labels."""
-        if chart.how == FLAT:
+        tree = None if chart.how == FLAT else self._labelled(words, chart.items)
+        if tree is None:
             return self._fallback(words, tags)
-        spans, _ = decode(chart.n_words, chart.items, self._chains, self.threshold)
         known = sum(self.forest.log_frequency(word) for word in words)
-        return Parse(self._tree(spans.tolist(), words), chart.log_total + known, chart.how)
+        return Parse(tree, chart.log_total + known, chart.how)
+
+    def _labelled(self, words: Sequence[str], items: ChainItems) -> Tree | None:
+        """The tree of probable labels; None where a word or the root can have none: numbers overflowed."""
+        spans, score = decode(len(words), items, self._chains, self.threshold)
+        return self._tree(spans.tolist(), words) if np.isfinite(score[0]) else None
 
     def _by_rules(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
         """The tree of probable rules, under the first grammar alone."""
@@ -355,9 +360,9 @@ class TreebankParser(Shown):
         if self.span_scorer is not None:
             nodes = np.array([self.forest.node(word) for word in words], dtype=np.int64)
             items = self.span_scorer.alone(nodes, chosen)
-            if items is not None:
-                spans, _ = decode(len(words), items, self._chains, self.threshold)
-                return Parse(self._tree(spans.tolist(), words), float("-inf"), SPANS_ALONE)
+            tree = None if items is None else self._labelled(words, items)
+            if tree is not None:
+                return Parse(tree, float("-inf"), SPANS_ALONE)
         return Parse(first.flat_tree(words, chosen), float("-inf"), FLAT)
 
     def flat(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Parse:

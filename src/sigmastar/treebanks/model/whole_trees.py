@@ -385,7 +385,7 @@ class TreeSampler:
         rules = self._rules.get(a)
         if rules is None:
             raise InputError(f"no rule rewrites {self._labelled(a, ()).label}; learn the grammar again")
-        tables = [np.maximum(grammar.tensor(rule)[:, :, x], 0.0) for rule in rules]
+        tables = [np.maximum(grammar.tensor(rule)[:, :, x], 0.0, dtype=np.float64) for rule in rules]
         rule = _choice(np.array([table.sum() for table in tables]), rng)
         table = tables[rule]
         y, z = divmod(_choice(table.ravel(), rng), table.shape[1])
@@ -420,8 +420,12 @@ class TreeSampler:
         return found
 
 
-def _choice(weights: Floats, rng: np.random.Generator) -> int:
-    running = np.cumsum(np.maximum(weights, 0.0))
-    if running[-1] <= 0:
+def _choice(weights: Reals, rng: np.random.Generator) -> int:
+    """A place by weights of any scale; those below zero and those that are no numbers count as zero."""
+    weights = np.clip(np.nan_to_num(weights.astype(np.float64)), 0.0, None)
+    most = weights.max()
+    if most <= 0:
         return int(rng.integers(len(weights)))
-    return int(np.searchsorted(running, rng.random() * running[-1], side="right"))
+    running = np.cumsum(weights / most)
+    place = int(np.searchsorted(running, rng.random() * running[-1], side="right"))
+    return min(place, int(np.flatnonzero(weights)[-1]))  # the product may be rounded to the whole sum
