@@ -167,14 +167,14 @@ def treebank_round(torch: Any, quick: bool = False) -> dict[str, Any]:
     from sigmastar.treebanks.data.binarized import Binarization, binarize
     from sigmastar.treebanks.data.phrases import phrases
     from sigmastar.treebanks.learn import clusters_and_em as em
-    from sigmastar.treebanks.learn.lexicon import count_lexicon
+    from sigmastar.treebanks.learn.em_starts import random_statistics
 
     trees, what = some_trees(quick)
     flat, rng = phrases(trees), np.random.default_rng(0)
     bank = binarize(flat, Binarization("head"), choose_heads(flat).heads(flat))
     most, sizes = 4 if quick else 24, np.bincount(bank.symbol, minlength=len(bank.symbols))
-    n_states, lexical, shrinkage = np.clip(sizes // 30, 1, most), count_lexicon(bank), em.Shrinkage()
-    start = em.random_statistics(bank, n_states, rng)
+    n_states, lexical, shrinkage = np.clip(sizes // 30, 1, most), em.count_lexicon(bank), em.Shrinkage()
+    start = random_statistics(bank, n_states, rng)
     first = em.maximized(bank, lexical, n_states, start, shrinkage)
     there = em.rounds_there(bank, lexical, n_states, shrinkage, "auto")
     begun = there.begin(first.grammar.single, first.grammar.roots, *(em._row_vectors(lexical, first.lexicon)))

@@ -5,6 +5,7 @@ python tests/licences.py
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -60,9 +61,26 @@ def audit() -> None:
     if tool is None:
         print("pip-audit is not installed: known weaknesses are not looked up")
         return
-    done = subprocess.run([tool, "--no-deps", "--disable-pip", "-r", str(ROOT / "requirements.txt")])
-    if done.returncode:
-        print("pip-audit found weaknesses, or could not reach its index")
+    words = [tool, "--no-deps", "--disable-pip", "--format", "json", "-r", str(ROOT / "requirements.txt")]
+    done = subprocess.run(words, stdout=subprocess.PIPE, text=True)
+    found, sentence = weaknesses(done.stdout)
+    print(sentence)
+    if found:
+        sys.exit(f"known weaknesses: {', '.join(found)}")
+
+
+def weaknesses(printed: str) -> tuple[list[str], str]:
+    """Known weaknesses in what pip-audit prints as JSON, and a sentence on how much it looked up."""
+    try:
+        packages = json.loads(printed)["dependencies"]
+    except (ValueError, KeyError):
+        return [], "pip-audit could not reach its index: known weaknesses are not looked up"
+    known = [package for package in packages if "skip_reason" not in package]
+    found = [f"{p['name']} {p['version']} {weak['id']}" for p in known for weak in p["vulns"]]
+    return (
+        found,
+        f"pip-audit looked up {len(known)} of {len(packages)} packages: {len(found)} known weaknesses",
+    )
 
 
 if __name__ == "__main__":

@@ -161,6 +161,25 @@ def test_a_graph_is_moved_and_saved(chromium: Any, examples: Client, tmp_path: P
         assert "var(" not in (tmp_path / "SVG").read_text()
 
 
+def test_labels_of_arrows_hide_neither_states_nor_each_other(chromium: Any, examples: Client) -> None:
+    with Page(chromium, f"{examples.address}#m=0&v=model", viewport=_size("desk")) as page:
+        until(page, "document.querySelectorAll('svg.canvas .node').length > 6")
+        hidden = page.evaluate(
+            """() => {
+              const boxes = of => [...document.querySelectorAll(of)].map(e => e.getBoundingClientRect());
+              const shown = boxes('svg.canvas text.halo').filter(b => b.width > 0);
+              const nodes = boxes('.node circle.paper');
+              const beside = (a, b) => a.right <= b.left + 2 || b.right <= a.left + 2;
+              const above = (a, b) => a.bottom <= b.top + 4 || b.bottom <= a.top + 4;
+              const over = (a, b) => !beside(a, b) && !above(a, b);
+              const hidden = (a, i) => [...shown.slice(i + 1), ...nodes].filter(b => over(a, b));
+              return [shown.length, shown.flatMap(hidden).length];
+            }"""
+        )
+        assert hidden[0] >= 4
+        assert hidden[1] == 0
+
+
 class Hostile:
     """An exhibit all of whose names are markup."""
 

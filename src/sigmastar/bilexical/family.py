@@ -67,7 +67,7 @@ FAMILY = Family(
     demo_seconds=4,
     explore=f"{HERE}.explore:open_exhibit",
     examples={
-        "words of a little English": f"{HERE}.explore:example_vectors",
+        "words by the company they keep": f"{HERE}.explore:example_vectors",
         "verbs that fit a thing": f"{HERE}.explore:example_operator",
         "where a phrase attaches": f"{HERE}.explore:example_attachment",
     },

@@ -112,9 +112,7 @@ class FunctionExhibit:
         most = float(np.abs(after[:, -1]).max()) if len(after) else 1.0
         return [
             *views,
-            bars(
-                "One symbol more", following, f"{told}; click one to add it.", click="text", top=most or 1.0
-            ),
+            bars("One symbol more", following, f"{told}.", click="text", top=most or 1.0),
         ]
 
     def _said(self, symbols: Sequence[str]) -> str:

@@ -167,7 +167,7 @@ function fillFields() {
       select.value = value || field.choices[0];
       return el("label", {}, field.label, select);
     }
-    const input = el("input", { type: "text", name: field.name, spellcheck: "false", autocapitalize: "off", "aria-describedby": "message", placeholder: field.hint, oninput: typed });
+    const input = el("input", { type: "text", name: field.name, spellcheck: "false", autocapitalize: "off", "aria-describedby": "message", oninput: typed });
     input.value = value;
     return el("label", { class: "wide" }, field.hint ? `${field.label} (${field.hint})` : field.label, input);
   }));

@@ -1,5 +1,5 @@
 // Views that can be moved: graphs of states and maps of words; drag, wheel, two fingers, and the keyboard.
-import { draw, drawing, el, round, share, short, text } from "./dom.js";
+import { draw, drawing, el, round, share, short, text, widthOf } from "./dom.js";
 
 function movable(svg, layer, onchange = () => {}) {
   let view = { x: 0, y: 0, zoom: 1 }, pointers = new Map();
@@ -63,6 +63,18 @@ const canvas = (width, height, label, ...children) => {
   return svg;
 };
 
+// Where along its arrow a label may stand, the best place first; one that would hide another or a state is left to its tip.
+const ALONG = [0.42, 0.5, 0.34, 0.58, 0.66];
+function putLabel(label, places, taken) {
+  const wide = widthOf(label.textContent, 11) + 4, high = 13;
+  const isFree = ({ x, y }) => taken.every((box) => Math.abs(box.x - x) > (box.wide + wide) / 2 || Math.abs(box.y - y) > (box.high + high) / 2);
+  const found = label.textContent ? places.find(isFree) : undefined;
+  label.setAttribute("display", found ? "inline" : "none"); // an attribute, so that saved drawings have it too
+  if (!found) return;
+  taken.push({ ...found, wide, high });
+  label.setAttribute("x", round(found.x)); label.setAttribute("y", round(found.y + 4));
+}
+
 export function graph(data, context) {
   const width = Math.max(300, Math.min(context.width, 1100)), radius = 17;
   const height = Math.round(data.nodes.length > 6 ? Math.max(300, width * 0.5) : data.nodes.length > 2 ? 260 : 170);
@@ -87,6 +99,7 @@ export function graph(data, context) {
     return { edge, path, tip, label };
   });
   const place = () => {
+    const taken = nodes.map((node) => ({ x: node.px, y: node.py, wide: 2 * radius, high: 2 * radius }));
     for (const { edge, path, tip, label } of lines) {
       const from = nodes[edge.source], to = nodes[edge.target];
       let points;
@@ -95,14 +108,13 @@ export function graph(data, context) {
         if (from.initial > 0.005 && Math.cos(out) < -0.6) out = Math.sin(out) > 0 ? 1.9 : -1.9; // beside the arrow of the beginning
         const at = (angle, far) => ({ x: from.px + far * Math.cos(out + angle), y: from.py + far * Math.sin(out + angle) });
         points = [at(-0.55, radius), at(-0.7, radius * 3.4), at(0.7, radius * 3.4), at(0.55, radius + 3)];
-        const far = at(0, radius * 3.3);
-        label.setAttribute("x", round(far.x)); label.setAttribute("y", round(far.y + 4));
+        putLabel(label, [at(0, radius * 3.3)], taken);
       } else {
         const [dx, dy] = [to.px - from.px, to.py - from.py], length = Math.hypot(dx, dy) || 1, bend = Math.min(42, length * 0.2);
         const [ux, uy] = [dx / length, dy / length], side = { x: uy * bend, y: -ux * bend };
         points = [{ x: from.px + ux * radius, y: from.py + uy * radius }, { x: from.px + dx / 3 + side.x, y: from.py + dy / 3 + side.y },
           { x: from.px + (2 * dx) / 3 + side.x, y: from.py + (2 * dy) / 3 + side.y }, { x: to.px - ux * (radius + 3), y: to.py - uy * (radius + 3) }];
-        label.setAttribute("x", round(from.px + dx * 0.42 + side.x * 0.95)); label.setAttribute("y", round(from.py + dy * 0.42 + side.y * 0.95 + 4));
+        putLabel(label, ALONG.map((share) => ({ x: from.px + dx * share + side.x * 0.9, y: from.py + dy * share + side.y * 0.9 })), taken);
       }
       const [a, b, c, d] = points.map((point) => `${round(point.x)},${round(point.y)}`);
       path.setAttribute("d", `M${a} C${b} ${c} ${d}`);
