@@ -78,6 +78,8 @@ def test_records_without_the_field(tmp_path: Path) -> None:
         ("id,t\rext\n1,a\n", r":1: is no row of a table"),
         ('id,"a\nb"\n1,a\n', r":1: no JSONL, and a table without the columns text; it has id, a b$"),
         ('{"text": "\\ud800"}\n', r":1: has no text in field 'text'"),
+        ('id,text,"a\nb"\n1\n', r":3: has no text in field 'text'; it has id$"),
+        ('"i\nd",text,"a\nb"\n1\n', r":4: has no text in field 'text'; it has i d$"),
     ],
 )
 def test_damaged_records_are_one_line(tmp_path: Path, content: str, said: str) -> None:

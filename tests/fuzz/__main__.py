@@ -39,7 +39,7 @@ def main() -> None:
     settings = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         findings = _run(Path(name), settings)
-    print(f"{len(findings)} findings", *findings, sep="\n    ")  # last, where readers of a long log look first
+    print(f"{len(findings)} findings", *findings, sep="\n    ")  # last: where readers of a log look
     sys.exit(len(findings) > 0)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 
 class InputError(ValueError):
-    """Data that cannot be used, with the file and line where it was found."""
+    """Data that cannot be used, with the file and line where it was found: one line in any case."""
 
     def __init__(self, problem: str, *, file: str | None = None, line: int | None = None) -> None:
-        self.problem, self.file, self.line = problem, file, line
+        self.problem, self.file, self.line = " ".join(problem.splitlines()), file, line
         place = ":".join(str(part) for part in (file, line) if part is not None)
-        super().__init__(f"{place}: {problem}" if place else problem)
+        super().__init__(f"{place}: {self.problem}" if place else self.problem)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuild_input_error, (self.problem, self.file, self.line)

@@ -75,10 +75,8 @@ def _of_table(blocks: Iterable[Block], names: Sequence[str], file: str) -> Itera
     rows = csv.reader(chain([head], lines), delimiter=delimiter)
     columns = _row(rows, file, 1) or []
     if any(name not in columns for name in names):
-        known = " ".join(", ".join(columns)[:80].split())
-        raise InputError(
-            f"no JSONL, and a table without the columns {', '.join(names)}; it has {known}", file=file, line=1
-        )
+        problem = f"no JSONL, and a table without the columns {', '.join(names)}; it has {_shown(columns)}"
+        raise InputError(problem, file=file, line=1)
     while True:
         number = rows.line_num + 1
         row = _row(rows, file, number)
@@ -105,11 +103,16 @@ def _line(record: Any, names: Sequence[str], file: str, number: int) -> Iterator
         yield Block(number, f"{line}\n".encode())
         return
     missing = names[cells.index(None)] if isinstance(record, dict) else ""
-    known = ", ".join(map(str, list(record)[:5])) if missing else ""
-    problem = f"has no text in field {missing!r}; it has {known}" if missing else "is no record of JSON"
+    lacking = f"has no text in field {missing!r}; it has {_shown(record)}" if missing else ""
+    problem = lacking or "is no record of JSON"
     if reading_policy().on_error == "stop":
         raise InputError(problem, file=file, line=number)
     reading_policy().left_out.append(LeftOut(file, number, problem))
+
+
+def _shown(columns: Iterable[str]) -> str:
+    """The first names of a table, or of a record, for a message."""
+    return ", ".join(columns)[:80]
 
 
 def _text(value: Any) -> str | None:
