@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,8 @@ from safetensors.numpy import load, save
 
 from cli.calls import fail, invoke, succeed
 from sigmastar.automata.cli import models
-from sigmastar.cli.failures import _in_words
+from sigmastar.cli import group
+from sigmastar.cli.failures import Ended, _in_words
 from sigmastar.core.model_files import load_model, save_model
 
 
@@ -259,6 +262,24 @@ def test_every_error_is_one_line(
 
     monkeypatch.setattr(models, "load", broken)
     assert fail("score", folder / "fast.model", "-", stdin="a\n", status=status) == said
+
+
+def test_a_signal_that_spoils_a_lock_before_the_work_is_an_end_in_order(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where threads begin, an exception may leave a lock that is released once more."""
+
+    def hear() -> None:
+        try:
+            raise Ended(128 + signal.SIGHUP)
+        finally:
+            threading.Lock().release()
+
+    monkeypatch.setattr(group, "hear_signals", hear)
+    with pytest.raises(SystemExit) as end:
+        group.main()
+    assert end.value.code == 128 + signal.SIGHUP
+    assert capsys.readouterr().err == "sigmastar: ended by SIGHUP; no unfinished file is left\n"
 
 
 def test_an_interrupt_inside_a_kernel_is_one_too():

@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -58,7 +59,7 @@ def job(
     succeed(*words)  # here: forked processes find modules and kernels loaded
     _lay_out(made)
     begin = time.monotonic()
-    assert _forked(words, lambda: None) == 0, words
+    assert _forked(words, lambda: None).status == 0, words
     return made._replace(new=_content(folder), seconds=time.monotonic() - begin)
 
 
@@ -78,18 +79,18 @@ def _content(folder: Path) -> Files:
 def fail_at(job: Job, kind: str, number: int, error: int) -> str:
     """Let the `number`th call of a kind fail; what is wrong afterwards, nothing where all is well."""
     _lay_out(job)
-    status = _forked(job.words, lambda: _break(kind, number, error))
+    end = _forked(job.words, lambda: _break(kind, number, error))
     place = f"{job.words[:2]} {kind} {number} {errno.errorcode[error]}"
-    return _fault(job, place, status, (0, 1), leftovers=False) or _again(job, place)
+    return _fault(job, place, end, (0, 1), leftovers=False) or _again(job, place)
 
 
 def kill_after(job: Job, number: int, seconds: float) -> str:
     """End the process by a signal; what is wrong afterwards."""
     _lay_out(job)
-    status = _forked(job.words, lambda: None, (number, seconds))
-    allowed = (0, 128 + number, -number)
+    end = _forked(job.words, lambda: None, (number, seconds))
+    allowed = (0, 128 + number, -number, LATE)
     place = f"{job.words[:2]} signal {number} after {seconds:.3f} s"
-    found = _fault(job, place, status, allowed, leftovers=number == signal.SIGKILL)
+    found = _fault(job, place, end, allowed, leftovers=number == signal.SIGKILL)
     for left in job.folder.rglob(".*.part"):
         left.unlink()
     return found or _again(job, place)
@@ -98,15 +99,16 @@ def kill_after(job: Job, number: int, seconds: float) -> str:
 def _again(job: Job, place: str) -> str:
     if job.resumes and job.exact and _content(job.folder) == job.new:  # done: to begin again is refused
         return ""
-    status = _forked(job.words, lambda: None)
-    return _fault(job, f"{place}, then again", status, (0,), leftovers=False)
+    end = _forked(job.words, lambda: None)
+    return _fault(job, f"{place}, then again", end, (0,), leftovers=False)
 
 
-def _fault(job: Job, place: str, status: int, allowed: tuple[int, ...], leftovers: bool) -> str:
+def _fault(job: Job, place: str, end: End, allowed: tuple[int, ...], leftovers: bool) -> str:
+    status = end.status
     if status == LEFT_BEHIND:
         return f"{place}: processes are left"
     if status not in allowed:
-        return f"{place}: exit status {status}"
+        return f"{place}: exit status {status} {end.trace}".rstrip()
     found = _content(job.folder)
     left = sorted(name for name in found if name.endswith(".part"))
     if left and not leftovers:
@@ -138,18 +140,26 @@ def _is_whole(name: str, content: bytes) -> bool:
     return content.rstrip().endswith((b"</html>", b"</svg>"))
 
 
-LEFT_BEHIND = 72
+LATE, ESCAPED, LEFT_BEHIND = 70, 71, 72  # LATE: a signal after the last line of the command
 
 
-def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, float] | None = None) -> int:
-    """The exit status of a command in a process of its own, minus the signal where one ended it.
+class End(NamedTuple):
+    """How a process ended: its status, minus the signal where one ended it; the trace of what escaped."""
+
+    status: int
+    trace: str = ""
+
+
+def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, float] | None = None) -> End:
+    """The end of a command in a process of its own.
 
     Signals wait until the child is ready for them: an earlier one would reach the handlers of the tests.
     """
+    told = os.memfd_create("trace")
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     child = os.fork()
     if not child:
-        status = 128 + signal.SIGINT  # of one that comes after the last line of the command
+        status = LATE
         try:
             os.setpgrp()
             null = os.open(os.devnull, os.O_RDWR)
@@ -167,7 +177,10 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
         except SystemExit as problem:
             status = problem.code if isinstance(problem.code, int) else 1
         except BaseException as problem:
-            status = 130 if isinstance(problem, KeyboardInterrupt) and _is_early(problem) else 71
+            status = 130 if isinstance(problem, KeyboardInterrupt) and _is_early(problem) else ESCAPED
+            os.write(
+                told, "".join(traceback.format_exception(problem)).encode() if status == ESCAPED else b""
+            )
         finally:  # whatever comes: the child must not go on as a second process of the tests
             os._exit(status)
     signal.pthread_sigmask(signal.SIG_SETMASK, heard)
@@ -175,7 +188,10 @@ def _forked(words: list[str], prepare: Callable[[], None], killed: tuple[int, fl
         time.sleep(killed[1])
         os.kill(child, killed[0])
     _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) if _ends(child) else LEFT_BEHIND
+    os.lseek(told, 0, os.SEEK_SET)
+    with os.fdopen(told, errors="replace") as stream:
+        trace = stream.read()
+    return End(os.waitstatus_to_exitcode(status) if _ends(child) else LEFT_BEHIND, trace)
 
 
 def _is_early(problem: BaseException) -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import sigmastar.report
-from faults.faults import KINDS, Job, _forked, fail_at, kill_after, random_runs
+from faults.faults import ESCAPED, KINDS, Job, _forked, fail_at, kill_after, random_runs
 from faults.jobs import Places, small_jobs
 
 SIGMASTAR = [sys.executable, "-m", "sigmastar"]
@@ -50,7 +50,16 @@ def test_the_harness_can_fail(jobs: list[Job]) -> None:
 
 
 def test_a_signal_that_waited_for_the_command_is_no_finding() -> None:
-    assert _forked(["--help"], lambda: os.kill(os.getpid(), signal.SIGINT)) == 130
+    assert _forked(["--help"], lambda: os.kill(os.getpid(), signal.SIGINT)).status == 130
+
+
+def test_what_escapes_from_a_command_is_told() -> None:
+    def escape() -> None:
+        raise RuntimeError("which nobody expected")
+
+    end = _forked(["--help"], escape)
+    assert end.status == ESCAPED
+    assert "RuntimeError: which nobody expected" in end.trace
 
 
 def test_sigterm_while_a_file_is_written_leaves_nothing(folder: Path, tmp_path: Path) -> None:

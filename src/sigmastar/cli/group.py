@@ -444,5 +444,5 @@ def main() -> None:
         _open_closed_streams()
         hear_signals()
         command(prog_name="sigmastar")
-    except KeyboardInterrupt as problem:  # before the work, or after it
+    except BaseException as problem:  # a signal before the work or after it, or what it made of a lock there
         sys.exit(report(problem))
