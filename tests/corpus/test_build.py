@@ -27,6 +27,7 @@ from sigmastar.corpus import ngrams, sources
 from sigmastar.corpus.build import BuildSettings, build_corpus
 from sigmastar.corpus.manifest import BUILD
 from sigmastar.corpus.ngrams import count_ngrams
+from sigmastar.corpus.reading import StringCorpus
 from sigmastar.corpus.words import Words, WordTable
 
 TEXT = "the cat sat\n\nthe dog  sat\tthere\u00a0now\r\nein kleiner B\u00e4r\u3000hier\nthe the end"
@@ -209,6 +210,16 @@ def test_damage_is_found(text: Path, tmp_path: Path) -> None:
     assert "holds codes of no word" in fail("learn", "automaton", tmp_path / "c", "-o", tmp_path / "m")
     tokens.write_bytes(content[:-1])
     assert "has 29 bytes where 30 belong" in fail("corpus", "info", tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", ["../00000", "", "\ud8000000", "a\0b", "a\nb"])
+def test_names_of_shards_that_no_build_gives_are_refused(name: str, text: Path, tmp_path: Path) -> None:
+    corpus = build_corpus([str(text)], tmp_path / "c")
+    manifest = json.loads((corpus.folder / "manifest.json").read_text())
+    manifest["shards"][0]["name"] = name
+    (corpus.folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"manifest\.json: is damaged"):
+        StringCorpus.open(corpus.folder)
 
 
 def test_bad_lines_are_named_or_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

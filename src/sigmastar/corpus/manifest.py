@@ -88,9 +88,12 @@ class Manifest:
             raise InputError("is damaged; build the corpus again", file=str(file)) from None
 
     def _checked(self, file: str) -> Manifest:
-        """Names that would lead out of the folder, and types that are none, are refused."""
+        """Names that would lead out of the folder or name no file, and types that are none, are refused."""
         names = [shard.name for shard in self.shards]
-        if self.token_type not in ("<u2", "<i4") or any(Path(name).name != name for name in names):
+        are_names = all(
+            name and Path(name).name == name and name.isascii() and name.isprintable() for name in names
+        )
+        if self.token_type not in ("<u2", "<i4") or not are_names:
             raise InputError("is damaged; build the corpus again", file=file)
         return self
 
