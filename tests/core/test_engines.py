@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.dask_cluster import Cluster
-from sigmastar.core.engines import Engine, Here, Tree, engine_of
+from sigmastar.core.engines import Engine, Here, Tree, branches, engine_of
 from sigmastar.core.errors import InputError
 from sigmastar.core.ledger import Ledger
 from sigmastar.core.worker_processes import Processes
@@ -134,9 +134,19 @@ class Noted:
         return f"future {len(self.asked)}"
 
 
+@pytest.mark.parametrize("n_items", [1, 2, 18, 75, 1000])
+def test_workers_end_together_since_branches_grow_smaller(n_items: int) -> None:
+    pieces = branches(range(n_items), 2)
+    assert [item for _, piece in pieces for item in piece] == list(range(n_items))
+    sizes = [len(piece) for _, piece in pieces]
+    assert max(sizes) <= max(n_items // 8, 1)
+    assert set(sizes[-8:]) == {1}
+    assert all(piece[0] == place << level for (level, place), piece in pieces)
+
+
 def test_a_cluster_merges_two_parts_before_it_counts_on() -> None:
     client = Noted()
-    leaves, _ = Cluster(client)._tree_of("job", [[0], [1], [2], [3], [4]])
+    leaves, _ = Cluster(client)._tree_of("job", 5, [((0, item), [item]) for item in range(5)])
     assert len(leaves) == 5
     assert client.asked == ["_done", "_done", "_both", "_done", "_done", "_both", "_both", "_done", "_both"]
 

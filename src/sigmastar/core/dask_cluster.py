@@ -74,8 +74,8 @@ class Cluster:
         as_completed: Any = import_module("distributed").as_completed
         pieces = branches(items, max(sum(self.client.nthreads().values()), 1))
         job = self.client.submit(_itself, branch, **_OPTIONS)  # sent once, not with each branch
-        leaves, root = self._tree_of(job, pieces)
-        sizes = {leaf.key: len(piece) for leaf, piece in zip(leaves, pieces, strict=True)}
+        leaves, root = self._tree_of(job, len(items), pieces)
+        sizes = {leaf.key: len(piece) for leaf, (_, piece) in zip(leaves, pieces, strict=True)}
         n_done = 0
         for leaf in as_completed(leaves):
             n_done += sizes[leaf.key]
@@ -83,12 +83,14 @@ class Cluster:
         del leaves, leaf  # so that the cluster may forget each part once it is merged
         return self.client.gather(root)
 
-    def _tree_of(self, job: Any, pieces: Sequence[Sequence[Any]]) -> tuple[list[Any], Any]:
+    def _tree_of(
+        self, job: Any, n_items: int, pieces: Sequence[tuple[Node, Sequence[Any]]]
+    ) -> tuple[list[Any], Any]:
         """Leaves and the root. What is submitted first is done first: merges do not wait for all leaves."""
-        tree, leaves = Tree[Any](len(pieces)), list[Any]()
-        for place, piece in enumerate(pieces):
-            leaves.append(self.client.submit(_done, job, (0, place), piece, **_OPTIONS))
-            both = tree.settle((0, place), leaves[-1])
+        tree, leaves = Tree[Any](n_items), list[Any]()
+        for place, piece in pieces:
+            leaves.append(self.client.submit(_done, job, place, piece, **_OPTIONS))
+            both = tree.settle(place, leaves[-1])
             while both is not None:
                 node, *halves = both
                 both = tree.settle(node, self.client.submit(_both, job, node, *halves, **_OPTIONS))

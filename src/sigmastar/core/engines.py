@@ -215,12 +215,26 @@ def merged_parts(
         return whole
 
 
-def branches(items: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
-    """Items in whole branches of their tree, of which each worker has several, so that all end together."""
-    width = 1
-    while len(items) >= 2 * width * n_workers * _BRANCHES:
-        width *= 2
-    return [items[begin : begin + width] for begin in range(0, len(items), width)]
+def branches(items: Sequence[Any], n_workers: int) -> list[tuple[Node, Sequence[Any]]]:
+    """Items in whole branches of their tree, with the node of each.
+
+    Each worker has several, and they grow smaller towards the end, so that all end together.
+
+    Examples
+    --------
+    >>> [len(branch) for _, branch in branches(range(40), 2)]
+    [4, 4, 4, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    """
+    found, begin = list[tuple[Node, Sequence[Any]]](), 0
+    while begin < len(items):
+        share = max((len(items) - begin) // (n_workers * _BRANCHES), 1)
+        level = share.bit_length() - 1
+        while begin % (1 << level):
+            level -= 1
+        end = begin + (1 << level)
+        found.append(((level, begin >> level), items[begin:end]))
+        begin = end
+    return found
 
 
 class Here:

@@ -46,7 +46,7 @@ class Processes:
         """What the tasks give, merged; as `Here.run`. The merge goes to the workers, as the task does."""
         with TemporaryDirectory(prefix="sigmastar-", ignore_cleanup_errors=True) as folder:
             try:
-                desk = _Desk(folder, Branch(task, merge), branches(items, self.n_workers))
+                desk = _Desk(folder, Branch(task, merge), len(items), branches(items, self.n_workers))
                 while not desk.is_done:
                     for n_done in self._round(desk):
                         progress(f"shard {n_done} of {len(items)}", n_done / len(items))
@@ -99,9 +99,11 @@ class _Order(NamedTuple):
 class _Desk:
     """What is to do, what was done, and the folder where parts lie while they wait for each other."""
 
-    def __init__(self, folder: str, branch: Branch, pieces: Sequence[Sequence[Any]]) -> None:
-        self.folder, self.tree, self.n_done = folder, Tree[Filed](len(pieces)), 0
-        self.waiting = [_Order((0, place), items) for place, items in enumerate(pieces)][::-1]
+    def __init__(
+        self, folder: str, branch: Branch, n_items: int, pieces: Sequence[tuple[Node, Sequence[Any]]]
+    ) -> None:
+        self.folder, self.tree, self.n_done = folder, Tree[Filed](n_items), 0
+        self.waiting = [_Order(node, items) for node, items in reversed(pieces)]
         self.tries: dict[Node, int] = {}
         with open(os.path.join(folder, _JOB), "wb") as stream:
             pickle.dump(branch, stream, 5)  # once, however many orders there are
