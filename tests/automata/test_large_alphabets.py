@@ -11,16 +11,22 @@ from hypothesis import strategies as st
 
 from automata.random_automata import SEEDS
 from automata.random_corpora import corpora
-from sigmastar.automata.counts.bases import SUBSTRING
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic
+from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.estimator.em_and_ngram import EMAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.context_model import LARGEST, largest_size
-from sigmastar.automata.learn.spectral import BasisBatches
-from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
+from sigmastar.automata.learn.spectral import BasisBatches, string_automaton
+from sigmastar.automata.model.automaton import (
+    WeightedAutomaton,
+    _directions,
+    gap_probabilities,
+    prefix_directions,
+)
 from sigmastar.core import resources
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
+from sigmastar.core.recover import factorize_blocks
 
 
 def words(n_strings: int, n_symbols: int, length: int = 5) -> Strings:
@@ -39,6 +45,39 @@ def test_probabilities_at_gaps_are_those_of_whole_distributions(corpus, seed, n_
     rows, following = automaton.gap_distributions(corpus.strings), corpus.strings.outcomes
     expected = np.where(following >= 0, rows[np.arange(len(rows)), following], 0.0)
     np.testing.assert_allclose(gap_probabilities(automaton, corpus.strings), expected, rtol=1e-7, atol=1e-9)
+
+
+def test_symbols_and_prefixes_that_point_the_same_way_are_summed_once() -> None:
+    """Most operators are of rank one, as those of rare symbols are: vectors after them differ in length."""
+    rng, n_symbols, n_states = np.random.default_rng(0), 6_000, 3
+    alphabet = Alphabet(range(n_symbols))
+    transitions = rng.random((n_symbols, 1, 1)) * np.outer(*rng.standard_normal((2, n_states)))
+    transitions[:500] = rng.standard_normal((500, n_states, n_states))
+    transitions[500:600] = 0.0
+    transitions /= 1.5 * np.abs(transitions).sum(axis=0).max() * n_states
+    automaton = WeightedAutomaton(
+        alphabet, *rng.standard_normal((1, n_states)), transitions, np.ones(n_states)
+    )
+    codes = rng.integers(n_symbols, size=400).astype(np.int32)
+    codes[::7] = rng.integers(500, size=len(codes[::7]))
+    strings = Strings(alphabet, codes, np.arange(101) * 4)
+    rows = automaton.gap_distributions(strings)
+    expected = rows[np.arange(len(rows)), strings.outcomes]
+    np.testing.assert_allclose(gap_probabilities(automaton, strings), expected, rtol=1e-7, atol=1e-12)
+    vectors = prefix_directions(automaton, PrefixTrie.of(strings))
+    assert len(_directions(vectors)[0]) < len(vectors) / 2
+
+
+@pytest.mark.parametrize("statistic", [STRING, PREFIX, SUBSTRING], ids=lambda s: s.name)
+def test_scores_are_those_of_an_automaton_recovered_for_each_number_of_states(statistic: Statistic) -> None:
+    strings = words(3_000, 12, 2)
+    batches = BasisBatches.first(strings, np.random.default_rng(0), statistic, 30)
+    evidence = batches.fit().evidence
+    blocks = (batches.halves[0] + batches.halves[1]).blocks()
+    for n_states, score in zip(evidence.candidates, evidence.scores, strict=True):
+        automaton = string_automaton(blocks, factorize_blocks(blocks, n_states), statistic)
+        logs = np.log(0.999 * gap_probabilities(automaton, batches.held.strings) + 0.001 / 13)
+        assert score == pytest.approx(logs.sum() / len(batches.held.strings), rel=1e-6)
 
 
 def test_states_are_chosen_without_a_table_of_all_gaps_and_symbols() -> None:

@@ -16,10 +16,11 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
-from sigmastar.core.jit import kernel, part
+from sigmastar.core.jit import fast_kernel, kernel, part
 from sigmastar.core.scaling import normalize, rescale
 
 _TILE = 256  # nodes at a time: what is gathered for a product stays in the cache
+_ROWS, _OUTCOMES = 128, 256  # of a product that is summed where it was made, in the cache
 
 
 @kernel
@@ -116,3 +117,20 @@ def gap_nodes(parent: Int32s, string_node: Int32s, offsets: Int64s) -> Int32s:
             nodes[gap] = node
             node = parent[node]
     return nodes
+
+
+@fast_kernel
+def add_clipped_sums(vectors: Floats, outcomes: Floats, sums: Floats) -> None:
+    """sums[r] += sum over o of max(vectors[r] . outcomes[o], 0)."""
+    room = np.empty(_ROWS * _OUTCOMES)
+    for begin in range(0, len(outcomes), _OUTCOMES):
+        some = outcomes[begin : begin + _OUTCOMES]
+        for first in range(0, len(vectors), _ROWS):
+            rows = vectors[first : first + _ROWS]
+            products = room[: len(rows) * len(some)].reshape((len(rows), len(some)))
+            np.dot(rows, some.T, products)
+            for row in range(len(rows)):
+                total = 0.0
+                for outcome in range(len(some)):
+                    total += max(products[row, outcome], 0.0)
+                sums[first + row] += total

@@ -112,9 +112,18 @@ def string_automaton(
     WeightedAutomaton
         The string function.
     """
+    return _string_function(_recovered(blocks, factors), statistic)
+
+
+def _recovered(blocks: Blocks, factors: Mapping[Sort, Factors]) -> WeightedAutomaton:
+    """The function of the statistic; its first states alone are what fewer factors would give."""
+    return WeightedAutomaton.of_operators(recover(blocks, factors))
+
+
+def _string_function(automaton: WeightedAutomaton, statistic: Statistic) -> WeightedAutomaton:
     if statistic not in TO_STRING:
         raise ValueError(f"there is no way from {statistic.name} statistics to a string function")
-    return TO_STRING[statistic](WeightedAutomaton.of_operators(recover(blocks, factors)))
+    return TO_STRING[statistic](automaton)
 
 
 def _gap_logs(automaton: WeightedAutomaton, strings: Strings, mix: float) -> Floats:
@@ -226,9 +235,10 @@ class BasisBatches:
                 f"use n_states<={factors.n_states} or a larger basis"
             )
 
+        whole = _recovered(blocks, {"string": factors})  # once: fewer states are its first ones
+
         def score(rank: int) -> Floats:
-            automaton = string_automaton(blocks, {"string": factors.leading(rank)}, self.statistic)
-            return _score_or_nothing(automaton, self.held)
+            return _score_or_nothing(_string_function(whole.leading(rank), self.statistic), self.held)
 
         noise = split_half_noise(*(self._prepared(half).matrices["string"] for half in self.halves))
         return choose_rank(factors, score, [n_states] if n_states else None, noise)

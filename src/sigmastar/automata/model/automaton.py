@@ -24,9 +24,15 @@ import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.sampling import MoveTables, draw_symbols, walk_states
-from sigmastar.automata.kernels.values import backward_vectors, forward_vectors, gap_nodes, trie_values
+from sigmastar.automata.kernels.values import (
+    add_clipped_sums,
+    backward_vectors,
+    forward_vectors,
+    gap_nodes,
+    trie_values,
+)
 from sigmastar.core.alphabet import Alphabet, OperatorModel, string_signature
-from sigmastar.core.arrays import Floats, Int32s, Int64s
+from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.notebook import Shown
 from sigmastar.core.parts import Parts, floats
 
@@ -289,6 +295,11 @@ class WeightedAutomaton(Shown):
             _solve(basis, self.final),
         )
 
+    def leading(self, n_states: int) -> WeightedAutomaton:
+        """The first states alone: where operators come from one decomposition, those of the smaller rank."""
+        n = n_states
+        return WeightedAutomaton(self.alphabet, self.initial[:n], self.transitions[:, :n, :n], self.final[:n])
+
     def over(self, alphabet: Alphabet) -> WeightedAutomaton:
         """The same function on strings over another alphabet: symbols new to it have operator zero."""
         if alphabet == self.alphabet:
@@ -337,7 +348,8 @@ def prefix_directions(automaton: WeightedAutomaton, trie: PrefixTrie) -> Floats:
     return trie_values(trie.parent, trie.symbol, trie.level_starts, *machine)[0]
 
 
-_CELLS = 1 << 20  # next-symbol weights held at a time
+_DIGITS = 12  # of rows that are one but for rounding
+_MANY = 1 << 12  # columns, from which on it pays to look for rows and columns that point the same way
 
 
 def gap_probabilities(automaton: WeightedAutomaton, strings: Strings) -> Floats:
@@ -347,7 +359,7 @@ def gap_probabilities(automaton: WeightedAutomaton, strings: Strings) -> Floats:
     vectors = prefix_directions(automaton, trie)
     if automaton.spectral_radius < 1.0:  # a sign that symbol and prefix share cancels
         vectors *= np.where(vectors @ columns.sum(axis=1) < 0.0, -1.0, 1.0)[:, None]
-    totals = _clipped_sums(vectors, columns[:, columns.any(axis=0)])
+    totals = _clipped_sums(vectors, columns[:, columns.any(axis=0)].T)
     nodes, following = gap_nodes(trie.parent, trie.string_node, strings.offsets), strings.outcomes
     weights = np.maximum(np.einsum("gn,ng->g", vectors[nodes], columns[:, following]), 0.0)
     lost = totals[nodes] <= 0.0
@@ -355,10 +367,26 @@ def gap_probabilities(automaton: WeightedAutomaton, strings: Strings) -> Floats:
     return np.where(following >= 0, shares, 0.0)
 
 
-def _clipped_sums(vectors: Floats, columns: Floats) -> Floats:
-    """The sums over columns of `vectors @ columns`, clipped at zero."""
-    sums, step = np.zeros(len(vectors)), max(_CELLS // max(columns.shape[1], 1), 1)
-    for first in range(0, len(vectors), step):
-        rows = slice(first, first + step)
-        sums[rows] = np.maximum(vectors[rows] @ columns, 0.0).sum(axis=1)
-    return sums
+def _clipped_sums(vectors: Floats, outcomes: Floats) -> Floats:
+    """For each vector the sum over outcomes of its products with them, clipped at zero.
+
+    Rare symbols have operators of rank one: after them, and before them, many vectors point the same way.
+    """
+    sums = np.zeros(len(vectors))
+    if len(outcomes) < _MANY:
+        add_clipped_sums(vectors, np.ascontiguousarray(outcomes), sums)
+        return sums
+    ways, way_of, lengths = _directions(vectors)
+    kinds, kind_of, sizes = _directions(outcomes)
+    kinds *= np.bincount(kind_of, sizes)[:, None]
+    sums = sums[: len(ways)]
+    add_clipped_sums(ways, kinds, sums)
+    return np.asarray(sums[way_of] * lengths)
+
+
+def _directions(rows: Floats) -> tuple[Floats, Indices, Floats]:
+    """The distinct directions of rows, which of them each has, and its length along it."""
+    lengths = np.abs(rows).max(axis=1, initial=0.0)
+    scaled = rows / np.where(lengths > 0.0, lengths, 1.0)[:, None]
+    _, first, ways = np.unique(np.round(scaled, _DIGITS), axis=0, return_index=True, return_inverse=True)
+    return scaled[first], ways.ravel(), lengths

@@ -256,11 +256,9 @@ class FilteredAutomaton(Shown):
         return replace(self, mixing=mixing)
 
     def leading(self, n_states: int) -> FilteredAutomaton:
-        """The leading states of an automaton whose smaller ranks are its leading blocks: views of it."""
-        whole, n = self.automaton, n_states
-        part = WeightedAutomaton(
-            whole.alphabet, whole.initial[:n], whole.transitions[:, :n, :n], whole.final[:n]
-        )
+        """The leading states of an automaton whose smaller ranks are its leading blocks."""
+        n = n_states
+        part = self.automaton.leading(n)
         return FilteredAutomaton(part, self.mass[:n], self.backoff, self.restarts[:, :n], self.mixing)
 
     def walk(self, trie: PrefixTrie) -> FilterTrie:
