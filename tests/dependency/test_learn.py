@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
@@ -239,6 +240,22 @@ def test_samples_have_columns_of_tags() -> None:
         cells = set(zip(drawn.form, drawn.upos, drawn.xpos, strict=True))
         assert ("_", upos, xpos) in cells
         assert {form for form, _, _ in cells} == {"_"}
+
+
+@pytest.mark.parametrize("method", ["det", "em"])
+def test_samples_have_one_root_where_the_treebank_has(method: str) -> None:
+    """One state cannot count the modifiers of the root: drawn from freely it would give several."""
+    tags = [["a", "b", "b"]] * 10 + [["b", "a"]] * 30
+    heads = [[0, 1, 2]] * 10 + [[0, 1]] * 30
+    single = DependencyTreebank.of(tags, tags, heads)
+    recipe = Recipe(method, symbols="upos", n_states=1)
+    drawn = learn_parser(single, recipe, np.random.default_rng(0)).sample(400, np.random.default_rng(0))
+    assert (drawn.head == 0).sum() == len(drawn)
+    roots = Counter(tag for tag, head in zip(drawn.upos, drawn.head.tolist(), strict=True) if head == 0)
+    assert roots["a"] / len(drawn) == pytest.approx(0.25, abs=0.06)
+    several = DependencyTreebank.of(tags, tags, [[0 for _ in above] for above in heads])
+    drawn = learn_parser(several, recipe, np.random.default_rng(0)).sample(50, np.random.default_rng(0))
+    assert (drawn.head == 0).sum() > len(drawn)
 
 
 def test_sums_over_trees_are_the_probabilities_of_sentences(treebank: DependencyTreebank) -> None:

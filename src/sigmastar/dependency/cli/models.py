@@ -120,7 +120,10 @@ def score(model: str, file: str, automata: bool, device: str, output: str, quiet
 @click.command()
 @sample_options("trees", "Largest number of words; larger trees are drawn again.")
 def sample(model: str, n_samples: int, max_length: int, seed: int, output: str, quiet: bool) -> None:
-    """Trees over tags drawn from the head automata of MODEL, as CoNLL-U; words are `_`."""
+    """Trees over tags drawn from the head automata of MODEL, as CoNLL-U; words are `_`.
+
+    They have one root each where the treebank had.
+    """
     parser = read_parser(model)
     if not parser.is_generative:
         tell(f"drawn from the head automata; {parser.decided_by} decide the parses of this model", quiet)

@@ -182,6 +182,16 @@ class HeadAutomata:
         """The automata of all sorts, for callers that need each of them often."""
         return tuple(map(self.automaton, range(self.n_sorts)))
 
+    @cached_property
+    def single_roots(self) -> Floats:
+        """P(symbol | the root has one modifier); weights below zero count as none."""
+        root = self.automaton(self.n_sorts - 1)
+        weights = np.maximum(root.initial @ root.transitions @ root.final, 0.0)
+        total = float(weights.sum())
+        if not total > 0:
+            raise ValueError("the root of these head automata never has one modifier alone")
+        return np.asarray(weights / total, dtype=np.float64)
+
     def log_values(self, sequences: ModifierSequences, codes: Int32s) -> Floats:
         """log P(modifiers | head, direction) of every sequence; -inf where it is not positive."""
         distinct = WeightedSequences.of(sequences, codes, self.alphabet)
@@ -245,31 +255,35 @@ def sample_trees(
 
 
 def draw_tree(
-    automata: HeadAutomata, rng: np.random.Generator, max_words: int
+    automata: HeadAutomata, rng: np.random.Generator, max_words: int, single_root: bool = False
 ) -> tuple[list[int], list[int]]:
-    """The symbols of one sentence, and its heads."""
+    """The symbols of one sentence, and its heads; `single_root`: given that one word hangs on the root."""
     for _ in range(_MOST_ATTEMPTS):
-        grown = _grown(automata, rng, max_words)
+        grown = _grown(automata, rng, max_words, single_root)
         if grown is not None:
             return _in_order(*grown)
     raise ValueError(f"no tree of 1 to {max_words} words in {_MOST_ATTEMPTS} draws; allow more words")
 
 
 def _grown(
-    automata: HeadAutomata, rng: np.random.Generator, max_words: int
+    automata: HeadAutomata, rng: np.random.Generator, max_words: int, single_root: bool
 ) -> tuple[list[int], Children] | None:
     """Symbols of the nodes (node 0 is the root) and their children, or None for a tree of a wrong size."""
     symbols = [-1]
     children: Children = [[[], []]]
-    waiting = {automata.n_sorts - 1: [(0, RIGHT)]}
+    root = automata.n_sorts - 1
+    waiting = {root: [(0, RIGHT)]}
     while waiting:
         following: dict[int, list[tuple[int, int]]] = {}
         for sort, nodes in waiting.items():
-            drawn = automata.machines[sort].sample(len(nodes), rng, max_words + 1)
-            if len(symbols) + len(drawn.codes) > max_words + 1:
+            if single_root and sort == root:
+                rows = [[int(rng.choice(len(automata.alphabet), p=automata.single_roots))]]
+            else:
+                rows = _drawn_modifiers(automata, sort, len(nodes), rng, max_words)
+            if len(symbols) + sum(map(len, rows)) > max_words + 1:
                 return None
-            for k, (node, direction) in enumerate(nodes):
-                for code in drawn.codes[drawn.offsets[k] : drawn.offsets[k + 1]].tolist():
+            for (node, direction), codes in zip(nodes, rows, strict=True):
+                for code in codes:
                     children[node][direction].append(len(symbols))
                     for side in (LEFT, RIGHT):
                         following.setdefault(2 * code + side, []).append((len(symbols), side))
@@ -277,6 +291,13 @@ def _grown(
                     children.append([[], []])
         waiting = following
     return (symbols, children) if len(symbols) > 1 else None
+
+
+def _drawn_modifiers(
+    automata: HeadAutomata, sort: int, n_heads: int, rng: np.random.Generator, max_words: int
+) -> list[list[int]]:
+    drawn = automata.machines[sort].sample(n_heads, rng, max_words + 1)
+    return [codes.tolist() for codes in np.split(drawn.codes, drawn.offsets[1:-1])]
 
 
 def _in_order(symbols: list[int], children: Children) -> tuple[list[int], list[int]]:

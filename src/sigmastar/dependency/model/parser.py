@@ -225,8 +225,12 @@ class DependencyParser(Shown):
         return replace(self, prior=bare)._decoded(decoder, self.automata, sentences, False).log_weights
 
     def sample(self, n_trees: int, rng: np.random.Generator, max_words: int = 200) -> DependencyTreebank:
-        """Trees drawn from the automata, over tags; `_` stands for words."""
-        drawn = [draw_tree(self.automata, rng, max_words) for _ in range(n_trees)]
+        """Trees drawn from the automata, over tags; `_` stands for words.
+
+        Where every tree that was learned from has one root, so has every tree that is drawn.
+        """
+        single = self.prior.single_root
+        drawn = [draw_tree(self.automata, rng, max_words, single) for _ in range(n_trees)]
         tags = [self.vocabulary.tags(codes) for codes, _ in drawn]
         forms = [["_"] * len(codes) for codes, _ in drawn]
         heads = [tops for _, tops in drawn]
