@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmastar.automata.draw.graph import draw_automaton, select
+from sigmastar.automata.draw.graph import draw_automaton, importance, select
 from sigmastar.automata.draw.layout import Box, arrow, circle_order, ellipse
 from sigmastar.automata.draw.marks import symbol_name, weight_name
+from sigmastar.automata.draw.merging import merged
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.alphabet import Alphabet
@@ -72,6 +73,23 @@ def test_large_automata_are_cut_to_what_can_be_read(rng):
     assert drawing.note.startswith("28 more states are not drawn.")
     visits = np.linalg.solve(np.eye(40) - automaton.transitions.sum(axis=0).T, automaton.initial)
     assert set(drawing.states) == set(np.argsort(-visits)[:12].tolist())
+
+
+def test_groups_of_states_are_visited_and_left_as_often_as_their_states(rng):
+    automaton = make_automaton(40, 5, rng, density=0.3)
+    small, groups = merged(automaton, 12)
+    assert sorted(state for group in groups for state in group) == list(range(40))
+    visits = importance(automaton)
+    assert importance(small) == pytest.approx([visits[group].sum() for group in groups])
+    assert small.total_mass() == pytest.approx(automaton.total_mass())
+    assert all(group[0] == max(group, key=lambda state: visits[state]) for group in groups)
+
+
+def test_states_that_are_left_alike_are_one_group():
+    same = np.zeros((2, 4, 4))
+    same[0, :2, 2], same[1, 2:, 0] = [0.5, 0.5], [0.5, 0.5]
+    automaton = WeightedAutomaton(Alphabet("ab"), np.array([0.5, 0.5, 0, 0]), same, np.full(4, 0.5))
+    assert sorted(map(sorted, merged(automaton, 2)[1])) == [[0, 1], [2, 3]]
 
 
 def test_arrows_to_states_that_are_not_drawn_are_missing_too():

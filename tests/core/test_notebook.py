@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from sigmastar.core.family import families, load
 from sigmastar.core.notebook import Drawn, draw
 from sigmastar.core.page import Text
 from sigmastar.core.rank import RankEvidence
+from sigmastar.core.sentence_drawings import Arcs, draw_heads
 from sigmastar.core.view_drawings import DRAWN, parts_of, pictures
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.regression.model import StringFunction
@@ -147,3 +149,12 @@ def test_every_picture_is_of_a_class_that_asks_for_it() -> None:
         for place, drawing in family.pictures.items():
             assert hasattr(load(place), "_repr_svg_")
             assert callable(load(drawing))
+
+
+def test_labels_on_arcs_of_neighbours_have_room():
+    def between(labels: list[str] | None) -> float:
+        svg = draw_heads(Arcs(["the", "dog"], [2, 0], labels))
+        at = {text: float(x) for x, text in re.findall(r'<text x="([\d.]+)"[^>]*>([^<]+)</text>', svg)}
+        return at["dog"] - at["the"]
+
+    assert between(["determiner", "root"]) > 60 > between(["det", "root"]) >= between(None)

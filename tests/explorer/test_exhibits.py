@@ -13,7 +13,8 @@ import pytest
 
 import toy_family
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.explore import StringsExhibit
+from sigmastar.automata.explore import StringsExhibit, graph_view
+from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_hmm
 from sigmastar.bilexical.explore import VectorsExhibit
 from sigmastar.bilexical.model.vectors import Vectors
@@ -74,8 +75,18 @@ def test_states_of_a_series() -> None:
     exhibit = SeriesExhibit(model, {})
     assert exhibit.predict({"text": "0.1; 8.8; 9.3"})["states"] == [0, 1, 1]
     assert [mark[0] for mark in views(exhibit, text="0.1; 8.8; 9.3")["States"]["marks"]] == [0, 1, 1]
+    assert "The way through the plane" not in views(exhibit, text="0.1")  # of one number there is none
     with pytest.raises(InputError, match="1 numbers per row"):
         exhibit.answer({"text": "0.1 2; x"})
+
+
+def test_the_way_of_a_series_through_the_plane() -> None:
+    means = np.array([[[0.0, 0.0]], [[9.0, 5.0]]])
+    covariances = np.tile(np.eye(2), (2, 1, 1, 1))
+    model = GaussianHmm(np.array([1.0, 0.0]), np.full((2, 2), 0.5), np.ones((2, 1)), means, covariances)
+    data = views(SeriesExhibit(model, {}), text="0.1 0; 8.8 5")["The way through the plane"]
+    assert [(step["x"], step["y"]) for step in data["path"]] == [(0.1, 0.0), (8.8, 5.0)]
+    assert {point["group"] for point in data["points"]} == {"state 0", "state 1"}
 
 
 def test_what_comes_next_is_what_the_model_gives(machine: Any) -> None:
@@ -121,6 +132,39 @@ def test_the_best_tree_of_a_grammar() -> None:
     assert exhibit.predict({"text": "the cat runs"})["log_probability"] == pytest.approx(np.log(0.25))
 
 
+def test_a_bound_stands_beside_what_is_measured() -> None:
+    read = parse_rules(RULES)
+    exhibit = PCFGExhibit(ProbabilisticCFG(read.grammar, np.asarray(read.weights)), {})
+    data = views(exhibit, text="the dog runs")["Bound against samples"]
+    measured, certified = (series["y"] for series in data["series"])
+    known = [(x, a, b) for x, a, b in zip(data["x"], measured, certified, strict=True)]
+    assert {sum(value is not None for value in row[1:]) for row in known} == {1}
+    assert min(x for x, _, b in known if b is not None) > max(x for x, a, _ in known if a is not None)
+
+
+def test_alike_states_are_drawn_as_one() -> None:
+    hmm = make_hmm(20, 5, np.random.default_rng(0))
+    view = graph_view(hmm)
+    assert len(view.data["nodes"]) == 14
+    assert "14 groups of alike states" in view.note
+    assert "not drawn" not in view.note
+    assert sum(node["initial"] for node in view.data["nodes"]) == pytest.approx(1.0)
+    assert "groups" not in graph_view(make_hmm(14, 5, np.random.default_rng(0))).note
+
+
+def test_a_state_of_no_weight_is_not_drawn_and_signs_are_told() -> None:
+    flips = WeightedAutomaton(
+        Alphabet("ab"),
+        np.array([1.0, 0.0]),
+        np.array([np.diag([-1.0, 0.0]), np.diag([0.9, 0.0])]),
+        np.eye(2)[0],
+    )
+    view = graph_view(flips)
+    assert [node["label"] for node in view.data["nodes"]] == ["0"]
+    assert [edge["label"] for edge in view.data["edges"]] == ["-a b"]
+    assert "1 of hardly any weight is not drawn" in view.note
+
+
 def test_values_of_a_function(machine: Any) -> None:
     exhibit = FunctionExhibit(StringFunction(machine), {})
     value = machine.value(Strings.of([["a", "b"]], alphabet=machine.alphabet))[0]
@@ -136,12 +180,35 @@ def test_neighbours_of_a_word() -> None:
     assert [bar["name"] for bar in seen["Nearest words"]["bars"]] == ["cat", "tea"]
 
 
+def test_tags_are_told_by_their_words() -> None:
+    found = load("sigmastar.taggers.explore:example")()
+    exhibit: Any = load("sigmastar.taggers.explore:open_exhibit")(found.model, found.learned)
+    (table,) = [view for view in exhibit.overview() if view.title == "Tags"]
+    rows = table.data["rows"]
+    words = {row[0]: row[3].split(" · ") for row in rows}
+    assert set(words["D"]) == {"a", "the", "some"}
+    assert words["P"] == ["with"]
+    assert sum(row[1] for row in rows) == pytest.approx(1.0)
+
+
+def test_rules_of_a_parser_are_shown_without_states() -> None:
+    found = load("sigmastar.treebanks.explore:example")()
+    exhibit: Any = load("sigmastar.treebanks.explore:open_exhibit")(found.model, found.learned)
+    rules, states = exhibit.overview()[:2]
+    shares: dict[str, float] = {}
+    for phrase, _, value in rules.data["rows"]:
+        shares[phrase] = shares.get(phrase, 0.0) + value
+    assert shares["NP"] == pytest.approx(1.0, abs=1e-3)
+    assert {bar["name"] for bar in states.data["bars"]} > {"S", "NP", "VP", "N"}
+
+
 def test_a_little_english_is_consistent() -> None:
     for node in sentences(50):
         (tree,) = parse_brackets(node.bracketed())
         assert list(tree.words()) == node.words
         heads = node.heads()
         assert heads.count(0) == 1
+        assert node.relations().index("root") == heads.index(0)
         assert node.tags[heads.index(0)] == "V"
 
 

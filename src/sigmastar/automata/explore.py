@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -13,8 +13,9 @@ import numpy as np
 
 from sigmastar.automata.data.formats import Layout, splitter
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.draw.graph import select
+from sigmastar.automata.draw.graph import Drawing, select
 from sigmastar.automata.draw.layout import ellipse
+from sigmastar.automata.draw.merging import merged
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.diagnosis import diagnose
@@ -29,6 +30,7 @@ from sigmastar.core.exhibit import (
     Row,
     Settled,
     View,
+    brief,
     learned_facts,
     limited,
     plain,
@@ -38,8 +40,14 @@ from sigmastar.core.exhibit import (
 from sigmastar.core.toy_english import sentences
 
 END = "end of string"
-_TOP, _DRAWN, _STATES, _WIDEST, _DOTS = 16, 300, 14, 60, 600
+_TOP, _DRAWN, _STATES, _WIDEST, _DOTS, _SEEN = 16, 300, 14, 60, 600, 0.02
 _MOST_ROWS = 5000
+_FIGURES = {
+    "n_strings": "strings drawn",
+    "share_not_positive": "share of strings without positive weight",
+    "smallest_sum": "smallest sum of next symbols",
+    "largest_sum": "largest sum of next symbols",
+}
 
 
 class StringsExhibit:
@@ -197,9 +205,7 @@ class StringsExhibit:
         _, _, names, points = self._plane
         low, high = np.quantile(points, [0.005, 0.995], axis=0) if len(points) else (0.0, 0.0)
         inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))[:_DOTS]
-        return Settled(
-            {"name": names[k], "x": _short(points[k, 0]), "y": _short(points[k, 1])} for k in inside
-        )
+        return Settled({"name": names[k], "x": brief(points[k, 0]), "y": brief(points[k, 1])} for k in inside)
 
     def _path(self, symbols: Sequence[str], states: Floats) -> View:
         centre, axes, _, _ = self._plane
@@ -265,10 +271,8 @@ class StringsExhibit:
     def _mass(self) -> list[View]:
         if self.automaton is None:
             return []
-        rows = [
-            (name.replace("_", " "), value)
-            for name, value in asdict(diagnose(self.automaton, self.drawn)).items()
-        ]
+        found = asdict(diagnose(self.automaton, self.drawn))
+        rows = [(_FIGURES.get(name, name.replace("_", " ")), value) for name, value in found.items()]
         note = "On strings that the model draws: a distribution has no negative mass and sums of one."
         return [table("How far from a distribution", ("figure", "value"), rows, note)]
 
@@ -282,26 +286,26 @@ def _of_mass_one(automaton: WeightedAutomaton, string: Strings) -> Floats:
     return np.clip(scaled, -1e6, 1e6)
 
 
-def _short(value: float) -> float:
-    """As many digits as can be seen in a picture."""
-    return float(f"{value:.4g}")
-
-
 def graph_view(automaton: WeightedAutomaton, title: str = "The automaton") -> View:
-    """The heaviest arrows between the states that matter most, as a graph that can be moved."""
-    drawing = select(automaton, None, _STATES)
+    """The heaviest arrows between states, as a graph that can be moved; of many states alike ones are one."""
+    groups, merging = [[state] for state in range(automaton.n_states)], ""
+    if automaton.n_states > _STATES:
+        merging = f" Circles stand for {_STATES} groups of alike states, named by the heaviest of each."
+        automaton, groups = merged(automaton, _STATES)
+    drawing = _of_weight(select(automaton, None, _STATES))
     places, _ = ellipse(len(drawing.states))
+    named, first, last = [groups[state] for state in drawing.states], drawing.initial, drawing.final
     nodes = [
         {
             "id": k,
-            "label": str(state),
+            "label": str(states[0]),
             "x": places[k][0],
             "y": places[k][1],
-            "initial": drawing.initial[k],
-            "ring": drawing.final[k],
-            "title": f"state {state}: initial {drawing.initial[k]:.3g}, final {drawing.final[k]:.3g}",
+            "initial": first[k],
+            "ring": last[k],
+            "title": f"{_named(states)}: initial {first[k]:.3g}, final {last[k]:.3g}",
         }
-        for k, state in enumerate(drawing.states)
+        for k, states in enumerate(named)
     ]
     edges = [
         {
@@ -309,13 +313,35 @@ def graph_view(automaton: WeightedAutomaton, title: str = "The automaton") -> Vi
             "target": edge.target,
             "weight": edge.weight,
             "negative": edge.total < 0,
-            "label": " ".join(name for name, _ in edge.symbols[:3]),
+            "label": " ".join(name if weight > 0 else f"-{name}" for name, weight in edge.symbols[:3]),
             "title": ", ".join(f"{name} {weight:.3g}" for name, weight in edge.symbols[:12]),
         }
         for edge in drawing.edges
     ]
-    note = f"Arrows carry symbols; the wider, the heavier; dashed is negative. {drawing.note}"
-    return View("graph", title, {"nodes": nodes, "edges": edges}, note)
+    dashed = " dashed is negative;" if any(edge.total < 0 for edge in drawing.edges) else ""
+    note = f"Arrows carry symbols; the wider, the heavier;{dashed} rings are final weights.{merging}"
+    return View("graph", title, {"nodes": nodes, "edges": edges}, f"{note} {drawing.note}".strip())
+
+
+def _of_weight(drawing: Drawing) -> Drawing:
+    """Without states that neither begin nor end nor move by what can be seen; at least one is left."""
+    weights = np.maximum(np.abs(drawing.initial), np.abs(drawing.final)) >= _SEEN
+    moved = {place for edge in drawing.edges for place in (edge.source, edge.target)}
+    kept = [place for place, good in enumerate(weights) if good or place in moved] or [0]
+    new = {place: number for number, place in enumerate(kept)}
+    edges = [replace(each, source=new[each.source], target=new[each.target]) for each in drawing.edges]
+    states = [drawing.states[place] for place in kept]
+    n_less = len(drawing.states) - len(kept)
+    said = f"{n_less} of hardly any weight {'is' if n_less == 1 else 'are'} not drawn. " if n_less else ""
+    return Drawing(states, drawing.initial[kept], drawing.final[kept], edges, said + drawing.note)
+
+
+def _named(states: Sequence[int]) -> str:
+    """A state, or a group of them."""
+    if len(states) == 1:
+        return f"state {states[0]}"
+    shown = ", ".join(map(str, states[:_TOP])) + (" .." if len(states) > _TOP else "")
+    return f"{len(states)} alike states ({shown})"
 
 
 def open_exhibit(model: SequenceModel, learned: Mapping[str, Any]) -> StringsExhibit:

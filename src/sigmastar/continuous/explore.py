@@ -18,13 +18,16 @@ from sigmastar.core.exhibit import (
     Inputs,
     Judged,
     Row,
+    Settled,
     View,
+    brief,
     learned_facts,
     limited,
     table,
 )
 
 _MOST_ROWS, _DIMENSIONS, _LEAST = 500, 6, 0.02
+_WALKS, _STEPS = 10, 30
 
 
 class SeriesExhibit:
@@ -107,7 +110,33 @@ class SeriesExhibit:
         }
         log = float(self.model.log_probability(series)[0])
         note = f"Rings mark the most probable path; log-density {log:.4g}."
-        return [View("lines", "The series", values), View("heat", "States", data, note)]
+        return [
+            View("lines", "The series", values),
+            View("heat", "States", data, note),
+            *self._plane(series),
+        ]
+
+    @cached_property
+    def _drawn(self) -> Settled:
+        """Rows that the model draws, by the state that each came from."""
+        rows = self.model.sample(_WALKS, np.random.default_rng(0), _STEPS)
+        path, _ = self.model.best_states(rows)
+        return Settled(
+            {"name": self.states[state], "group": self.states[state], "x": brief(x), "y": brief(y)}
+            for state, (x, y) in sorted(zip(path.tolist(), rows.values[:, :2].tolist(), strict=True))
+        )
+
+    def _plane(self, series: Series) -> list[View]:
+        """The first two numbers of every row as the way of a point, among rows that the model draws."""
+        if self.model.n_dimensions < 2:
+            return []
+        steps = [
+            {"name": f"{place}", "x": brief(x), "y": brief(y)}
+            for place, (x, y) in enumerate(series.values[:, :2].tolist(), 1)
+        ]
+        two = "" if self.model.n_dimensions == 2 else " by the first two numbers"
+        note = f"Dots are rows that the model draws{two}, coloured by state; the line is what is typed."
+        return [View("map", "The way through the plane", {"points": self._drawn, "path": steps}, note)]
 
     def predict(self, inputs: Inputs) -> Any:
         series = self.series(inputs.get("text", ""))

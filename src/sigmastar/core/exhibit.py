@@ -153,6 +153,11 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, (str, int)) else str(value)
 
 
+def brief(value: float) -> float:
+    """As many digits as can be seen in a picture."""
+    return float(f"{value:.4g}")
+
+
 def bars(
     title: str,
     pairs: Iterable[tuple[Any, float]],

@@ -31,16 +31,13 @@ def draw_map(data: Data, name: str) -> str | None:
         )
         for point in data["points"]
     ]
+    tone = SERIES[1] if len(groups) < 2 else INK  # the way is in no group
     ways = " ".join(f"{x(point['x']):.1f},{y(point['y']):.1f}" for point in path)
     if path:
-        parts.append(
-            f'<polyline points="{ways}" fill="none" stroke="{css_colour(SERIES[1])}" stroke-width="2"/>'
-        )
-        parts += [dot(x(point["x"]), y(point["y"]), 4.5, SERIES[1]) for point in path]
+        parts.append(f'<polyline points="{ways}" fill="none" stroke="{css_colour(tone)}" stroke-width="2"/>')
+        parts += [dot(x(point["x"]), y(point["y"]), 4.5, tone) for point in path]
     named = path[::-1] if path else data["points"] if data.get("named") is not False else []
-    parts += _names(
-        [(x(p["x"]), y(p["y"]), short(p["name"], 18)) for p in named], SERIES[1] if path else MUTED
-    )
+    parts += _names([(x(p["x"]), y(p["y"]), short(p["name"], 18)) for p in named], tone if path else MUTED)
     if len(groups) > 1:
         for place, group in enumerate(groups):
             parts += [
@@ -88,14 +85,13 @@ def draw_graph(data: Data, name: str) -> str | None:
     heaviest = max((edge["weight"] for edge in edges), default=1.0) or 1.0
     lines, labels = [], []
     for rank, edge in enumerate(edges):
-        points, place = _bent(
-            at[edge["source"]], at[edge["target"]], (WIDE / 2, height / 2), nodes[edge["source"]]
-        )
+        label, source = short(edge.get("label", ""), 16), edge["source"]
+        points, place = _bent(at[source], at[edge["target"]], (WIDE / 2, height / 2), nodes[source], label)
         lines.append(
             told(edge.get("title", ""), _arrow(points, edge["weight"] / heaviest, bool(edge.get("negative"))))
         )
         if rank < 12:
-            labels.append(text(*place, short(edge.get("label", ""), 16), INK, 11, more=HALO))
+            labels.append(text(*place, label, INK, 11, more=HALO))
     discs = [_node(node, *place) for node, place in zip(nodes, at, strict=True)]
     return drawing(WIDE, height, name, [*lines, *discs, *labels])
 
@@ -109,7 +105,7 @@ def _placed(scale: Scale, value: float, size: float) -> float:
 Point = tuple[float, float]
 
 
-def _bent(start: Point, end: Point, centre: Point, node: Data) -> tuple[list[Point], Point]:
+def _bent(start: Point, end: Point, centre: Point, node: Data, label: str) -> tuple[list[Point], Point]:
     """The four points of an arrow that bends, or of a loop outside, and where its label stands."""
     if start == end:
         out = math.atan2(start[1] - centre[1], start[0] - centre[0]) if start != centre else -math.pi / 2
@@ -131,7 +127,10 @@ def _bent(start: Point, end: Point, centre: Point, node: Data) -> tuple[list[Poi
         (start[0] + 2 * dx / 3 + side[0], start[1] + 2 * dy / 3 + side[1]),
         (end[0] - ux * (_RADIUS + 3), end[1] - uy * (_RADIUS + 3)),
     ]
-    return points, (start[0] + 0.42 * dx + 0.95 * side[0], start[1] + 0.42 * dy + 0.95 * side[1] + 4)
+    # A curve rises to 3/4 of its bend: labels stand beyond it, the farther the more of their width meets it.
+    rise, away = 3 * 0.42 * 0.58, 10 + abs(uy) * max(3.1 * len(label) - 2, 0.0)
+    x = start[0] + 0.42 * dx + rise * side[0] + uy * away
+    return points, (x, start[1] + 0.42 * dy + rise * side[1] - ux * away + 4)
 
 
 def _arrow(points: Sequence[Point], weight: float, negative: bool) -> str:

@@ -37,6 +37,10 @@ def draw_bars(data: Data, name: str) -> str | None:
         return None
     top = max(max(abs(row["value"] or 0.0) for row in rows), 1e-9)
     left = 24 + CHARACTER * max(min(len(row["name"]), 28) for row in rows)
+    values = [row["value"] for row in rows]
+    counts = (
+        all(float(value).is_integer() for value in values if value is not None) and top > 1
+    )  # else shares
     parts = []
     for place, row in enumerate(rows):
         y, value = 22.0 * place + 12, row["value"] or 0.0
@@ -45,7 +49,13 @@ def draw_bars(data: Data, name: str) -> str | None:
             text(left - 12, y + 12, short(row["name"], 28), anchor="end"),
             box(left, y, 320, 15, f'fill="{css_colour(GRID)}"'),
             box(left, y, max(1.0, 320 * abs(value) / top), 15, f'fill="{colour}"'),
-            text(left + 388, y + 12, share(row["value"]), MUTED, anchor="end"),
+            text(
+                left + 388,
+                y + 12,
+                format_cell(row["value"]) if counts else share(row["value"]),
+                MUTED,
+                anchor="end",
+            ),
         ]
     return drawing(left + 400, 22.0 * len(rows) + 20, name, parts)
 

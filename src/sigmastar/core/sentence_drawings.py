@@ -118,7 +118,7 @@ def draw_heads(arcs: Arcs) -> str:
     """Arcs from heads to modifiers, fainter where they are less sure, dashed where they are wrong."""
     if len(arcs.words) != len(arcs.heads):
         raise ValueError(f"{len(arcs.words)} words have {len(arcs.heads)} heads; give one to each word")
-    middles, width = _middles(arcs.words, arcs.tags)
+    middles, width = _middles(arcs)
     levels = _levels(arcs.heads)
     ground = _RISE * (max(levels, default=1) + 1)
     parts = [_arc(arcs, middles, place, levels[place], ground) for place in range(len(arcs.heads))]
@@ -129,14 +129,23 @@ def draw_heads(arcs: Arcs) -> str:
     return drawing(width, ground + 2 * _LINE + 14, name, parts)
 
 
-def _middles(words: Sequence[str], tags: Sequence[str] | None) -> tuple[list[float], float]:
-    """The middle of each word, and the width of all."""
-    x, middles = _GAP, []
-    for number, word in enumerate(words):
-        size = CHARACTER * max(len(word), len(tags[number]) if tags is not None else 0, 2)
-        middles.append(x + size / 2)
-        x += size + _GAP
+def _middles(arcs: Arcs) -> tuple[list[float], float]:
+    """The middle of each word, and the width of all; labels of arcs between neighbours have room between."""
+    x, middles = _GAP, list[float]()
+    for k, word in enumerate(arcs.words):
+        size = CHARACTER * max(len(word), len(arcs.tags[k]) if arcs.tags is not None else 0, 2)
+        least = middles[-1] + _between(arcs, k) if middles else 0.0
+        middles.append(max(x + size / 2, least))
+        x = middles[-1] + size / 2 + _GAP
     return middles, x
+
+
+def _between(arcs: Arcs, k: int) -> float:
+    """How far a word must be from the one before it for what stands on the arc between them."""
+    if arcs.labels is None:
+        return 0.0
+    labels = [arcs.labels[k]] * (arcs.heads[k] == k) + [arcs.labels[k - 1]] * (arcs.heads[k - 1] == k + 1)
+    return 14 + 0.8 * CHARACTER * max(map(len, labels)) if labels else 0.0
 
 
 def _levels(heads: Sequence[int]) -> list[int]:

@@ -54,12 +54,31 @@ class Node:
 
     def heads(self) -> list[int]:
         """The head of every word, counted from 1; 0 for the word that leads the sentence."""
-        found = [0] * len(self.leaves())
+        return [head for head, _ in self._attached()]
+
+    def relations(self) -> list[str]:
+        """What every word is to its head."""
+        return [relation for _, relation in self._attached()]
+
+    def _attached(self) -> list[tuple[int, str]]:
+        found = [(0, "root")] * len(self.leaves())
         _attach(self, 0, found)
         return found
 
 
-def _attach(node: Node, begin: int, found: list[int]) -> int:
+_RELATIONS = {
+    ("S", "NP"): "subject",
+    ("VP", "NP"): "object",
+    ("VP", "PP"): "means",
+    ("NP", "PP"): "part",
+    ("PP", "NP"): "noun",
+    ("NP", "D"): "determiner",
+    ("NP", "A"): "attribute",
+}
+"""What a phrase is within another one, where it does not lead it."""
+
+
+def _attach(node: Node, begin: int, found: list[tuple[int, str]]) -> int:
     """The place of the word that leads a phrase; the leaders of its other children hang below it."""
     if node.word:
         return begin
@@ -69,7 +88,7 @@ def _attach(node: Node, begin: int, found: list[int]) -> int:
         begin += len(child.leaves())
     for number, leader in enumerate(leaders):
         if number != node.head:
-            found[leader] = leaders[node.head] + 1
+            found[leader] = (leaders[node.head] + 1, _RELATIONS[node.label, node.children[number].label])
     return leaders[node.head]
 
 

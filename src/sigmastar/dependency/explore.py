@@ -170,10 +170,13 @@ def open_exhibit(model: DependencyParser, learned: Mapping[str, Any]) -> Depende
 
 
 def example() -> Example:
-    """Heads of a little English."""
+    """Heads and relations of a little English."""
     drawn = sentences(600)
     bank = DependencyTreebank.of(
-        [node.words for node in drawn], [node.tags for node in drawn], [node.heads() for node in drawn]
+        [node.words for node in drawn],
+        [node.tags for node in drawn],
+        [node.heads() for node in drawn],
+        [node.relations() for node in drawn],
     )
     model = SpectralDependencyGrammar(random_state=0).fit(bank).model_
     typed = "the/D girl/N sees/V a/D dog/N with/P a/D telescope/N"

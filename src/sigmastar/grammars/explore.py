@@ -101,21 +101,8 @@ class GrammarExhibit:
         return [
             tree_view("Brackets", [("best", tree_json(found.trees()[0]))], f"Trees are unlabelled; {said}."),
             _chart(words, shares, spans),
-            self._forest(shares),
+            _forest(words, shares),
         ]
-
-    def _forest(self, shares: Floats) -> View:
-        """The spans of all trees together, the likeliest first."""
-        begins, ends = np.nonzero(np.abs(shares) >= _LEAST)
-        rows = [
-            (f"{i + 1} to {j}", float(shares[i, j]))
-            for i, j in zip(begins.tolist(), ends.tolist(), strict=True)
-            if j - i > 1
-        ]
-        rows.sort(key=lambda row: -row[1])
-        return bars(
-            "Spans of the forest", rows[:24], "Share of the weight of all trees with such a constituent."
-        )
 
     def predict(self, inputs: Inputs) -> Any:
         string = self.coded(inputs.get("text", ""))
@@ -139,6 +126,19 @@ class GrammarExhibit:
             beside = () if right_trees is None else (_beside(trees[number], right_trees[number]),)
             rows.append(Row(text, {"text": text}, len(string), loss, wrong[number], beside))
         return Judged(rows, "loss, nats", "1 - F1")
+
+
+def _forest(words: Sequence[str], shares: Floats) -> View:
+    """The spans of all trees together, the likeliest first; of equal ones in the order of reading."""
+    begins, ends = np.nonzero(np.abs(shares) >= _LEAST)
+    rows = [
+        (f"{' '.join(words[i:j])} ({i + 1} to {j})", float(shares[i, j]))
+        for i, j in zip(begins.tolist(), ends.tolist(), strict=True)
+        if j - i > 1
+    ]
+    rows.sort(key=lambda row: -round(row[1], 6))
+    note = "Share of the weight of all trees with such a constituent."
+    return bars("Spans of the forest", rows[:24], note)
 
 
 def _wrong(counts: Floats) -> list[float]:

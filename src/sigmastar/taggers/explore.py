@@ -27,13 +27,20 @@ from sigmastar.core.toy_english import sentences
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.explore import DependencyExhibit
 from sigmastar.taggers.data.columns import TaggedLayout, format_of
+from sigmastar.taggers.data.features import word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import SpectralTagger
 from sigmastar.taggers.model.pipeline import TextPipeline
 from sigmastar.taggers.model.tagger import Tagger
 
 _BEST, _LIKELY, _MOST_ROWS = 8, 0.005, 2000
-_LONGEST_TEXT, _MOST_SENTENCES = 80, 3
+_LONGEST_TEXT, _MOST_SENTENCES, _TYPICAL = 80, 3, 6
+_MEMBERS = {
+    "RefinedTags": "hidden refinements of tags",
+    "MarginTags": "features of words and neighbours",
+    "HankelTags": "operators of tags",
+    "WeightedTagger": "weighted automaton",
+}
 
 
 class TaggerExhibit:
@@ -62,15 +69,31 @@ class TaggerExhibit:
 
     def overview(self) -> list[View]:
         rows = [
-            (type(member).__name__, weight)
+            (_MEMBERS.get(type(member).__name__, type(member).__name__), weight)
             for member, weight in zip(self.model.members, self.model.weights, strict=True)
         ]
-        names = [(number, tag) for number, tag in enumerate(self.model.tags)]
-        note = "Their distributions are multiplied, each raised to its weight."
-        return [
-            table("Members", ("model of tags", "weight"), rows, note),
-            table("Tags", ("number", "tag"), names),
-        ]
+        note = "Their distributions are multiplied, each raised to its weight." if len(rows) > 1 else ""
+        return [self._tags(), table("Members", ("model of tags", "weight"), rows, note)]
+
+    def _tags(self) -> View:
+        """Each tag with its share of the data, and the words that had it most often."""
+        lexicon = self.model.lexicon
+        counts, words = lexicon.counts.toarray(), np.array([word_of(word) for word in lexicon.words])
+        shares = counts.sum(axis=0) / max(float(counts.sum()), 1.0)
+        rows = []
+        for tag in np.argsort(-shares, kind="stable").tolist():
+            typical = np.argsort(-counts[:, tag], kind="stable")[:_TYPICAL]
+            typical = typical[counts[typical, tag] > 0]
+            rows.append(
+                (
+                    self.model.tags[tag],
+                    float(shares[tag]),
+                    int((counts[:, tag] > 0).sum()),
+                    " · ".join(words[typical]),
+                )
+            )
+        note = "Share of the words of the data, how many words had the tag, and which had it most often."
+        return table("Tags", ("tag", "share", "words", "typical words"), rows, note)
 
     def sentence(self, text: str) -> TaggedSentences:
         """A typed sentence; what is observed beside words stands behind them, with slashes between."""

@@ -17,6 +17,7 @@ from sigmastar.core.exhibit import (
     Judged,
     Row,
     View,
+    bars,
     learned_facts,
     limited,
     table,
@@ -25,12 +26,14 @@ from sigmastar.core.toy_english import sentences
 from sigmastar.treebanks.data.sentences import Input
 from sigmastar.treebanks.estimator import SpectralTreebankGrammar
 from sigmastar.treebanks.metrics import score_brackets, spans_of
+from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar
 from sigmastar.treebanks.model.parser import DECODINGS, TreebankParser
 from sigmastar.trees.data.brackets import parse_brackets, read_brackets
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.explore import tree_json, tree_view
 
 _LONGEST, _LEAST, _MOST_ROWS, _BEST = 60, 0.01, 500, 5
+_RULES, _SYMBOLS = 200, 16
 _SCORES = {
     "labels": "Scores: the number of right labels in expectation, less the threshold for each.",
     "rules": "Scores: the logarithm of the product of the posteriors of rules.",
@@ -84,7 +87,12 @@ class TreebankExhibit:
             for member in self.model.members
         ]
         columns = ("binarization", "rules", "symbols", "most states of a symbol")
-        return [table("Grammars", columns, rows, "Their marginals are averaged.")]
+        note = "Their marginals are averaged." if len(rows) > 1 else ""
+        return [
+            _rules(self.model.members[0]),
+            _states(self.model.members[0]),
+            table("Grammars", columns, rows, note),
+        ]
 
     def words(self, text: str) -> list[str]:
         found = limited(list(Input.of_line(text, False, self.model.forest.words).words), _LONGEST)
@@ -161,6 +169,30 @@ class TreebankExhibit:
             error = 1.0 - one.f1.value if np.isfinite(one.f1.value) else 0.0
             rows.append(Row(text, {"text": text}, len(words), -parse.log_probability, error, (beside,)))
         return Judged(rows, "-log p of the sentence", "1 - F1", confusion)
+
+
+def _rules(member: BinarizedGrammar) -> View:
+    """The likeliest rules, without hidden states."""
+    plain = member.passes[0].grammar
+    order = np.argsort(-plain.tensors, kind="stable")[:_RULES]
+    named = [
+        [member.symbols.name(symbol, member.labels) for symbol in plain.rules[k]] for k in order.tolist()
+    ]
+    rows = [
+        (parent, f"{left} {right}", float(plain.tensors[k]))
+        for (parent, left, right), k in zip(named, order.tolist(), strict=True)
+    ]
+    note = "Of the first grammar, hidden states summed: what a phrase consists of, two parts at a time."
+    return table("Rules", ("phrase", "parts", "probability"), rows, note)
+
+
+def _states(member: BinarizedGrammar) -> View:
+    """The symbols with the most hidden states."""
+    sizes = member.grammar.n_states
+    order = np.argsort(-sizes, kind="stable")[:_SYMBOLS].tolist()
+    pairs = [(member.symbols.name(symbol, member.labels), float(sizes[symbol])) for symbol in order]
+    note = "How many kinds of each symbol the first grammar tells apart."
+    return bars("Hidden states of symbols", pairs, note, top=float(sizes.max()))
 
 
 def open_exhibit(model: TreebankParser, learned: Mapping[str, Any]) -> TreebankExhibit:

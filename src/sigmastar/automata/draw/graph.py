@@ -96,7 +96,7 @@ def _compose(drawing: Drawing) -> tuple[list[str], list[Box]]:
 def select(automaton: WeightedAutomaton, threshold: float | None, max_states: int) -> Drawing:
     """The states and arrows to draw."""
     between = np.abs(automaton.transitions).sum(axis=0)
-    kept = np.sort(np.argsort(-_importance(automaton), kind="stable")[:max_states])
+    kept = np.sort(np.argsort(-importance(automaton), kind="stable")[:max_states])
     weights = between[np.ix_(kept, kept)]
     shown = weights >= (_readable_threshold(weights) if threshold is None else threshold)
     shown &= weights > 0
@@ -108,11 +108,11 @@ def select(automaton: WeightedAutomaton, threshold: float | None, max_states: in
     edges.sort(key=lambda edge: (-edge.weight, edge.source, edge.target))
     drawn = np.zeros(between.shape, dtype=bool)
     drawn[np.ix_(kept, kept)] = shown
-    note = _note(automaton.n_states - len(kept), drawn, between, _importance(automaton))
+    note = _note(automaton.n_states - len(kept), drawn, between, importance(automaton))
     return Drawing(order, automaton.initial[order], automaton.final[order], edges, note)
 
 
-def _importance(automaton: WeightedAutomaton) -> Floats:
+def importance(automaton: WeightedAutomaton) -> Floats:
     """How often a state is visited in expectation; where that diverges, how much weight meets it."""
     step = np.abs(automaton.transitions).sum(axis=0)
     start = np.abs(automaton.initial)

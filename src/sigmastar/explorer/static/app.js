@@ -198,7 +198,8 @@ async function answer(gold = [[], []]) {
     if (turn !== asked || state.tab !== "ask") return;
     if (found[0].problem) return void say(found[0].problem, true);
     show(found.map(({ views }, k) => ({ name: models[numbers[k]].name, views: [...gold[k], ...views] })));
-    say(`answered in ${Math.max(1, Math.round(performance.now() - began))} ms`);
+    const took = Math.max(1, Math.round(performance.now() - began));
+    say(took < 2000 ? `answered in ${took} ms` : `answered in ${Math.round(took / 1000)} s; a first answer prepares what later ones use`);
   } catch (problem) {
     if (turn === asked) say(problem.message, true);
   }

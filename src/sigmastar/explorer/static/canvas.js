@@ -77,12 +77,13 @@ function putLabel(label, places, taken) {
 
 export function graph(data, context) {
   const width = Math.max(300, Math.min(context.width, 1100)), radius = 17;
-  const height = Math.round(data.nodes.length > 6 ? Math.max(300, width * 0.5) : data.nodes.length > 2 ? 260 : 170);
+  const isNarrow = width < 480, [besideX, besideY] = isNarrow ? [46, 50] : [74, 62]; // room for loops and beginnings
+  const height = Math.round(data.nodes.length > 6 ? Math.max(isNarrow ? 380 : 300, width * 0.5) : data.nodes.length > 2 ? 260 : 170);
   const spread = (axis, low, high) => {
     const values = data.nodes.map((node) => node[axis]), [least, most] = [Math.min(...values), Math.max(...values)];
     return (value) => (most > least ? low + ((value - least) / (most - least)) * (high - low) : (low + high) / 2);
   };
-  const [toX, toY] = [spread("x", 74, width - 74), spread("y", 62, height - 62)];
+  const [toX, toY] = [spread("x", besideX, width - besideX), spread("y", besideY, height - besideY)];
   const nodes = data.nodes.map((node) => ({ ...node, px: toX(node.x), py: toY(node.y) }));
   const centre = { x: width / 2, y: height / 2 };
   const heaviest = Math.max(...data.edges.map((edge) => edge.weight), 1e-12);
@@ -114,7 +115,10 @@ export function graph(data, context) {
         const [ux, uy] = [dx / length, dy / length], side = { x: uy * bend, y: -ux * bend };
         points = [{ x: from.px + ux * radius, y: from.py + uy * radius }, { x: from.px + dx / 3 + side.x, y: from.py + dy / 3 + side.y },
           { x: from.px + (2 * dx) / 3 + side.x, y: from.py + (2 * dy) / 3 + side.y }, { x: to.px - ux * (radius + 3), y: to.py - uy * (radius + 3) }];
-        putLabel(label, ALONG.map((share) => ({ x: from.px + dx * share + side.x * 0.9, y: from.py + dy * share + side.y * 0.9 })), taken);
+        // A curve rises to 3/4 of its bend: labels stand beyond it, the farther the more of their width meets it.
+        const away = 10 + Math.abs(uy) * (widthOf(label.textContent, 11) / 2 - 2);
+        const beside = (share, far) => ({ x: from.px + dx * share + side.x * 3 * share * (1 - share) + uy * far, y: from.py + dy * share + side.y * 3 * share * (1 - share) - ux * far });
+        putLabel(label, [...ALONG.map((share) => beside(share, away)), ...ALONG.map((share) => beside(share, -away))], taken);
       }
       const [a, b, c, d] = points.map((point) => `${round(point.x)},${round(point.y)}`);
       path.setAttribute("d", `M${a} C${b} ${c} ${d}`);
@@ -180,9 +184,10 @@ export function map(data, context) {
     below.append(dot);
     return { point, dot, label: null, px: x(point.x), py: y(point.y) };
   });
+  const tone = groups.length > 1 ? "0" : "2"; // the way is in no group
   const drawWay = () => way.replaceChildren(
-    draw("path", { d: path.map((point, k) => `${k ? "L" : "M"}${round(x(point.x))},${round(y(point.y))}`).join(""), class: "s2", "stroke-width": 2, "stroke-linejoin": "round", "vector-effect": "non-scaling-stroke" }),
-    ...path.map((point, k) => draw("circle", { cx: round(x(point.x)), cy: round(y(point.y)), r: k === path.length - 1 ? 7 : 4.5, class: "f2", "data-tip": `${k}: ${point.name}` })));
+    draw("path", { d: path.map((point, k) => `${k ? "L" : "M"}${round(x(point.x))},${round(y(point.y))}`).join(""), class: `s${tone}`, "stroke-width": 2, "stroke-linejoin": "round", "vector-effect": "non-scaling-stroke" }),
+    ...path.map((point, k) => draw("circle", { cx: round(x(point.x)), cy: round(y(point.y)), r: k === path.length - 1 ? 7 : 4.5, class: `f${tone}`, "data-tip": `${k}: ${point.name}` })));
   let sized = 1;
   const relabel = ({ zoom, x: left, y: top }) => {
     const taken = [];
@@ -197,7 +202,7 @@ export function map(data, context) {
       into.append(label);
     };
     names.replaceChildren(); steps.replaceChildren();
-    [...path].reverse().forEach((point) => put(steps, x(point.x), y(point.y), short(point.name, 18), "small f2 halo"));
+    [...path].reverse().forEach((point) => put(steps, x(point.x), y(point.y), short(point.name, 18), `small f${tone} halo`));
     const asked = dots.filter((each) => each.found), rest = dots.filter((each) => !each.found);
     asked.forEach((each) => put(names, each.px, each.py, short(each.point.name, 24), "halo"));
     if (data.named !== false && !path.length) rest.forEach((each) => { if (taken.length < 70) put(names, each.px, each.py, short(each.point.name, 18), "small muted halo"); });

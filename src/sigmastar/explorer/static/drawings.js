@@ -1,15 +1,17 @@
 // Views that are drawn: heat maps, lines, trees, arcs, charts and lattices.
 import { draw, drawing, el, figure, round, share, short, text, widthOf } from "./dom.js";
 
-// Small drawings grow with the room that they have, up to what is still comfortable to read.
-const LARGEST = 1.45;
+// Small drawings grow with the room that they have, up to what is still comfortable to read; a little too wide ones shrink.
+const LARGEST = 1.45, SMALLEST = 0.78;
 function scroll(svg, label, context, largest = LARGEST) {
   const { width, height } = svg.viewBox.baseVal;
-  const scale = (context.scale || 1) * Math.max(1, Math.min(largest, (context.width || 0) / width));
+  const scale = (context.scale || 1) * fitting((context.width || width) / width, largest);
   svg.setAttribute("width", round(width * scale));
   svg.setAttribute("height", round(height * scale));
   return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": label }, svg);
 }
+
+const fitting = (room, largest) => (room >= 1 ? Math.min(largest, room) : room >= SMALLEST ? room : 1);
 
 export function heat(data, context) {
   const left = Math.min(150, 16 + Math.max(...data.rows.map((name) => widthOf(short(name, 18), 12))));
@@ -140,7 +142,7 @@ export function tree(data, context) {
 function oneTree(root, context) {
   const places = { x: 8, deepest: 0 };
   const placed = layoutTree(root, places);
-  const step = 42, height = (places.deepest + 1) * step + 16;
+  const step = 42, height = places.deepest * step + 34;
   const links = [], labels = [];
   const at = (entry) => (entry.leaf ? places.deepest : entry.depth) * step + 22;
   const walk = (entry) => {
@@ -163,12 +165,15 @@ function oneTree(root, context) {
 
 export function arcs(data, context) {
   const tags = data.tags || data.words.map(() => "");
+  // What stands on the arc between a word and the one before it needs room between the two.
+  const between = (k) => (data.labels || []).filter((_, m) => (m === k && data.heads[m] === k) || (m === k - 1 && data.heads[m] === k + 1))
+    .reduce((most, label) => Math.max(most, widthOf(label, 11) + 14), 0);
   let x = 14;
-  const middles = data.words.map((word, k) => {
-    const size = Math.max(widthOf(word, 14), widthOf(tags[k], 11), data.labels ? widthOf(data.labels[k] || "", 10) * 0.8 : 0, 16);
-    const middle = x + size / 2;
-    x += size + 18;
-    return middle;
+  const middles = [];
+  data.words.forEach((word, k) => {
+    const size = Math.max(widthOf(word, 14), widthOf(tags[k], 11), 16);
+    middles.push(Math.max(x + size / 2, k ? middles[k - 1] + between(k) : 0));
+    x = middles[k] + size / 2 + 18;
   });
   const spans = (heads) => heads.map((head, k) => [Math.min(head, k + 1), Math.max(head, k + 1)]);
   const levels = (heads) => {
@@ -180,11 +185,13 @@ export function arcs(data, context) {
     });
     return found;
   };
-  const step = 26, above = levels(data.heads), ground = step * (Math.max(...above, 1) + 1);
+  const step = 26, above = levels(data.heads);
+  const top = (head, level) => (head === 0 ? step * (level + 0.4) : 0.75 * step * level + (data.labels ? 14 : 0)); // of an arc
+  const ground = Math.max(...data.heads.map((head, k) => top(head, above[k])), step) + 10;
   const wrong = data.gold ? data.gold.map((head, k) => head !== data.heads[k]) : [];
   const below = data.gold && wrong.some(Boolean) ? levels(data.gold) : [];
   const floor = ground + 50;
-  const height = floor + (below.length ? step * (Math.max(...below) + 1) : 0) + 8;
+  const height = below.length ? floor + step * (Math.max(...below) + 0.4) + 12 : ground + (data.tags ? 44 : 26);
   const arc = (head, k, level, base, up, tone, told, label, faint) => {
     const end = middles[k], lift = base + up * step * level;
     if (head === 0) {

@@ -1,6 +1,10 @@
 // Views that are lists and tables.
 import { draw, drawing, el, figure, share, text } from "./dom.js";
 
+// Counts are counts, and all else is a share.
+const isCount = (data) => data.bars.some((bar) => bar.value > 1) && data.bars.every((bar) => Number.isInteger(bar.value));
+const written = (data) => (isCount(data) ? figure : share);
+
 export function bars(data, context) {
   if (!data.bars.length) return el("p", { class: "empty" }, "Nothing.");
   const top = Math.max(data.top === 1 ? Math.max(...data.bars.map((bar) => bar.value), 0.001) : data.top, 1e-9);
@@ -10,7 +14,7 @@ export function bars(data, context) {
     const parts = [
       el("span", { class: "name" }, bar.name),
       el("span", { class: "track" }, inner),
-      el("span", { class: "value" }, share(bar.value)),
+      el("span", { class: "value" }, written(data)(bar.value)),
     ];
     if (!data.click || bar.fixed) return el("li", {}, el("div", { class: "bar", "data-tip": bar.name }, parts));
     const pick = () => context.pick(data.click, bar.name, data.begun);
@@ -24,7 +28,7 @@ export function barsDrawing(data) {
   return drawing(480, height, "Bars", data.bars.map((bar, k) => draw("g", {},
     text(8, k * 20 + 20, bar.name, "mono"),
     draw("rect", { x: 150, y: k * 20 + 9, width: Math.max(1, (260 * Math.abs(bar.value)) / top), height: 13, rx: 3, class: bar.value < 0 ? "f2" : "f1" }),
-    text(472, k * 20 + 20, share(bar.value), "muted", "end"))));
+    text(472, k * 20 + 20, written(data)(bar.value), "muted", "end"))));
 }
 
 export function strip(data) {
