@@ -24,6 +24,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.family import families, load, register, unregister
 from sigmastar.core.model_format import save_model
+from sigmastar.core.plot_drawings import draw_strip
 from sigmastar.core.signing import verified_with
 from sigmastar.core.toy_english import sentences
 from sigmastar.explorer.gallery import Gallery, of_file
@@ -33,6 +34,7 @@ from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.regression.explore import FunctionExhibit
 from sigmastar.regression.model import StringFunction
 from sigmastar.trees.data.brackets import parse_brackets
+from sigmastar.trees.explore import trees_beside
 
 RULES = ["S -> NP V 1", "NP -> the N 1", "N -> dog 0.75", "N -> cat 0.25", "V -> runs 1"]
 
@@ -163,6 +165,28 @@ def test_a_state_of_no_weight_is_not_drawn_and_signs_are_told() -> None:
     assert [node["label"] for node in view.data["nodes"]] == ["0"]
     assert [edge["label"] for edge in view.data["edges"]] == ["-a b"]
     assert "1 of hardly any weight is not drawn" in view.note
+
+
+def test_trees_of_the_data_stand_beside_those_found() -> None:
+    gold, found = parse_brackets("(S (NP (D a) (N b)) (V c)) (S (D a) (VP (N b) (V c)))")
+    view = trees_beside(gold, found)
+
+    def marked(node: Any) -> list[str]:
+        own = [node["label"]] if node.get("mark") else []
+        return own + [label for child in node.get("children", ()) for label in marked(child)]
+
+    assert [marked(entry["tree"]) for entry in view.data["trees"]] == [["NP"], ["VP"]]
+    assert view.data["together"]
+    assert "same" in trees_beside(gold, gold, said="F1 1").note
+    assert trees_beside(gold, None).data["trees"][1]["tree"] is None
+
+
+def test_what_hardly_surprises_is_hardly_marked(machine: Any) -> None:
+    assert views(StringsExhibit(machine, {}), text="a b ")["Surprise"]["least"] == 4.0
+    sure, unsure = (
+        draw_strip({"tokens": [{"text": "a", "value": v}], "least": 0.5}, "") for v in (1e-9, 0.5)
+    )
+    assert sure != unsure == draw_strip({"tokens": [{"text": "a", "value": 0.5}]}, "")
 
 
 def test_values_of_a_function(machine: Any) -> None:

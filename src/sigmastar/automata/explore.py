@@ -160,7 +160,12 @@ class StringsExhibit:
         ]
         total = float(self.model.log_probability(string)[0])
         said = f"log-probability {total:.4g}" if np.isfinite(total) else "no probability"
-        return View("strip", "Surprise", {"tokens": tokens, "unit": "bits"}, f"As a whole string: {said}.")
+        return View(
+            "strip",
+            "Surprise",
+            {"tokens": tokens, "unit": "bits", "least": 4.0},
+            f"As a whole string: {said}.",
+        )
 
     def _positions(self, symbols: Sequence[str], gaps: Floats) -> list[View]:
         if not 0 < len(symbols) <= _WIDEST:

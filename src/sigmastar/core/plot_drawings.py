@@ -61,7 +61,8 @@ def draw_bars(data: Data, name: str) -> str | None:
 
 
 def draw_strip(data: Data, name: str) -> str | None:
-    most = max((token.get("value") or 0.0 for token in data["tokens"]), default=0.0) or 1e-9
+    values = [token.get("value") or 0.0 for token in data["tokens"]]
+    most = max([*values, data.get("least") or 1e-9])  # of what is full
     x, y, widest, parts = 12.0, 10.0, 0.0, []
     for token in data["tokens"]:
         value, word = token.get("value"), str(token["text"])

@@ -105,9 +105,9 @@ class DependencyExhibit:
             data["posteriors"] = [float(table_of[k, head]) for k, head in enumerate(heads)]
         if gold is not None:
             data["gold"] = list(gold)
-        note = (
-            "The fainter an arc, the less sure it is." if gold is None else "Green arcs below are right ones."
-        )
+        note = "The fainter an arc, the less sure it is."
+        if gold is not None:
+            note = "All heads are right." if list(gold) == heads else "Green arcs below are right ones."
         return View("arcs", "Arcs" if gold is None else "Found, beside the data", data, note)
 
     def _heads(self, given: DependencyTreebank, found: DependencyTreebank, shares: Floats) -> View:

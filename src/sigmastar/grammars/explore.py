@@ -30,7 +30,7 @@ from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import length_masses
 from sigmastar.grammars.model.rules import to_rules
 from sigmastar.trees.data.brackets import parse_brackets
-from sigmastar.trees.explore import tree_json, tree_view
+from sigmastar.trees.explore import tree_json, tree_view, trees_beside
 
 _LONGEST, _RULES, _LENGTHS, _MOST_ROWS, _LEAST = 40, 300, 20, 500, 0.005
 
@@ -123,7 +123,7 @@ class GrammarExhibit:
         rows = []
         for number, string in enumerate(strings):
             text, loss = " ".join("?" if s is None else str(s) for s in string), float(losses[number])
-            beside = () if right_trees is None else (_beside(trees[number], right_trees[number]),)
+            beside = () if right_trees is None else (trees_beside(right_trees[number], trees[number]),)
             rows.append(Row(text, {"text": text}, len(string), loss, wrong[number], beside))
         return Judged(rows, "loss, nats", "1 - F1")
 
@@ -144,11 +144,6 @@ def _forest(words: Sequence[str], shares: Floats) -> View:
 def _wrong(counts: Floats) -> list[float]:
     sums = counts[:, 1] + counts[:, 2]
     return [float(1 - 2 * hit / both) if both else 0.0 for hit, both in zip(counts[:, 0], sums, strict=True)]
-
-
-def _beside(found: Any, gold: Any) -> View:
-    trees = [("in the data", tree_json(gold)), ("found", tree_json(found))]
-    return tree_view("In the data, and found", trees)
 
 
 def _chart(words: Sequence[str], shares: Floats, spans: set[tuple[int, int]]) -> View:

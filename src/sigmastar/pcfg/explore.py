@@ -40,7 +40,7 @@ from sigmastar.pcfg.theory.assumptions import estimate_assumptions
 from sigmastar.pcfg.theory.bounds import Complexity
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.explore import tree_json, tree_view
+from sigmastar.trees.explore import tree_json, tree_view, trees_beside
 
 _LONGEST, _RULES, _DRAWN, _MOST_ROWS = 40, 400, 2000, 500
 _PRECISIONS = (3.0, 1.0, 0.3, 0.1, 0.03)
@@ -129,11 +129,7 @@ class PCFGExhibit:
             error: float | None = None
             if isinstance(each, Tree):
                 error = float(tree != each)
-                trees = [
-                    ("in the data", tree_json(each)),
-                    ("found", None if tree is None else tree_json(tree)),
-                ]
-                beside = (tree_view("In the data, and found", trees),)
+                beside = (trees_beside(each, tree),)
             rows.append(Row(text, {"text": text}, len(text.split()), loss, error, beside))
         return Judged(rows, "loss, nats", "wrong trees")
 

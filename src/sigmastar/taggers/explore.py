@@ -144,7 +144,7 @@ class TaggerExhibit:
         note = (
             "The line below a word shows how unsure its tag is." if gold is None else "Wrong tags are framed."
         )
-        return View("strip", title, {"tokens": tokens}, note)
+        return View("strip", title, {"tokens": tokens, "least": 0.5}, note)
 
     def heat(self, words: Sequence[str], found: Sequence[str], shares: Floats) -> View:
         shown = np.flatnonzero(shares.max(axis=0) >= _LIKELY)

@@ -30,7 +30,7 @@ from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar
 from sigmastar.treebanks.model.parser import DECODINGS, TreebankParser
 from sigmastar.trees.data.brackets import parse_brackets, read_brackets
 from sigmastar.trees.data.tree import Tree
-from sigmastar.trees.explore import tree_json, tree_view
+from sigmastar.trees.explore import tree_json, tree_view, trees_beside
 
 _LONGEST, _LEAST, _MOST_ROWS, _BEST = 60, 0.01, 500, 5
 _RULES, _SYMBOLS = 200, 16
@@ -160,11 +160,7 @@ class TreebankExhibit:
             right, found = (spans_of(each) for each in (gold, parse.tree))
             confusion.update(zip(right.tags, found.tags, strict=False))
             missed = set(right.phrases) ^ set(found.phrases)
-            beside = tree_view(
-                "In the data, and found",
-                [("in the data", tree_json(gold, missed)), ("found", tree_json(parse.tree, missed))],
-                f"F1 {one.f1.value:.3f}; phrases that the other tree lacks are framed.",
-            )
+            beside = trees_beside(gold, parse.tree, missed, f"F1 {one.f1.value:.3f}")
             text = " ".join(words)
             error = 1.0 - one.f1.value if np.isfinite(one.f1.value) else 0.0
             rows.append(Row(text, {"text": text}, len(words), -parse.log_probability, error, (beside,)))

@@ -50,6 +50,34 @@ def tree_view(title: str, trees: Sequence[tuple[str, Any]], note: str = "") -> V
     return View("tree", title, {"trees": [{"name": name, "tree": tree} for name, tree in trees]}, note)
 
 
+def trees_beside(
+    gold: Tree, found: Tree | None, missed: Collection[Span] | None = None, said: str = ""
+) -> View:
+    """The tree of the data beside the one that was found; phrases that the other one lacks are framed."""
+    if missed is None:
+        missed = set() if found is None else _phrases(gold) ^ _phrases(found)
+    drawn = None if found is None else tree_json(found, missed)
+    trees = [{"name": "in the data", "tree": tree_json(gold, missed)}, {"name": "found", "tree": drawn}]
+    told = "phrases that the other tree lacks are framed." if missed else "the two are the same."
+    note = "No tree was found." if found is None else f"{said}; {told}" if said else told.capitalize()
+    return View("tree", "In the data, and found", {"trees": trees, "together": True}, note)
+
+
+def _phrases(tree: Tree) -> set[Span]:
+    """Labels over words, with where they begin and end."""
+    found, waiting = set[Span](), [(tree, 0)]
+    while waiting:
+        node, begin = waiting.pop()
+        found.add((node.label, begin, begin + len(list(node.words()))))
+        for child in node.children:
+            if isinstance(child, str):
+                begin += 1
+            else:
+                waiting.append((child, begin))
+                begin += len(list(child.words()))
+    return found
+
+
 class TreesExhibit:
     """A function on trees."""
 

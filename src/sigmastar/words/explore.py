@@ -79,7 +79,7 @@ class WordsExhibit(StringsExhibit):
         ]
         known = [value for value in bits if value is not None]
         note = f"Perplexity {2 ** (sum(known) / len(known)):.1f} per known word, the end counted."
-        return View("strip", "Surprise", {"tokens": tokens, "unit": "bits"}, note)
+        return View("strip", "Surprise", {"tokens": tokens, "unit": "bits", "least": 4.0}, note)
 
     def _beliefs(self, string: Strings) -> Floats:
         """What is known of the state at every gap."""

@@ -11,7 +11,7 @@ const leaves = (node) => (node.children?.length ? node.children.reduce((sum, chi
 // How much stands side by side in a drawing, against what half of the page has room for.
 const CROWDED = {
   arcs: (data) => data.words.length > 9, chart: (data) => data.words.length > 9, graph: (data) => data.nodes.length > 6,
-  tree: (data) => data.trees.some((entry) => entry.tree && leaves(entry.tree) > 11), strip: (data) => data.tokens.length > 30,
+  tree: (data) => data.trees.some((entry) => entry.tree && leaves(entry.tree) > (data.together ? 5 : 11)), strip: (data) => data.tokens.length > 30,
 };
 const byId = (id) => document.getElementById(id);
 const [modelPicker, againstPicker, board, message, fieldsForm, tabs] = ["model", "against", "board", "message", "fields", "tabs"].map(byId);
@@ -261,7 +261,8 @@ async function openRow(number) {
   fillTabs();
   fillFields();
   await answer([found.gold, beside && beside.text === found.text ? beside.gold : []]);
-  byId("main").focus();
+  byId("main").focus({ preventScroll: true }); // else its heading would be below the bar
+  scrollTo(0, 0);
 }
 
 function fillTabs() {

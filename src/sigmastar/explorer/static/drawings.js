@@ -131,6 +131,10 @@ function layoutTree(node, places, depth = 0) {
 export function tree(data, context) {
   const choices = data.trees.filter((entry) => entry.tree);
   if (!choices.length) return el("p", { class: "empty" }, "There is no tree.");
+  if (data.together) {
+    const part = { ...context, width: context.width > 620 ? context.width / 2 - 10 : context.width };
+    return el("div", { class: "pair" }, choices.map((entry) => el("figure", {}, el("figcaption", {}, entry.name), oneTree(entry.tree, part))));
+  }
   const place = el("div");
   const show = (number) => place.replaceChildren(oneTree(choices[number].tree, context));
   const select = el("select", { "aria-label": "Which tree", onchange: (event) => show(Number(event.target.value)) },

@@ -32,7 +32,7 @@ export function barsDrawing(data) {
 }
 
 export function strip(data) {
-  const most = Math.max(...data.tokens.map((token) => token.value ?? 0), 1e-9);
+  const most = Math.max(...data.tokens.map((token) => token.value ?? 0), data.least ?? 1e-9); // of what is full
   return el("div", { class: "strip" }, data.tokens.map((token) => {
     const part = el("span", { "data-tip": token.title, class: token.wrong ? "wrong" : "" }, token.text,
       el("small", {}, token.below ?? (token.value === null ? "∞" : figure(Math.round(token.value * 10) / 10))));
