@@ -101,6 +101,17 @@ def test_a_cache_survives_an_interrupt(tmp_path: Path, monkeypatch: pytest.Monke
         recorded.next_distributions([(0,)])
 
 
+def test_what_a_file_answered_counts_against_the_budget_once(tmp_path: Path) -> None:
+    Questions(Counting(), cache=tmp_path / "answers").next_distributions([(0,), (1,)])
+    box = Counting()
+    questions = Questions(box, max_queries=3, cache=tmp_path / "answers")
+    for _ in range(2):
+        questions.next_distributions([(0,), (2,)])
+    assert (questions.left, questions.n_queries, box.n_asked) == (1, 1, 1)
+    with pytest.raises(BudgetError, match="max_queries=3, of which 2 are spent"):
+        questions.next_distributions([(1,), (0, 0)])
+
+
 def test_a_cache_of_another_black_box_is_refused(tmp_path: Path) -> None:
     Questions(Counting(), cache=tmp_path / "answers")
     other = from_function(lambda prefixes: [[0.5, 0.5]] * len(prefixes), "a")

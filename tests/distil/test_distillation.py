@@ -12,7 +12,7 @@ import pytest
 from sklearn.base import clone
 
 import sigmastar
-from cli.calls import fail, figures, succeed
+from cli.calls import fail, figures, invoke, succeed
 from sigmastar import DistilledAutomaton
 from sigmastar.automata import make_automaton
 from sigmastar.automata.data.strings import PrefixTrie, Strings
@@ -20,6 +20,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, model_bytes, save_model
+from sigmastar.core.progress import on_long_work
 from sigmastar.distil.asked import Asked, ask, possible
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.black_box import from_function
@@ -215,9 +216,50 @@ def test_the_command(tmp_path: Path) -> None:
     assert np.allclose(load_model(tmp_path / "m").log_probability(strings), machine.log_probability(strings))
     page = succeed("show", tmp_path / "m", "--html")
     assert "farthest from the black box" in page
+    assert page.index("millinats per symbol") < page.index(">string")
     shown = succeed("show", tmp_path / "m")
     assert f"answers of {tmp_path / 'machine.sigma'}, 20 strings, 50 symbols" in shown
     assert "no such file" in fail("distil", tmp_path / "nothing", "-o", tmp_path / "m")
+
+
+class Interrupted(Network):
+    """Asked at whole prefixes, so that answers are kept; interrupted after so many."""
+
+    def __init__(self, stop_after: float = np.inf) -> None:
+        super().__init__()
+        self.n_asked, self.stop_after = 0, stop_after
+
+    def next_distributions(self, prefixes: Any) -> Any:
+        if self.n_asked + len(prefixes) > self.stop_after:
+            raise KeyboardInterrupt
+        self.n_asked += len(prefixes)
+        return super().next_distributions(prefixes)
+
+
+def test_what_was_interrupted_ends_as_it_would_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fit(cache: str, stop_after: float = np.inf) -> DistilledAutomaton:
+        stand_in = DistilledAutomaton("clusters", n_states=4, max_queries=4000, cache=tmp_path / cache)
+        return stand_in.fit(Interrupted(stop_after))
+
+    monkeypatch.setattr("sigmastar.core.progress.LONG", 0.0)
+    announced: list[str] = []
+    forget = on_long_work(lambda seconds, work: announced.append(work))
+    straight = fit("straight")
+    with pytest.raises(KeyboardInterrupt):
+        fit("answers", stop_after=0.6 * straight.n_queries_)
+    assert announced.count("asking") == 2
+    again = fit("answers")
+    forget()
+    assert announced.count("asking") == 2  # how fast a file is read does not tell how fast the network is
+    assert again.n_queries_ < 0.7 * straight.n_queries_
+    assert model_bytes(again.model_) == model_bytes(straight.model_)
+
+
+def test_the_summary_names_a_method_once(tmp_path: Path) -> None:
+    save_model(make_automaton(3, 2, np.random.default_rng(0)), tmp_path / "machine.sigma")
+    arguments = ("--max-queries", 2000, "--method", "ngram", "-o", tmp_path / "m")
+    said = invoke("distil", tmp_path / "machine.sigma", *arguments).stderr
+    assert said.count("ngram") == 1
 
 
 def test_a_stand_in_is_judged_against_its_black_box(fitted: DistilledAutomaton, tmp_path: Path) -> None:

@@ -125,9 +125,10 @@ def _found(estimator: DistilledAutomaton) -> dict[str, Any]:
 
 
 def _summary(estimator: DistilledAutomaton) -> str:
-    states = f", {estimator.n_states_} states" if "n_states_" in vars(estimator) else ""
+    found = [] if estimator.method_ == estimator.method else [estimator.method_]
+    found += [f"{estimator.n_states_} states"] if vars(estimator).get("n_states_") else []
     return (
-        f"{estimator.method_}{states}, {estimator.queries_}, "
+        f"{', '.join([*found, str(estimator.queries_)])}, "
         f"{-estimator.held_out_score_:.3g} nats per symbol from held-out answers"
     )
 

@@ -44,7 +44,8 @@ class DistilledAutomaton(_FittedStandIn, SequenceEstimator):
     n_states : int or "auto"
         Number of states; "auto" takes 100 to 130, fewer where few answers may be asked for.
     max_queries : int or None
-        Number of answers that may be asked for; more give a better stand-in.
+        Number of answers that may be asked for, those that `cache` gives among them; more give a better
+        stand-in.
     max_length : int
         Longer strings that the black box draws are cut.
     cache : path or None

@@ -61,9 +61,9 @@ def gather(
 
     def add(pool: Pool) -> None:
         if not pools:  # how fast the black box answers is known now
-            answers = questions.report
-            n_asked = max(answers.n_queries, 1)
-            announce((time.perf_counter() - begin) / n_asked * max(budget - n_asked, 0), "asking")
+            n_asked = questions.n_queries
+            if n_asked > questions.n_read:  # else a file was read, which tells nothing of its speed
+                announce((time.perf_counter() - begin) / n_asked * max(budget - n_asked, 0), "asking")
         pools.append(pool)
 
     if strings is not None and len(strings):

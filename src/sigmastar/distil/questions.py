@@ -1,7 +1,8 @@
 """Questions to a black box: in batches, each asked once, within a budget, with a cache on disk.
 
 A question is a string (of a black box that scores) or a prefix (of one that tells what comes next). One that
-was answered before, in this run or in the file, is not asked again and costs nothing.
+was answered before is not asked again: in this run it costs nothing; in the file, it counts once as if it
+were asked, so that a run that was interrupted ends as it would have.
 """
 
 from __future__ import annotations
@@ -93,12 +94,14 @@ class Questions:
         self.alphabet, self.progress = alphabet_of(self.box), progress or silent
         self.tells_next = isinstance(self.box, NextSymbols)
         self.max_queries, self.n_queries, self.n_remembered = max_queries, 0, 0
+        self.n_read, self._unread = 0, set[bytes]()  # of the file: answers that were used, and the others
         asks = "next" if self.tells_next else "scores"
         self._file = None if cache is None else AnswerFile(cache, asks, self.alphabet)
         self._known: dict[bytes, Floats] = {}
         if self._file is not None:
             for strings, answers in self._file.read():
                 self._known.update(zip(keys_of(strings), answers, strict=True))
+        self._unread.update(self._known)
 
     @property
     def report(self) -> QueryReport:
@@ -107,8 +110,8 @@ class Questions:
 
     @property
     def left(self) -> float:
-        """How many questions the budget still allows."""
-        return np.inf if self.max_queries is None else self.max_queries - self.n_queries
+        """How many questions the budget still allows; what the file answered counts."""
+        return np.inf if self.max_queries is None else self.max_queries - self.n_queries - self.n_read
 
     @property
     def is_incremental(self) -> bool:
@@ -180,7 +183,9 @@ class Questions:
         keys = list(keys_of(strings))
         new = {key: row for row, key in reversed(list(enumerate(keys))) if key not in self._known}
         self.n_remembered += len(keys) - len(new)
-        self.spend(len(new))
+        read = self._unread.intersection(keys)
+        self.spend(len(new), len(read))
+        self._unread -= read
         if self._file is None and len(self._known) * (len(self.alphabet) + 1) > _MOST_CELLS:
             self._known = {key: self._known[key] for key in keys if key in self._known}
         asked, size = np.array(sorted(new.values()), dtype=np.int64), self._batch
@@ -205,14 +210,14 @@ class Questions:
             self._file.append(strings, answers)
         self._known.update(zip(keys_of(strings), answers, strict=True))
 
-    def spend(self, n_queries: int) -> None:
-        """Count answers against the budget."""
-        if n_queries > self.left:
+    def spend(self, n_queries: int, n_read: int = 0) -> None:
+        """Count answers, and those that a file gave, against the budget."""
+        if n_queries + n_read > self.left:
             raise BudgetError(
-                f"{n_queries} questions more exceed max_queries={self.max_queries}, "
-                f"of which {self.n_queries} are spent"
+                f"{n_queries + n_read} questions more exceed max_queries={self.max_queries}, "
+                f"of which {self.n_queries + self.n_read} are spent"
             )
-        self.n_queries += n_queries
+        self.n_queries, self.n_read = self.n_queries + n_queries, self.n_read + n_read
 
     def require_next(self) -> None:
         """Refuse a black box that gives scores alone."""

@@ -183,11 +183,16 @@ def page(loaded: Loaded) -> str:
 
 def _explained(learned: Mapping[str, Any]) -> list[Part]:
     """What a stand-in holds of its states, and of where it fails."""
-    tables = {
-        "states_explained": ("The states", ("state", "share", "typical prefixes", "what follows")),
-        "worst_strings": ("Where it is farthest from the black box", ("string", "millinats per symbol")),
-    }
-    return [Table(*tables[name], learned[name]) for name in tables if learned.get(name)]
+    states, worst = learned.get("states_explained"), learned.get("worst_strings")
+    parts: list[Part] = []
+    if states:
+        parts.append(Table("The states", ("state", "share", "typical prefixes", "what follows"), states))
+    if worst:  # strings may be wider than the page: figures come first
+        rows = [(parting, string) for string, parting in worst]
+        parts.append(
+            Table("Where it is farthest from the black box", ("millinats per symbol", "string"), rows)
+        )
+    return parts
 
 
 def _spectrum(rank: Mapping[str, Any]) -> Part:
