@@ -118,6 +118,11 @@ def test_any_automaton_draws_inside_its_frame(seed, n_states, signed):
         assert top <= float(box.get("y", "")) <= top + height - float(box.get("height", ""))
 
 
+def test_some_are_named_of_many_symbols_that_weigh_the_same():
+    loop = WeightedAutomaton(Alphabet(range(40)), np.ones(1), np.full((40, 1, 1), 0.02), np.full(1, 0.2))
+    assert "+37" in texts(draw_automaton(loop))
+
+
 def test_drawing_is_deterministic(rng):
     automaton = make_automaton(9, 4, rng)
     assert draw_automaton(automaton) == draw_automaton(automaton)

@@ -32,6 +32,8 @@ from sigmastar.distil.records import AnswerFile, RecordedBox, keys_of
 BATCH = 4096
 _CELLS = 1 << 22  # probabilities of one answer at a time
 _MOST_CELLS = 1 << 25  # that are remembered
+_LANGUAGE_MODEL = "DistilledAutomaton (`distil --task next`) is for those"
+_CLASSIFIER = "DistilledClassifier (`distil --task classify`) is for those"
 
 
 class BudgetError(InputError):
@@ -130,7 +132,7 @@ class Questions:
     def scores(self, strings: Corpus) -> Floats:
         """The number of each string."""
         if self.tells_next:
-            raise InputError("this black box tells what comes next and gives no scores")
+            raise InputError(f"this black box tells what comes next and gives no scores; {_LANGUAGE_MODEL}")
         return self._remembered(self.coded(strings))[:, 0]
 
     def next_distributions(self, prefixes: Corpus) -> Floats:
@@ -222,7 +224,7 @@ class Questions:
     def require_next(self) -> None:
         """Refuse a black box that gives scores alone."""
         if not self.tells_next:
-            raise InputError("this black box gives scores and does not tell what comes next")
+            raise InputError(f"this black box gives scores and does not tell what comes next; {_CLASSIFIER}")
 
 
 def prefixes_of(trie: PrefixTrie, questions: Questions) -> Strings:

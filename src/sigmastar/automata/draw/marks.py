@@ -55,7 +55,8 @@ def arrow(edge: Edge, curve: Curve, share: float, states: Sequence[int]) -> str:
 
 def label(edge: Edge, curve: Curve, way: Floats, taken: list[Box]) -> str:
     """The heaviest symbols of an arrow, where they cover least; their box is added to `taken`."""
-    named = [pair for pair in edge.symbols[:SYMBOLS_PER_ARROW] if abs(pair[1]) >= 0.1 * edge.weight]
+    least = min(0.1 * edge.weight, abs(edge.symbols[0][1]))  # of many that weigh the same, some are named
+    named = [pair for pair in edge.symbols[:SYMBOLS_PER_ARROW] if abs(pair[1]) >= least]
     more = sum(abs(weight) >= 0.005 for _, weight in edge.symbols[len(named) :])
     words = [(name, weight_name(weight)) for name, weight in named] + [("", f"+{more}")] * (more > 0)
     width = CHARACTER * sum(len(name) + len(weight) for name, weight in words) + 10 * len(words) - 1
