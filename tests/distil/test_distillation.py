@@ -30,7 +30,7 @@ from sigmastar.distil.futures import MOST_COLUMNS, coarse
 from sigmastar.distil.judging import judged
 from sigmastar.distil.kernels import FilterArrays, SoftTrie, divergence, soft_gradient
 from sigmastar.distil.learn import mean_divergence
-from sigmastar.distil.pools import draw, edited
+from sigmastar.distil.pools import beginnings, draw, draw_gaps, edited
 from sigmastar.distil.questions import Questions
 from sigmastar.distil.refine import Adam
 
@@ -296,6 +296,21 @@ def test_states_are_explained_by_prefixes_and_futures() -> None:
     assert lines[0][3].startswith("a 0.90")
     assert lines[1][3] in ("b 0.50, <end> 0.50, a 0.00", "<end> 0.50, b 0.50, a 0.00")
     assert worst_strings(machine, asked, 1)[0][1] == "0"
+
+
+def test_strings_go_on_where_others_are_cut() -> None:
+    rng, strings = np.random.default_rng(0), Strings.of(["abcabc", "", "ccc"], alphabet=Network.alphabet)
+    begun = beginnings(strings, 200, rng)
+    texts = {"".join(string) for string in begun}
+    assert texts == {"abcabc"[:n] for n in range(7)} | {"c", "cc", "ccc"}
+    told = draw(Questions(Network()), 200, rng, 8, begun=begun)
+    pairs = list(zip(told.strings, begun, strict=True))
+    assert all(string[: len(start)] == start for string, start in pairs)
+    assert np.mean([len(string) for string, _ in pairs]) > np.mean([len(start) for _, start in pairs]) + 1
+    again = ask(Questions(Network()), told.strings)
+    assert np.allclose(again.rows, told.rows)
+    some = draw_gaps(Questions(Network()), 300, rng, 8, 4.0, strings.select(np.array([2])))
+    assert 270 <= some.strings.n_gaps < 600
 
 
 def test_futures_of_large_alphabets_are_grouped_with_their_mass() -> None:

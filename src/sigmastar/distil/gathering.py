@@ -1,8 +1,9 @@
-"""What a learner asks: strings that were given, edited ones, and what the black box draws itself."""
+"""What a learner asks: strings that were given, edits, continuations, and what the black box draws itself."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,6 +22,7 @@ POWERS = (4.0, 8.0)
 """Of the probabilities, for strings that stay near those that the black box was trained on."""
 _DRAWN = {1.0: 0.22, 4.0: 0.07, 8.0: 0.07}  # shares of the budget, by power
 _GIVEN, _EDITED = 0.15, 0.05
+_CONTINUED = 0.05  # likewise, for each of the powers
 _HELD_OUT = 0.1
 _MOST_HELD = 400  # strings of a pool
 _MOST_TIMES = 40  # that a string counts
@@ -58,28 +60,53 @@ def gather(
     if budget < int(min(questions.left, 2 * _MOST_CELLS / (len(questions.alphabet) + 1))):
         progress(f"memory holds {budget} answers: no more are asked for", 0.0)
     pools, begin = list[Pool](), time.perf_counter()
-
-    def add(pool: Pool) -> None:
-        if not pools:  # how fast the black box answers is known now
-            n_asked = questions.n_queries
-            if n_asked > questions.n_read:  # else a file was read, which tells nothing of its speed
-                announce((time.perf_counter() - begin) / n_asked * max(budget - n_asked, 0), "asking")
+    for pool in _asked(questions, strings, budget, rng, max_length, progress):
+        n_asked = questions.n_queries
+        if not pools and n_asked > questions.n_read:  # a file does not tell how fast the black box is
+            announce((time.perf_counter() - begin) / n_asked * max(budget - n_asked, 0), "asking")
         pools.append(pool)
+    return pools
 
+
+def _asked(
+    questions: Questions,
+    strings: Strings | None,
+    budget: int,
+    rng: np.random.Generator,
+    max_length: int,
+    progress: Progress,
+) -> Iterator[Pool]:
     if strings is not None and len(strings):
-        some = _some(strings, int(_GIVEN * budget), rng)
-        progress("asking at the strings given", 0.02)
-        add(_pool("given", ask(questions, some), rng, True))
-        changed = edited(_some(some, int(_EDITED * budget), rng), rng)
-        add(_pool("edited", ask(questions, changed), rng, False))
+        yield from _near(questions, strings, budget, rng, max_length, progress)
     longest = max_length
     for number, (power, share) in enumerate(_DRAWN.items()):
         progress("asking at strings it draws", 0.05 + 0.03 * number)
         drawn = draw_gaps(questions, max(int(share * budget), 20), rng, longest, power)
         if power == 1.0:  # sharpened strings may never end: most are no longer than the others
             longest = min(max_length, 2 + int(np.quantile(drawn.strings.lengths, 0.95)))
-        add(_pool(f"drawn, power {power:g}", drawn, rng, power == 1.0 or strings is None))
-    return pools
+        yield _pool(f"drawn, power {power:g}", drawn, rng, power == 1.0 or strings is None)
+
+
+def _near(
+    questions: Questions,
+    strings: Strings,
+    budget: int,
+    rng: np.random.Generator,
+    max_length: int,
+    progress: Progress,
+) -> Iterator[Pool]:
+    """The strings given, edits of them, and what follows where those that are learned from are cut."""
+    some = _some(strings, int(_GIVEN * budget), rng)
+    progress("asking at the strings given", 0.02)
+    given = _pool("given", ask(questions, some), rng, True)
+    yield given
+    changed = edited(_some(some, int(_EDITED * budget), rng), rng)
+    yield _pool("edited", ask(questions, changed), rng, False)
+    begun = given.train.strings
+    longest = min(max_length, 2 + int(begun.lengths.max()))
+    for power in POWERS:
+        more = draw_gaps(questions, max(int(_CONTINUED * budget), 20), rng, longest, power, begun)
+        yield _pool(f"continued, power {power:g}", more, rng, False)
 
 
 def affordable_answers(questions: Questions) -> int:

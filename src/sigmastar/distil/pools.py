@@ -1,7 +1,8 @@
-"""Where to ask: strings that the black box draws itself, sharpened or not, and strings with an edit.
+"""Where to ask: strings that the black box draws itself, sharpened or not, others that it continues, edits.
 
 A network that was trained on strings gives every string some probability, and what is drawn from it soon
-leaves the strings that it was trained on. Drawn with a power on the probabilities it stays near them.
+leaves the strings that it was trained on. Drawn with a power on the probabilities it stays near them, and
+nearer still where it goes on from the beginning of one of them.
 """
 
 from __future__ import annotations
@@ -51,7 +52,12 @@ class _Reader:
 
 
 def draw(
-    questions: Questions, n: int, rng: np.random.Generator, max_length: int, power: float = 1.0
+    questions: Questions,
+    n: int,
+    rng: np.random.Generator,
+    max_length: int,
+    power: float = 1.0,
+    begun: Strings | None = None,
 ) -> Asked:
     """Strings drawn from the black box symbol by symbol, with what it told on the way.
 
@@ -67,6 +73,8 @@ def draw(
         Longer strings are cut.
     power : float
         Of the probabilities, before a symbol is drawn: above one, likely symbols are preferred.
+    begun : Strings, optional
+        What the strings begin with, one each; the empty string if left out.
 
     Returns
     -------
@@ -79,6 +87,9 @@ def draw(
         owners.append(alive)
         rows.append(reader.rows)
         drawn = _drawn(reader.rows, rng, power) if depth < max_length else np.full(len(alive), end)
+        if begun is not None:
+            known = np.flatnonzero(begun.lengths[alive] > depth)
+            drawn[known] = begun.codes[begun.offsets[alive[known]] + depth]
         symbols.append(drawn)
         going = np.flatnonzero(drawn < end)
         if len(going) > questions.left:  # the budget is spent: strings end where they are
@@ -96,16 +107,35 @@ def draw(
 
 
 def draw_gaps(
-    questions: Questions, n_gaps: int, rng: np.random.Generator, max_length: int, power: float = 1.0
+    questions: Questions,
+    n_gaps: int,
+    rng: np.random.Generator,
+    max_length: int,
+    power: float = 1.0,
+    strings: Strings | None = None,
 ) -> Asked:
-    """Strings of about so many gaps in all."""
-    parts = [draw(questions, int(np.clip(n_gaps // (max_length + 1), 2, 256)), rng, max_length, power)]
+    """Strings of about so many gaps in all; where some are given, each goes on where one of them was cut."""
+
+    def some(n: int) -> Asked:
+        begun = None if strings is None else beginnings(strings, n, rng)
+        return draw(questions, n, rng, max_length, power, begun)
+
+    parts = [some(int(np.clip(n_gaps // (max_length + 1), 2, 256)))]
     have, n = parts[0].strings.n_gaps, len(parts[0])
     while have < 0.9 * n_gaps and questions.left > n:
         n_more = int(np.clip((n_gaps - have) * n / have, 1, 8192))
-        parts.append(draw(questions, n_more, rng, max_length, power))
+        parts.append(some(n_more))
         have, n = have + parts[-1].strings.n_gaps, n + n_more
     return together(parts)
+
+
+def beginnings(strings: Strings, n: int, rng: np.random.Generator) -> Strings:
+    """Random ones of some strings, cut at random places."""
+    whole = strings.select(rng.integers(len(strings), size=n))
+    lengths = rng.integers(whole.lengths + 1)
+    places = np.arange(whole.n_symbols) - np.repeat(whole.offsets[:-1], whole.lengths)
+    codes = whole.codes[places < np.repeat(lengths, whole.lengths)]
+    return Strings(strings.alphabet, codes, np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def _drawn(rows: Floats, rng: np.random.Generator, power: float) -> Indices:
