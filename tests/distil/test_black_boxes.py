@@ -16,6 +16,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_format import save_model
 from sigmastar.distil.black_box import ModelBox, as_black_box, from_function
+from sigmastar.distil.judging import judged
 from sigmastar.distil.questions import BudgetError, Questions, prefixes_of
 from sigmastar.distil.records import RecordedBox
 from sigmastar.distil.sources import open_source
@@ -117,6 +118,15 @@ def test_a_cache_of_another_black_box_is_refused(tmp_path: Path) -> None:
     other = from_function(lambda prefixes: [[0.5, 0.5]] * len(prefixes), "a")
     with pytest.raises(InputError, match="another black box"):
         Questions(other, cache=tmp_path / "answers")
+
+
+def test_a_record_is_judged_on_strings_that_are_given(tmp_path: Path) -> None:
+    asked = Strings.of([(), (0,), (1,)], alphabet=AUTOMATON.alphabet)
+    Questions(Counting(), cache=tmp_path / "answers").next_distributions(asked)
+    box = RecordedBox(tmp_path / "answers")
+    assert judged(AUTOMATON, box, asked, 10, 0)["given_divergence"] == pytest.approx(0.0, abs=1e-12)
+    with pytest.raises(InputError, match="draws no strings: give some"):
+        judged(AUTOMATON, box, None, 10, 0)
 
 
 def test_lines_of_json_are_a_black_box(tmp_path: Path) -> None:

@@ -167,14 +167,14 @@ def _some(strings: Strings, n_gaps: int, rng: np.random.Generator) -> Strings:
 
 def _whole(recorded: Strings) -> Strings:
     """Recorded strings of which every prefix is recorded, and that are no prefix of another."""
-    known, codes = set(keys_of(recorded)), recorded.codes
-    inner, kept = set(), []
+    keys, codes = list(keys_of(recorded)), recorded.codes
+    known, inner, whole = set(keys), set[bytes](), list[int]()
     for number, (begin, end) in enumerate(pairwise(recorded.offsets.tolist())):
         prefixes = [codes[begin:stop].tobytes() for stop in range(begin, end)]
         if all(prefix in known for prefix in prefixes):
             inner.update(prefixes)
-            kept.append(number)
-    kept = [n for n, key in enumerate(keys_of(recorded)) if n in set(kept) and key not in inner]
+            whole.append(number)
+    kept = [number for number in whole if keys[number] not in inner]
     if not kept:
         raise InputError("no recorded string has answers at all of its prefixes: nothing can be learned")
     return recorded.select(kept)

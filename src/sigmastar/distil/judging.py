@@ -109,6 +109,7 @@ def judged(
     questions = Questions(open_source(source) if isinstance(source, str) else source)
     questions.require_next()
     _require_alike(questions, model.alphabet)
+    _require_strings(questions, strings)
     rng, found = np.random.default_rng(seed), dict[str, Any]()
     if strings is not None:
         coded = Strings(questions.alphabet, strings.codes, strings.offsets)
@@ -159,6 +160,7 @@ def judged_labels(
     """
     questions = Questions(open_source(source) if isinstance(source, str) else source)
     _require_alike(questions, model.alphabet)
+    _require_strings(questions, strings)
     rng, labels = np.random.default_rng(seed), Labels(questions, 0.5)
     if strings is None:
         given = some_strings(labels.n_symbols, n_samples, rng)
@@ -181,3 +183,8 @@ def judged_labels(
 def _require_alike(questions: Questions, alphabet: Alphabet) -> None:
     if tuple(map(str, questions.alphabet)) != tuple(map(str, alphabet)):
         raise InputError("the black box and the model have other symbols, or in another order")
+
+
+def _require_strings(questions: Questions, strings: Strings | None) -> None:
+    if strings is None and questions.is_recorded:
+        raise InputError("a file of answers draws no strings: give some that it has all prefixes of")
