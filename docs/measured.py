@@ -215,22 +215,25 @@ def bars(found: dict[str, Any], how: Bars) -> str:
     rows = _chosen(found["rows"], how)
     units = list(dict.fromkeys(row["unit"] for row in rows))
     methods = list(dict.fromkeys(row.get("method", how.axis) for row in rows))
-    figure = new_figure(6.4, 1.4 + (0.24 * len(methods) + 0.15) * len(units))
+    is_single = len(rows) == len(units)  # then bars stand beside their names, and a legend would repeat these
+    figure = new_figure(6.4, 1.4 + (0.24 * (1 if is_single else len(methods)) + 0.15) * len(units))
     axes = figure.subplots()
     tidy(axes, TITLES[found["question"]], how.axis, "", grid="x")
-    width = 0.8 / len(methods)
+    width = 0.8 / (1 if is_single else len(methods))
     for index, method in enumerate(methods):
         mine = [row for row in rows if row.get("method", how.axis) == method]
-        at = np.array([units.index(row["unit"]) + (index - (len(methods) - 1) / 2) * width for row in mine])
+        aside = 0.0 if is_single else (index - (len(methods) - 1) / 2) * width
+        at = np.array([units.index(row["unit"]) + aside for row in mine])
         values = np.array([row[how.value] * how.scale for row in mine])
-        axes.barh(at, values, width * 0.9, color=series_colour(index), label=str(method))
+        colour = series_colour(0 if is_single else index)
+        axes.barh(at, values, width * 0.9, color=colour, label=str(method))
         ends = np.array([_interval(row, how) for row in mine]).T
         axes.errorbar(values, at, xerr=ends, fmt="none", ecolor=INK, elinewidth=1)
-    axes.set_yticks(range(len(units)), units)
+    axes.set_yticks(range(len(units)), [f"problem {unit}" if unit.isdecimal() else unit for unit in units])
     axes.invert_yaxis()
     if not how.from_zero:
         _show_differences(axes, [row[how.value] * how.scale for row in rows])
-    if len(methods) > 1:
+    if len(methods) > 1 and not is_single:
         label_series(axes, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     axes.tick_params(colors=MUTED, labelcolor=INK)
     return to_svg(figure, found["title"])
