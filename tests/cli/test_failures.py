@@ -22,6 +22,8 @@ from sigmastar.core.model_files import load_model, save_model
     ("words", "said"),
     [
         (("lern",), "No such command 'lern'; did you mean 'learn'? see sigmastar --help"),
+        (("train",), "No such command 'train'; did you mean 'learn'?"),
+        (("learn", "hmm"), "No such command 'hmm'; did you mean 'automaton --method em'?"),
         (("learn", "poem"), "No such command 'poem'; see sigmastar learn --help"),
         (("learn", "automaton"), "Missing argument 'FILE...'"),
         (("learn", "automaton", "f"), "Missing option '--output'"),

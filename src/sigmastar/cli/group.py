@@ -130,10 +130,13 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as problem:
-            near = get_close_matches(args[0], self.list_commands(ctx), 1)
-            if not near:
+            from sigmastar.core.habits import command_meant  # wrong calls alone need it
+
+            known = self.list_commands(ctx)
+            meant = command_meant(args[0], known) or next(iter(get_close_matches(args[0], known, 1)), None)
+            if meant is None:
                 raise
-            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {near[0]!r}?", ctx) from None
+            raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {meant!r}?", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

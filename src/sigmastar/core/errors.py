@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 
 class InputError(ValueError):
     """Data that cannot be used, with the file and line where it was found: one line in any case."""
@@ -28,4 +30,13 @@ class ModelFileError(InputError):
 
 
 class NotFittedError(ValueError, AttributeError):
-    """An estimator was asked before `fit`. Caught by users of scikit-learn under both its bases."""
+    """An estimator was asked before `fit`; where scikit-learn is loaded, its error of that name too."""
+
+    def __new__(cls, *words: object) -> NotFittedError:
+        theirs = getattr(sys.modules.get("sklearn.exceptions"), "NotFittedError", None)
+        if cls is NotFittedError and theirs is not None:
+            cls = type(cls.__name__, (cls, theirs), {"__module__": cls.__module__})
+        return super().__new__(cls, *words)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return NotFittedError, self.args

@@ -30,11 +30,11 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,7 @@ from sigmastar.core.resources import limited_threads
 RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
 Choice = TypeVar("Choice")
+_OF_TEXT = ("text", "tokens", "words", "sentence", "sentences", "string", "strings")
 _MOST = 1000  # entries of a list that is worth keeping in a file
 
 
@@ -80,6 +81,7 @@ class Estimator(Shown, _Fitted):
     n_jobs: int | None = -1
     progress: Progress | None = None
     verbose: bool = False
+    _takes_tables: ClassVar[bool] = False  # whether rows of numbers are data
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -108,9 +110,9 @@ class Estimator(Shown, _Fitted):
         known = self.parameter_defaults()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}"
-                )
+                from sigmastar.core.habits import no_parameter  # errors alone need it
+
+                raise ValueError(no_parameter(type(self), name, known))
             setattr(self, name, value)
         return self
 
@@ -145,14 +147,25 @@ class Estimator(Shown, _Fitted):
             input_tags=InputTags(two_d_array=False, string=True),
         )
 
-    if not TYPE_CHECKING:  # type checkers know the attributes that classes declare, and no others
+    if not TYPE_CHECKING:  # type checkers know what classes declare, and nothing else
+
+        def __new__(cls, *_, **params):  # refused here, where the names of other libraries are known
+            if strange := params.keys() - getattr(cls, "__dataclass_fields__", params).keys():
+                from sigmastar.core.habits import no_parameter  # errors alone need it
+
+                known = cls.parameter_defaults()
+                if first := next((name for name in params if name in strange and name not in known), None):
+                    raise TypeError(no_parameter(cls, first, known))
+            return super().__new__(cls)
 
         def __getattr__(self, name: str) -> Any:  # asked only where there is no such attribute
             if is_fitted_name(name) or hasattr(type(self), name):  # a property that asked for the model
                 self.check_fitted()
-            raise AttributeError(
-                f"this {type(self).__name__} has no attribute {name!r}{self._why_absent(name)}"
-            )
+            from sigmastar.core.habits import attribute_meant  # errors alone need it
+
+            meant = attribute_meant(name, type(self))
+            why = self._why_absent(name) or (f"; here it is {meant}" if meant else "")
+            raise AttributeError(f"this {type(self).__name__} has no attribute {name!r}{why}")
 
     def _why_absent(self, name: str) -> str:
         """The message about an attribute that fitted estimators of other kinds have."""
@@ -269,7 +282,8 @@ def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
     def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
         if sys.modules.get(plain_kernels.COMPILED) is plain_kernels:
             raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
-        refuse_lookalikes(X)
+        if not (self._takes_tables and hasattr(X, "to_numpy")):
+            refuse_lookalikes(X)
         asked = self.progress
         with announced(self, X), told(type(self).__name__, self.verbose, asked) as self.progress:
             try:
@@ -289,12 +303,21 @@ def refuse_lookalikes(X: Any) -> None:
         What was given for a list of strings, sentences or trees.
     """
     if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
-        column = next(iter(X.columns), "text")
-        raise InputError(f"X is a table; pass one column of it, as in fit(X[{str(column)!r}])")
+        names = getattr(X, "column_names", X.columns)  # of Arrow `columns` are the data
+        raise InputError(f"X is a table; pass one column of it, as in fit(X[{_text_among(names)!r}])")
+    if isinstance(X, Mapping) and (parts := [key for key in X if hasattr(X[key], "column_names")]):
+        column = _text_among(X[parts[0]].column_names)
+        raise InputError(f"X has several parts; pass a column of one, as in fit(X[{parts[0]!r}][{column!r}])")
     if isinstance(X, Mapping):
         raise InputError("X is a mapping; pass a list, as in fit(list(X.values()))")
     if isinstance(X, Set):
         raise InputError("X is a set, which has no fixed order; pass a list, as in fit(sorted(X))")
+
+
+def _text_among(columns: Iterable[Any]) -> str:
+    """The column that most likely holds strings: by its name, else the first."""
+    names = [str(name) for name in columns]
+    return next((name for name in names if name in _OF_TEXT), next(iter(names), "text"))
 
 
 def n_threads(n_jobs: int | None) -> int | None:

@@ -191,16 +191,21 @@ def limited(symbols: list[Any], longest: int = LONGEST) -> list[Any]:
 def spectrum(learned: Mapping[str, Any]) -> list[View]:
     """The choice of the number of states, where the file holds what it rests on."""
     rank = learned.get("rank")
-    if not isinstance(rank, Mapping) or not rank.get("singular_values"):
+    if not isinstance(rank, Mapping):
         return []
-    values, noise, chosen = rank["singular_values"], rank.get("noise_level"), rank.get("chosen")
+    values = [
+        float(value) for value in rank.get("singular_values", ())
+    ]  # lists of files, arrays of estimators
+    if not values:
+        return []
+    noise, chosen = rank.get("noise_level"), rank.get("chosen")
     views = [
         View(
             "lines",
             "Spectrum",
             {
                 "x": list(range(1, len(values) + 1)),
-                "series": [{"name": "singular value", "y": list(values)}],
+                "series": [{"name": "singular value", "y": values}],
                 "levels": [] if noise is None else [{"name": "noise", "y": float(noise)}],
                 "marks": [] if chosen is None else [{"name": f"{chosen} states", "x": int(chosen)}],
                 "log": True,
