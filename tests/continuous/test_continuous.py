@@ -118,9 +118,31 @@ def test_states_lengths_and_criteria(tmp_path: Path) -> None:
     assert model.bic(series) == pytest.approx(-2 * total + free * np.log(180))
     model.save(tmp_path / "model.sigma")
     assert load(tmp_path / "model.sigma").score(series) == model.score(series)
+    history = model.monitor_.history
+    assert history == tuple(model.log_likelihoods_)
+    assert (model.monitor_.iter, model.monitor_.converged) == (len(history), len(history) < 5)
     warm = GaussianHMM(n_states=2, max_iter=2, warm_start=True).fit(series)
     first = warm.log_likelihoods_[-1]
     assert warm.fit(series).log_likelihoods_[0] >= first
+
+
+class _Frame:
+    """What is seen of a table of numbers, as pandas has them."""
+
+    columns = ("x", "y")
+
+    def __init__(self, values: Floats) -> None:
+        self.values = values
+
+    def to_numpy(self) -> Floats:
+        return self.values
+
+
+def test_a_table_of_numbers_is_an_array() -> None:
+    rows = np.random.default_rng(0).standard_normal((60, 2))
+    model = GaussianHMM(n_states=2, max_iter=3).fit(_Frame(rows), [20, 40])
+    assert model.score(_Frame(rows), [20, 40]) == model.score(rows, [20, 40])
+    assert len(model.predict(_Frame(rows))) == 1
 
 
 @pytest.mark.parametrize(

@@ -39,13 +39,14 @@ class Series:
         """
         if isinstance(sequences, Series):
             return sequences
+        sequences = as_array(sequences)
         if lengths is not None:
             flat = _rows(sequences, "X")
             ends = np.append(0, np.cumsum(np.asarray(lengths, dtype=np.int64)))
             if ends[-1] != len(flat):
                 raise InputError(f"lengths add up to {ends[-1]}, but there are {len(flat)} rows")
             return cls(flat, ends)
-        if isinstance(sequences, np.ndarray) and sequences.ndim < 3 and sequences.dtype != object:
+        if is_one_array(sequences):
             sequences = [sequences]
         parts = [_rows(part, f"series {number}") for number, part in enumerate(sequences, 1)]
         widths = {part.shape[1] for part in parts if len(part)}
@@ -74,6 +75,17 @@ class Series:
         n = max(1, int(np.searchsorted(self.offsets, n_rows, side="right")) - 1)
         offsets = np.minimum(self.offsets[: n + 1], n_rows)
         return Series(self.values[: offsets[-1]], offsets)
+
+
+def as_array(sequences: Any) -> Any:
+    """The numbers of a table, as pandas has them; all else as it is."""
+    is_table = hasattr(sequences, "columns") and hasattr(sequences, "to_numpy")
+    return sequences.to_numpy() if is_table else sequences
+
+
+def is_one_array(sequences: Any) -> bool:
+    """Whether these are the rows of one array, and no list of arrays."""
+    return isinstance(sequences, np.ndarray) and sequences.ndim < 3 and sequences.dtype != object
 
 
 def _rows(part: Any, name: str) -> Floats:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from sigmastar.continuous.data import Series
+from sigmastar.continuous.data import Series, as_array, is_one_array
 from sigmastar.continuous.learn import STARTS, begin
 from sigmastar.continuous.model import COVARIANCES, GaussianHmm
 from sigmastar.core.arrays import Array, Floats, Int32s
-from sigmastar.core.em import Stopping, best_of, by_absolute
+from sigmastar.core.em import Monitor, Stopping, best_of, by_absolute
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import LikelihoodEstimator, RandomState, as_generator, chosen, positive
 from sigmastar.core.progress import silent
@@ -60,6 +60,10 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
         The model.
     log_likelihoods_ : list of float
         Log-likelihood per row before each iteration of the best ascent.
+    monitor_ : Monitor
+        The same as hmmlearn has them: `history`, `iter` and `converged`.
+    startprob_, transmat_, means_, covars_ : arrays
+        The parameters of the model.
 
     Examples
     --------
@@ -79,6 +83,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
     max_iter: int = 200
     tolerance: float = 1e-5
     warm_start: bool = False
+    _takes_tables: ClassVar[bool] = True
 
     def fit(self, X: Vectors, y: object = None, lengths: Lengths = None) -> Self:
         """Learn from series.
@@ -86,7 +91,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
         Parameters
         ----------
         X : list of arrays, Series, or one array
-            The series, each rows x dimensions or flat.
+            The series, each rows x dimensions or flat; a table of numbers is an array.
         y : object
             Not used, but for one array `X`: then it is `lengths`, as in hmmlearn.
         lengths : sequence of int, optional
@@ -213,6 +218,11 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
         return len(_series(X, y, lengths).values)
 
     @property
+    def monitor_(self) -> Monitor:
+        """How the best ascent went."""
+        return Monitor.of(self.log_likelihoods_, self.max_iter)
+
+    @property
     def startprob_(self) -> Floats:
         """The probability of each state to begin with."""
         return self.model_.initial
@@ -234,7 +244,7 @@ class GaussianHMM(_Fitted, LikelihoodEstimator):
 
 
 def _series(X: Vectors, y: Any, lengths: Lengths) -> Series:
-    is_array = isinstance(X, np.ndarray) and X.dtype != object and X.ndim < 3
-    if is_array and lengths is None and y is not None:
+    X = as_array(X)
+    if is_one_array(X) and lengths is None and y is not None:
         lengths = [int(length) for length in y]
     return Series.of(X, lengths)

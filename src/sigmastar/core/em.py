@@ -384,6 +384,21 @@ class Seeds(Generic[Model, Counts]):
     n_iterations: int
 
 
+@dataclass(frozen=True)
+class Monitor:
+    """How an ascent went, by the names of hmmlearn, and whether it ended by itself."""
+
+    history: tuple[float, ...]
+    iter: int
+    converged: bool
+
+    @classmethod
+    def of(cls, log_likelihoods: Iterable[float], max_iter: int) -> Monitor:
+        """From the log-likelihood before each iteration, and the most iterations that there could be."""
+        history = tuple(log_likelihoods)
+        return cls(history, len(history), len(history) < max_iter)
+
+
 def best_of(climbs: Iterable[Climb[Model, Counts]], deadline: Deadline | None = None) -> Seeds[Model, Counts]:
     """The climb with the highest score.
 

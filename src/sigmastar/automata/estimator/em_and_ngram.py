@@ -11,7 +11,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings, Unknown
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
-from sigmastar.automata.estimator.states import HiddenStates, Monitor
+from sigmastar.automata.estimator.states import HiddenStates
 from sigmastar.automata.learn.em_starts import (
     STARTS,
     STRUCTURES,
@@ -24,6 +24,7 @@ from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.ngram import Smoothing
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.em import Monitor
 from sigmastar.core.engines import engine_of
 from sigmastar.core.estimator import (
     chosen,
@@ -168,8 +169,7 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
     @property
     def monitor_(self) -> Monitor:
         """How the best ascent went."""
-        history = tuple(self.log_likelihoods_)
-        return Monitor(history, len(history), len(history) < self.max_iter)
+        return Monitor.of(self.log_likelihoods_, self.max_iter)
 
     def _why_absent(self, name: str) -> str:
         return "; EM has no spectrum" if name == "rank_evidence_" else ""

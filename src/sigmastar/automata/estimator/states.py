@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sigmastar.automata.data.strings import Corpus, Strings
@@ -10,15 +9,6 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.hidden_states import best_states, state_posteriors
 from sigmastar.automata.model.hmm_conversion import Hmm, as_hmm
 from sigmastar.core.arrays import Floats, Int32s
-
-
-@dataclass(frozen=True)
-class Monitor:
-    """How an ascent went: its log-likelihoods, the number of iterations, and whether it ended by itself."""
-
-    history: tuple[float, ...]
-    iter: int
-    converged: bool
 
 
 class HiddenStates:
