@@ -125,3 +125,33 @@ def test_lines_that_were_not_split_are_told(tmp_path: Path) -> None:
     assert "note" not in invoke(*call).stderr
     data.write_text('{"text":"abab"}\n')
     assert "look like records; --field NAME reads a field of them" in invoke(*call).stderr
+
+
+def test_a_column_of_parquet_is_read_as_lines(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip(
+        "pyarrow", reason="pyarrow is not installed: pip install 'sigmastar[parquet]'"
+    )
+    table = pyarrow.table({"id": [1, 2], "text": ["a b", "b"], "tokens": [["a"], ["b", "c"]]})
+    pyarrow.parquet.write_table(table, path := tmp_path / "a.parquet")
+    with reading(fields="text"):
+        assert list(open_text(path)) == ["a b\n", "b\n"]
+    with reading(fields="tokens"):
+        assert list(open_text(path)) == ["a\n", "b c\n"]
+    with (
+        reading(fields="words"),
+        pytest.raises(InputError, match="has no column 'words'; it has id, text, tokens"),
+    ):
+        list(open_text(path))
+
+
+def test_a_parquet_file_without_a_field_is_told(tmp_path: Path) -> None:
+    (path := tmp_path / "a.parquet").write_bytes(b"PAR1\x15\x80")
+    with pytest.raises(InputError, match=r"is a Parquet file; --field NAME reads a column of it"):
+        list(open_text(path))
+
+
+def test_files_of_pautomac_are_not_taken_for_lines_without_a_word(tmp_path: Path) -> None:
+    (data := tmp_path / "1.pautomac.train").write_text("2 2\n2 0 1\n1 1\n")
+    call = ("learn", "automaton", data, "--method", "ngram", "-o", tmp_path / "m.sigma")
+    assert "--format pautomac reads files of PAutomaC" in invoke(*call).stderr
+    assert "note" not in invoke(*call, "--format", "pautomac").stderr

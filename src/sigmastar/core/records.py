@@ -1,4 +1,4 @@
-"""Records in text files, JSONL and CSV, as lines: of each record the text of one field, or of several.
+"""Records of JSONL, CSV and Parquet files as lines: of each record the text of one field, or of several.
 
     --field text             {"id": 7, "text": "a b"}        ->    a b
     --field word,sound       word,sound,note / cat,K AE T,   ->    cat TAB K AE T
@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.text_files import Block, LeftOut, decoded, reading_policy
+from sigmastar.core.text_files import PARQUET, Block, LeftOut, TextPath, decoded, reading_policy
 
 _JSON = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".tsv")
 _DELIMITERS = ",\t;"
+_ROWS = 4096  # of Parquet that are read at a time
 _LINE_END = re.compile(r"\r\n|[\r\n]")
 RECORDS = (*_JSON, *_TABLES)
 """How the names of such files end, compressed ones with .gz or .zst behind it."""
@@ -29,6 +31,34 @@ RECORDS = (*_JSON, *_TABLES)
 
 def _plain_name(file: str) -> str:
     return file.lower().removesuffix(".gz").removesuffix(".zst")
+
+
+def is_parquet(path: TextPath) -> bool:
+    """Whether a file holds columns in the manner of Parquet, by its first bytes."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as stream:
+        return stream.read(len(PARQUET)) == PARQUET
+
+
+def parquet_lines(path: str, fields: str) -> Iterator[Block]:
+    """The fields of all rows of a Parquet file, one row per line."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow; pip install 'sigmastar[parquet]'") from None
+    names, n_before = [name.strip() for name in fields.split(",")], 0
+    try:
+        file = parquet.ParquetFile(path)
+        columns = file.schema_arrow.names
+        if strange := [name for name in names if name not in columns]:
+            raise InputError(f"has no column {strange[0]!r}; it has {', '.join(columns[:5])}", file=path)
+        for batch in file.iter_batches(_ROWS, columns=names):
+            for number, record in enumerate(batch.to_pylist(), n_before + 1):
+                yield from _line(record, names, path, number)
+            n_before += len(batch)
+    except ArrowException as problem:
+        raise InputError(f"is no sound Parquet file ({problem})", file=path) from None
 
 
 def record_lines(blocks: Iterator[Block], fields: str, file: str) -> Iterator[Block]:

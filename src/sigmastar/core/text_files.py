@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _GZIP, _ZSTANDARD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+PARQUET = b"PAR1"
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -173,8 +174,10 @@ def _blocks(path: TextPath) -> Iterator[Block]:
     fields = reading_policy().fields
     if fields is None or isinstance(path, Held):
         return _bare_blocks(path)
-    from sigmastar.core.records import record_lines  # most files hold lines
+    from sigmastar.core.records import is_parquet, parquet_lines, record_lines  # most files hold lines
 
+    if is_parquet(path):
+        return parquet_lines(os.fspath(path), fields)
     return record_lines(_bare_blocks(path), fields, display_name(path))
 
 
@@ -202,6 +205,8 @@ def decoded(block: Block, file: str) -> str:
     except UnicodeDecodeError as problem:
         line = block.first_line + block.content.count(b"\n", 0, problem.start)
         byte = block.content[problem.start]
+        if block.first_line == 1 and block.content.startswith(PARQUET):
+            raise InputError("is a Parquet file; --field NAME reads a column of it", file=file) from None
         raise InputError(
             f"byte 0x{byte:02x} is not UTF-8; give the --encoding, such as latin-1 (or is the file binary?)",
             file=file,

@@ -283,7 +283,9 @@ def _tell_mistaken(path: str, layout: Layout) -> bool:
         tell(f"note: {path} is read as plain lines; --field NAME reads a field of its records")
     elif name.endswith((".conllu", ".mrg")):
         tell(f"note: {path} is read as plain lines; learn tagger, dependency and treebank read trees")
-    return name.endswith((*RECORDS, ".conllu", ".mrg"))
+    elif ".pautomac." in name:
+        tell(f"note: {path} is read as plain lines; --format pautomac reads files of PAutomaC")
+    return name.endswith((*RECORDS, ".conllu", ".mrg")) or ".pautomac." in name
 
 
 def _tell_unsplit(path: str, strings: Strings, layout: Layout) -> None:

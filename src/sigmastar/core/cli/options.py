@@ -151,8 +151,8 @@ DATA_OPTIONS = (
     click.Option(
         ["--field", "fields"],
         metavar="NAME",
-        help="Field of the records of a JSONL or CSV file whose text is read; several, with commas between, "
-        "are columns.",
+        help="Field of the records of a JSONL, CSV or Parquet file whose text is read; several, with commas "
+        "between, are columns.",
     ),
 )
 """Options of all commands on data files; the group of commands reads files by them."""
