@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +25,20 @@ from sigmastar.core.laws import Example
 from sigmastar.core.model_files import model_bytes
 
 ESTIMATORS = [(name, estimator) for name, family in families().items() for estimator in family.estimators]
+OF_DATA = ("score_samples", "align")
+ASKED = (
+    *("predict", "predict_proba", "predict_log_proba", "predict_next", "predict_proba_next"),
+    *("predict_labels", "decode", "decision_function", "marginals"),
+    *("brackets", "transform", *OF_DATA),
+)
+"""Methods whose only argument without a default is data; lists of the best hold ties, and are left out."""
+NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]?\d+)?")
+QUESTIONS: dict[str, Callable[[Any], Any]] = {
+    "BilexicalOperator": lambda X: [head for head, _ in X],
+    "Pipeline": lambda X: [" ".join(word[0] for word in sentence) for sentence in X],
+    "SpectralTransducer": lambda X: [pair[0] for pair in X],
+}
+"""Estimators whose questions are not what they learn from."""
 SHARED = ("random_state", "n_jobs", "progress")
 
 
@@ -141,8 +159,34 @@ def test_a_file_gives_the_estimator_back(example: Example, fitted: Any, tmp_path
     assert {name: again.get_params()[name] for name in kept} == kept
     if hasattr(fitted, "sample"):
         assert repr(again.sample(3, random_state=1)) == repr(fitted.sample(3, random_state=1))
+    (now, numbers_now), (before, numbers) = _answers(again, example), _answers(fitted, example)
+    assert now == before
+    is_rounded = "TreebankGrammar" in type(fitted).__name__  # in files tensors have 16 bits, lexicons 24
+    np.testing.assert_allclose(numbers_now, numbers, rtol=0.01 if is_rounded else 1e-5, atol=1e-6)
     sigmastar.save_model(fitted, tmp_path / "other.sigma")
     assert (tmp_path / "other.sigma").read_bytes() == (tmp_path / "model.sigma").read_bytes()
+
+
+def _answers(fitted: Any, example: Example) -> tuple[str, list[float]]:
+    """What an estimator says to all questions that take data: the text, and the numbers in it apart."""
+    questions = QUESTIONS.get(type(fitted).__name__, lambda X: X)(example.X)
+    said = []
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        for name in ASKED:
+            ask = getattr(type(fitted), name, None)
+            with suppress(InputError):  # as of taggers, whose scores need tags
+                said += (
+                    [f"{name} {ask(fitted, example.X if name in OF_DATA else questions)!r}"] if ask else []
+                )
+    assert said
+    text = "".join("\n".join(said).split())
+    return NUMBER.sub("#", text), [float(number) for number in NUMBER.findall(text)]
+
+
+def test_every_public_estimator_is_tried() -> None:
+    named = (getattr(sigmastar, name) for name in sigmastar.__all__)
+    public = {found.__name__ for found in named if inspect.isclass(found) and hasattr(found, "fit")}
+    assert public - {name for _, name in ESTIMATORS} == {"DistilledAutomaton", "DistilledClassifier"}
 
 
 def test_it_works_in_a_grid_search(example: Example) -> None:
