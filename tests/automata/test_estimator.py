@@ -397,3 +397,27 @@ def test_top_is_a_number_of_symbols():
 def test_nan_is_no_symbol():
     with pytest.raises(InputError, match="a symbol is NaN, which equals nothing"):
         NgramAutomaton().fit([[1.0, float("nan")], [2.0]])
+
+
+def test_a_column_of_texts_is_told_apart_from_a_table_of_symbols() -> None:
+    column = np.array([["ab"], ["b"]], dtype=object)
+    with pytest.raises(
+        InputError, match=r"X is one column, of shape \(2, 1\); pass it flat, as in fit\(X\[:, 0\]\)"
+    ):
+        NgramAutomaton().fit(column)
+
+
+def test_samples_of_splearn_end_where_minus_one_begins() -> None:
+    padded = np.array([[0.0, 1.0, -1.0], [1.0, -1.0, -1.0], [-1.0, -1.0, -1.0]])
+    theirs = padded.view(type("SplearnArray", (np.ndarray,), {}))
+    model = NgramAutomaton(order=2).fit(theirs)
+    assert model.alphabet_.symbols == (0, 1)
+    assert model.score(theirs) == model.score([[0, 1], [1], []])
+
+
+@pytest.mark.parametrize("method", ["fast", "spectral"])
+def test_models_take_lists_as_estimators_do(method: str) -> None:
+    fitted = SpectralAutomaton(method=method).fit(["ab", "abab", "", "ab"] * 20)
+    logs = fitted.model_.log_probability(["ab", "ba", "zz"])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(logs[:2], fitted.score_samples(["ab", "ba"]))
+    assert logs[2] == -np.inf

@@ -13,6 +13,7 @@ from sigmastar import (
     NotFittedError,
     SpectralDependencyGrammar,
 )
+from sigmastar.dependency.data.treebank import as_treebank
 
 X = [["D", "N", "V"], ["N", "V", "D", "N"], ["D", "N", "V", "N"]] * 5
 Y = [[2, 3, 0], [2, 0, 4, 2], [2, 3, 0, 3]] * 5
@@ -147,3 +148,26 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
     automata = known.model_.automata
     mass = automata.operators.sum(axis=(1, 3)) + automata.final
     np.testing.assert_allclose(mass[np.arange(mass.shape[1]) < automata.n_states[:, None]], 1.0)
+
+
+class NltkGraph:
+    """What is seen of nltk's `DependencyGraph`: nodes by number, of which 0 is above all words."""
+
+    root: object = None
+
+    def __init__(self) -> None:
+        rows = [("the", "DT", 2, "det"), ("dog", "NN", 3, "nsubj"), ("runs", "VB", 0, "root")]
+        empty = {"word": None, "ctag": "TOP", "tag": "TOP", "head": None, "rel": None}
+        self.nodes = {0: empty} | {
+            at: {"word": word, "ctag": tag, "tag": tag, "head": head, "rel": label}
+            for at, (word, tag, head, label) in enumerate(rows, 1)
+        }
+
+
+def test_graphs_of_nltk_are_sentences() -> None:
+    found = as_treebank([NltkGraph(), NltkGraph()])
+    assert found.form == ["the", "dog", "runs"] * 2
+    assert (found.upos[:3], found.deprel[:3]) == (["DT", "NN", "VB"], ["det", "nsubj", "root"])
+    assert found.head.tolist() == [2, 3, 0] * 2
+    parser = DeterministicDependencyGrammar().fit([NltkGraph()] * 5)
+    assert [list(row) for row in parser.predict([["DT", "NN", "VB"]])] == [[2, 3, 0]]

@@ -51,7 +51,11 @@ def test_tuples_may_end_in_the_tag() -> None:
     [
         ([["a"]], [["X", "Y"]], "sentence 1: 1 words, but 2 tags"),
         ([["a"]], [], "1 sentences, but tags of 0"),
-        (["ab"], None, "not one string"),
+        (["ab"], None, "'ab' is one word where a list of words should stand"),
+        (["a b"], None, "'a b' is one text; split it into words first"),
+        ([["a"]], ["X"], "tags must be a list of strings, not one string"),
+        ([["a"]], [[1]], "tags must be strings, not 1; give names"),
+        ([[["w=a", "s=a"]]], None, "features stand beside the word, as in {'word': 'dog'"),
         ([["a", 3]], None, "must be strings, not 3"),
         ([[("a", "X"), "b"]], None, "sentence 1: expected tuples of a word and 1 observed strings"),
         ([[("a", "X")], [("b", "X", "Y")]], None, "sentence 2: expected tuples"),

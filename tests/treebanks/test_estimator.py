@@ -208,3 +208,20 @@ def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
     assert once > EMTreebankGrammar(3, max_iter=1).fit(more).score_samples(more).sum()
     assert known.model_.members[0].grammar.n_states.max() == sizes
     assert str(known.predict([["foxes", "ran", "far"]])[0]) == "(S (NP (X foxes)) (VP (V ran) (Y far)))"
+
+
+class NltkTree(list[Any]):
+    """A tree as nltk has them: a list of children with a label."""
+
+    def label(self) -> str:
+        return "S" if isinstance(self[0], NltkTree) else "N"
+
+
+def test_trees_of_nltk_are_scored_and_parsed_as_trees() -> None:
+    grammar = PCFG().fit(["(S (N dogs) (N bark))", "(S (N cats) (N bark))"] * 5)
+    theirs = NltkTree([NltkTree(["cats"]), NltkTree(["bark"])])
+    (ours,) = parse_brackets("(S (N cats) (N bark))")
+    assert grammar.score_samples([theirs]) == grammar.score_samples([ours])
+    assert grammar.predict([theirs]) == [ours]
+    with pytest.raises(InputError, match="'cats' is one word where a list of words should stand"):
+        grammar.predict(["cats", "bark"])

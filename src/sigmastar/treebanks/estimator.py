@@ -30,7 +30,7 @@ from sigmastar.treebanks.data.sentences import Words, as_sentence, tagged_words
 from sigmastar.treebanks.learn.methods import BEST, METHODS, GrammarSpec, SpanScorerSpec, learn_treebank
 from sigmastar.treebanks.metrics import score_brackets
 from sigmastar.treebanks.model.parser import DECODINGS, Chart, Parse, Span, TreebankParser
-from sigmastar.trees.data.brackets import as_trees
+from sigmastar.trees.data.brackets import as_trees, is_nltk
 from sigmastar.trees.data.tree import Tree
 
 Trees = str | Iterable[Tree | str | Any] | Phrases
@@ -153,6 +153,7 @@ class TreebankEstimator(Estimator):
         """
         self.check_fitted()
         result = np.empty(len(X))
+        X = [as_trees([item])[0] if is_nltk(item) else item for item in X]
         trees = [at for at, item in enumerate(X) if isinstance(item, Tree)]
         if trees:
             result[trees] = self.model_.tree_log_probabilities(phrases(X[at] for at in trees))  # type: ignore[misc]

@@ -303,6 +303,8 @@ def is_corpus(given: object) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def _in_memory(sequences: Any) -> Any:
+    if type(sequences).__name__ == "SplearnArray":  # of scikit-splearn: rows that -1 fills up
+        return [row[row >= 0].astype(int).tolist() for row in np.asarray(sequences)]
     if not is_corpus(sequences):
         return sequences
     from sigmastar.automata.data.corpora import read_corpus
@@ -317,6 +319,8 @@ def as_alphabet(alphabet: Alphabet | Iterable[Symbol] | None) -> Alphabet | None
 def _refuse_lookalikes(sequences: Any) -> None:
     if isinstance(sequences, (str, bytes)):
         raise InputError("X is one string; pass a list of strings, as in [X]")
+    if isinstance(sequences, np.ndarray) and sequences.dtype == object and sequences.shape[1:] == (1,):
+        raise InputError(f"X is one column, of shape {sequences.shape}; pass it flat, as in fit(X[:, 0])")
     if isinstance(sequences, np.ndarray) and sequences.ndim != 1:
         raise InputError(
             f"X is an array of shape {sequences.shape}; pass a list of strings (X.tolist() if every row is "

@@ -119,7 +119,7 @@ class WeightedAutomaton(Shown):
 
     def log_value(self, strings: Strings) -> SignedLog:
         """Sign and logarithm of f on each string; finite wherever f is not zero, at any length."""
-        trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
+        trie = PrefixTrie.of(Strings.of(strings, None, self.alphabet, True))
         mantissas, exponents = trie_values(
             trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.final[:, None]
         )
@@ -165,7 +165,7 @@ class WeightedAutomaton(Shown):
 
     def gap_weights(self, strings: Strings) -> Floats:
         """The weight of each next symbol and of the end at every gap; each row up to a positive factor."""
-        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        strings = Strings.of(strings, None, self.alphabet, True)
         trie = PrefixTrie.of(strings)
         weights, _ = trie_values(
             trie.parent, trie.symbol, trie.level_starts, self.initial, self.transitions, self.next_weights

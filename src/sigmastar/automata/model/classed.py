@@ -88,7 +88,7 @@ class ClassedAutomaton(Shown):
 
     def gap_probabilities(self, strings: Strings) -> Floats:
         """The probability of what follows each gap."""
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         contexts, outcomes = self.ngram.contexts.classify(known), known.outcomes.astype(np.int32)
         rates = self.rate_of[contexts]
         by_classes = class_probabilities(self.inner, self.symbols, known)
@@ -100,13 +100,13 @@ class ClassedAutomaton(Shown):
         return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs
 
     def gap_distributions(self, strings: Strings) -> Floats:
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         rows = self.inner.gap_distributions(self.symbols.classed(known))
         return self.mixed(rows, self.ngram.contexts.classify(known))
 
     def gap_best(self, strings: Strings, include_end: bool = True) -> Int32s:
         """The most probable of what may follow each gap, without a table of all symbols."""
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         rows = self.inner.gap_distributions(self.symbols.classed(known))
         contexts = self.ngram.contexts.classify(known)
         given = rows, self.rate_of[contexts], contexts, self._lists, self.ngram.tables
@@ -118,7 +118,7 @@ class ClassedAutomaton(Shown):
 
     def next_distribution(self, prefixes: Strings) -> Floats:
         """What comes after each prefix, the end last: no other gap is looked at."""
-        known = prefixes.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(prefixes, None, self.alphabet, True)
         last = known.offsets[1:] + np.arange(len(known))
         rows = next_distribution(self.inner, self.symbols.classed(known))
         return self.mixed(rows, self.ngram.contexts.classify(known)[last])

@@ -286,7 +286,7 @@ class FilteredAutomaton(Shown):
         )
 
     def log_probability(self, strings: Strings) -> Floats:
-        trie = PrefixTrie.of(strings.recoded(self.alphabet, allow_unknown=True))
+        trie = PrefixTrie.of(Strings.of(strings, None, self.alphabet, True))
         return log_products(trie, *self.step_probabilities(trie))
 
     def step_probabilities(self, trie: PrefixTrie) -> tuple[Floats, Floats]:
@@ -300,7 +300,7 @@ class FilteredAutomaton(Shown):
         return edges, ends
 
     def gap_distributions(self, strings: Strings) -> Floats:
-        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        strings = Strings.of(strings, None, self.alphabet, True)
         trie = PrefixTrie.of(strings)
         predictions = np.zeros((trie.n_nodes, len(self.alphabet) + 1))
         walk = self.walk(trie)

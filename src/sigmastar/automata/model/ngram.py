@@ -310,18 +310,18 @@ class NgramModel(Shown):
         return result
 
     def log_probability(self, strings: Strings) -> Floats:
-        strings = strings.recoded(self.alphabet, allow_unknown=True)
+        strings = Strings.of(strings, None, self.alphabet, True)
         outcomes = strings.outcomes.astype(np.int32)
         with np.errstate(divide="ignore"):
             logs = np.log(self.probabilities(self.contexts.classify(strings), outcomes))
         return np.add.reduceat(logs, strings.offsets[:-1] + np.arange(len(strings))) if len(strings) else logs
 
     def gap_distributions(self, strings: Strings) -> Floats:
-        return self.distributions(self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True)))
+        return self.distributions(self.contexts.classify(Strings.of(strings, None, self.alphabet, True)))
 
     def gap_best(self, strings: Strings, include_end: bool = True) -> Int32s:
         """The most probable of what may follow each gap, without a table of all symbols."""
-        contexts = self.contexts.classify(strings.recoded(self.alphabet, allow_unknown=True))
+        contexts = self.contexts.classify(Strings.of(strings, None, self.alphabet, True))
         none, whole = np.zeros((len(contexts), 0)), np.ones(len(contexts))
         n_allowed = self.n_outcomes - (not include_end)
         return best_outcomes(none, whole, contexts, self._leaders, self.tables, n_allowed)[0]

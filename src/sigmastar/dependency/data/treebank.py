@@ -251,6 +251,8 @@ def as_treebank(X: Any, y: Sequence[Sequence[int]] | None = None) -> DependencyT
 def _gathered(sentences: list[Any]) -> DependencyTreebank:
     if sentences and all(isinstance(part, DependencyTreebank) for part in sentences):
         return DependencyTreebank.joined(sentences)
+    if sentences and all(hasattr(part, "nodes") and hasattr(part, "root") for part in sentences):
+        return _of_graphs(sentences)
     words = [
         [(word,) if isinstance(word, str) else tuple(word) for word in sentence] for sentence in sentences
     ]
@@ -261,6 +263,17 @@ def _gathered(sentences: list[Any]) -> DependencyTreebank:
         [[word[min(1, len(word) - 1)] for word in sentence] for sentence in words],
         xpos=[[word[-1] for word in sentence] for sentence in words],
     )
+
+
+def _of_graphs(graphs: list[Any]) -> DependencyTreebank:
+    """Sentences of NLTK: `DependencyGraph`s, whose nodes by number are mappings; number 0 is no word."""
+    rows = [[graph.nodes[at] for at in sorted(graph.nodes) if at] for graph in graphs]
+    words, upos, xpos, labels = (
+        [["_" if node[name] is None else str(node[name]) for node in row] for row in rows]
+        for name in ("word", "ctag", "tag", "rel")
+    )
+    heads = [[int(node["head"]) for node in row] for row in rows]
+    return DependencyTreebank.of(words, upos, heads, labels, xpos)
 
 
 def _require_heads(lengths: list[int], y: Sequence[Sequence[int]]) -> None:

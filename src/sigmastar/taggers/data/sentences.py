@@ -18,6 +18,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
+from sigmastar.core.habits import no_words
 from sigmastar.core.notebook import Shown
 from sigmastar.taggers.data.features import SEPARATOR
 
@@ -228,12 +229,23 @@ def _rows(sequences: Iterable[Sequence[str]], name: str) -> list[list[str]]:
     rows = []
     for number, sequence in enumerate(sequences, 1):
         if isinstance(sequence, str):
-            raise InputError(f"sentence {number}: {name} must be a list of strings, not one string")
+            of_tags = f"{name} must be a list of strings, not one string"
+            raise InputError(f"sentence {number}: {no_words(sequence) if name == 'words' else of_tags}")
         rows.append(list(sequence))
         for symbol in rows[-1]:
             if not isinstance(symbol, str):
-                raise InputError(f"sentence {number}: {name} must be strings, not {symbol!r}")
+                hint = _instead(symbol, name)
+                raise InputError(f"sentence {number}: {name} must be strings, not {symbol!r}{hint}")
     return rows
+
+
+def _instead(symbol: Any, name: str) -> str:
+    """What to give in place of numbers of tags, and of features in a list, as CRFsuite has them."""
+    if name == "tags" and isinstance(symbol, (int, np.integer)):
+        return "; give names, as in [[names[tag] for tag in row] for row in y]"
+    if name == "words" and isinstance(symbol, list) and all(isinstance(each, str) for each in symbol):
+        return "; features stand beside the word, as in {'word': 'dog', 'own': ['ends=og']}"
+    return ""
 
 
 def _require_alike(words: list[list[str]], tags: list[list[str]]) -> None:

@@ -171,6 +171,9 @@ class Pipeline(_FittedPipeline, Estimator):
         model = self.model_
         if isinstance(X, str):
             raise InputError("X is one text; pass a list of texts, as in [X]")
+        for number, text in enumerate(X, 1):
+            if not isinstance(text, str):
+                raise InputError(f"text {number} is {text!r}; pass raw text, as in ' '.join(words)")
         sentences = list(model.tokenizer.sentences(*X))
         with self._working():
             return model.parse_words(sentences, self.progress or silent)

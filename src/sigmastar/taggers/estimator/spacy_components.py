@@ -5,7 +5,8 @@
     nlp.add_pipe("sigmastar_parser", config={"model": "parser.sigma"})
 
 The tagger sets `pos` where its tags are universal ones, else `tag`; the parser reads both, and sets heads and
-labels, and with them sentences. spaCy is imported here alone, and finds this module where both are installed.
+labels, and with them sentences. A file of a pipeline serves for both. spaCy is imported here alone, and finds
+this module where both are installed.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_files import kind_of, load_model
 from sigmastar.dependency.data.treebank import as_treebank
 from sigmastar.taggers.data.sentences import TaggedSentences
+from sigmastar.taggers.model.pipeline import BETWEEN
 
 UNIVERSAL = frozenset(
     [
@@ -45,6 +47,9 @@ UNIVERSAL = frozenset(
         "SPACE",
     ]
 )
+
+
+_UNTAGGED = "sigmastar_parser reads tags, and no token has any; add sigmastar_tagger before it"
 
 
 class _Component:
@@ -76,7 +81,8 @@ class TaggerComponent(_Component):
     """
 
     def __init__(self, model: str) -> None:
-        self.tagger = load_model(model, "tagger")
+        self.tagger = _part(model, "tagger")
+        self.is_joint = any(BETWEEN in tag for tag in self.tagger.tags)  # both tags at once, as in pipelines
         self.attribute = "pos_" if UNIVERSAL.issuperset(self.tagger.tags) else "tag_"
 
     def annotate(self, docs: list[Doc]) -> None:
@@ -86,7 +92,10 @@ class TaggerComponent(_Component):
         tags = iter(self.tagger.predict(sentences))
         for part in parts:
             for token in part:
-                setattr(token, self.attribute, next(tags))
+                if self.is_joint:
+                    token.pos_, _, token.tag_ = next(tags).partition(BETWEEN)
+                else:
+                    setattr(token, self.attribute, next(tags))
 
 
 class ParserComponent(_Component):
@@ -99,7 +108,7 @@ class ParserComponent(_Component):
     """
 
     def __init__(self, model: str) -> None:
-        self.parser = load_model(model, "dependency")
+        self.parser = _part(model, "parser")
 
     def annotate(self, docs: list[Doc]) -> None:
         """Set the head and the label of each token."""
@@ -107,6 +116,8 @@ class ParserComponent(_Component):
         words = [[(token.text, token.pos_ or "_", token.tag_ or "_") for token in part] for part in parts]
         if not words:
             return
+        if not any(pos != "_" or tag != "_" for sentence in words for _, pos, tag in sentence):
+            raise ValueError(_UNTAGGED)
         treebank = as_treebank(words)
         found = self.parser.attached(treebank, self.parser.parse(treebank).heads)
         labels = found.deprel or ["dep"] * len(found.head)
@@ -116,6 +127,13 @@ class ParserComponent(_Component):
         for doc, (low, high) in zip(docs, _ranges(docs), strict=True):
             codes = np.array([doc.vocab.strings.add(name) for name in labels[low:high]], dtype=np.uint64)
             doc.from_array([HEAD, DEP], np.column_stack([moves[low:high], codes]))
+
+
+def _part(path: str, name: str) -> Any:
+    """The tagger or the parser of a file, of its own or of a pipeline."""
+    if kind_of(path) == "pipeline":
+        return getattr(load_model(path), name)
+    return load_model(path, {"parser": "dependency"}.get(name, name))
 
 
 def _sentences(doc: Doc) -> list[Span]:

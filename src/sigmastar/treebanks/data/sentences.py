@@ -10,9 +10,18 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sigmastar.core.errors import InputError
+from sigmastar.core.habits import no_words
 from sigmastar.core.skipping import by_tree
 from sigmastar.core.text_files import TextPath, display_name, open_text, skips
-from sigmastar.trees.data.brackets import BRACKETS, TRACE, escaped, parse_brackets, plain_label
+from sigmastar.trees.data.brackets import (
+    BRACKETS,
+    TRACE,
+    as_trees,
+    escaped,
+    is_nltk,
+    parse_brackets,
+    plain_label,
+)
 from sigmastar.trees.data.tree import Tree
 
 Sentence = tuple[Sequence[str], Sequence[str] | None]
@@ -38,10 +47,11 @@ def tagged_words(tree: Tree) -> tuple[list[str], list[str]]:
 
 def as_sentence(sentence: Words) -> Sentence:
     """Words, and tags or None."""
-    if isinstance(sentence, Tree):
-        return tagged_words(sentence)[0], None
+    if isinstance(sentence, Tree) or is_nltk(sentence):
+        (tree,) = as_trees([sentence])
+        return ([tree], None) if isinstance(tree, str) else (tagged_words(tree)[0], None)
     if isinstance(sentence, str):
-        raise InputError(f"{sentence!r} is one text; split it into words first, as in sentence.split()")
+        raise InputError(no_words(sentence))
     if isinstance(sentence, tuple) and len(sentence) == 2 and not isinstance(sentence[0], str):
         words, tags = sentence
         return [str(word) for word in words], [str(tag) for tag in tags]

@@ -253,6 +253,11 @@ def as_trees(trees: str | Iterable[Any]) -> list[Tree | str]:
     return [_as_tree(tree) for tree in trees]
 
 
+def is_nltk(tree: object) -> bool:
+    """Whether something is a tree as NLTK has them: a list with a label."""
+    return not isinstance(tree, Tree) and callable(getattr(tree, "label", None))
+
+
 def _as_tree(tree: Any) -> Tree | str:
     if isinstance(tree, Tree) or (isinstance(tree, str) and "(" not in tree):
         return tree
@@ -261,7 +266,7 @@ def _as_tree(tree: Any) -> Tree | str:
         if len(found) != 1:
             raise InputError(f"{tree!r} holds {len(found)} trees; give one per item")
         return found[0]
-    if not callable(getattr(tree, "label", None)):
+    if not is_nltk(tree):
         raise InputError(f"{tree!r} is no tree; give a Tree, or text such as (S (NP she) (VP runs))")
     return Tree(str(tree.label()), tuple(c if isinstance(c, str) else _as_tree(c) for c in tree))
 

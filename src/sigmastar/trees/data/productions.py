@@ -62,7 +62,7 @@ def _require_form(trees: RankedTrees) -> None:
     chain = (trees.rank == 1) & (child_rank != 0)
     bare = (trees.rank == 2) & ((child_rank == 0) | (right_rank == 0))
     for wrong, problem, remedy in (
-        (chain, "has a single phrase below it", "collapse chains first"),
+        (chain, "has a single phrase below it", "collapse chains first (sigmastar.trees.collapse)"),
         (bare, "has a word among two children", "give every word a tag"),
     ):
         if wrong.any():

@@ -89,19 +89,19 @@ class WordHmm(Shown):
 
     def gap_probabilities(self, strings: Strings) -> Floats:
         """The probability of what follows each gap."""
-        text = text_of(strings.recoded(self.alphabet, allow_unknown=True), self.is_stream)
+        text = text_of(Strings.of(strings, None, self.alphabet, True), self.is_stream)
         return run(self.chain, text, self.least)
 
     def log_probability(self, strings: Strings) -> Floats:
         return log_sums(strings, self.gap_probabilities(strings))
 
     def gap_distributions(self, strings: Strings) -> Floats:
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         return self.rows(self.beliefs(known, np.ones(known.n_gaps, dtype=bool), self.is_stream))
 
     def next_distribution(self, prefixes: Strings) -> Floats:
         """What comes after each prefix, the end last: no other gap is looked at."""
-        return self.rows(self.next_beliefs(prefixes.recoded(self.alphabet, allow_unknown=True)))
+        return self.rows(self.next_beliefs(Strings.of(prefixes, None, self.alphabet, True)))
 
     def next_beliefs(self, prefixes: Strings) -> Reals:
         """What is known of the state after each prefix, each a text of its own."""

@@ -56,7 +56,7 @@ class WordMixture(Shown):
 
     def gap_probabilities(self, strings: Strings) -> Floats:
         """The probability of what follows each gap."""
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         contexts = contexts_of(self.ngram, known, self.states.is_stream)
         mine = self.ngram.probabilities(contexts, known.outcomes.astype(np.int32))
         rates = self.rate_of[contexts]
@@ -66,14 +66,14 @@ class WordMixture(Shown):
         return log_sums(strings, self.gap_probabilities(strings))
 
     def gap_distributions(self, strings: Strings) -> Floats:
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         return self._mixed(
             self.states.gap_distributions(known), contexts_of(self.ngram, known, self.states.is_stream)
         )
 
     def gap_best(self, strings: Strings, include_end: bool = True) -> Int32s:
         """The most probable of what may follow each gap, without a table of all words."""
-        known = strings.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(strings, None, self.alphabet, True)
         beliefs = self.states.beliefs(known, np.ones(known.n_gaps, dtype=bool), self.states.is_stream)
         contexts = contexts_of(self.ngram, known, self.states.is_stream)
         given = beliefs, self.rate_of[contexts], contexts, self._leaders, self.ngram.tables
@@ -85,7 +85,7 @@ class WordMixture(Shown):
 
     def next_distribution(self, prefixes: Strings) -> Floats:
         """What comes after each prefix, the end last: no other gap is looked at."""
-        known = prefixes.recoded(self.alphabet, allow_unknown=True)
+        known = Strings.of(prefixes, None, self.alphabet, True)
         contexts = contexts_of(self.ngram, known, self.states.is_stream, apart=True)
         last = contexts[known.offsets[1:] + np.arange(len(known))]
         found = np.ascontiguousarray(self.states.emissions.columns(self.states.next_beliefs(known)))
