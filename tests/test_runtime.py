@@ -162,3 +162,8 @@ def test_models_of_other_families_are_refused(tmp_path: Path) -> None:
     sigmastar.PCFG().fit(["(S (N a) (V b))"] * 3).save(path)
     with pytest.raises(ModelFileError, match=r"needs the whole package: use sigmastar\.load"):
         runtime.load(path)
+
+
+def test_bytes_are_no_path() -> None:
+    with pytest.raises(sigmastar.InputError, match="load takes the path of a file, not what is in it"):
+        runtime.load(b"what is in a file")  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sigmastar.core.errors import ModelFileError
+from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.family import find_kind, kinds
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_files import kind_of, load_model
@@ -53,6 +53,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> load(path).predict_next(["aba"], top=1)
     [('b',)]
     """
+    if isinstance(path, (bytes, bytearray, memoryview)):
+        raise InputError("load takes the path of a file, not what is in it")
     kind = kind_of(path)
     place = getattr(find_kind(kind), "runtime", None)
     if place is None:
