@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from itertools import count
+from pathlib import Path
+
 import pytest
 
-from sigmastar.core import progress
+from cli.calls import invoke
+from forged.small_models import Small, small_models
+from sigmastar.core import outlook, progress
 from sigmastar.core.progress import Outlook, watching
 
 
@@ -44,3 +51,34 @@ def test_long_work_is_told_once_and_short_work_never(
         clock.now += 10.0
         say("EM", 0.05)
     assert capsys.readouterr().err == ""
+
+
+KINDS = ("fast", "words", "grammar", "pcfg", "hmm", "tagger-refined", "transducer-ngram", "dependency-det")
+KINDS += ("treebank-pcfg", "pipeline")
+WITHOUT = {("pipeline", "score"), ("treebank-pcfg", "score"), ("dependency-det", "score")}
+WITHOUT |= {("pcfg", "score"), ("pcfg", "evaluate")}
+"""Commands that there are not, and sums over trees that are given."""
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Small]:
+    return small_models(tmp_path_factory.mktemp("models"), KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_commands_on_models_tell_how_long_they_take(
+    kind: str, models: Mapping[str, Small], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every trial takes a second of this clock, and many inputs take more."""
+    small, n_told = models[kind], 0
+    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    for command in ("score", "evaluate", "predict"):
+        data = (small.inputs if command == "predict" else None) or small.data
+        if data is None or (kind, command) in WITHOUT:
+            continue
+        (tmp_path / data.name).write_bytes(40 * data.read_bytes())
+        said = invoke(command, small.model, tmp_path / data.name).stderr
+        assert re.search(r"^\w+: about .* on one core", said, re.MULTILINE), (command, said)
+        assert not invoke(command, small.model, tmp_path / data.name, "-q").stderr
+        n_told += 1
+    assert n_told > 0

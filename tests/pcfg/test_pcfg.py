@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import count, product
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +14,11 @@ from cli.calls import invoke
 from oracles import derivations_by_search
 from pcfg.random_grammars import random_hmm, random_pcfg
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core import resources
+from sigmastar.core import outlook, resources
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, save_model
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, as_grammar
-from sigmastar.pcfg.model import pcfg
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG
 from sigmastar.pcfg.model.probabilistic_grammar import (
@@ -158,20 +157,13 @@ def test_strings_whose_charts_do_not_fit_are_refused(monkeypatch: pytest.MonkeyP
         model.best_trees(Strings.of(["a", "a" * 900]))
 
 
-def test_the_time_to_parse_grows_with_the_cube(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 9.0, 10.0, 10.5])  # the first compiles
-    monkeypatch.setattr(pcfg.time, "process_time", lambda: next(clock))
-    model = ProbabilisticCFG.of_weights(as_grammar(["S -> S S", "S -> a"]))
-    assert model.seconds_to_parse(Strings.of(["a" * 50, "a" * 200])) == pytest.approx(0.5 * (8 + 1 / 8))
-    assert model.seconds_to_parse(Strings.of([], alphabet=model.alphabet)) == 0.0
-
-
 def test_long_strings_are_told_of_before_they_are_parsed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model = ProbabilisticCFG.of_weights(as_grammar(["S -> a S", "S -> a"]))
     save_model(model, tmp_path / "m")
     (tmp_path / "strings").write_text("a " * 301 + "\n")
-    monkeypatch.setattr(ProbabilisticCFG, "seconds_to_parse", lambda *_: 90.0)
-    said = invoke("predict", tmp_path / "m", tmp_path / "strings").stderr
-    assert "parsing: about 2 min on one core; the longest string has 301 words" in said
+    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    for command, work in (("predict", "parsing"), ("score", "scoring"), ("evaluate", "evaluating")):
+        said = invoke(command, tmp_path / "m", tmp_path / "strings").stderr
+        assert f"{work}: about 27 s on one core; the longest input has 301 symbols" in said

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from cli.calls import fail, figures, invoke, succeed
+from sigmastar.core import outlook
 from sigmastar.trees.data.brackets import parse_brackets
 
 TREES = (
@@ -50,7 +52,9 @@ def test_predict_writes_a_tree_a_line(folder: Path) -> None:
     assert third == TREES[2]
 
 
-def test_long_sentences_get_flat_trees_where_asked(folder: Path) -> None:
+def test_long_sentences_are_told_and_get_flat_trees_where_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines = "the cat sees a dog .\n" + "dogs " * 400 + "\n"
     said = succeed("predict", folder / "pcfg", "-", "--max-length", "50", "-q", stdin=lines).splitlines()
     assert said[0].startswith("(S (NP (DT the)")
@@ -59,9 +63,13 @@ def test_long_sentences_get_flat_trees_where_asked(folder: Path) -> None:
         "predict", folder / "pcfg", "-", "--max-length", "5", "--json", "-q", stdin=lines
     ).splitlines()]  # fmt: skip
     assert [one["found_by"] for one in told] == ["flat", "flat"]
-    said = invoke("predict", folder / "pcfg", "-", stdin="dogs " * 301).stderr
-    assert "a sentence has 301 words" in said
-    assert "--max-length 300" in said
+    monkeypatch.setattr(outlook, "_clock", count(step=1.0).__next__)
+    for command, work, remedy in (
+        ("predict", "parsing", ": --max-length 300 gives it a flat tree"),
+        ("score", "scoring", ""),
+    ):
+        said = invoke(command, folder / "pcfg", "-", stdin="dogs " * 320).stderr
+        assert said == f"{work}: about 64 s on one core; the longest input has 320 symbols{remedy}\n"
 
 
 def test_decoding_may_be_chosen_later(folder: Path) -> None:

@@ -18,6 +18,7 @@ import click
 import numpy as np
 
 from sigmastar.automata.cli.inputs import layout_of, load, string_options, unknown_option
+from sigmastar.automata.cli.models import foretell_strings
 from sigmastar.automata.data.pautomac import read_solution
 from sigmastar.automata.data.spice import read_spice_targets
 from sigmastar.automata.data.strings import Strings, require_strings
@@ -93,6 +94,9 @@ def evaluate(
     with watching("evaluating", quiet) as say:
         if file is not None:
             strings = require_strings(loaded.read(file, layout, unknown), "evaluate on")
+            if targets is None:
+                run = partial(plain, loaded.model, _="")
+                foretell_strings("evaluating", strings, run, quiet)
             judging = partial(plain, say=say) if targets is None else JUDGES[layout.format]
             figures |= {"n_strings": len(strings), **judging(loaded.model, strings, targets or "")}
         if reference is not None:

@@ -26,6 +26,7 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.arrays import Indices
 from sigmastar.core.atomic import atomic_write, atomic_write_pieces, write_lines
 from sigmastar.core.cli.options import (
     device_option,
@@ -40,10 +41,12 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
 from sigmastar.core.model_format import written
+from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.torch_device import placed
 
 END = "<end>"
+_LONG = 10_000  # symbols that are scored within a second
 
 Ranking = list[tuple[Symbol | None, float]]
 """Symbols, None for the end, with their probabilities, best first."""
@@ -101,6 +104,15 @@ def constrained(
     return load_place(place)(model, options, split, max_length)
 
 
+def foretell_strings(work: str, strings: Strings, run: Callable[[Strings], object], quiet: bool) -> None:
+    """Tell how long work on strings takes: as long as they are."""
+
+    def on_begins(numbers: Indices, most: int) -> None:
+        run(strings.begins(numbers, most))
+
+    foretell(work, strings.lengths + 1, on_begins, 1.0, _LONG, 1.0, quiet=quiet)
+
+
 @click.command()
 @model_argument
 @click.argument("file", metavar="FILE")
@@ -124,7 +136,9 @@ def score(
     layout = layout_of(**layout_options, learned=loaded.learned)
     scorer = placed(loaded.model, device, model)
     with watching("scoring", quiet):
-        values = scorer.log_probability(loaded.read(file, layout, unknown)).tolist()
+        strings = loaded.read(file, layout, unknown)
+        foretell_strings("scoring", strings, scorer.log_probability, quiet or device != "cpu")
+        values = scorer.log_probability(strings).tolist()
     write_lines(output, map(repr, values))
 
 
@@ -191,6 +205,9 @@ def predict(
     asked = placed(loaded.model, device, model)
     with watching("predicting", quiet):
         prefixes = loaded.read(file, layout, unknown)
+        foretell_strings(
+            "predicting", prefixes, lambda some: list(rankings(asked, some, top)), quiet or device != "cpu"
+        )
         written = [_in_json(row) if as_json else _in_text(row) for row in rankings(asked, prefixes, top)]
     if END in map(str, loaded.model.alphabet) and not as_json:
         tell(f"note: {END} is a symbol of this model too; with --json the end is null", quiet)

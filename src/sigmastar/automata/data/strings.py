@@ -121,6 +121,14 @@ class Strings:
         positions += np.repeat((self.offsets[chosen] - offsets[:-1]).astype(positions.dtype), lengths)
         return Strings(self.alphabet, self.codes[positions], offsets)
 
+    def begins(self, indices: Indices | Sequence[int], longest: int) -> Strings:
+        """The begins of the strings at `indices`: so many symbols of each at most."""
+        chosen = np.asarray(indices, dtype=np.int64)
+        rows = [self.codes[at : at + longest] for at in self.offsets[chosen]]
+        rows = [row[:length] for row, length in zip(rows, self.lengths[chosen], strict=True)]
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return Strings(self.alphabet, np.concatenate([self.codes[:0], *rows]), offsets)
+
     def repeated(self, times: ArrayLike) -> Strings:
         """Each string as many times as its whole number."""
         counts = np.asarray(times)

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -13,7 +15,7 @@ import numpy as np
 
 from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.arrays import Int32s
+from sigmastar.core.arrays import Indices, Int32s
 from sigmastar.core.atomic import atomic_write, refuse_terminal, write_lines
 from sigmastar.core.cli.options import (
     device_option,
@@ -27,6 +29,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.resources import limited_threads
 from sigmastar.core.torch_device import placed
@@ -38,11 +41,15 @@ from sigmastar.dependency.metrics import attachment
 from sigmastar.dependency.model.parser import DependencyParser
 
 BATCH = 1000  # sentences that are parsed at a time
+_SHORT, _POWER = 100, 2.0  # words that are parsed at once; of these the time grows so with the length
 NO_PART = "the head automata beside them take no part in the parse"
 
 
-def _parsed(parser: DependencyParser, treebank: DependencyTreebank, say: Say) -> tuple[Int32s, int]:
+def _parsed(
+    parser: DependencyParser, treebank: DependencyTreebank, say: Say, quiet: bool = False
+) -> tuple[Int32s, int]:
     """The heads of all words, and how many sentences needed the fallback."""
+    _foretell("parsing", treebank, parser.parse, quiet)
     heads, n_fallback = [np.zeros(0, dtype=np.int32)], 0
     for begin in range(0, len(treebank), BATCH):
         say("parsing", begin / len(treebank))
@@ -50,6 +57,21 @@ def _parsed(parser: DependencyParser, treebank: DependencyTreebank, say: Say) ->
         heads.append(parse.heads)
         n_fallback += parse.n_fallback
     return np.concatenate(heads), n_fallback
+
+
+def _foretell(
+    work: str, treebank: DependencyTreebank, run: Callable[[DependencyTreebank], object], quiet: bool
+) -> None:
+    """Tell how long work on sentences takes."""
+
+    def on_begins(numbers: Indices, most: int) -> None:
+        some = treebank.select(numbers)
+        cut = [slice(at, min(at + most, end)) for at, end in pairwise(some.sentence_offsets.tolist())]
+        forms, tags = ([column[part] for part in cut] for column in (some.form, some.upos))
+        with limited_threads(1):
+            run(DependencyTreebank.of(forms, tags, xpos=[some.xpos[part] for part in cut]))
+
+    foretell(work, treebank.lengths, on_begins, _POWER, _SHORT, quiet=quiet)
 
 
 @click.command()
@@ -64,7 +86,7 @@ def evaluate(model: str, file: str, threads: int | None, device: str, as_json: b
     parser = read_parser(model, device)
     with watching("parsing", quiet) as say, limited_threads(threads):
         gold = read_treebank(file)
-        heads, n_fallback = _parsed(parser, gold, say)
+        heads, n_fallback = _parsed(parser, gold, say, quiet)
         found = parser.attached(gold, heads)
         scores = attachment(gold, found, np.random.default_rng(0))
     figures: dict[str, Any] = {"n_sentences": len(gold), "n_words": scores.n_words}
@@ -87,7 +109,7 @@ def predict(model: str, file: str, threads: int | None, device: str, output: str
     parser = read_parser(model, device)
     with watching("parsing", quiet) as say, limited_threads(threads):
         treebank = read_treebank(file, ignore_heads=True)
-        heads, n_fallback = _parsed(parser, treebank, say)
+        heads, n_fallback = _parsed(parser, treebank, say, quiet)
         found = parser.attached(treebank, heads)
     _write(found, output, short=is_dp(file))
     if n_fallback:
@@ -113,6 +135,8 @@ def score(model: str, file: str, automata: bool, device: str, output: str, quiet
         treebank = read_treebank(file, need_heads=False)
         if device != "cpu" and treebank.has_heads:
             raise InputError("has heads: the processor scores trees, leave --device out", file=file)
+        if device == "cpu" and not treebank.has_heads:
+            _foretell("scoring", treebank, scorer.log_probability, quiet)
         logs = placed(scorer, device).log_probability(treebank).tolist()
     write_lines(output, map(repr, logs))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import click
 import numpy as np
 
 from sigmastar.automata.data.formats import write_lines as write_strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     json_option,
@@ -20,6 +22,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import is_model_file, load_model, read_header
+from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import watching
 from sigmastar.grammars.data.bracketings import Sentences, read_sentences
 from sigmastar.grammars.draw import grammar_page
@@ -32,6 +35,7 @@ from sigmastar.pcfg.data.rules import read_rules, write_rules
 KIND = "grammar"
 _SHOWN, _LENGTHS = 15, 10  # rules shown; lengths whose mass is shown
 _MOST = 2_000_000  # symbols or numbers of all strings of the longest length
+_SHORT = 60  # symbols of a string whose chart takes no time
 _ENUMERATED = 10  # symbols of the strings that two grammars are compared on, where --max-length is left out
 
 
@@ -76,11 +80,19 @@ def evaluate(
     grammar, figures = load_model(model, KIND), dict[str, Any]()
     with watching("evaluating", quiet) as say:
         if file is not None:
-            figures |= _on_data(grammar, _read(file, model, grammar, unknown).up_to(max_length))
+            data = _read(file, model, grammar, unknown).up_to(max_length)
+            run = grammar.log_probability if data.brackets is None else grammar.brackets
+            _foretell("evaluating", data.strings, run, quiet)
+            figures |= _on_data(grammar, data)
         if reference is not None:
             say("comparing with the reference")
             figures |= _against(grammar, _reference(reference), max_length or _ENUMERATED)
     print_figures(figures, as_json)
+
+
+def _foretell(work: str, strings: Strings, run: Callable[[Strings], object], quiet: bool) -> None:
+    """Tell how long charts of strings take."""
+    foretell(work, strings.lengths, lambda at, most: run(strings.begins(at, most)), 3.0, _SHORT, quiet=quiet)
 
 
 def _on_data(model: WeightedGrammar, data: Sentences) -> dict[str, Any]:
@@ -138,6 +150,7 @@ def score(model: str, file: str, unknown: str, output: str, quiet: bool) -> None
     grammar = load_model(model, KIND)
     with watching("scoring", quiet):
         data = _read(file, model, grammar, unknown)
+        _foretell("scoring", data.strings, grammar.log_probability, quiet)
         logs = grammar.log_probability(data.strings).tolist()
     write_lines(output, data.by_line([repr(log) for log in logs], "-inf"))
 
@@ -153,6 +166,7 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
     grammar = load_model(model, KIND)
     with watching("parsing", quiet):
         data = _read(file, model, grammar, unknown)
+        _foretell("parsing", data.strings, grammar.brackets, quiet)
         trees = grammar.brackets(data.strings).trees()
     write_lines(output, data.by_line([str(tree) for tree in trees], ""))
 

@@ -20,6 +20,7 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
+from sigmastar.core.arrays import Indices
 from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     json_option,
@@ -32,7 +33,8 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import load_model, read_header, save_model
-from sigmastar.core.progress import LONG, in_words, tell, watching
+from sigmastar.core.outlook import foretell
+from sigmastar.core.progress import watching
 from sigmastar.core.text_files import display_name
 from sigmastar.pcfg.data.rules import Grammar, write_rules
 from sigmastar.pcfg.data.sentences import Sentences, read_sentences, words_of
@@ -44,7 +46,7 @@ from sigmastar.trees.data.tree import Tree
 Model = ProbabilisticCFG | HiddenMarkovModel
 
 _SHOWN = 20  # rules
-_LONG_STRING = 300  # words: shorter ones are parsed before one could read how long it takes
+_SHORT, _LONG_STRING = 100, 100_000  # words that charts take, and hidden Markov models, within a second
 _EMITTED = 5  # symbols of a state
 
 file_argument = click.argument("file", metavar="FILE")
@@ -85,6 +87,7 @@ def evaluate(model: str, file: str, unknown: str, as_json: bool, quiet: bool) ->
         sentences = known_sentences(grammar, file, unknown)
         if not sentences:
             raise InputError("holds no sentences to evaluate on", file=display_name(file))
+        _foretell_scores("evaluating", grammar, sentences, quiet)
         logs = score_data(grammar, sentences)
         of_strings = _string_figures(grammar, _coded(grammar, sentences), float(logs.sum()))
     possible = logs[np.isfinite(logs)]
@@ -118,7 +121,9 @@ def score(model: str, file: str, unknown: str, output: str, quiet: bool) -> None
     """The natural log-probability of each tree or string of FILE under MODEL; -inf where it has none."""
     grammar: Model = load_model(model)
     with watching("scoring", quiet):
-        logs = score_data(grammar, known_sentences(grammar, file, unknown)).tolist()
+        sentences = known_sentences(grammar, file, unknown)
+        _foretell_scores("scoring", grammar, sentences, quiet)
+        logs = score_data(grammar, sentences).tolist()
     write_lines(output, map(repr, logs))
 
 
@@ -137,20 +142,31 @@ def predict(model: str, file: str, unknown: str, output: str, quiet: bool) -> No
     with watching("parsing", quiet):
         strings = _coded(grammar, known_sentences(grammar, file, unknown))
         if isinstance(grammar, ProbabilisticCFG):
-            _tell_of_length(grammar, strings, quiet)
+            _foretell("parsing", grammar, strings, grammar.best_derivations, quiet)
             lines = ["" if tree is None else str(tree) for tree in grammar.best_trees(strings)]
         else:
-            paths = grammar.best_paths(strings, _state_names(model))
+            names = _state_names(model)
+            _foretell("parsing", grammar, strings, lambda some: grammar.best_paths(some, names), quiet)
+            paths = grammar.best_paths(strings, names)
             lines = [" ".join(map(str, path)) for path in paths]
     write_lines(output, lines)
 
 
-def _tell_of_length(grammar: ProbabilisticCFG, strings: Strings, quiet: bool) -> None:
-    longest = int(strings.lengths.max(initial=0))
-    if longest > _LONG_STRING and (seconds := grammar.seconds_to_parse(strings)) > LONG:
-        tell(
-            f"parsing: about {in_words(seconds)} on one core; the longest string has {longest:,} words", quiet
-        )
+def _foretell(
+    work: str, model: Model, strings: Strings, run: Callable[[Strings], object], quiet: bool
+) -> None:
+    """Tell how long work on strings takes: of a grammar by charts, of a hidden Markov model by symbols."""
+    power, short = (3.0, _SHORT) if isinstance(model, ProbabilisticCFG) else (1.0, _LONG_STRING)
+
+    def on_begins(numbers: Indices, most: int) -> None:
+        run(strings.begins(numbers, most))
+
+    foretell(work, strings.lengths, on_begins, power, short, power, quiet=quiet)
+
+
+def _foretell_scores(work: str, model: Model, sentences: Sentences, quiet: bool) -> None:
+    if sentences and not isinstance(sentences[0], Tree):  # of trees rules are counted
+        _foretell(work, model, _coded(model, sentences), model.log_probability, quiet)
 
 
 def _learned(model: str) -> Mapping[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -48,7 +47,6 @@ def _stored_rules(value: Any) -> str:
 
 
 _BYTES_PER_CELL = 804  # at least: bounds, and the first room for what spans begin
-_TRIED = 100  # words
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,17 +160,6 @@ class ProbabilisticCFG(Shown):
         require_memory(
             n_bytes, f"the chart of a string of {n:,} words", "leave longer strings out, or cut them"
         )
-
-    def seconds_to_parse(self, strings: Strings) -> float:
-        """About how long `best_derivations` will take, by the begin of the longest string: with the cube."""
-        coded, lengths = strings.recoded(self.alphabet, allow_unknown=True), strings.lengths
-        at = coded.offsets[int(np.argmax(lengths))] if len(lengths) else 0
-        tried = coded.codes[at : at + min(_TRIED, int(lengths.max(initial=0)))]
-        for _ in range(2 if len(tried) else 0):  # the first may compile
-            begin = time.process_time()
-            inside_chart(tried, self.chart_rules, self.parameters, True)
-            seconds = time.process_time() - begin
-        return seconds * float(((lengths / len(tried)) ** 3).sum()) if len(tried) else 0.0
 
     def best_trees(self, strings: Strings) -> list[Tree | None]:
         """The tree of the most probable derivation of each string, None where it has none."""

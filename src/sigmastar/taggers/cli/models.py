@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -13,6 +13,7 @@ from sigmastar.core.cli.options import json_option, model_argument, output_optio
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import hold
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
@@ -34,6 +35,14 @@ format_option = click.option(
 )
 
 
+def _foretell(
+    work: str, sentences: TaggedSentences, run: Callable[[TaggedSentences], object], quiet: bool
+) -> None:
+    """Tell how long work on sentences takes: as long as they are."""
+    longest = int(sentences.lengths.max(initial=0))
+    foretell(work, sentences.lengths, lambda at, _: run(sentences.select(at)), 1.0, longest, quiet=quiet)
+
+
 @click.command()
 @model_argument
 @click.argument("file", metavar="FILE")
@@ -48,6 +57,7 @@ def evaluate(model: str, file: str, file_format: str | None, as_json: bool, quie
     tagger = _tagger(model)
     with watching("tagging", quiet):
         gold = _read(model, file, file_format, need_labels=True).sentences
+        _foretell("tagging", gold, tagger.predict, quiet)
         found = tagger.predict(gold)
         scores = tagging_scores(gold, found, tagger.lexicon.word_codes, np.random.default_rng(0))
         bad = n_nonpositive(tagger, gold)
@@ -94,8 +104,11 @@ def predict(
     tagger = _tagger(model)
     with watching("tagging", quiet):
         text = _read(model, file, file_format, need_labels=False, quiet=quiet)
+        n_best = top or N_BEST
+        run = (lambda some: _in_json(tagger, some, n_best)) if as_json else tagger.predict
+        _foretell("tagging", text.sentences, run, quiet)
         lines = (
-            [to_json(row) for row in _in_json(tagger, text.sentences, top or N_BEST)]
+            [to_json(row) for row in _in_json(tagger, text.sentences, n_best)]
             if as_json
             else list(text.lines(tagger.predict(text.sentences)))
         )
@@ -114,7 +127,9 @@ def score(model: str, file: str, file_format: str | None, output: str, quiet: bo
     """log P(tags | words) of each sentence of the tagged FILE, one per line."""
     tagger = _tagger(model)
     with watching("scoring", quiet):
-        logs = tagger.log_probability(_read(model, file, file_format, need_labels=True).sentences)
+        sentences = _read(model, file, file_format, need_labels=True).sentences
+        _foretell("scoring", sentences, tagger.log_probability, quiet)
+        logs = tagger.log_probability(sentences)
     write_lines(output, map(repr, logs.tolist()))
 
 

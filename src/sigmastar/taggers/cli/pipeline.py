@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import click
 import numpy as np
 
+from sigmastar.core.arrays import Indices
 from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.learning import Learned, Method, built, learn, learn_options, parameter
 from sigmastar.core.cli.options import (
@@ -19,6 +22,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import Say, counted, tell, watching
 from sigmastar.core.resources import limited_threads
 from sigmastar.core.text_files import described_file, open_text
@@ -27,6 +31,7 @@ from sigmastar.taggers.estimator import SPECTRAL_METHODS
 from sigmastar.taggers.estimator.pipeline import TOKENIZERS, Pipeline
 
 PARAMETERS = ("tokenizer", "tagger", "arcs", "arc_epochs", "folds", "taggings")
+_SHORT, _POWER = 100, 2.0  # words that are parsed at once; of these the time grows so with the length
 METHODS = {"pipeline": Method(Pipeline, PARAMETERS)}
 ONLY = METHODS["pipeline"]
 
@@ -78,6 +83,18 @@ def learn_pipeline(file: str, text: tuple[str, ...], **options: Any) -> None:
     learn(estimator, "pipeline", work, **options)
 
 
+def _foretell(
+    work: str, sentences: list[list[str]], run: Callable[[list[list[str]]], object], quiet: bool
+) -> None:
+    """Tell how long work on sentences takes."""
+
+    def on_begins(numbers: Indices, most: int) -> None:
+        with limited_threads(1):
+            run([sentences[number][:most] for number in numbers])
+
+    foretell(work, [len(words) for words in sentences], on_begins, _POWER, _SHORT, quiet=quiet)
+
+
 @click.command()
 @model_argument
 @click.argument("file", metavar="FILE")
@@ -89,8 +106,10 @@ def predict(model: str, file: str, threads: int | None, output: str, quiet: bool
     pipeline = load_model(model)
     with watching("parsing", quiet) as say, limited_threads(threads):
         text = "\n".join(line.rstrip("\n") for line in open_text(file))
+        sentences = list(pipeline.tokenizer.sentences(text))
+        _foretell("parsing", sentences, pipeline.parse_words, quiet)
         begin = time.perf_counter()
-        parsed = pipeline.parse_text(text, say)
+        parsed = pipeline.parse_words(sentences, say)
         seconds = time.perf_counter() - begin
     write_lines(output, format_conllu(parsed))
     size = f"{counted(len(parsed), 'sentence')}, {counted(parsed.n_words, 'word')}"
@@ -106,7 +125,14 @@ def predict(model: str, file: str, threads: int | None, output: str, quiet: bool
 def evaluate(model: str, file: str, threads: int | None, as_json: bool, quiet: bool) -> None:
     """How well MODEL tags and parses TREEBANK from its words alone, and parses its given tags."""
     pipeline, gold = load_model(model), read_treebank(file)
+
+    def parse_twice(sentences: list[list[str]]) -> None:
+        pipeline.parser.predict(pipeline.parse_words(sentences))
+
     with watching("evaluating", quiet), limited_threads(threads):
+        _foretell(
+            "evaluating", [gold.form[a:b] for a, b in pairwise(gold.sentence_offsets)], parse_twice, quiet
+        )
         found, given = pipeline.parse(gold), pipeline.parser.predict(gold)
     same = found.head == gold.head
     labels = np.array([a == b for a, b in zip(found.deprel, gold.deprel, strict=True)])

@@ -13,6 +13,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import write_att_pairs
 from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.arrays import Indices
 from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import (
     TableCommand,
@@ -26,6 +27,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.model_files import family_of, load_model, read_header
+from sigmastar.core.outlook import foretell
 from sigmastar.core.page import Part, Section, Table, render
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.resources import limited_threads
@@ -40,6 +42,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 Model = Transducer | WeightedTransducer
 
 _N_DRAWN = 20  # lattices on a page
+_SHORT = 1000  # symbols that are transduced within a second
 _N_NAMED = 10  # unknown symbols in a message
 
 
@@ -69,6 +72,16 @@ def _load(path: str, inverse: bool = False) -> _Loaded:
 def _working(message: str, threads: int | None, quiet: bool) -> Iterator[None]:
     with watching(message, quiet), limited_threads(threads):
         yield
+
+
+def _foretell(work: str, inputs: Strings, run: Callable[[Strings], object], quiet: bool) -> None:
+    """Tell how long work on inputs takes: as long as they are."""
+
+    def on_begins(numbers: Indices, most: int) -> None:
+        with limited_threads(1):
+            run(inputs.begins(numbers, most))
+
+    foretell(work, inputs.lengths, on_begins, 1.0, _SHORT, 1.0, quiet=quiet)
 
 
 def _unknown_option(default: str) -> Callable[[Function], Function]:
@@ -111,6 +124,7 @@ def evaluate(model: str, file: str, unknown: str, threads: int | None, as_json: 
     with _working("transducing", threads, quiet):
         pairs = loaded.pairs(file)
         _check_symbols(pairs.inputs, loaded.model.units.inputs, unknown, quiet)
+        _foretell("transducing", pairs.inputs, loaded.model.predict, quiet)
         scores = metrics.evaluate(loaded.model, pairs, np.random.default_rng(0))
     words = with_interval("word_error_rate", scores.word_error_rate)
     symbols = with_interval("symbol_error_rate", scores.symbol_error_rate)
@@ -147,6 +161,7 @@ def predict(
     with _working("transducing", options["threads"], options["quiet"]):
         inputs = Strings.of(read_inputs(file, loaded.inputs))
         _check_symbols(inputs, loaded.model.units.inputs, unknown, options["quiet"])
+        _foretell("transducing", inputs, lambda some: loaded.model.predict(some, n_best), options["quiet"])
         rankings = loaded.model.predict(inputs, n_best)
     texts = [joined(symbols, loaded.inputs) for symbols in inputs]
     outputs = [
@@ -179,7 +194,11 @@ def score(model: str, file: str, joint: bool, output: str, quiet: bool) -> None:
     loaded = _load(model)
     with watching("scoring", quiet):
         pairs = loaded.pairs(file)
-        logs = loaded.model.log_probability(pairs) if joint else loaded.model.log_conditional(pairs)
+        run = loaded.model.log_probability if joint else loaded.model.log_conditional
+        lengths = pairs.inputs.lengths
+        longest = int(lengths.max(initial=0))
+        foretell("scoring", lengths, lambda at, _: run(pairs.select(at)), 1.0, longest, quiet=quiet)
+        logs = run(pairs)
     write_lines(output, map(repr, logs.tolist()))
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import click
@@ -29,6 +30,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.outlook import foretell
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.resources import limited_threads
@@ -46,6 +48,7 @@ from sigmastar.trees.draw import draw_tree, tree_text
 
 _METRICS = ("f1", "precision", "recall", "unlabelled_f1", "exact", "crossing", "no_crossing", "tagging")
 _LONG = 300  # words that are parsed within a few seconds
+_SHORT, _POWER = 80, 2.5  # words that are parsed at once; of these the time grows so with the length
 _decoding_option = click.option(
     "--decoding", type=click.Choice(DECODINGS), help="What trees are chosen by  [default: as learned]"
 )
@@ -74,7 +77,8 @@ def evaluate(
     **options: Any,
 ) -> None:
     """Labelled brackets on the trees in FILE by EVALB's conventions, with 95% intervals over sentences."""
-    parse = _parser(loaded(model, decoding), **options)
+    parser = loaded(model, decoding)
+    parse = _parser(parser, **options)
     with watching("reading", quiet) as say:
         trees = read_brackets(file)
         inputs = [Input.of_tree(tree, gold_tags) for tree in trees]
@@ -82,8 +86,10 @@ def evaluate(
         chosen = [k for k, one in enumerate(inputs) if 0 < len(one.words) <= most]
         if not chosen:
             raise InputError("holds no trees to measure on, or none so short", file=display_name(file))
+        sentences = [inputs[k].sentence for k in chosen]
+        _foretell("parsing", sentences, parser.parse_one, options["device"], quiet)
         begin = time.perf_counter()
-        parses = parse([inputs[k].sentence for k in chosen], say)
+        parses = parse(sentences, say)
         seconds = time.perf_counter() - begin
         found: list[Tree | None] = [parse.tree for parse in parses]
         scores = score_brackets([trees[k] for k in chosen], found, np.random.default_rng(0))
@@ -135,8 +141,8 @@ def predict(
         inputs = read_inputs(file, tags, parser.forest.words)
         full = [one for one in inputs if one.words]
         _warn_of_tags(parser, full, quiet)
-        _warn_of_length(full, most, quiet)
         short = [one.sentence for one in full if most is None or len(one.words) <= most]
+        _foretell("parsing", short, parser.parse_one, options["device"], quiet)
         parsed = iter(parse(short, say))
         parses = [
             next(parsed) if most is None or len(one.words) <= most else parser.flat(*one.sentence)
@@ -158,7 +164,8 @@ def _predict_nbest(
     with watching("reading", quiet) as say, limited_threads(threads):
         inputs = read_inputs(file, tags, parser.forest.words)
         _warn_of_tags(parser, inputs, quiet)
-        _warn_of_length(inputs, most, quiet)
+        some = [one.sentence for one in inputs if most is None or len(one.words) <= most]
+        _foretell("parsing", some, partial(parser.parse_nbest, n_best=n_best), device, quiet)
         found = list[list[tuple[Tree, float]]]()
         for number, one in enumerate(inputs):
             say("parsing", number / len(inputs))
@@ -196,6 +203,9 @@ def score(model: str, file: str, device: str, output: str, quiet: bool) -> None:
             raise InputError(
                 "holds trees, which the processor scores: leave --device out", file=display_name(file)
             )
+        if not has_trees:
+            sentences = [(one.words, None) for one in inputs if one.words]
+            _foretell("scoring", sentences, parser.log_probability, device, quiet)
         logs = [] if has_trees else _sentence_logs(parser, inputs, device, say)
         if has_trees:
             bank = phrases(one.tree for one in inputs if one.tree is not None)
@@ -272,14 +282,19 @@ def _warn_of_tags(parser: TreebankParser, inputs: Sequence[Input], quiet: bool) 
         tell(f"the treebank has no tags {named}: words with them get the tags they would have", quiet)
 
 
-def _warn_of_length(inputs: Sequence[Input], most: int | None, quiet: bool) -> None:
-    longest = max((len(one.words) for one in inputs), default=0)
-    if most is None and longest > _LONG:
-        tell(
-            f"a sentence has {longest} words, and the time grows with the cube of the length; --max-length "
-            f"{_LONG} gives longer ones a flat tree",
-            quiet,
-        )
+def _foretell(
+    work: str, sentences: Sequence[Sentence], one: Callable[..., object], device: str, quiet: bool
+) -> None:
+    """Tell how long parsing takes on the processor; `one` takes words and tags of a sentence."""
+
+    def run(numbers: Iterable[int], most: int) -> None:
+        for number in numbers:
+            words, tags = sentences[number]
+            one(words[:most], None if tags is None else tags[:most])
+
+    remedy = f"--max-length {_LONG} gives it a flat tree" if work == "parsing" else ""
+    lengths = [len(words) for words, _ in sentences]
+    foretell(work, lengths, run, _POWER, _SHORT, remedy=remedy, quiet=quiet or device != "cpu")
 
 
 def _written(parse: Parse, as_json: bool) -> str:
