@@ -10,8 +10,10 @@ import asyncio
 import random
 import time
 from collections.abc import Iterator, Sequence
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import click
 
@@ -43,7 +45,8 @@ def fuzz_arguments(n_inputs: int, seed: int, until: float) -> tuple[int, list[Fi
     rng = random.Random(seed)
     commands = list(_commands(command, ()))
     findings: list[Finding] = []
-    with alarms():
+    nothing = TextIOWrapper(BytesIO())  # `--config -` reads what stands there
+    with alarms(), patch("sys.stdin", nothing):
         for number in range(n_inputs):
             if number and time.monotonic() > until:
                 return number, findings
