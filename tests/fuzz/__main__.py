@@ -21,7 +21,7 @@ from fuzz.readers import READERS, fuzz_corpora, fuzz_reader
 TARGETS = ("readers", "arguments", "bits", "forged")
 TYPED, FILES = ("readers", "arguments"), ("bits", "forged")
 ASKED = ("ngram", "tagger-refined")  # by the requests to the explorer
-IN_MEMORY = "/dev/shm"  # a disk takes ten times as long as a reader
+IN_MEMORY = "/dev/shm"  # writing an input to a disk takes longer than reading it
 Fuzz = Callable[[float], tuple[int, Sequence[object]]]
 
 
