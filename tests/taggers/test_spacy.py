@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sigmastar import DeterministicDependencyGrammar, NgramTagger, load
+from sigmastar import DeterministicDependencyGrammar, NgramTagger, Pipeline, load
 
 ROOT = Path(__file__).parents[2]
 TREES = [
@@ -44,3 +44,17 @@ def test_a_blank_pipeline(tmp_path: Path) -> None:
     found = [[0 if t.head.i == t.i else t.head.i - s.start + 1 for t in s] for s in docs[0].sents]
     assert found == [list(map(int, row)) for row in heads]
     assert [token.dep_ for token in docs[0] if token.head == token] == ["ROOT", "ROOT"]
+
+
+def test_a_file_of_a_pipeline_serves_for_both_and_tags_are_asked_for(tmp_path: Path) -> None:
+    spacy = pytest.importorskip("spacy", reason="spaCy is not installed: pip install 'sigmastar[spacy]'")
+    pytest.importorskip("sigmastar.taggers.estimator.spacy_components")
+    Pipeline().fit(*zip(*TREES * 5, strict=True)).save(path := tmp_path / "pipeline")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("sigmastar_parser", config={"model": str(path)})
+    with pytest.raises(ValueError, match="add sigmastar_tagger before it"):
+        nlp("the dog runs.")
+    nlp.add_pipe("sigmastar_tagger", config={"model": str(path)}, first=True)
+    found = nlp("the dog runs.")
+    assert [token.pos_ for token in found] == ["DET", "NOUN", "VERB", "PUNCT"]
+    assert [token.head.text for token in found] == ["dog", "runs", "runs", "runs"]
