@@ -181,7 +181,7 @@ def _risks(
         drawn = [sample_derivations(truth, n, rng) for _ in range(n_samples)]
         for label, estimate in _estimates(n).items():
             values = [divergence(truth, learn_supervised(truth, sample, estimate)) for sample in drawn]
-            yield Risk(name, label, n, float(np.median(values)), int(np.isinf(values).sum()))
+            yield Risk(name, label, n, float(np.median(values)), int(np.isinf(values).sum()), tuple(values))
 
 
 def _looseness(
