@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.corpora import ewt_file, upos_sequences
 from benchmarks.harness import Finding, Question, Row, Settings, Target, Timing, timed
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.em import EMCorpus, Maximize, maximize, maximize_hmm
+from sigmastar.automata.learn.em_steps import EMCorpus, Maximize, maximize, maximize_hmm
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.resources import limited_threads
 

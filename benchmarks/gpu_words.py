@@ -37,7 +37,7 @@ def prepare(folder: Path, data: Path, lines: int | None = None) -> dict[str, Any
     from sigmastar.automata.data.formats import Layout
     from sigmastar.automata.model.ngram import cells_of, n_cells
     from sigmastar.words.learn.tensors import views_of
-    from sigmastar.words.learn.words import unigram_of, word_ngram
+    from sigmastar.words.learn.word_model import unigram_of, word_ngram
     from sigmastar.words.model.mixture import contexts_of
 
     read = Layout("lines", False, None).read

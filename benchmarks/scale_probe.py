@@ -33,7 +33,7 @@ from sigmastar.automata.counts.on_shards import StepCounts, count_shards, count_
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn.context_model import choose_classes
-from sigmastar.automata.learn.em import EMCorpus, random_start
+from sigmastar.automata.learn.em_steps import EMCorpus, random_start
 from sigmastar.automata.learn.on_shards import ShardedEMCorpus
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.engines import engine_of

@@ -181,7 +181,7 @@ def test_a_family_has_rooms_and_a_record_alone(family: str) -> None:
 @pytest.mark.parametrize(
     ("module", "name"),
     [
-        ("sigmastar.core.em", "sigmastar.automata.learn.em_starts"),
+        ("sigmastar.core.em", "sigmastar.automata.learn.em"),
         ("sigmastar.core.em", "sigmastar.optimise.solvers"),
         ("sigmastar.optimise.solvers", "sigmastar.trees.model"),
         ("sigmastar.automata.data.strings", "sigmastar.automata.model.automaton"),

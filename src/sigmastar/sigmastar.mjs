@@ -306,7 +306,7 @@ function stringsOf(given) {
   return [...given];
 }
 
-// ---------------------------------------------------------------- core.parts
+// ---------------------------------------------------------------- core.stored_parts
 
 const floats = (shape, least = -LARGEST, most = LARGEST) => ({ types: ["F64"], shape, least, most });
 const singles = (shape, least = -LARGEST, most = LARGEST) => ({ types: ["F32", "F64"], shape, least, most });
@@ -810,7 +810,7 @@ class SequenceModel {
   }
 }
 
-// ---------------------------------------------------------------- taggers.data.features, core.word_shapes
+// ---------------------------------------------------------------- taggers.data.features, core.word_signatures
 
 const MARKS = [[/\p{Lu}|\p{Lt}/u, "X"], [/\p{Ll}/u, "x"], [/\p{Lm}|\p{Lo}/u, "o"], [/\p{N}/u, "9"], [/\p{Mn}|\p{Mc}/u, ""]];
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from automata.random_automata import SEEDS, proper, proper_automata, strings_of
 from oracles import words_up_to
 from sigmastar.automata.data.strings import PrefixTrie, Strings
-from sigmastar.automata.learn import em as moves
-from sigmastar.automata.learn.em import (
+from sigmastar.automata.learn import em_steps as moves
+from sigmastar.automata.learn.em import RELAXED, begin_climb, em_problem, final_iterations
+from sigmastar.automata.learn.em_steps import (
     EMCorpus,
     MoveCounts,
     maximize,
@@ -23,7 +24,6 @@ from sigmastar.automata.learn.em import (
     random_start,
     split_states,
 )
-from sigmastar.automata.learn.em_starts import RELAXED, begin_climb, em_problem, final_iterations
 from sigmastar.automata.learn.held_out import Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet

@@ -12,7 +12,7 @@ from automata.random_corpora import Corpus, corpora, corpus_of
 from oracles import path_counts
 from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.kernels.expectations import forward_pass
-from sigmastar.automata.learn.em import EMCorpus
+from sigmastar.automata.learn.em_steps import EMCorpus
 from sigmastar.automata.model.automaton import WeightedAutomaton
 
 

@@ -9,7 +9,7 @@ from automata.test_context_models import TRUTH
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.auto import learn_auto
 from sigmastar.automata.learn.convex import learn_convex
-from sigmastar.automata.learn.em_starts import STRUCTURES, EMSettings, from_spectrum, learn_em
+from sigmastar.automata.learn.em import STRUCTURES, EMSettings, from_spectrum, learn_em
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.learn.ngram import ORDERS, SMOOTHINGS, learn_ngram

@@ -20,7 +20,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn import context_model
 from sigmastar.automata.learn import on_shards as learning
 from sigmastar.automata.learn.context_model import choose_classes
-from sigmastar.automata.learn.em import EMCorpus
+from sigmastar.automata.learn.em_steps import EMCorpus
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.engines import Here
 from sigmastar.core.ledger import Ledger

@@ -1,7 +1,7 @@
 """A command goes through few files, each of which does something.
 
 The limits are what is reached, so that no way grows longer. The aims are 30 files to learn an automaton, 25
-to learn a treebank parser and 18 to transduce.
+to learn a treebank parser and 18 to transduce. One file more than that was reached tells beforehand how long predictions take (`core.outlook`).
 """
 
 from __future__ import annotations
@@ -68,4 +68,4 @@ def test_few_files_transduce(folder: Path) -> None:
     files = visited(
         "predict", folder / "transducer.sigma", folder / "words.txt", "-q", "-o", folder / "out.txt"
     )
-    assert len(files) <= 23, files
+    assert len(files) <= 24, files

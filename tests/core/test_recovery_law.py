@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from core.signatures import FAMILIES, Case, Family, case
+from core.families_of_laws import FAMILIES, Case, Family, case
 from sigmastar.core.alphabet import OperatorModel
 from sigmastar.core.factors import dense
 from sigmastar.core.recover import Blocks, SparseTensor, factorize_blocks, recover

@@ -9,8 +9,8 @@ pytest.importorskip("torch", reason="PyTorch is not installed: make test-torch i
 pytest.importorskip("numba", reason="the compiled kernels need numba")
 
 from sigmastar import EMAutomaton
-from sigmastar.automata.learn import em_starts
-from sigmastar.automata.learn.em import TorchCorpus
+from sigmastar.automata.learn import em
+from sigmastar.automata.learn.em_steps import TorchCorpus
 
 
 def test_the_same_automaton_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_the_same_automaton_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     strings = ["".join(rng.choice(list("abc"), rng.integers(1, 9))) for _ in range(60)]
     compiled = EMAutomaton(3, max_iter=5).fit(strings)
     monkeypatch.setattr(
-        em_starts, "laid_out", lambda strings, n_states, dtype, device: TorchCorpus(strings, dtype, device)
+        em, "laid_out", lambda strings, n_states, dtype, device: TorchCorpus(strings, dtype, device)
     )
     by_torch = EMAutomaton(3, max_iter=5).fit(strings)
     for ours, theirs in zip(by_torch.model_.arrays, compiled.model_.arrays, strict=True):

@@ -72,7 +72,7 @@ def test_expected_moves_are_sums_over_paths(device: str) -> None:
 def test_the_compiled_kernels_give_the_same(device: str) -> None:
     pytest.importorskip("numba", reason="the compiled kernels need numba")
     from sigmastar.automata.data.strings import Strings
-    from sigmastar.automata.learn.em import EMCorpus
+    from sigmastar.automata.learn.em_steps import EMCorpus
     from sigmastar.automata.model.generators import make_automaton
 
     rng = np.random.default_rng(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.core.word_shapes import signatures, word_class
+from sigmastar.core.word_signatures import signatures, word_class
 from sigmastar.treebanks.counts import choose_heads
 from sigmastar.treebanks.data.binarized import Binarization, BinaryPhrases, binarize
 from sigmastar.treebanks.data.phrases import phrases

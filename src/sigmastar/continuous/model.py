@@ -20,8 +20,8 @@ from sigmastar.continuous.kernels import best_chains, forward_backward
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats, one_of
 from sigmastar.core.resources import thread_map
+from sigmastar.core.stored_parts import Parts, floats, one_of
 
 COVARIANCES = ("diag", "full")
 _LOG_TWO_PI = float(np.log(2.0 * np.pi))

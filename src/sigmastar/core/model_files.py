@@ -1,7 +1,7 @@
 """Reading model files: kind, header, arrays, the model itself. `core.model_format` has what they hold.
 
 Loading runs no code from the file, and every class holds the arrays against what it declares of them
-(`core.parts`) before anything compiled sees them. Of a file that was changed nothing is read. Files of
+(`core.stored_parts`) before anything compiled sees them. Of a file that was changed nothing is read. Files of
 version 1, with the checksum inside the JSON and whatever order of arrays, are read too.
 
 A command asks for the kind, the model and how it was learned, one after the other: headers of the files that

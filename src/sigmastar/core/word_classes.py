@@ -1,6 +1,6 @@
 """Classes of words, several sizes of them: what raw text tells of words that a treebank is too small for.
 
-Digits are one, and capitals small: what a word looks like, others tell. `core.raw_text` finds classes.
+Digits are one, and capitals small: what a word looks like, others tell. `core.word_clusters` finds classes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.core.arrays import Array, Int32s, Int64s
-from sigmastar.core.parts import Parts, distinct_texts, integers
+from sigmastar.core.stored_parts import Parts, distinct_texts, integers
 
 _DIGIT = re.compile(r"\d")
 N_SIZES = 3

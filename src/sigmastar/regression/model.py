@@ -16,7 +16,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.model_files import Arrays, Header, above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, lists, tables
+from sigmastar.core.stored_parts import Parts, lists, tables
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,8 +27,8 @@ from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.held_out import Split, folds
-from sigmastar.core.parts import check_header
 from sigmastar.core.skipping import by_line
+from sigmastar.core.stored_parts import check_header
 from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 
 Pair = tuple[Sequence[Symbol], Sequence[Symbol]]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.em import Problem, iterate
 from sigmastar.core.views import GroupedIndicators, grouped_indicators
-from sigmastar.core.word_shapes import signatures
+from sigmastar.core.word_signatures import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.data.phrases import Phrases
 

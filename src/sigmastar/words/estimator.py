@@ -14,7 +14,7 @@ from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import chosen, positive, positive_or_auto
-from sigmastar.words.learn.words import STARTS, WordFit, WordSettings, learn_words
+from sigmastar.words.learn.word_model import STARTS, WordFit, WordSettings, learn_words
 
 
 class _FittedWords(SequenceEstimator):

@@ -21,7 +21,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.em_and_ngram import DEVICES, PRECISIONS, EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.spectral import METHODS as SPECTRAL_METHODS
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
-from sigmastar.automata.learn.em_starts import STARTS, STRUCTURES
+from sigmastar.automata.learn.em import STARTS, STRUCTURES
 from sigmastar.automata.learn.ngram import SMOOTHINGS
 from sigmastar.automata.learn.repair import REPAIRS
 from sigmastar.automata.learn.spectral import STATISTICS, WEIGHTINGS

@@ -12,7 +12,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings, Unknown
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
 from sigmastar.automata.estimator.states import HiddenStates
-from sigmastar.automata.learn.em_starts import (
+from sigmastar.automata.learn.em import (
     STARTS,
     STRUCTURES,
     EMFit,

@@ -23,8 +23,8 @@ from sigmastar.automata.learn.context_model import (
     largest_size,
     learn_contexts,
 )
-from sigmastar.automata.learn.em import EMCorpus, split_states
-from sigmastar.automata.learn.em_starts import AutomatonClimb, begin_climb, final_iterations
+from sigmastar.automata.learn.em import AutomatonClimb, begin_climb, final_iterations
+from sigmastar.automata.learn.em_steps import EMCorpus, split_states
 from sigmastar.automata.learn.fast import CLASSES
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.algebra import mixture

@@ -1,246 +1,230 @@
-"""The two halves of expectation-maximization for probabilistic automata.
+"""`em`: expectation-maximization from random or spectral starts, the rival that users compare with.
 
-`EMCorpus.expect` counts the expected moves of an automaton on a corpus, exactly;
-`maximize` makes them sum to one out of every state. Counts of shards add up.
+The two halves of a step are those of `learn.em`, the driver is that of `core.em`. Over-relaxed steps
+go further than plain ones on the same way, while the likelihood grows (Salakhutdinov and Roweis, 2003).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.gpu.weighted import TorchAutomaton
-from sigmastar.automata.kernels.expectations import CutStrings, expected_counts
+from sigmastar.automata.counts.on_classes import ContextCounts
+from sigmastar.automata.data.strings import Strings, require_known, require_strings
+from sigmastar.automata.learn.anchors import anchor_states, to_probabilistic
+from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
+from sigmastar.automata.learn.em_steps import (
+    ExpectsMoves,
+    Maximize,
+    MoveCounts,
+    laid_out,
+    maximize_hmm_smoothed,
+    maximize_smoothed,
+    normalized,
+    random_start,
+)
+from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Array, Floats, Int32s
-from sigmastar.core.jit import vector_width
-from sigmastar.core.resources import thread_map
+from sigmastar.core.em import (
+    Climb,
+    Deadline,
+    Problem,
+    Stopping,
+    best_of,
+    by_absolute,
+    extrapolation,
+    iterate,
+    relaxed,
+    require_seen,
+)
+from sigmastar.core.errors import InputError
+from sigmastar.core.progress import Progress, counted, silent
+from sigmastar.core.resources import free_memory, require_memory
 
-_PSEUDO_COUNT = 0.5
-_SHARD_BYTES = 16_000_000  # of the forward vectors of one shard, at most about
-_SMALL = 500_000  # a corpus whose vectors take less is not worth a second thread
+if TYPE_CHECKING:  # most corpora are in memory
+    from sigmastar.automata.data.corpora import ShardedStrings
+
+Start = Callable[[Strings, int, np.random.Generator], WeightedAutomaton]
+AutomatonClimb = Climb[WeightedAutomaton, MoveCounts]
+
+N_CLASSES = 1500
+_TABLES = 12  # of all weights: models, counts and steps hold so many at a time
+_PRODUCTS_PER_HOUR = 3.6e13  # on one core
+_OTHERWISE = ", or method 'fast', which chooses their number"
+LAST = 3  # iterations that see all strings
 
 
 @dataclass(frozen=True, eq=False)
-class MoveCounts:
-    """Expected numbers of starts, moves and stops, and the log-likelihood under which they were counted."""
+class EMFit:
+    """The best automaton of all seeds, and the log-likelihood per string along its way."""
 
-    log_likelihood: float
-    initial: Floats
-    transitions: Floats
-    final: Floats
+    automaton: WeightedAutomaton
+    log_likelihoods: list[float]
+    score: float  # that the choice rests on: held-out, or else of the strings that were learnt from
+    is_held_out: bool
+    n_iterations: int  # of all seeds together
 
-    def __add__(self, other: MoveCounts) -> MoveCounts:
-        return MoveCounts(
-            self.log_likelihood + other.log_likelihood,
-            self.initial + other.initial,
-            self.transitions + other.transitions,
-            self.final + other.final,
-        )
+    @property
+    def held_out_score(self) -> float | None:
+        """None where nothing was held out."""
+        return self.score if self.is_held_out else None
 
 
-@dataclass(frozen=True, eq=False)
-class Shard:
-    """Distinct strings of a part of a corpus, cut in two, and how often each is met.
+def from_chance(strings: Strings, n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
+    return random_start(strings.alphabet, n_states, strings, rng)
 
-    `through` has for each node of the front and of the back trie how many strings pass or end there.
+
+def from_spectrum(strings: Strings, n_states: int, rng: np.random.Generator) -> WeightedAutomaton:
+    counts = ContextCounts.of(strings, *choose_classes(strings, N_CLASSES))
+    contexts = learn_contexts(counts, n_states).leading(n_states)
+    return to_probabilistic(contexts, anchor_states(contexts))
+
+
+STARTS: dict[str, Start] = {"random": from_chance, "spectral": from_spectrum}
+STRUCTURES: dict[str, Maximize] = {"pfa": maximize_smoothed, "hmm": maximize_hmm_smoothed}
+
+
+RELAXED = relaxed(
+    extrapolation(
+        lambda automaton: automaton.arrays, lambda automaton, arrays: normalized(automaton.alphabet, *arrays)
+    )
+)
+
+
+def begin_climb(
+    corpus: ExpectsMoves,
+    held_out: HeldOut | None,
+    start: WeightedAutomaton,
+    step: Maximize = maximize_smoothed,
+) -> AutomatonClimb:
+    """An ascent from an automaton, judged by held-out strings where there are any."""
+    judge = held_out.mean_log_probability if held_out is not None else None
+    problem = em_problem(corpus, step, judge, f"EM with {counted(start.n_states, 'state')}")
+    return Climb.begin(problem, start, RELAXED)
+
+
+def em_problem(
+    corpus: ExpectsMoves,
+    step: Maximize,
+    judge: Callable[[WeightedAutomaton], float] | None = None,
+    name: str = "EM",
+) -> Problem[WeightedAutomaton, MoveCounts]:
+    def expect(automaton: WeightedAutomaton) -> tuple[MoveCounts, float]:
+        counts = corpus.expect(automaton)
+        return counts, counts.log_likelihood
+
+    return Problem(expect, partial(step, corpus.alphabet), corpus.n_strings, judge, name)
+
+
+def final_iterations(
+    automaton: WeightedAutomaton,
+    strings: Strings,
+    step: Maximize = maximize_smoothed,
+    dtype: type = np.float64,
+    device: str = "cpu",
+) -> WeightedAutomaton:
+    """A few plain iterations on all strings, after some were held out to choose by."""
+    corpus = laid_out(strings, automaton.n_states, dtype, device)
+    return iterate(em_problem(corpus, step), automaton, LAST)
+
+
+@dataclass(frozen=True)
+class EMSettings:
+    """How to climb.
+
+    Parameters
+    ----------
+    n_seeds, max_iter : int
+        Number of ascents, and of the iterations of each at most.
+    start, step : callable
+        What makes the first automaton, and the second half of an iteration.
+    held_out : float
+        Share of the strings to stop and to choose by; after the choice a few iterations see all strings.
+    dtype : type
+        float32 is faster.
+    tolerance : float
+        Gain per iteration and string, in nats, that is worth going on for.
+    time_limit : float or None
+        Seconds of processor time after which no further iteration or ascent is begun.
+    device : {"cpu", "cuda", "auto"}
+        Where expected moves are counted: by compiled kernels, or by PyTorch on a GPU.
     """
 
-    cut: CutStrings
-    counts: Array
-    through: tuple[Floats, Floats]
-
-    @classmethod
-    def of(cls, strings: Strings, dtype: type) -> Shard:
-        cut = CutStrings.of(strings)
-        counts = cut.counts()
-        through = cut.front.through(cut.fronts, counts), cut.back.through(cut.backs, counts)
-        return cls(cut, counts.astype(dtype), through)
-
-    def expect(self, weights: tuple[Array, Array, Array], room: Array) -> MoveCounts:
-        """Expected moves; `room`, for one vector per node, is overwritten."""
-        found = expected_counts(self.cut, self.counts, weights, room)
-        rows = (found.front_scales, found.back_scales, found.meetings)
-        with np.errstate(divide="ignore"):
-            logs = [
-                np.log(row) @ times for row, times in zip(rows, (*self.through, self.counts), strict=True)
-            ]
-        parts = (found.starts, found.moves, found.stops)
-        return MoveCounts(float(sum(logs)), *(part.astype(np.float64) for part in parts))
+    n_seeds: int = 1
+    max_iter: int = 100
+    start: Start = from_chance
+    step: Maximize = maximize_smoothed
+    held_out: float = 0.1
+    dtype: type = np.float64
+    tolerance: float = 1e-4
+    time_limit: float | None = None
+    device: str = "cpu"
 
 
-class ExpectsMoves(Protocol):
-    """A corpus, wherever it lies, that counts the expected moves of an automaton."""
-
-    @property
-    def alphabet(self) -> Alphabet: ...
-    @property
-    def n_strings(self) -> int: ...
-
-    def expect(self, automaton: WeightedAutomaton) -> MoveCounts: ...
+USUAL = EMSettings()
 
 
-class EMCorpus:
-    """A corpus laid out for EM, in shards small enough that their vectors fit in memory."""
+def learn_em(
+    strings: Strings,
+    n_states: int,
+    rng: np.random.Generator,
+    settings: EMSettings = USUAL,
+    progress: Progress = silent,
+) -> EMFit:
+    """The best of several ascents by held-out likelihood (by training likelihood where nothing is held out).
 
-    def __init__(self, strings: Strings, n_states: int, dtype: type = np.float64) -> None:
-        self.alphabet, self.n_strings, self.dtype = strings.alphabet, len(strings), dtype
-        self.shards = [Shard.of(part, dtype) for part in _shards(strings, n_states, dtype)]
-        self._rooms: list[Array] = []  # for the vectors of a shard, one per thread, used again and again
+    Parameters
+    ----------
+    strings : Strings
+        The corpus.
+    n_states : int
+        Number of states.
+    rng : Generator
+        Source of starts and of the held-out strings.
+    settings : EMSettings
+        How to climb.
+    progress : callable
+        Told of every iteration.
 
-    def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        arrays: list[Array] = [np.ascontiguousarray(array, self.dtype) for array in automaton.arrays]
-        initial, transitions, final = arrays
+    Returns
+    -------
+    EMFit
+        The automaton and the way to it.
+    """
+    if n_states < 1:
+        raise ValueError(f"n_states={n_states}: an automaton has at least one state")
+    refuse_beyond_limits(strings, n_states, np.dtype(settings.dtype).itemsize)
+    kept, held = hold_out(require_known(require_strings(strings)), rng, settings.held_out)
+    corpus = laid_out(kept, n_states, settings.dtype, settings.device)
+    judge = HeldOut.of(held) if held.is_held else None
+    deadline = None if settings.time_limit is None else Deadline.after(settings.time_limit)
+    stopping = Stopping(by_absolute(settings.tolerance))
 
-        def counts_of(shard: Shard) -> MoveCounts:
-            room = self._room(automaton.n_states)
-            counts = shard.expect((initial, transitions, final), room)
-            self._rooms.append(room)
-            return counts
+    def climbs() -> Iterator[AutomatonClimb]:
+        for _ in range(settings.n_seeds):
+            climb = begin_climb(corpus, judge, settings.start(kept, n_states, rng), settings.step)
+            yield climb.run(settings.max_iter, stopping, deadline, progress)
 
-        counted = thread_map(counts_of, self.shards)
-        return sum(counted[1:], start=counted[0])
-
-    def _room(self, n_states: int) -> Array:
-        """A room that no other thread has."""
-        try:
-            room = self._rooms.pop()
-        except IndexError:
-            room = np.empty((0, 0), self.dtype)
-        width = vector_width(n_states, room.itemsize)
-        if room.shape[1] == width and room.size:
-            return room
-        return np.empty((max(shard.cut.n_nodes for shard in self.shards), width), self.dtype)
-
-
-class TorchCorpus:
-    """A corpus whose expected moves PyTorch counts, on a GPU where there is one."""
-
-    def __init__(self, strings: Strings, dtype: type, device: str) -> None:
-        self.alphabet, self.n_strings, self.strings = strings.alphabet, len(strings), strings
-        self.device, self.precision = device, np.dtype(dtype).name
-
-    def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
-        tensors = TorchAutomaton(*automaton.arrays, device=self.device, precision=self.precision)
-        return MoveCounts(*tensors.expect(self.strings.codes, self.strings.offsets))
-
-
-def laid_out(strings: Strings, n_states: int, dtype: type, device: str) -> EMCorpus | TorchCorpus:
-    """A corpus for EM on a device."""
-    return EMCorpus(strings, n_states, dtype) if device == "cpu" else TorchCorpus(strings, dtype, device)
+    seeds = best_of(climbs(), deadline)
+    automaton, logs = seeds.best.best, list(seeds.best.log_likelihoods)
+    if judge is not None:
+        automaton = final_iterations(automaton, strings, settings.step, settings.dtype, settings.device)
+    return EMFit(automaton, logs, seeds.best.score, judge is not None, seeds.n_iterations)
 
 
-Maximize = Callable[[Alphabet, MoveCounts], WeightedAutomaton]
-
-
-def maximize(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
-    """The automaton under which the counted moves are most likely."""
-    return normalized(alphabet, counts.initial, counts.transitions, counts.final)
-
-
-def normalized(alphabet: Alphabet, initial: Floats, moves: Floats, stops: Floats) -> WeightedAutomaton:
-    """The proper automaton of weights that need not sum to one; states without any stop at once."""
-    leaving = moves.sum(axis=(0, 2)) + stops
-    dead = leaving <= 0
-    leaving = np.where(dead, 1.0, leaving)
-    return WeightedAutomaton(
-        alphabet,
-        initial / initial.sum(),
-        moves / leaving[None, :, None],
-        np.where(dead, 1.0, stops / leaving),
-    )
-
-
-def maximize_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
-    """The same after half a pseudo-count of every state's moves, spread as the symbols are: no zeros."""
-    return maximize(alphabet, _with_chance(counts))
-
-
-def maximize_hmm(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
-    """The same for hidden Markov models: the symbol and the next state are drawn independently."""
-    going = counts.transitions.sum(axis=(0, 2))
-    leaving = going + counts.final
-    dead = leaving <= 0
-    safe = np.where(going <= 0, 1.0, going)
-    emission = counts.transitions.sum(axis=2) / safe
-    movement = (
-        counts.transitions.sum(axis=0) / safe[:, None] * (going / np.where(dead, 1.0, leaving))[:, None]
-    )
-    return WeightedAutomaton(
-        alphabet,
-        counts.initial / counts.initial.sum(),
-        emission[:, :, None] * movement[None],
-        np.where(dead, 1.0, counts.final / np.where(dead, 1.0, leaving)),
-    )
-
-
-def maximize_hmm_smoothed(alphabet: Alphabet, counts: MoveCounts) -> WeightedAutomaton:
-    """The same without zeros: a symbol that only held-out strings hold would make every score infinite."""
-    return maximize_hmm(alphabet, _with_chance(counts))
-
-
-def random_start(
-    alphabet: Alphabet, n_states: int, strings: Strings, rng: np.random.Generator
-) -> WeightedAutomaton:
-    """Random moves around the unigram frequencies, with stops that give the mean length."""
-    frequencies = np.bincount(strings.codes, minlength=len(alphabet)) + 0.5
-    moves = rng.dirichlet(np.ones(n_states), size=(len(alphabet), n_states))
-    emission = rng.gamma(5.0, size=(len(alphabet), n_states)) * (frequencies / frequencies.sum())[:, None]
-    stop = len(strings) / max(strings.n_gaps, 1)
-    emission *= (1.0 - stop) / np.maximum(emission.sum(axis=0), 1e-300)  # an alphabet may be empty
-    return WeightedAutomaton(
-        alphabet, rng.dirichlet(np.ones(n_states)), emission[:, :, None] * moves, np.full(n_states, stop)
-    )
-
-
-def split_states(
-    automaton: WeightedAutomaton, rng: np.random.Generator, noise: float = 0.2
-) -> WeightedAutomaton:
-    """Every state twice, with half the moves to each copy and a little chance to tell them apart."""
-
-    def shaken(weights: Floats) -> Floats:
-        return weights * np.exp(noise * rng.standard_normal(weights.shape))
-
-    moves = shaken(np.repeat(np.repeat(automaton.transitions, 2, axis=1), 2, axis=2) / 2)
-    starts, stops = shaken(np.repeat(automaton.initial, 2)), shaken(np.repeat(automaton.final, 2))
-    return maximize(automaton.alphabet, MoveCounts(0.0, starts, moves, stops))
-
-
-def _with_chance(counts: MoveCounts) -> MoveCounts:
-    n = len(counts.initial)
-    frequencies = np.append(counts.transitions.sum(axis=(1, 2)), counts.final.sum())
-    frequencies = np.maximum(frequencies, _PSEUDO_COUNT)  # symbols of the alphabet that this part lacks
-    chance = _PSEUDO_COUNT * frequencies / frequencies.sum()
-    return MoveCounts(
-        counts.log_likelihood,
-        counts.initial + _PSEUDO_COUNT / n,
-        counts.transitions + chance[:-1, None, None] / n,
-        counts.final + chance[-1],
-    )
-
-
-def _shards(strings: Strings, n_states: int, dtype: type) -> list[Strings]:
-    """An even number keeps two cores busy to the end. No shard is smaller than the table that it fills."""
-    width = n_states * np.dtype(dtype).itemsize
-    n_bytes, table = strings.n_gaps * width, len(strings.alphabet) * n_states * width
-    if n_bytes <= max(_SMALL, table):
-        return [strings]
-    n_shards = 2 * math.ceil(n_bytes / max(_SHARD_BYTES, table) / 2)
-    order = np.lexsort(
-        [_symbols_at(strings, position) for position in (3, 2, 1, 0)]
-    )  # neighbours share prefixes
-    return [strings.select(part) for part in np.array_split(order, n_shards)]
-
-
-def _symbols_at(strings: Strings, position: int) -> Int32s:
-    """The symbol of each string at a position, -1 past its end."""
-    symbols = np.full(len(strings), -1, dtype=np.int32)
-    long_enough = strings.lengths > position
-    symbols[long_enough] = strings.codes[strings.offsets[:-1][long_enough] + position]
-    return symbols
+def refuse_beyond_limits(strings: Strings | ShardedStrings, n_states: int, n_bytes: int) -> None:
+    """Tables that would fill the memory, iterations that would take hours, and states that nothing tells."""
+    n_symbols = max(len(strings.alphabet), 1)
+    per_square = float(_TABLES * n_symbols * n_bytes)
+    hours_per_square = 3.0 * strings.n_gaps / _PRODUCTS_PER_HOUR
+    most = int(np.sqrt(min(max(free_memory(), 0) / per_square, 1.0 / max(hours_per_square, 1e-300))))
+    work = f"EM with {n_states} states over {n_symbols} symbols"
+    remedy = f"use at most {max(most, 1)} states{_OTHERWISE}"
+    require_seen(n_states, n_symbols, strings.n_gaps, work, _OTHERWISE)
+    require_memory(per_square * n_states**2, work, remedy)
+    if hours_per_square * n_states**2 > 1.0:
+        raise InputError(f"{work} needs {hours_per_square * n_states**2:.1f} hours per iteration; {remedy}")

@@ -1,4 +1,4 @@
-"""`fast` and `em` on corpora that are larger than memory. Ideas as of `learn.fast` and `learn.em_starts`.
+"""`fast` and `em` on corpora that are larger than memory. Ideas as of `learn.fast` and `learn.em`.
 
 Both need no more of a corpus than sums over its strings: counts of steps, or expected moves of an automaton.
 These are taken shard by shard, on whatever engine. Strings to choose by and strings that show which contexts
@@ -28,8 +28,7 @@ from sigmastar.automata.counts.on_shards import (
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.context_model import choose_classes
-from sigmastar.automata.learn.em import EMCorpus, MoveCounts
-from sigmastar.automata.learn.em_starts import (
+from sigmastar.automata.learn.em import (
     LAST,
     USUAL,
     AutomatonClimb,
@@ -39,6 +38,7 @@ from sigmastar.automata.learn.em_starts import (
     em_problem,
     refuse_beyond_limits,
 )
+from sigmastar.automata.learn.em_steps import EMCorpus, MoveCounts
 from sigmastar.automata.learn.fast import CLASSES, ContextBatches, FilteredFit, coarser_classes
 from sigmastar.automata.learn.held_out import FEW, Held, HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton

@@ -19,8 +19,8 @@ from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.learn.anchors import memberships
 from sigmastar.automata.learn.context_model import choose_classes
-from sigmastar.automata.learn.em import EMCorpus, normalized
-from sigmastar.automata.learn.em_starts import begin_climb
+from sigmastar.automata.learn.em import begin_climb
+from sigmastar.automata.learn.em_steps import EMCorpus, normalized
 from sigmastar.automata.learn.fast import behind_filter, tune_mixing
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton, prefix_directions

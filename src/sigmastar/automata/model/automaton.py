@@ -34,7 +34,7 @@ from sigmastar.automata.kernels.values import (
 from sigmastar.core.alphabet import Alphabet, OperatorModel, string_signature
 from sigmastar.core.arrays import Floats, Indices, Int32s, Int64s
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats
+from sigmastar.core.stored_parts import Parts, floats
 
 if TYPE_CHECKING:
     from sigmastar.automata.model.on_device import TensorSequence

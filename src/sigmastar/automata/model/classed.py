@@ -26,7 +26,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats, indices, one_of
+from sigmastar.core.stored_parts import Parts, floats, indices, one_of
 
 Inner = WeightedAutomaton | FilteredAutomaton
 FORMS: dict[str, Any] = {"automaton": WeightedAutomaton, "filtered": FilteredAutomaton}

@@ -30,7 +30,7 @@ from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats
+from sigmastar.core.stored_parts import Parts, floats
 
 CELLS = 1 << 20  # next-symbol weights held at a time
 

@@ -31,7 +31,7 @@ from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
 from sigmastar.core.integer_counts import tally
 from sigmastar.core.jit import kernel
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
+from sigmastar.core.stored_parts import Parts, floats, indices, parents, rises_within, row_starts
 
 Ints = Int32s | Int64s
 _TABLE_LIMIT = 1 << 22  # cells of a table of contexts and outcomes

@@ -22,7 +22,15 @@ from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_files import below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, integers, lists_of_texts, real
+from sigmastar.core.stored_parts import (
+    Parts,
+    check_header,
+    distinct_texts,
+    floats,
+    integers,
+    lists_of_texts,
+    real,
+)
 
 Factors = tuple[Floats, Floats]
 

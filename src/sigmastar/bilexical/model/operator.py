@@ -26,7 +26,7 @@ from sigmastar.bilexical.model.vectors import Rows, Vectors, dense
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, between, check_header, distinct_texts, floats, texts
+from sigmastar.core.stored_parts import Parts, between, check_header, distinct_texts, floats, texts
 from sigmastar.optimise.proximal import keep_largest
 
 

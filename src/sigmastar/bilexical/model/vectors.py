@@ -23,7 +23,7 @@ from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
 from sigmastar.core.model_files import is_model_file, load_model
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import (
+from sigmastar.core.stored_parts import (
     Parts,
     check_header,
     distinct_texts,

@@ -23,7 +23,7 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet, OperatorModel, head_signature
 from sigmastar.core.arrays import Array, Floats, Int32s
-from sigmastar.core.parts import Parts, floats, indices, text_alphabet
+from sigmastar.core.stored_parts import Parts, floats, indices, text_alphabet
 from sigmastar.dependency.data.sequences import LEFT, RIGHT, ModifierSequences, WeightedSequences, head_sorts
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.kernels.inside_outside import Automata

@@ -27,8 +27,8 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats, integers, one_of, share, singles, text_alphabet, texts
 from sigmastar.core.resources import Mapper, thread_map
+from sigmastar.core.stored_parts import Parts, floats, integers, one_of, share, singles, text_alphabet, texts
 from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.projectivity import undo_lifts
 from sigmastar.dependency.data.sequences import ModifierSequences

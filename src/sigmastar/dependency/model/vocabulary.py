@@ -12,7 +12,14 @@ import numpy as np
 
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Indices, Int32s, Int64s
-from sigmastar.core.parts import Check, check_header, distinct_texts, lists_of_texts, one_of, text_alphabet
+from sigmastar.core.stored_parts import (
+    Check,
+    check_header,
+    distinct_texts,
+    lists_of_texts,
+    one_of,
+    text_alphabet,
+)
 from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.sequences import SYMBOLS
 from sigmastar.dependency.data.treebank import DependencyTreebank

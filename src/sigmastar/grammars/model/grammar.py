@@ -21,7 +21,7 @@ from sigmastar.automata.model.automaton import SignedLog
 from sigmastar.core.alphabet import Alphabet, OperatorModel, composition_signature
 from sigmastar.core.arrays import Array, Floats, Indices, Int64s
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats
+from sigmastar.core.stored_parts import Parts, floats
 from sigmastar.grammars.data.bracketings import Bracketings
 from sigmastar.grammars.data.substrings import Substrings
 from sigmastar.grammars.kernels import (

@@ -24,7 +24,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats
+from sigmastar.core.stored_parts import Parts, floats
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.model.probabilistic_grammar import sample_strings
 

@@ -14,8 +14,8 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats
 from sigmastar.core.resources import require_memory
+from sigmastar.core.stored_parts import Parts, floats
 from sigmastar.pcfg.data.events import Derivations, EventSystem
 from sigmastar.pcfg.data.rule_trie import ChartRules, RuleTrie
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, rule_of

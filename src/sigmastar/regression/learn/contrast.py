@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sigmastar.automata.learn.em_starts import EMSettings, learn_em
+from sigmastar.automata.learn.em import EMSettings, learn_em
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.held_out import Split, folds

@@ -19,7 +19,7 @@ from sigmastar.automata.counts import bases
 from sigmastar.automata.counts.bases import Basis, Statistic, most_frequent
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
-from sigmastar.automata.learn.em_starts import EMSettings, learn_em
+from sigmastar.automata.learn.em import EMSettings, learn_em
 from sigmastar.automata.learn.ngram import ORDERS, learn_ngram
 from sigmastar.automata.learn.repair import filter_automaton
 from sigmastar.automata.model.automaton import WeightedAutomaton

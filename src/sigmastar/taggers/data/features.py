@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Int32s, Int64s
-from sigmastar.core.word_shapes import signatures
+from sigmastar.core.word_signatures import signatures
 
 _MARKS = {"Lu": "X", "Lt": "X", "Ll": "x", "Lm": "o", "Lo": "o"}
 _MARKS |= {"Nd": "9", "Nl": "9", "No": "9", "Mn": "", "Mc": ""}

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from sigmastar.core.parts import Check, check_header, distinct_texts, lists_of_texts
+from sigmastar.core.stored_parts import Check, check_header, distinct_texts, lists_of_texts
 
 _QUOTE = "['\u2019]"
 _CLITIC = "(?:s|S|re|ve|ll|d|m|LL|RE|VE|D|M)(?!\\w)"

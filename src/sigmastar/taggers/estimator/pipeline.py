@@ -12,8 +12,8 @@ from sigmastar.core.arrays import Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator, positive
 from sigmastar.core.progress import Progress, silent, stage
-from sigmastar.core.raw_text import learn_word_classes
 from sigmastar.core.word_classes import WordClasses
+from sigmastar.core.word_clusters import learn_word_classes
 from sigmastar.dependency.data.treebank import DependencyTreebank, as_treebank, multiword_tokens
 from sigmastar.dependency.estimator import SpectralDependencyGrammar
 from sigmastar.taggers.data.sentences import TaggedSentences

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
-from sigmastar.core.parts import Parts, floats, indices, integers, rises_within
+from sigmastar.core.stored_parts import Parts, floats, indices, integers, rises_within
 from sigmastar.taggers.data.features import TemplateFeatures
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.hankel import Bistrings, Factors, best_taggings, hankel_marginals

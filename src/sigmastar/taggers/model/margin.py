@@ -19,7 +19,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Singles
 from sigmastar.core.errors import InputError
-from sigmastar.core.parts import (
+from sigmastar.core.stored_parts import (
     Parts,
     distinct_texts,
     floats,

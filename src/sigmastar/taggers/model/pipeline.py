@@ -13,8 +13,8 @@ import numpy as np
 from sigmastar.core.arrays import Array
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts
 from sigmastar.core.progress import Progress, silent
+from sigmastar.core.stored_parts import Parts
 from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.model.parser import DependencyParser

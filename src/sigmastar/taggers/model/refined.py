@@ -18,7 +18,7 @@ import numpy as np
 from sigmastar.automata.model.att import EPSILON, cost_of, writable
 from sigmastar.core.arrays import Array, Flags, Floats, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.parts import Parts, between, floats, rising, row_starts, singles
+from sigmastar.core.stored_parts import Parts, between, floats, rising, row_starts, singles
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.refined import Emissions, Moves, refined_marginals
 from sigmastar.taggers.model.lattice import GuidedLattice, TagLattice, TagMarginals

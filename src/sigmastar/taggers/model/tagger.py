@@ -20,7 +20,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, check_header, lists, one_of, real, share, tables
+from sigmastar.core.stored_parts import Parts, check_header, lists, one_of, real, share, tables
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences
 from sigmastar.taggers.model import hankel as hankel_tags

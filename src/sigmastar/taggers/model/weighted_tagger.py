@@ -19,8 +19,8 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.parts import Parts, floats, rising
 from sigmastar.core.scaling import largest_size
+from sigmastar.core.stored_parts import Parts, floats, rising
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Lattice, Marginals
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals

@@ -24,8 +24,8 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats
 from sigmastar.core.scaling import add_numbers, rescale_number
+from sigmastar.core.stored_parts import Parts, floats
 from sigmastar.transducers.data import Lattice, PairCodes, Shape, StringPairs, Unit, UnitKeys, Units
 
 NO_KEY = -1

@@ -22,7 +22,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.model_files import above, below
-from sigmastar.core.parts import Parts, floats, rising, row_starts
+from sigmastar.core.stored_parts import Parts, floats, rising, row_starts
 
 _TABLES = ("firsts", "pair_keys", "blocks", "spare", "shares")
 

@@ -35,7 +35,16 @@ from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, check_header, distinct_texts, floats, lists, one_of, tables, whole
+from sigmastar.core.stored_parts import (
+    Parts,
+    check_header,
+    distinct_texts,
+    floats,
+    lists,
+    one_of,
+    tables,
+    whole,
+)
 from sigmastar.transducers.data import StringPairs, Units, backward, distinct, known_symbols
 from sigmastar.transducers.model.aligner import AlignedPairs, Aligner
 from sigmastar.transducers.model.joint_ngram import BEAM, JointNgram, Proposals, Ranking, where_read

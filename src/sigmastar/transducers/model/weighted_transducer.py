@@ -23,7 +23,7 @@ from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import between, check_header
+from sigmastar.core.stored_parts import between, check_header
 from sigmastar.core.text_files import TextPath
 from sigmastar.transducers.data import StringPairs, Units
 from sigmastar.transducers.kernels.edit_lattice import lattice_backward, lattice_forward, lattice_marginals

@@ -9,7 +9,7 @@ The weights make dimensions count by how certain they are.
 
 Rules and words are counted over the states, counts are shrunk and divided into grammars and lexicons, and
 expectation-maximization climbs on from there. Words count for themselves, and where they are rare for their
-signatures (`core.word_shapes`). Counts are shrunk in every round (`latent_grammar.smoothed`), so the
+signatures (`core.word_signatures`). Counts are shrunk in every round (`latent_grammar.smoothed`), so the
 likelihood need not rise at each of them.
 """
 
@@ -26,7 +26,7 @@ from sigmastar.core.em import NEVER, Climb, Problem
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.resources import thread_map
 from sigmastar.core.views import GroupedIndicators, correlate_views, random_block, unit_columns
-from sigmastar.core.word_shapes import signatures
+from sigmastar.core.word_signatures import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.model.latent_grammar import (
     LEAST,

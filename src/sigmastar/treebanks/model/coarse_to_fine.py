@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, part
-from sigmastar.core.parts import share
 from sigmastar.core.scaling import power_of_two
+from sigmastar.core.stored_parts import share
 from sigmastar.treebanks.data.binarized import PHRASE, Symbols
 from sigmastar.treebanks.kernels.plain_chart import (
     Allowed,

@@ -25,8 +25,16 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.parts import Parts, between, distinct_texts, floats, indices, rises_within, row_starts
-from sigmastar.core.word_shapes import signatures
+from sigmastar.core.stored_parts import (
+    Parts,
+    between,
+    distinct_texts,
+    floats,
+    indices,
+    rises_within,
+    row_starts,
+)
+from sigmastar.core.word_signatures import signatures
 from sigmastar.treebanks.kernels.plain_chart import LeafItems
 
 

@@ -22,8 +22,8 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.model_files import above, below
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, lists, lists_of_texts, share, tables
 from sigmastar.core.resources import limited_threads, thread_map
+from sigmastar.core.stored_parts import Parts, lists, lists_of_texts, share, tables
 from sigmastar.treebanks.counts import HeadChoice
 from sigmastar.treebanks.data.phrases import Phrases
 from sigmastar.treebanks.data.sentences import Sentence, require_words

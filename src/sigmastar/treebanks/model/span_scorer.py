@@ -17,7 +17,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s, Singles
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.parts import Parts, between, check_header, floats, lists_of_texts
+from sigmastar.core.stored_parts import Parts, between, check_header, floats, lists_of_texts
 from sigmastar.treebanks.kernels.decoding import ChainItems
 from sigmastar.treebanks.kernels.span_features import N_ROWS, PAD, span_posteriors, span_scores
 from sigmastar.treebanks.model.lexicon import LexicalForest

@@ -24,7 +24,7 @@ from sigmastar.automata.model.automaton import ScaledRows, SignedLog
 from sigmastar.core.alphabet import RANKS, Alphabet, OperatorModel, rank_name
 from sigmastar.core.arrays import Floats
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, check_header, floats, lists
+from sigmastar.core.stored_parts import Parts, check_header, floats, lists
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree
 from sigmastar.trees.kernels import Operators, Outcomes, draw_nodes, inside_vectors, outside_vectors

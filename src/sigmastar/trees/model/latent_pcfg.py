@@ -23,7 +23,7 @@ import numpy as np
 from sigmastar.core.alphabet import Alphabet, OperatorModel
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats, texts, tuples_of_texts
+from sigmastar.core.stored_parts import Parts, floats, texts, tuples_of_texts
 from sigmastar.trees.data.productions import TOP, production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree

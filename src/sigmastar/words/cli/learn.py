@@ -16,7 +16,7 @@ from sigmastar.core.model_format import hash_strings
 from sigmastar.core.progress import Say, counted
 from sigmastar.core.text_files import described_file
 from sigmastar.words.estimator import PARAMETERS, WordModel
-from sigmastar.words.learn.words import STARTS
+from sigmastar.words.learn.word_model import STARTS
 
 _NAMES = ("n_states", "order", "stream", "start", "max_iter", "held_out", "device", "parameters")
 METHODS = {"words": Method(WordModel, _NAMES)}

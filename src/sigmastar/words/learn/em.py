@@ -15,7 +15,7 @@ from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
 from sigmastar.core.progress import Measure, Point, Progress, report, silent
 from sigmastar.words.kernels.beams import Chain, Text, count_back, walk
 from sigmastar.words.kernels.tokens import count_labels
-from sigmastar.words.learn.start import FirstStates
+from sigmastar.words.learn.token_clusters import FirstStates
 from sigmastar.words.model.emissions import BackedOffRows, sparse_rows
 from sigmastar.words.model.hmm import NOTHING, pieces_of, run
 from sigmastar.words.model.smoothing import BackedOff, Discounts, backed_off, fill

@@ -14,7 +14,14 @@ from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
 from sigmastar.words.gpu.bilinear import Bilinear, Training
 from sigmastar.words.gpu.work import Prepared, Views, Work
-from sigmastar.words.learn.words import Apart, WordFit, WordSettings, default_states, unigram_of, with_ngram
+from sigmastar.words.learn.word_model import (
+    Apart,
+    WordFit,
+    WordSettings,
+    default_states,
+    unigram_of,
+    with_ngram,
+)
 from sigmastar.words.model.emissions import Vectors
 from sigmastar.words.model.hmm import WordHmm
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sigmastar.core.arrays import Array, Int32s, Int64s, Reals, Singles
-from sigmastar.core.parts import ArrayPart, indices, rises_within, row_starts, singles
+from sigmastar.core.stored_parts import ArrayPart, indices, rises_within, row_starts, singles
 from sigmastar.words.kernels.queries import add_own, spread_own
 
 _ONE = 1.0 + 1e-5  # probabilities, with what rounding adds

@@ -27,7 +27,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Flags, Floats, Indices, Int32s, Int64s, Reals
 from sigmastar.core.errors import InputError
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import ArrayPart, Parts, one_of, share, singles
+from sigmastar.core.stored_parts import ArrayPart, Parts, one_of, share, singles
 from sigmastar.core.torch_device import on_device
 from sigmastar.words.kernels.beams import Chain, Kept, Text, room_for, walk
 from sigmastar.words.model.emissions import FORMS, Emissions

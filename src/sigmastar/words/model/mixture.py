@@ -24,7 +24,7 @@ from sigmastar.automata.model.sequence import sample_lockstep
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
 from sigmastar.core.notebook import Shown
-from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, row_starts
+from sigmastar.core.stored_parts import Parts, floats, indices, parents, rises_within, row_starts
 from sigmastar.words.kernels.queries import mix_columns
 from sigmastar.words.model.hmm import WordHmm, declared, log_sums
 

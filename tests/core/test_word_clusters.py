@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sigmastar.core import raw_text
+from sigmastar.core import word_clusters
 from sigmastar.core.errors import InputError
-from sigmastar.core.raw_text import learn_word_classes
 from sigmastar.core.word_classes import WordClasses, plain
+from sigmastar.core.word_clusters import learn_word_classes
 
 NOUNS, VERBS = ("dog", "cat", "horse", "mouse"), ("runs", "sleeps", "eats", "sings")
 
@@ -22,8 +22,8 @@ def sentences(rng: np.random.Generator, n: int = 2000) -> list[list[str]]:
 
 
 def test_words_that_stand_alike_are_of_one_class(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(raw_text, "SIZES", (3, 4, 8))
-    monkeypatch.setattr(raw_text, "N_DIMENSIONS", 3)  # the others are noise in so small a text
+    monkeypatch.setattr(word_clusters, "SIZES", (3, 4, 8))
+    monkeypatch.setattr(word_clusters, "N_DIMENSIONS", 3)  # the others are noise in so small a text
     rng = np.random.default_rng(0)
     found = learn_word_classes(sentences(rng), rng)
     few = {word: int(number) for word, number in zip(found.words, found.numbers[:, 0], strict=True)}
@@ -51,12 +51,12 @@ def test_words_are_known_without_case_and_digits() -> None:
     st.lists(st.lists(st.sampled_from(["a", "B", "b", "c", "1", "2"]), max_size=6), min_size=1, max_size=8)
 )
 def test_neighbours_are_counted_on_both_sides(texts: list[list[str]]) -> None:
-    words, sequence = raw_text._numbered(texts)
+    words, sequence = word_clusters._numbered(texts)
     totals = np.bincount(sequence[sequence >= 0], minlength=len(words))
     kept = np.flatnonzero(totals >= 2)
     if not len(kept):
         return
-    found = raw_text._beside(sequence, totals, kept).toarray() ** 2
+    found = word_clusters._beside(sequence, totals, kept).toarray() ** 2
     order = np.argsort(-totals, kind="stable").tolist()
     counted: Counter[tuple[int, int]] = Counter()
     for text in texts:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sigmastar.core import parts
+from sigmastar.core import stored_parts
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.family import kinds, load
-from sigmastar.core.parts import Parts, floats, indices, parents, rises_within, rising, row_starts
+from sigmastar.core.stored_parts import Parts, floats, indices, parents, rises_within, rising, row_starts
 
 PARTS = Parts(
-    header={"alphabet": Alphabet, "share?": parts.share, "members": parts.tables},
+    header={"alphabet": Alphabet, "share?": stored_parts.share, "members": stored_parts.tables},
     sizes={"symbols": "alphabet"},
     members="members",
     inner=("inner.",),
@@ -84,19 +84,19 @@ def test_wrong_parts_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("check", "good", "bad"),
     [
-        (parts.texts, ["a", "a"], ["a", 1]),
-        (parts.texts, [], "ab"),
-        (parts.distinct_texts, ["a", "b"], ["a", "a"]),
-        (parts.lists_of_texts, [["a"], ["b", "c"]], [["a"], []]),
-        (parts.tuples_of_texts(2), (("a", "b"),), (("a", "b", "c"),)),
-        (parts.real, -3.5, float("inf")),
-        (parts.real, 2, True),
-        (parts.between(0, 2), 2, 2.5),
-        (parts.whole(1, 3), 3, 3.0),
-        (parts.one_of("x", "y"), "x", ["x"]),
-        (parts.lists, [1], {}),
-        (parts.tables, [{}], [[]]),
-        (parts.text_alphabet, Alphabet("ab"), Alphabet([1])),
+        (stored_parts.texts, ["a", "a"], ["a", 1]),
+        (stored_parts.texts, [], "ab"),
+        (stored_parts.distinct_texts, ["a", "b"], ["a", "a"]),
+        (stored_parts.lists_of_texts, [["a"], ["b", "c"]], [["a"], []]),
+        (stored_parts.tuples_of_texts(2), (("a", "b"),), (("a", "b", "c"),)),
+        (stored_parts.real, -3.5, float("inf")),
+        (stored_parts.real, 2, True),
+        (stored_parts.between(0, 2), 2, 2.5),
+        (stored_parts.whole(1, 3), 3, 3.0),
+        (stored_parts.one_of("x", "y"), "x", ["x"]),
+        (stored_parts.lists, [1], {}),
+        (stored_parts.tables, [{}], [[]]),
+        (stored_parts.text_alphabet, Alphabet("ab"), Alphabet([1])),
     ],
 )
 def test_entries(check: Callable[[Any], str], good: Any, bad: Any) -> None:

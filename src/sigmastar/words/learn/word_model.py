@@ -17,7 +17,7 @@ from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.words.counts import token_views
 from sigmastar.words.kernels.beams import Chain
 from sigmastar.words.learn.em import FIRST, Climbed, Smoother, climb, expect, first_counts
-from sigmastar.words.learn.start import FirstStates, random_states, token_states
+from sigmastar.words.learn.token_clusters import FirstStates, random_states, token_states
 from sigmastar.words.model.emissions import BackedOffRows
 from sigmastar.words.model.hmm import WordHmm, text_of
 from sigmastar.words.model.mixture import WordMixture, as_stream, contexts_of
