@@ -1,5 +1,5 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
-from sigmastar.automata.data.strings import END as END, Strings as Strings
+from sigmastar.automata.data.strings import Strings as Strings
 from sigmastar.automata.estimator.em_and_ngram import (
     EMAutomaton as EMAutomaton,
     NgramAutomaton as NgramAutomaton,
@@ -11,7 +11,7 @@ from sigmastar.bilexical.estimator.pp_attachment import PPAttachment as PPAttach
 from sigmastar.bilexical.estimator.word_vectors import WordVectors as WordVectors
 from sigmastar.continuous.estimator import GaussianHMM as GaussianHMM
 from sigmastar.control.decoder import ConstrainedDecoder as ConstrainedDecoder
-from sigmastar.core.alphabet import Alphabet as Alphabet
+from sigmastar.core.alphabet import Alphabet as Alphabet, END as END
 from sigmastar.core.errors import (
     InputError as InputError,
     ModelFileError as ModelFileError,

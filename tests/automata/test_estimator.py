@@ -15,14 +15,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from sigmastar.automata.data.strings import END, Strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.em_and_ngram import EMAutomaton, NgramAutomaton
 from sigmastar.automata.estimator.sequence import SequenceEstimator
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import END, Alphabet
 from sigmastar.core.errors import InputError, NotFittedError, UnknownSymbolError
 
 Make = Callable[..., SequenceEstimator]

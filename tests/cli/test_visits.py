@@ -1,7 +1,7 @@
 """A command goes through few files, each of which does something.
 
 The limits are what is reached, so that no way grows longer. The aims are 30 files to learn an automaton, 25
-to learn a treebank parser and 18 to transduce. One file more than that was reached tells beforehand how long predictions take (`core.outlook`).
+to learn a treebank parser and 18 to transduce, where one file tells beforehand how long that will take.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from sigmastar.automata.data.pautomac import (
     write_pautomac as write_pautomac,
 )
 from sigmastar.automata.data.spice import read_spice as read_spice, read_spice_targets as read_spice_targets
-from sigmastar.automata.data.strings import END as END, Strings as Strings
+from sigmastar.automata.data.strings import Strings as Strings
 from sigmastar.automata.draw.graph import draw_automaton as draw_automaton
 from sigmastar.automata.draw.plots import (
     plot_next_symbols as plot_next_symbols,
@@ -113,3 +113,4 @@ from sigmastar.automata.model.pautomac_machine import (
     write_pautomac_model as write_pautomac_model,
 )
 from sigmastar.automata.model.sequence import SequenceModel as SequenceModel
+from sigmastar.core.alphabet import END as END

@@ -39,7 +39,7 @@ FAMILY = Family(
         "NgramAutomaton": f"{HERE}.estimator.em_and_ngram:NgramAutomaton",
     },
     exports={
-        "END": f"{HERE}.data.strings:END",
+        "END": "sigmastar.core.alphabet:END",
         "Strings": f"{HERE}.data.strings:Strings",
         "WeightedAutomaton": f"{HERE}.model.automaton:WeightedAutomaton",
     },

@@ -16,7 +16,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from difflib import get_close_matches
 from functools import partial, wraps
 from typing import Any
 
@@ -132,8 +131,7 @@ class LazyGroup(click.Group):
         except click.UsageError as problem:
             from sigmastar.core.habits import command_meant  # wrong calls alone need it
 
-            known = self.list_commands(ctx)
-            meant = command_meant(args[0], known) or next(iter(get_close_matches(args[0], known, 1)), None)
+            meant = command_meant(args[0], self.list_commands(ctx))
             if meant is None:
                 raise
             raise click.UsageError(f"{problem.message.rstrip('.')}; did you mean {meant!r}?", ctx) from None

@@ -30,7 +30,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -303,21 +303,19 @@ def refuse_lookalikes(X: Any) -> None:
         What was given for a list of strings, sentences or trees.
     """
     if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
-        names = getattr(X, "column_names", X.columns)  # of Arrow `columns` are the data
-        raise InputError(f"X is a table; pass one column of it, as in fit(X[{_text_among(names)!r}])")
-    if isinstance(X, Mapping) and (parts := [key for key in X if hasattr(X[key], "column_names")]):
-        column = _text_among(X[parts[0]].column_names)
-        raise InputError(f"X has several parts; pass a column of one, as in fit(X[{parts[0]!r}][{column!r}])")
+        raise InputError(f"X is a table; pass one column of it, as in fit(X[{_text_column(X)!r}])")
     if isinstance(X, Mapping):
-        raise InputError("X is a mapping; pass a list, as in fit(list(X.values()))")
+        parts = [key for key in X if hasattr(X[key], "column_names")]
+        lists = f"X[{parts[0]!r}][{_text_column(X[parts[0]])!r}]" if parts else "list(X.values())"
+        raise InputError(f"X is a mapping; pass a list, as in fit({lists})")
     if isinstance(X, Set):
         raise InputError("X is a set, which has no fixed order; pass a list, as in fit(sorted(X))")
 
 
-def _text_among(columns: Iterable[Any]) -> str:
+def _text_column(table: Any) -> str:
     """The column that most likely holds strings: by its name, else the first."""
-    names = [str(name) for name in columns]
-    return next((name for name in names if name in _OF_TEXT), next(iter(names), "text"))
+    names = map(str, table.column_names if hasattr(table, "column_names") else table.columns)  # of Arrow too
+    return next(iter(sorted(names, key=lambda name: name not in _OF_TEXT)), "text")
 
 
 def n_threads(n_jobs: int | None) -> int | None:

@@ -133,7 +133,7 @@ def parameter_meant(name: str, known: Iterable[str]) -> str | None:
 
 
 def command_meant(name: str, known: Collection[str]) -> str | None:
-    """The command, with its options, that a name of other tools stands for.
+    """The command, with its options, that a name of other tools stands for, or that is spelled alike.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def command_meant(name: str, known: Collection[str]) -> str | None:
     'automaton --method em'
     """
     meant = COMMANDS.get(name.lower(), "")
-    return meant if meant.split(" ")[0] in known else None
+    return meant if meant.split(" ")[0] in known else next(iter(get_close_matches(name, known, 1)), None)
 
 
 def no_parameter(kind: type, name: str, known: Iterable[str]) -> str:

@@ -108,7 +108,7 @@ def foretell_strings(work: str, strings: Strings, run: Callable[[Strings], objec
     """Tell how long work on strings takes: as long as they are."""
 
     def on_begins(numbers: Indices, most: int) -> None:
-        run(strings.begins(numbers, most))
+        run(strings.select(numbers, most))
 
     foretell(work, strings.lengths + 1, on_begins, 1.0, _LONG, 1.0, quiet=quiet)
 

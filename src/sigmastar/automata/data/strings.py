@@ -110,24 +110,16 @@ class Strings:
     def __iter__(self) -> Iterator[tuple[Symbol, ...]]:
         return (self[index] for index in range(len(self)))
 
-    def select(self, indices: Indices | Sequence[int]) -> Strings:
-        """The strings at `indices`, in that order."""
+    def select(self, indices: Indices | Sequence[int], longest: int | None = None) -> Strings:
+        """The strings at `indices`, in that order; or their begins, of so many symbols at most."""
         chosen = np.asarray(indices, dtype=np.int64)
-        lengths = self.lengths[chosen]
+        lengths = self.lengths[chosen] if longest is None else np.minimum(self.lengths[chosen], longest)
         offsets = np.zeros(len(chosen) + 1, dtype=np.int64)
         np.cumsum(lengths, out=offsets[1:])
         is_small = max(self.n_symbols, offsets[-1]) < 1 << 31  # positions take more room than what is there
         positions = np.arange(offsets[-1], dtype=np.int32 if is_small else np.int64)
         positions += np.repeat((self.offsets[chosen] - offsets[:-1]).astype(positions.dtype), lengths)
         return Strings(self.alphabet, self.codes[positions], offsets)
-
-    def begins(self, indices: Indices | Sequence[int], longest: int) -> Strings:
-        """The begins of the strings at `indices`: so many symbols of each at most."""
-        chosen = np.asarray(indices, dtype=np.int64)
-        rows = [self.codes[at : at + longest] for at in self.offsets[chosen]]
-        rows = [row[:length] for row, length in zip(rows, self.lengths[chosen], strict=True)]
-        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-        return Strings(self.alphabet, np.concatenate([self.codes[:0], *rows]), offsets)
 
     def repeated(self, times: ArrayLike) -> Strings:
         """Each string as many times as its whole number."""
@@ -336,22 +328,6 @@ def _refuse_lookalikes(sequences: Any) -> None:
         )
     if not isinstance(sequences, Iterable):
         raise InputError(f"X is {sequences!r}; pass a list of strings, or (X, lengths)")
-
-
-class _End:
-    """There is one, `END`; it equals itself alone, copied and pickled too."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "END"
-
-    def __reduce__(self) -> str:
-        return "END"
-
-
-END = _End()
-"""The end of the string among next symbols: no symbol of an alphabet is equal to it."""
 
 
 _DIGIT = 8  # bits that symbols are sorted by at a time

@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 
 from sigmastar.automata.data.rare import pooled
 from sigmastar.automata.data.strings import (
-    END,
     Corpus,
     Strings,
     Unknown,
@@ -38,7 +37,7 @@ from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.hmm_conversion import on_own_states
 from sigmastar.automata.model.ngram import NgramModel
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
-from sigmastar.core.alphabet import Alphabet, Symbol
+from sigmastar.core.alphabet import END, Alphabet, Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import (
     LikelihoodEstimator,

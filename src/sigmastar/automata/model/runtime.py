@@ -16,12 +16,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.data.strings import END, Corpus, Strings, Unknown, as_strings
+from sigmastar.automata.data.strings import Corpus, Strings, Unknown, as_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton, as_distributions
 from sigmastar.automata.model.classed import ClassedAutomaton
 from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.ngram import NgramModel
-from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet, Symbol
+from sigmastar.core.alphabet import END, UNKNOWN_CLASS, Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
 
 States: TypeAlias = Any

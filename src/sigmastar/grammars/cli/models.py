@@ -92,7 +92,7 @@ def evaluate(
 
 def _foretell(work: str, strings: Strings, run: Callable[[Strings], object], quiet: bool) -> None:
     """Tell how long charts of strings take."""
-    foretell(work, strings.lengths, lambda at, most: run(strings.begins(at, most)), 3.0, _SHORT, quiet=quiet)
+    foretell(work, strings.lengths, lambda at, most: run(strings.select(at, most)), 3.0, _SHORT, quiet=quiet)
 
 
 def _on_data(model: WeightedGrammar, data: Sentences) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _foretell(
     power, short = (3.0, _SHORT) if isinstance(model, ProbabilisticCFG) else (1.0, _LONG_STRING)
 
     def on_begins(numbers: Indices, most: int) -> None:
-        run(strings.begins(numbers, most))
+        run(strings.select(numbers, most))
 
     foretell(work, strings.lengths, on_begins, power, short, power, quiet=quiet)
 

@@ -79,7 +79,7 @@ def _foretell(work: str, inputs: Strings, run: Callable[[Strings], object], quie
 
     def on_begins(numbers: Indices, most: int) -> None:
         with limited_threads(1):
-            run(inputs.begins(numbers, most))
+            run(inputs.select(numbers, most))
 
     foretell(work, inputs.lengths, on_begins, 1.0, _SHORT, 1.0, quiet=quiet)
 

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.data.strings import END, Strings
+from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.kernels.leaders import Leaders, best_outcomes, leaders_of
 from sigmastar.automata.model.hmm_conversion import Hmm
 from sigmastar.automata.model.ngram import Backoff, NgramModel, cells_of, n_cells
 from sigmastar.automata.model.sequence import sample_lockstep
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.core.alphabet import END, Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import Parts, floats, indices, parents, rises_within, row_starts
