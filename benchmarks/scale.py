@@ -25,6 +25,12 @@ from benchmarks.record import HERE
 SIZES = {"1e6": 1_000_000, "1e7": 10_000_000, "1e8": 100_000_000, "1e9": 1_000_000_000}
 STATES, EM_STATES, CLASSES = 200, 64, 300
 BUDGET = 256 << 20
+CALM = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+"""What the guide to corpora recommends where a cluster has as many workers as cores."""
 ROUNDS = 3  # of workers against one process, in turn, of which the medians count
 
 
@@ -117,6 +123,7 @@ def _row(what: str, found: dict[str, Any], peak: float) -> Row:
 
 
 def _workers(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
+    import dask
     from distributed import Client, LocalCluster
 
     corpus, n_classes = folder / "corpus", 5 * CLASSES
@@ -124,7 +131,11 @@ def _workers(folder: Path, n_tokens: int, settings: Settings) -> Iterator[Row]:
     for _ in range(ROUNDS):
         for what, n_workers in (("one process", 1), ("two processes", 2)):
             found[what].append(_probe("count", corpus, n_classes, n_workers))
-        with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
+        with (
+            dask.config.set(CALM),
+            LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster),
+        ):
             found["Dask, two workers"].append(
                 _probe("count", corpus, n_classes, 1, cluster.scheduler_address)
             )

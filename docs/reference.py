@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import sigmastar
-from sigmastar.core.family import Family, families
+from sigmastar.core.family import Family, families, public_names
 
 FOLDER = Path(__file__).parent / "api" / "generated"
 
@@ -56,14 +56,13 @@ def _common_page() -> str:
 
 def _core_page() -> str:
     lines = [*_title("sigmastar.core"), "What families are built on; for contributors.", ""]
+    public = sorted({*sigmastar._COMMON.values(), *public_names().values()})  # which other pages have
     for heading, modules in CORE.items():
         lines += [heading, "-" * len(heading), ""]
         for name in modules:
             lines += [f".. automodule:: sigmastar.core.{name}", "   :members:"]
-            common = [
-                place for place in sigmastar._COMMON.values() if place.startswith(f"sigmastar.core.{name}:")
-            ]
-            elsewhere = ", ".join(place.partition(":")[2] for place in common)  # on the page of common names
+            there = [place for place in public if place.startswith(f"sigmastar.core.{name}:")]
+            elsewhere = ", ".join(place.partition(":")[2] for place in there)
             lines += [f"   :exclude-members: {elsewhere}", ""] if elsewhere else [""]
     return "\n".join(lines)
 
