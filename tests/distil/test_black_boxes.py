@@ -168,6 +168,46 @@ def test_wrong_answers_are_refused(answer: list[float]) -> None:
         Questions(box).next_distributions(["a"])
 
 
+class Broken(Incremental):
+    """Some method of it fails, or gives states without rows."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__()
+        setattr(self, method, self.fail if method != "step" else lambda states, symbols: states)
+
+    def fail(self, *_: Any) -> Any:
+        raise RuntimeError("the service is down")
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        (Broken("start"), "the black box failed, in start: RuntimeError: the service is down"),
+        (Broken("step"), r"must give \(states, rows\)"),
+        (from_function(lambda prefixes: 1 / 0, range(4)), "in next_distributions: ZeroDivisionError"),
+        (from_function(lambda strings: strings[5], range(4), "scores"), "in scores: IndexError"),
+    ],
+)
+def test_what_fails_inside_a_black_box_is_told_as_its_own(box: Any, message: str) -> None:
+    questions = Questions(box)
+    with pytest.raises(InputError, match=message):
+        questions.along(PrefixTrie.of(strings())) if questions.tells_next else questions.scores([(0,)])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("def network(:", "box.py: running it failed: SyntaxError: "),
+        ("import nothing_there", "box.py: running it failed: ModuleNotFoundError: "),
+        ("def network(path): pass", "box.py: running it failed: TypeError: .*'path'"),
+    ],
+)
+def test_a_file_that_cannot_be_run_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "box.py").write_text(text)
+    with pytest.raises(InputError, match=message):
+        open_source(f"{tmp_path}/box.py:network")
+
+
 def test_sources_by_name(tmp_path: Path) -> None:
     save_model(AUTOMATON, tmp_path / "model.sigma")
     (tmp_path / "near.py").write_text("rows = [[0.25, 0.75]]\n")

@@ -44,8 +44,9 @@ def _lines(automaton: WeightedAutomaton, asked: Asked) -> Iterator[Line]:
     shares = soft.weights @ states / soft.weights.sum()
     names = (*map(str, automaton.alphabet), END)
     for state in np.argsort(-shares, kind="stable")[:_STATES]:
-        likely = states[:, state] * (states[:, state] > 0.5 * states[:, state].max())
-        typical = np.argsort(-likely * soft.weights, kind="stable")[:_EXAMPLES]
+        likely = np.flatnonzero(states[:, state] > 0.5 * states[:, state].max())
+        order = np.argsort(-states[likely, state] * soft.weights[likely], kind="stable")
+        typical = likely[order[:_EXAMPLES]]
         prefixes = strings_of(trie, typical, automaton.alphabet)
         told = automaton.next_weights[state]
         nexts = [f"{names[at]} {told[at]:.2f}" for at in np.argsort(-told, kind="stable")[:_EXAMPLES]]

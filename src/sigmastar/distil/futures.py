@@ -21,7 +21,6 @@ from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices
-from sigmastar.distil.black_box import checked_rows
 from sigmastar.distil.kernels import SoftTrie
 from sigmastar.distil.questions import Questions, strings_of
 
@@ -127,10 +126,9 @@ def _step(
 ) -> tuple[Floats, Any]:
     """What follows nodes when some symbols are read after them, and their states then."""
     if states is not None:
-        box: Any = questions.box
         questions.spend(len(nodes))
-        after, told = box.step(states, np.full(len(nodes), codes[-1]))
-        return checked_rows(told, len(nodes), len(questions.alphabet) + 1), after
+        after, told = questions.step(states, np.full(len(nodes), codes[-1]))
+        return told, after
     prefixes = strings_of(trie, nodes, questions.alphabet)
     return questions.next_distributions(_extended(prefixes, codes)), None
 

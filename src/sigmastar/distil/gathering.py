@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -59,11 +58,11 @@ def gather(
         )
     if budget < int(min(questions.left, 2 * _MOST_CELLS / (len(questions.alphabet) + 1))):
         progress(f"memory holds {budget} answers: no more are asked for", 0.0)
-    pools, begin = list[Pool](), time.perf_counter()
+    pools = list[Pool]()
     for pool in _asked(questions, strings, budget, rng, max_length, progress):
         n_asked = questions.n_queries
         if not pools and n_asked > questions.n_read:  # a file does not tell how fast the black box is
-            announce((time.perf_counter() - begin) / n_asked * max(budget - n_asked, 0), "asking")
+            announce(questions.seconds / n_asked * max(budget - n_asked, 0), "asking")
         pools.append(pool)
     return pools
 

@@ -93,13 +93,13 @@ class Evidence:
 
 
 def mean_divergence(model: SequenceModel, asked: Asked) -> float:
-    """KL from the answers to a model, nats per gap."""
+    """KL from the answers to a model, nats per gap; rounding may not take it below zero."""
     total, at = 0.0, 0
     for piece in asked.strings.pieces(max(1, 4_000_000 // asked.rows.shape[1])):
         rows = asked.rows[at : at + piece.n_gaps]
         total += float(divergences(rows, model.gap_distributions(piece)).sum())
         at += piece.n_gaps
-    return total / max(at, 1)
+    return max(total, 0.0) / max(at, 1)
 
 
 def divergences(rows: Floats, told: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.distil.asked import Asked, together
-from sigmastar.distil.black_box import checked_rows, rows_of
+from sigmastar.distil.black_box import rows_of
 from sigmastar.distil.questions import Questions
 
 
@@ -26,9 +26,8 @@ class _Reader:
         self.questions, self.states = questions, None
         self.prefixes: list[tuple[Any, ...]] = [()] * n
         if questions.is_incremental:
-            box: Any = questions.box
-            self.states, rows = box.start(n)
-            self.rows = self._checked(rows)
+            questions.spend(n)
+            self.states, self.rows = questions.start(n)
         else:
             self.rows = questions.next_distributions(self.prefixes)
 
@@ -36,19 +35,14 @@ class _Reader:
         """Go on with some of the prefixes."""
         questions, alphabet = self.questions, self.questions.alphabet.symbols
         if self.states is not None:
-            box: Any = questions.box
-            self.states, told = box.step(rows_of(self.states, rows), symbols)
-            self.rows = self._checked(told)
+            questions.spend(len(rows))
+            self.states, self.rows = questions.step(rows_of(self.states, rows), symbols)
             return
         self.prefixes = [
             (*self.prefixes[row], alphabet[code])
             for row, code in zip(rows.tolist(), symbols.tolist(), strict=True)
         ]
         self.rows = questions.next_distributions(self.prefixes)
-
-    def _checked(self, rows: Any) -> Floats:
-        self.questions.spend(len(rows))
-        return checked_rows(rows, len(rows), len(self.questions.alphabet) + 1)
 
 
 def draw(

@@ -8,6 +8,7 @@ were asked, so that a run that was interrupted ends as it would have.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,8 @@ class Questions:
         The symbols; strings are handed over in them, and are coded here.
     tells_next : bool
         Whether the black box tells what comes next; otherwise it gives scores.
+    seconds : float
+        How long the black box took so far.
     """
 
     def __init__(
@@ -97,6 +100,7 @@ class Questions:
         self.tells_next = isinstance(self.box, NextSymbols)
         self.max_queries, self.n_queries, self.n_remembered = max_queries, 0, 0
         self.n_read, self._unread = 0, set[bytes]()  # of the file: answers that were used, and the others
+        self.seconds = 0.0
         asks = "next" if self.tells_next else "scores"
         self._file = None if cache is None else AnswerFile(cache, asks, self.alphabet)
         self._known: dict[bytes, Floats] = {}
@@ -151,21 +155,46 @@ class Questions:
             return np.concatenate([rows for _, rows in self.levels(trie, free=True)])
         return self._along_strings(trie)
 
+    def answered(self, method: str, *arguments: Any) -> Any:
+        """What a method of the black box gives; what goes wrong inside it is told as its own failure."""
+        begin = time.perf_counter()
+        try:
+            return getattr(self.box, method)(*arguments)
+        except InputError:
+            raise
+        except Exception as problem:
+            kind = type(problem).__name__
+            raise InputError(f"the black box failed, in {method}: {kind}: {problem}") from problem
+        finally:
+            self.seconds += time.perf_counter() - begin
+
+    def start(self, n: int) -> tuple[Any, Floats]:
+        """The states and rows of empty prefixes, of a black box that reads on."""
+        return self._reached(self.answered("start", n), n)
+
+    def step(self, states: Any, symbols: Indices) -> tuple[Any, Floats]:
+        """The states and rows of prefixes with a symbol more each, of a black box that reads on."""
+        return self._reached(self.answered("step", states, symbols), len(symbols))
+
+    def _reached(self, answer: Any, n: int) -> tuple[Any, Floats]:
+        if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+            raise InputError("start(n) and step(states, symbols) of the black box must give (states, rows)")
+        return answer[0], checked_rows(answer[1], n, len(self.alphabet) + 1)
+
     def levels(self, trie: PrefixTrie, free: bool = False) -> Iterator[tuple[Any, Floats]]:
         """States and rows of the nodes of each level, of a black box that reads on."""
-        box: Any = self.box
         if not free:
             self.spend(trie.n_nodes)
-        states, rows = box.start(1)
-        yield states, checked_rows(rows, 1, len(self.alphabet) + 1)
+        states, rows = self.start(1)
+        yield states, rows
         for depth in range(1, len(trie.level_starts) - 1):
             level = slice(trie.level_starts[depth], trie.level_starts[depth + 1])
             above = trie.parent[level] - trie.level_starts[depth - 1]
-            states, rows = box.step(rows_of(states, above), trie.symbol[level])
-            yield states, checked_rows(rows, len(above), len(self.alphabet) + 1)
+            states, rows = self.step(rows_of(states, above), trie.symbol[level])
+            yield states, rows
 
     def _along_strings(self, trie: PrefixTrie) -> Floats:
-        box, columns = self.box, len(self.alphabet) + 1
+        columns = len(self.alphabet) + 1
         found = np.empty((trie.n_nodes, columns))
         leaf = np.ones(trie.n_nodes, dtype=bool)
         leaf[trie.parent[1:]] = False
@@ -174,7 +203,7 @@ class Questions:
         for first in range(0, len(leaves), 512):
             some = strings.select(np.arange(first, min(first + 512, len(leaves))))
             self.progress("asking", first / len(leaves))
-            answers = box.distributions_along(list(some))  # type: ignore[union-attr]
+            answers = self.answered("distributions_along", list(some))
             found[_path_nodes(trie, leaves[first : first + 512])] = checked_rows(
                 np.concatenate(list(answers)), some.n_gaps, columns
             )
@@ -202,12 +231,12 @@ class Questions:
         return max(1, min(BATCH, _CELLS // (len(self.alphabet) + 1))) if self.tells_next else BATCH
 
     def _ask(self, strings: Strings) -> None:
-        box: Any = self.box
         texts = list(strings)
         if self.tells_next:
-            answers = checked_rows(box.next_distributions(texts), len(texts), len(self.alphabet) + 1)
+            told = self.answered("next_distributions", texts)
+            answers = checked_rows(told, len(texts), len(self.alphabet) + 1)
         else:
-            answers = checked_scores(box.scores(texts), len(texts))[:, None]
+            answers = checked_scores(self.answered("scores", texts), len(texts))[:, None]
         if self._file is not None:
             self._file.append(strings, answers)
         self._known.update(zip(keys_of(strings), answers, strict=True))

@@ -46,15 +46,19 @@ def _from_python(path: str, name: str) -> Any:
     sys.path.insert(0, folder)  # so that the file can import its neighbours
     try:
         names = runpy.run_path(path)
+        if name not in names:
+            raise InputError(f"the file defines no {name!r}", file=path)
+        found = names[name]
+        is_box = not isinstance(found, type) and (
+            hasattr(found, "next_distributions") or hasattr(found, "scores")
+        )
+        return found() if callable(found) and not is_box else found
+    except InputError:
+        raise
+    except Exception as problem:
+        raise InputError(f"running it failed: {type(problem).__name__}: {problem}", file=path) from problem
     finally:
         sys.path.remove(folder)
-    if name not in names:
-        raise InputError(f"the file defines no {name!r}", file=path)
-    found = names[name]
-    is_box = not isinstance(found, type) and (
-        hasattr(found, "next_distributions") or hasattr(found, "scores")
-    )
-    return found() if callable(found) and not is_box else found
 
 
 def _in_words(found: Any, source: str) -> BlackBox:
