@@ -22,7 +22,7 @@ from benchmarks.harness import Finding, Question, Row, Settings, Target
 from sigmastar import DistilledAutomaton, NgramAutomaton, SpectralAutomaton, Strings
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.distil import Questions
-from sigmastar.distil.asked import Asked, ask, together
+from sigmastar.distil.asked_strings import Asked, ask, together
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.judging import tell_apart
 from sigmastar.distil.learn import divergences

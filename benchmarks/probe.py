@@ -20,7 +20,7 @@ from benchmarks.learners import SPECTRAL, warm_up
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.pautomac import read_pautomac
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.fast import CLASSES
 from sigmastar.core.resources import one_blas_thread
 

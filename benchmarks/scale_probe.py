@@ -32,7 +32,7 @@ from scipy.sparse.linalg import svds
 from sigmastar.automata.counts.on_shards import StepCounts, count_shards, count_steps
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
-from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.em_steps import EMCorpus, random_start
 from sigmastar.automata.learn.on_shards import ShardedEMCorpus
 from sigmastar.core.arrays import Array, Floats

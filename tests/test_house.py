@@ -208,7 +208,7 @@ def test_a_backward_edge_is_caught(module: str, name: str) -> None:
     [
         ("sigmastar.core.em", "sigmastar.core.jit"),
         ("sigmastar.optimise.solvers", "sigmastar.core.errors"),
-        ("sigmastar.automata.learn.fast", "sigmastar.automata.model.filtered"),
+        ("sigmastar.automata.learn.fast", "sigmastar.automata.model.restart_filter"),
         ("sigmastar.automata.learn.fast", "sigmastar.automata.learn.held_out"),
         ("sigmastar.transducers.learn.fast", "sigmastar.automata.learn.fast"),
         ("sigmastar.automata.family", "sigmastar.core.family.Family"),

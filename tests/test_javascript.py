@@ -16,7 +16,7 @@ import sigmastar
 from sigmastar.automata import make_automaton
 from sigmastar.automata.estimator import spectral
 from sigmastar.automata.learn import classed
-from sigmastar.core.model_files import load_model, save_model, sealed
+from sigmastar.core.model_reading import load_model, save_model, sealed
 from sigmastar.core.word_clusters import learn_word_classes
 from sigmastar.runtime import JAVASCRIPT
 from sigmastar.taggers.data.sentences import TaggedSentences

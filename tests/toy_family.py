@@ -15,7 +15,7 @@ from sigmastar.core.demo import DemoResult, DemoRow
 from sigmastar.core.errors import InputError
 from sigmastar.core.estimator import Estimator, as_generator
 from sigmastar.core.family import Command, Family, Kind
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_reading import load_model
 from sigmastar.core.page import Section, Text
 from sigmastar.core.text_files import open_text
 

@@ -47,7 +47,7 @@ TESTS = (
     "held_out",
     "integer_counts",
     "kernel_parts",
-    "model_files",
+    "model_reading",
     "text_files",
 )
 

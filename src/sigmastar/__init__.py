@@ -21,7 +21,7 @@ _COMMON = {
     "draw": "sigmastar.core.notebook:draw",
     "reading": "sigmastar.core.skipping:reading",
     "load": "sigmastar.core.estimator:load",
-    "load_model": "sigmastar.core.model_files:load_model",
+    "load_model": "sigmastar.core.model_reading:load_model",
     "save_model": "sigmastar.core.model_format:save_model",
 }
 

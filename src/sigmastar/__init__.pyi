@@ -20,8 +20,8 @@ from sigmastar.core.errors import (
 )
 from sigmastar.core.estimator import load as load
 from sigmastar.core.factors import StreamingFactors as StreamingFactors
-from sigmastar.core.model_files import load_model as load_model
 from sigmastar.core.model_format import save_model as save_model
+from sigmastar.core.model_reading import load_model as load_model
 from sigmastar.core.notebook import draw as draw
 from sigmastar.core.skipping import reading as reading
 from sigmastar.corpus.build import build_corpus as build_corpus

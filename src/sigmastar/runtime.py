@@ -21,7 +21,7 @@ from typing import Any
 from sigmastar.core.errors import InputError, ModelFileError
 from sigmastar.core.family import find_kind, kinds
 from sigmastar.core.family import load as load_place
-from sigmastar.core.model_files import kind_of, load_model
+from sigmastar.core.model_reading import kind_of, load_model
 from sigmastar.core.plain_kernels import install
 
 __all__ = ["JAVASCRIPT", "load"]

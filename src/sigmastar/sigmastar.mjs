@@ -48,7 +48,7 @@ export function read(data) {
   }
 }
 
-// ---------------------------------------------------------------- core.model_format, core.model_files
+// ---------------------------------------------------------------- core.model_format, core.model_reading
 
 const TYPES = {
   F64: [Float64Array, "<f8"], F32: [Float32Array, "<f4"],

@@ -16,7 +16,7 @@ from sigmastar.automata.learn.anchors import (
     shrunk_states,
     to_probabilistic,
 )
-from sigmastar.automata.learn.context_model import learn_contexts
+from sigmastar.automata.learn.context_operators import learn_contexts
 from sigmastar.automata.learn.convex import SliceEntries, expected_moves, learn_anchor_model, ratio_sums
 
 

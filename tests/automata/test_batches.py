@@ -23,7 +23,7 @@ from sigmastar.automata.learn.spectral import BasisBatches
 from sigmastar.automata.learn.streaming import faded
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.errors import UnknownSymbolError
-from sigmastar.core.model_files import read_header
+from sigmastar.core.model_reading import read_header
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,10 @@ from sigmastar.automata.learn import classed, classed_on_shards
 from sigmastar.automata.learn.classed import symbol_classes
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.classed import ClassedAutomaton
-from sigmastar.automata.model.ngram import modified_kneser_ney
 from sigmastar.automata.model.runtime import SequenceRuntime
 from sigmastar.automata.model.sequence import next_distribution
-from sigmastar.core.model_files import load_model, model_bytes, save_model
+from sigmastar.automata.model.smoothed_ngram import modified_kneser_ney
+from sigmastar.core.model_reading import load_model, model_bytes, save_model
 from sigmastar.corpus import build as building
 from sigmastar.corpus import sources
 from sigmastar.corpus.build import build_corpus

@@ -19,7 +19,7 @@ from sigmastar.automata.metrics import competition_perplexity, log_likelihood
 from sigmastar.automata.model.att import read_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.pautomac_machine import read_pautomac_model
-from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.model_reading import load_model, read_header, save_model
 
 
 def test_help_and_version() -> None:

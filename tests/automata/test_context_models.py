@@ -15,7 +15,7 @@ from oracles import words_up_to
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.context_model import (
+from sigmastar.automata.learn.context_operators import (
     candidate_sizes,
     choose_classes,
     context_noise,

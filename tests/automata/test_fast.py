@@ -9,7 +9,7 @@ from automata.test_context_models import TRUTH
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
 from sigmastar.automata.learn import fast as module
-from sigmastar.automata.learn.context_model import backoff_of, best_strength
+from sigmastar.automata.learn.context_operators import backoff_of, best_strength
 from sigmastar.automata.learn.fast import CLASSES, ContextBatches, learn_fast
 from sigmastar.automata.learn.held_out import HeldOut
 from sigmastar.automata.learn.ngram import learn_ngram

@@ -15,7 +15,7 @@ from sigmastar.automata.counts.bases import PREFIX, STRING, SUBSTRING, Statistic
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.estimator.em_and_ngram import EMAutomaton
 from sigmastar.automata.estimator.spectral import SpectralAutomaton
-from sigmastar.automata.learn.context_model import LARGEST, largest_size
+from sigmastar.automata.learn.context_operators import LARGEST, largest_size
 from sigmastar.automata.learn.spectral import BasisBatches, string_automaton
 from sigmastar.automata.model.automaton import (
     WeightedAutomaton,

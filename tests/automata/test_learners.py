@@ -15,7 +15,7 @@ from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.learn.ngram import ORDERS, SMOOTHINGS, learn_ngram
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core import recover
 from sigmastar.core.alphabet import Alphabet

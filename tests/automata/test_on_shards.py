@@ -17,9 +17,9 @@ from sigmastar.automata.counts.on_shards import count_shards, count_steps, merge
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn import context_model
+from sigmastar.automata.learn import context_operators
 from sigmastar.automata.learn import on_shards as learning
-from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.em_steps import EMCorpus
 from sigmastar.automata.model.generators import make_automaton
 from sigmastar.core.engines import Here
@@ -94,7 +94,7 @@ def test_a_budget_keeps_what_is_frequent_and_tells_the_loss(corpora: list[String
 
 @pytest.fixture
 def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(context_model, "_GAPS_ENOUGH", 1000)  # so that classes come from a sample
+    monkeypatch.setattr(context_operators, "_GAPS_ENOUGH", 1000)  # so that classes come from a sample
 
 
 @pytest.mark.usefixtures("few_are_enough")

@@ -1,83 +1,217 @@
-"""Mixing rates of the restart filter: both models' shares of every held-out step, and the fit to them."""
+"""The restart filter: proper distributions from any operators, against a slow filter string by string."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from automata.test_context_models import TRUTH, counted
-from sigmastar.automata.learn.context_model import backoff_of, learn_contexts
-from sigmastar.automata.learn.fast import (
-    START_RATE,
-    Steps,
-    behind_filter,
-    held_out_score,
-    tune_mixing,
-)
-from sigmastar.automata.learn.held_out import Held, HeldOut
-from sigmastar.core.mixture import Events
-
-
-@pytest.fixture(scope="module")
-def setting():
-    strings = TRUTH.sample(1_500, np.random.default_rng(0))
-    counts = counted(strings.select(range(1_000)))
-    contexts = learn_contexts(counts, 3)
-    model = behind_filter(contexts.automaton, contexts.mass, backoff_of(counts), contexts.states)
-    return model, counts, strings.select(range(1_000, 1_500))
+from automata.random_automata import SEEDS, strings_of
+from automata.random_corpora import Corpus, corpora, corpus_of
+from oracles import filter_word, words_up_to
+from sigmastar.automata.data.contexts import grow_contexts
+from sigmastar.automata.data.strings import PrefixTrie, Strings
+from sigmastar.automata.model import restart_filter as filtering
+from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel
+from sigmastar.core.model_reading import load_model, save_model
 
 
-def test_steps_are_mixtures_of_both_predictions(setting):
-    model, _, held = setting
-    steps = Steps.of(model, HeldOut.of(Held.whole(held)))
-    assert steps.score(model.mixing) == pytest.approx(model.log_probability(held).mean())
-    assert held_out_score(model, HeldOut.of(Held.whole(held))) == pytest.approx(
-        model.log_probability(held).mean()
+def random_filter(seed: int, corpus: Corpus, n_states: int, size: float = 1.0) -> FilteredAutomaton:
+    """Operators of any sign and `size` behind the filter, with restart states of mass one."""
+    rng = np.random.default_rng(seed)
+    strings, n_symbols = corpus.strings, corpus.n_symbols
+    trie = grow_contexts(strings, "past", 6)
+    backoff = NgramModel.of_counts(strings.alphabet, NextCounts.of(strings, trie))
+    automaton = WeightedAutomaton(
+        strings.alphabet,
+        rng.normal(size=n_states),
+        rng.normal(size=(n_symbols, n_states, n_states)) * size,
+        rng.normal(size=n_states),
     )
-    assert steps.events.counts.sum() == held.n_gaps
-    mixed = (1 - START_RATE) * steps.events.first + START_RATE * steps.events.second
-    assert steps.events.counts @ np.log(mixed) / len(held) == pytest.approx(steps.score(model.mixing))
-    assert ((steps.events.second > 0) & (steps.events.second <= 1 + 1e-9)).all()
-    assert ((steps.events.first >= 0) & (steps.events.first <= 1 + 1e-9)).all()
+    mass = rng.normal(size=n_states)
+    restarts = rng.normal(size=(trie.n_classes, n_states))
+    restarts += np.outer(1.0 - restarts @ mass, mass / (mass @ mass))
+    mixing = rng.uniform(1e-4, 0.9, size=trie.n_classes)
+    return FilteredAutomaton(automaton, mass, backoff, restarts, mixing)
 
 
-def test_tuned_rates_serve_held_out_strings(setting):
-    model, counts, held = setting
-    held_out = HeldOut.of(Held.whole(held))
-    tuned = tune_mixing(model, counts.past_counts, held_out, 3)
-    assert tuned.mixing.shape == model.mixing.shape
-    assert ((tuned.mixing > 0) & (tuned.mixing < 1)).all()
-    assert held_out_score(tuned, held_out) > held_out_score(model, held_out)
-    assert tune_mixing(model, counts.past_counts, held_out, 0) is model
+@st.composite
+def filters(draw, max_states: int = 3) -> FilteredAutomaton:
+    corpus = draw(corpora(min_strings=1))
+    size = 10.0 ** draw(st.integers(-3, 3))
+    return random_filter(draw(SEEDS), corpus, draw(st.integers(1, max_states)), size)
 
 
-def steps_of(automaton, backoff, n_classes: int) -> Steps:
-    n = len(automaton)
-    classes = (np.arange(n) % n_classes).astype(np.int32)
-    return Steps(classes, Events(np.ones(n), np.asarray(automaton), np.asarray(backoff)), 1.0)
+WORDS = st.lists(st.lists(st.integers(-1, 2), max_size=6), max_size=6)
 
 
-def test_rates_follow_whoever_predicts_better():
-    n_classes, n = 4, 4_000
-    counts = np.array([5, 50, 500, 5_000])
-    better = steps_of(np.full(n, 0.5), np.full(n, 0.01), n_classes).fit_rates(counts)
-    worse = steps_of(np.full(n, 0.01), np.full(n, 0.5), n_classes).fit_rates(counts)
-    assert (better < START_RATE).all()
-    assert (worse > 0.5).all()
+def words_over(model: FilteredAutomaton, words) -> list:
+    return [tuple(min(code, len(model.alphabet) - 1) for code in word) for word in words]
 
 
-def test_rates_of_many_steps_are_the_most_likely_ones():
-    """One class with so many steps that priors do not matter: against a search on a grid."""
-    rng = np.random.default_rng(0)
-    automaton, backoff = rng.random(50_000), rng.random(50_000)
-    rate = steps_of(automaton, backoff, 1).fit_rates(np.array([1000]))[0]
-    grid = np.linspace(0.01, 0.99, 99)
-    scores = [np.log((1 - r) * automaton + r * backoff).sum() for r in grid]
-    assert rate == pytest.approx(grid[int(np.argmax(scores))], abs=0.06)
+@given(filters(), WORDS)
+def test_the_trie_is_filtered_as_string_by_string(model, words):
+    words = words_over(model, words)
+    strings = strings_of(words, model.alphabet)
+    classes = model.backoff.contexts.classify(strings)
+    backoff = model.backoff.distributions(np.arange(model.backoff.contexts.n_classes, dtype=np.int32))
+    automaton, expected, logs, at = model.automaton, [], [], 0
+    for word in words:
+        own = classes[at : at + len(word) + 1]
+        at += len(word) + 1
+        rows, taken = filter_word(
+            model.start, automaton.transitions, model.mass, automaton.final, word, own, backoff,
+            model.restarts, model.mixing, model.limit,
+        )  # fmt: skip
+        expected += rows
+        with np.errstate(divide="ignore"):
+            logs.append(np.log(taken).sum())
+    found = model.gap_distributions(strings)
+    np.testing.assert_allclose(found, np.reshape(expected, found.shape), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.log_probability(strings), logs, rtol=1e-6, atol=1e-6)
 
 
-def test_classes_without_steps_have_the_rate_of_their_kind():
-    steps = steps_of(np.full(400, 0.5), np.full(400, 0.01), 1)
-    rates = steps.fit_rates(np.array([100, 100, 1]))
-    assert rates[1] < START_RATE
-    assert (rates > 0).all()
+@given(filters(), WORDS)
+def test_every_gap_has_a_proper_distribution(model, words):
+    rows = model.gap_distributions(strings_of(words_over(model, words), model.alphabet))
+    assert (rows > 0).all()
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-12)
+
+
+@settings(max_examples=30)
+@given(filters(), SEEDS)
+def test_long_strings_stay_proper(model, seed):
+    codes = np.random.default_rng(seed).integers(0, len(model.alphabet), size=(2, 600))
+    require_proper(model, strings_of(codes.tolist(), model.alphabet))
+
+
+@pytest.mark.parametrize("hidden", [0.0, 1e-3, -1e-3])
+def test_states_that_grow_where_the_mass_does_not_see_it_start_anew(hidden, rng):
+    corpus = corpus_of([(0, 1), (0, 0, 1), (), (1,)], 2)
+    model = random_filter(5, corpus, 2)
+    growing = np.array([np.diag([0.4, 50.0])] * 2)
+    automaton = WeightedAutomaton(corpus.strings.alphabet, np.ones(2), growing, np.array([0.2, hidden]))
+    restarts = np.column_stack([np.ones(len(model.restarts)), model.restarts[:, 1]])
+    strayed = FilteredAutomaton(automaton, np.array([1.0, 0.0]), model.backoff, restarts, model.mixing)
+    require_proper(strayed, strings_of([[0, 1] * 300], corpus.strings.alphabet))
+    assert len(strayed.sample(100, rng)) == 100
+    endless = WeightedAutomaton(corpus.strings.alphabet, np.ones(2), growing, np.array([1e-3, hidden]))
+    strayed = FilteredAutomaton(endless, np.array([1.0, 0.0]), model.backoff, restarts, model.mixing * 1e-2)
+    assert len(strayed.sample(20, rng, max_length=500)) == 20
+
+
+def require_proper(model: FilteredAutomaton, strings: Strings) -> None:
+    rows = model.gap_distributions(strings)
+    assert (rows > 0).all()
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-12)
+    assert np.isfinite(model.log_probability(strings)).all()
+
+
+@given(filters(), WORDS)
+def test_known_symbols_are_possible_and_unknown_ones_are_not(model, words):
+    words = words_over(model, words)
+    finite = np.isfinite(model.log_probability(strings_of(words, model.alphabet)))
+    assert finite.tolist() == [-1 not in word for word in words]
+
+
+@given(filters(), WORDS)
+def test_the_loss_is_bounded_by_that_of_the_back_off_model(model, words):
+    strings = strings_of([[max(c, 0) for c in word] for word in words_over(model, words)], model.alphabet)
+    rates = model.mixing[model.backoff.contexts.classify(strings)]
+    ends = np.append(0, np.cumsum(strings.lengths + 1))
+    allowed = [np.log(1.0 / rates[a:b]).sum() for a, b in pairwise(ends)]
+    loss = model.backoff.log_probability(strings) - model.log_probability(strings)
+    assert (loss <= np.array(allowed) + 1e-9).all()
+
+
+@given(filters())
+def test_all_strings_together_weigh_one(model):
+    n, length = len(model.alphabet), 4
+    words = words_up_to(n, length)
+    mass = np.exp(model.log_probability(strings_of(words, model.alphabet))).sum()
+    longest = strings_of([word for word in words if len(word) == length], model.alphabet)
+    ending = next_distribution(model, longest)[:, -1]
+    longer = (np.exp(model.log_probability(longest)) / ending * (1.0 - ending)).sum()
+    assert mass + longer == pytest.approx(1.0, abs=1e-9)
+
+
+@given(SEEDS, st.integers(1, 4))
+def test_working_in_pieces_changes_nothing(seed, n_states):
+    corpus = corpus_of([(0, 1), (1,), (), (1, 1, 0), (0, 0), (1, 0)], 2)
+    model = random_filter(seed, corpus, n_states)
+    walk = model.walk(PrefixTrie.of(corpus.strings))
+    whole, pieces = np.zeros((2, len(walk.parent), 3))
+    expected = model.run(walk, whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filtering, "CELLS", 1)  # one row at a time
+        found = model.run(walk, pieces)
+    np.testing.assert_allclose(np.array(found), np.array(expected))
+    np.testing.assert_allclose(pieces, whole)
+
+
+def test_single_precision_is_enough_to_compare_by():
+    corpus = corpus_of([(0, 1), (1,), (), (1, 1, 0)], 2)
+    model = random_filter(1, corpus, 2)
+    walk = model.walk(PrefixTrie.of(corpus.strings))
+    for double, single in zip(model.run(walk), model.run(walk, dtype=np.float32), strict=True):
+        np.testing.assert_allclose(single, double, atol=1e-4)
+        assert ((double >= 0) & (double <= 1 + 1e-12)).all()
+
+
+def sample_model() -> FilteredAutomaton:
+    return random_filter(5, corpus_of([(0, 1), (0, 0, 1), (), (1,)] * 3, 2), 3, 0.5)
+
+
+def require_frequencies(model: SequenceModel, rng: np.random.Generator) -> None:
+    """Short strings over two symbols are drawn as often as the model says."""
+    drawn = list(model.sample(20_000, rng))
+    short = strings_of(words_up_to(2, 3), model.alphabet)
+    for word, log in zip(short, model.log_probability(short), strict=True):
+        share, p = drawn.count(word) / len(drawn), np.exp(log)
+        assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / len(drawn)) + 1e-9
+
+
+def test_samples_have_the_frequencies_of_the_model(rng):
+    require_frequencies(sample_model(), rng)
+
+
+def test_samples_are_repeatable_and_cut(rng):
+    model = sample_model()
+    first, second = (model.sample(50, np.random.default_rng(3)) for _ in range(2))
+    assert list(first) == list(second)
+    assert model.sample(200, rng, max_length=2).lengths.max() <= 2
+    assert len(model.sample(0, rng)) == 0
+
+
+def test_files_bring_back_the_same_model(tmp_path):
+    model, strings = sample_model(), strings_of([(0, 1, 1), ()], sample_model().alphabet)
+    assert isinstance(model, SequenceModel)
+    save_model(model, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    assert isinstance(loaded, FilteredAutomaton)
+    np.testing.assert_array_equal(loaded.log_probability(strings), model.log_probability(strings))
+    np.testing.assert_array_equal(loaded.gap_distributions(strings), model.gap_distributions(strings))
+
+
+def test_parts_of_other_sizes_are_refused():
+    arrays, header = sample_model().to_parts()
+    with pytest.raises(ValueError, match="'mixing' of shape"):
+        FilteredAutomaton.from_parts({**arrays, "mixing": arrays["mixing"][:-1]}, header)
+
+
+def test_a_start_without_mass_is_replaced_by_the_restart_state():
+    model = sample_model()
+    automaton = model.automaton
+    turned = WeightedAutomaton(
+        automaton.alphabet, -np.abs(model.mass), automaton.transitions, automaton.final
+    )
+    strayed = FilteredAutomaton(turned, np.abs(model.mass), model.backoff, model.restarts, model.mixing)
+    np.testing.assert_array_equal(strayed.start, model.restarts[model.backoff.contexts.start])
+    rows = strayed.gap_distributions(Strings.of([(0, 1)], alphabet=model.alphabet))
+    np.testing.assert_allclose(rows.sum(axis=1), 1.0, atol=1e-12)

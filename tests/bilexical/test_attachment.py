@@ -20,7 +20,7 @@ from sigmastar.bilexical.learn.attachment import (
     learn_attachment,
 )
 from sigmastar.core.log_linear import fit_votes
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.optimise.proximal import L1, L2
 
 

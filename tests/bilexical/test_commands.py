@@ -11,7 +11,7 @@ import pytest
 from cli.calls import fail, figures, succeed
 from sigmastar import WordVectors
 from sigmastar.bilexical import read_word2vec
-from sigmastar.core.model_files import load_model, model_bytes
+from sigmastar.core.model_reading import load_model, model_bytes
 
 ADJECTIVES = {"red": "car", "green": "car", "old": "house", "new": "house", "kind": "aunt", "wise": "aunt"}
 

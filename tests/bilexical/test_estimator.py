@@ -10,7 +10,7 @@ import pytest
 from sigmastar import BilexicalOperator, NotFittedError, WordVectors
 from sigmastar.bilexical import make_relation
 from sigmastar.bilexical.model.vectors import dense
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 
 MADE = make_relation(np.random.default_rng(0), n_heads=120, n_modifiers=30, dimension=10, rank=2)
 

@@ -11,7 +11,7 @@ from sigmastar.bilexical import BilexicalModel, Pairs, Vectors, inner_product, p
 from sigmastar.bilexical.learn.operator import ConditionalLoss, OperatorSettings, learn_operator
 from sigmastar.bilexical.metrics import by_popularity
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from scipy import sparse
 from sigmastar.bilexical import Vectors, make_relation, read_vectors, read_word2vec, write_word2vec
 from sigmastar.bilexical.model.vectors import dense
 from sigmastar.core.errors import InputError, ModelFileError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 
 MADE = make_relation(np.random.default_rng(0), n_heads=30, n_modifiers=6, dimension=4, rank=2)
 

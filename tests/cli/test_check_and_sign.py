@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cli.calls import fail, figures, invoke, succeed
 from core.version_1 import bytes_of_version_1
 from forged.forging import forged, with_array
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.signing import verified_with
 
 

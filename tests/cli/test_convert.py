@@ -16,7 +16,7 @@ from cli.calls import fail, invoke, succeed
 from sigmastar import PCFG, EMTagger, GaussianHMM, NgramTagger, SpectralTagger, SpectralTreebankGrammar
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.att import read_att
-from sigmastar.core.model_files import load_model, read_arrays, save_model
+from sigmastar.core.model_reading import load_model, read_arrays, save_model
 from sigmastar.pcfg.data.rules import Word, read_rules
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.transducers.data import StringPairs

@@ -15,7 +15,7 @@ from cli.calls import fail, invoke, succeed
 from sigmastar.automata.cli import models
 from sigmastar.cli import group
 from sigmastar.cli.failures import Ended, _in_words
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 
 
 @pytest.mark.parametrize(

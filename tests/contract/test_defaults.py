@@ -8,7 +8,7 @@ import pytest
 
 from cli.calls import succeed
 from sigmastar.core.family import families, load
-from sigmastar.core.model_files import load_model, model_bytes
+from sigmastar.core.model_reading import load_model, model_bytes
 from sigmastar.core.progress import Event, Phase, Saved, listening
 
 COMMANDS = [(name, command) for name, family in families().items() for command in family.learn]

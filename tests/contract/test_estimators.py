@@ -22,7 +22,7 @@ from sigmastar.core.errors import InputError, NotFittedError
 from sigmastar.core.estimator import Estimator, as_generator
 from sigmastar.core.family import families, load
 from sigmastar.core.laws import Example
-from sigmastar.core.model_files import model_bytes
+from sigmastar.core.model_reading import model_bytes
 
 ESTIMATORS = [(name, estimator) for name, family in families().items() for estimator in family.estimators]
 OF_DATA = ("score_samples", "align")

@@ -9,7 +9,7 @@ import pytest
 
 from sigmastar import EMAutomaton, GaussianHMM, InputError, SpectralAutomaton
 from sigmastar.core.family import families, load
-from sigmastar.core.model_files import model_bytes
+from sigmastar.core.model_reading import model_bytes
 
 SYMBOLS = np.tile([0, 1, 0, 2], 30)
 ROWS = np.random.default_rng(0).standard_normal((60, 2)) + np.repeat([0.0, 5.0], 30)[:, None]

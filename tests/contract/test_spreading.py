@@ -20,7 +20,7 @@ from sigmastar import (
 )
 from sigmastar.bilexical.data import text as texts
 from sigmastar.core import engines, integer_counts, toy_english
-from sigmastar.core.model_files import load_model, model_bytes
+from sigmastar.core.model_reading import load_model, model_bytes
 from sigmastar.grammars.counts import bracketings
 from sigmastar.treebanks.model import whole_trees
 from sigmastar.trees import Tree

@@ -20,7 +20,7 @@ from sigmastar.core.family import families, load
 from sigmastar.core.notebook import Drawn, draw
 from sigmastar.core.page import Text
 from sigmastar.core.rank import RankEvidence
-from sigmastar.core.sentence_drawings import Arcs, draw_heads
+from sigmastar.core.tree_and_arc_drawings import Arcs, draw_heads
 from sigmastar.core.view_drawings import DRAWN, parts_of, pictures
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.regression.model import StringFunction

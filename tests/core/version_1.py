@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save
 
-from sigmastar.core.model_files import family_of, to_json
+from sigmastar.core.model_reading import family_of, to_json
 
 
 def bytes_of_version_1(model: Any, learned: dict[str, Any]) -> bytes:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from oracles import projective_trees
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.core.word_classes import WordClasses
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.kernels.arc_features import MOST_INDICATORS, Places, arc_indicators

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sigmastar.cli.group import command
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_reading import load_model
 from sigmastar.dependency.cli.models import _parsed
 from sigmastar.dependency.data.conllu import read_conllu, write_conllu, write_dp
 from sigmastar.dependency.data.treebank import DependencyTreebank

@@ -12,7 +12,7 @@ import pytest
 from oracles import projective_trees
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet, Term
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.core.resources import limited_threads
 from sigmastar.dependency.counts import bigram_views
 from sigmastar.dependency.data.projectivity import projective_sentences

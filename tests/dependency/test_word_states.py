@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.learn.arcs import learn_word_states
 from sigmastar.dependency.learn.parser import Recipe, learn_parser

@@ -15,10 +15,10 @@ from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_format import save_model
+from sigmastar.distil.answer_files import RecordedBox
 from sigmastar.distil.black_box import ModelBox, as_black_box, from_function
 from sigmastar.distil.judging import judged
 from sigmastar.distil.questions import BudgetError, Questions, prefixes_of
-from sigmastar.distil.records import RecordedBox
 from sigmastar.distil.sources import open_source
 
 AUTOMATON = make_automaton(3, 4, np.random.default_rng(0))

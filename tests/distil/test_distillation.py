@@ -19,9 +19,9 @@ from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, model_bytes, save_model
+from sigmastar.core.model_reading import load_model, model_bytes, save_model
 from sigmastar.core.progress import on_long_work
-from sigmastar.distil.asked import Asked, ask, possible
+from sigmastar.distil.asked_strings import Asked, ask, possible
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.black_box import from_function
 from sigmastar.distil.explain import state_lines, worst_strings

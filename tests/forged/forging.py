@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sigmastar.core.model_files import read_arrays, sealed
+from sigmastar.core.model_reading import read_arrays, sealed
 
 Arrays = dict[str, Any]
 Header = dict[str, Any]

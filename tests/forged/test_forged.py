@@ -17,7 +17,7 @@ from forged.small_models import ONE_OF_EACH_KIND, Small
 from forged.trial import cut_off, flip_bits, try_model
 from sigmastar.core.errors import ModelFileError
 from sigmastar.core.family import kinds
-from sigmastar.core.model_files import kind_of, load_model, read_header
+from sigmastar.core.model_reading import kind_of, load_model, read_header
 from sigmastar.treebanks.data.sentences import Input
 from sigmastar.treebanks.model.parser import Chart
 

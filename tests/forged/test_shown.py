@@ -10,7 +10,7 @@ import pytest
 
 from cli.calls import fail, succeed
 from forged.small_models import ONE_OF_EACH_KIND, Small
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_reading import load_model
 from sigmastar.core.notebook import Drawn, draw, exhibit_of
 from sigmastar.core.page import SCRIPT
 

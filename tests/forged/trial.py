@@ -31,9 +31,9 @@ from forged.forging import Forge
 from forged.mutations import mutated
 from forged.small_models import Small
 from sigmastar.cli import command
-from sigmastar.core import model_files, model_format
+from sigmastar.core import model_format, model_reading
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_reading import load_model
 
 SECONDS, PATIENCE, GIGABYTE = 10.0, 120.0, 1 << 30
 BATCH = 500  # files per process: more might take more than the gigabyte by and by
@@ -185,15 +185,15 @@ class _Trial(NamedTuple):
 @contextmanager
 def _loaded_once() -> Iterator[None]:
     """Inside, a file is read and built once: its commands share the model, as requests to a server do."""
-    read, built = lru_cache(maxsize=1)(model_files.read_arrays), dict[tuple[str, type], Any]()
+    read, built = lru_cache(maxsize=1)(model_reading.read_arrays), dict[tuple[str, type], Any]()
 
     def build(family: type, arrays: Any, description: Any, name: str) -> Any:
         if (name, family) not in built:
             built[name, family] = made(family, arrays, description, name)
         return built[name, family]
 
-    made = model_files._built
-    with patch.object(model_files, "read_arrays", read), patch.object(model_files, "_built", build):
+    made = model_reading._built
+    with patch.object(model_reading, "read_arrays", read), patch.object(model_reading, "_built", build):
         yield
 
 

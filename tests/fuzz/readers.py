@@ -48,7 +48,7 @@ READERS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "tagged arcs": ("conllu", "sigmastar.taggers.data.columns:read_tagged", {"file_format": "conllu"}),
     "records": ("jsonl", "sigmastar.automata.data.formats:read_lines", {}),
     "cells": ("csv", "sigmastar.automata.data.formats:read_lines", {}),
-    "models": ("models", "sigmastar.core.model_files:load_model", {}),
+    "models": ("models", "sigmastar.core.model_reading:load_model", {}),
 }
 POLICIES: tuple[dict[str, Any], ...] = (
     {},

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, invoke, succeed
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.grammars.model.generators import dyck
 from sigmastar.grammars.model.grammar import WeightedGrammar
 

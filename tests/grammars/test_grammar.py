@@ -15,7 +15,7 @@ from oracles_grammar import bracketings, random_grammar, random_pcfg, slow_cut, 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.grammars.model.grammar import WeightedGrammar
 from sigmastar.grammars.model.mass import (
     expected_length,

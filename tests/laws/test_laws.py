@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.family import families, load
-from sigmastar.core.model_files import load_model, model_bytes, save_model
+from sigmastar.core.model_reading import load_model, model_bytes, save_model
 
 NAMES = [name for name, family in families().items() if family.laws is not None]
 

@@ -10,7 +10,7 @@ import pytest
 
 from cli.calls import fail, figures, succeed
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.model_files import load_model
+from sigmastar.core.model_reading import load_model
 from sigmastar.pcfg.data.formulas import read_dimacs
 from sigmastar.pcfg.data.rules import parse_rules, read_rules
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG

@@ -17,7 +17,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core import outlook, resources
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.pcfg.data.rules import Grammar, Rule, Word, as_grammar
 from sigmastar.pcfg.model.hidden_markov import HiddenMarkovModel
 from sigmastar.pcfg.model.pcfg import ProbabilisticCFG

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracles_tagging import marginals_of, operator_value, refined_value, tag_sequences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences, chain_marginals, pairs_within
-from sigmastar.taggers.kernels.margin import (
+from sigmastar.taggers.kernels.feature_chain import (
     MarginWeights,
     Schedule,
     TokenFeatures,

@@ -12,7 +12,7 @@ import pytest
 
 from forged.forging import forged, with_array
 from sigmastar.core.errors import ModelFileError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.core.resources import limited_threads
 from sigmastar.taggers.data.generators import make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences

@@ -11,8 +11,8 @@ import sigmastar.runtime
 from cli.calls import fail, succeed
 from sigmastar import NgramTagger, SpectralTagger, load
 from sigmastar.core.errors import InputError
-from sigmastar.taggers.data.features import TokenViews, View, template_name, templates_of
-from sigmastar.taggers.model.margin import own_codes
+from sigmastar.taggers.data.feature_templates import TokenViews, View, template_name, templates_of
+from sigmastar.taggers.model.feature_chain import own_codes
 
 RNG = np.random.default_rng(0)
 CUES = [RNG.choice(["up", "down"], size=4).tolist() for _ in range(60)]

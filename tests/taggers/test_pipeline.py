@@ -12,7 +12,7 @@ import pytest
 
 from cli.calls import fail, succeed
 from sigmastar import InputError, Pipeline, SpectralDependencyGrammar, load
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.dependency.data.conllu import read_treebank, write_conllu
 from sigmastar.dependency.data.treebank import as_treebank, multiword_tokens
 from sigmastar.taggers import Tokenizer

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oracles_tagging import chunk_set
 from sigmastar.core.errors import InputError
-from sigmastar.taggers.data.features import word_classes, word_features, word_of
+from sigmastar.taggers.data.feature_templates import word_classes, word_features, word_of
 from sigmastar.taggers.data.sentences import TaggedSentences, require_tagged
 from sigmastar.taggers.metrics import chunk_spans, is_chunk_tagging, kind_codes
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from oracles_transducer import alignments, readings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.learn.combined import NGRAM, EnsembleSpec, learn_transducer
 from sigmastar.transducers.model.generators import make_transducer

@@ -14,7 +14,7 @@ from oracles_transducer import alignments, readings
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.generators import make_automaton
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.transducers.data import StringPairs
 from sigmastar.transducers.model.generators import make_transducer
 from sigmastar.transducers.model.weighted_transducer import WeightedTransducer

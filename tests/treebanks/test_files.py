@@ -9,7 +9,7 @@ import pytest
 
 from sigmastar import PCFG, SpectralTreebankGrammar
 from sigmastar.core.errors import InputError, ModelFileError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.treebanks import TreebankParser
 from sigmastar.treebanks.model import whole_trees
 from sigmastar.treebanks.model.whole_trees import TreeSampler

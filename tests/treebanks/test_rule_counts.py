@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sigmastar import SpectralTreebankGrammar
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.treebanks.model.latent_grammar import LEAST, LatentGrammar, RuleCounts, rule_states
 from sigmastar.trees import make_treebank
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles_trees import inside_vector, subtrees, tree_value
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError, UnknownSymbolError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.ranked import RankedAlphabet, RankedTrees
 from sigmastar.trees.data.tree import Tree

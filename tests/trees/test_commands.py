@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cli.calls import fail, figures, invoke, succeed
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.trees import make_latent_pcfg, make_tree_automaton
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.productions import production_trees
 from sigmastar.trees.data.tree import Tree

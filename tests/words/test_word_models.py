@@ -15,7 +15,7 @@ from sigmastar import InputError, WordModel, load
 from sigmastar.automata.data.strings import Strings, as_strings
 from sigmastar.automata.model.hmm_conversion import from_hmm
 from sigmastar.automata.model.sequence import next_distribution, top_columns
-from sigmastar.core.model_files import load_model, model_bytes, save_model
+from sigmastar.core.model_reading import load_model, model_bytes, save_model
 from sigmastar.words.laws import WordLaws
 from sigmastar.words.learn import em
 from sigmastar.words.model.emissions import Vectors

@@ -9,7 +9,7 @@ import click
 from sigmastar.core.atomic import atomic_write_pieces
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, verify_key_option
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.model_files import (
+from sigmastar.core.model_reading import (
     SIGNATURE,
     SUM,
     VERIFYING_KEY,

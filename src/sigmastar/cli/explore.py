@@ -22,7 +22,7 @@ import click
 
 from sigmastar.core.cli.options import quiet_option, verify_key_option
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import is_model_file
+from sigmastar.core.model_reading import is_model_file
 from sigmastar.core.progress import listening, tell
 from sigmastar.explorer.server import need_packages, serve
 

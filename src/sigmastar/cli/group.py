@@ -228,7 +228,7 @@ class ModelCommand(click.Command):
         try:
             context = command.make_context(info_name, args, parent, **extra)
         except click.NoSuchOption as problem:
-            from sigmastar.core.model_files import kind_of  # help and wrong calls read no model
+            from sigmastar.core.model_reading import kind_of  # help and wrong calls read no model
 
             message = f"{problem.message.rstrip('.')} for models of kind {kind_of(model)!r}."
             near, where = problem.possibilities, problem.ctx
@@ -240,7 +240,7 @@ class ModelCommand(click.Command):
 
     def of_model(self, path: str) -> click.Command:
         """What the family of a model file does under this command."""
-        from sigmastar.core.model_files import kind_of  # help and wrong calls read no model
+        from sigmastar.core.model_reading import kind_of  # help and wrong calls read no model
 
         kind = kind_of(path)
         places = dict(commands_of(str(self.name)))
@@ -298,7 +298,7 @@ def _positional(args: Sequence[str]) -> Iterator[str]:
 def _is_model(word: str) -> bool:
     if not os.path.isfile(word):
         return False
-    from sigmastar.core.model_files import read_header
+    from sigmastar.core.model_reading import read_header
 
     try:
         read_header(word)

@@ -23,7 +23,7 @@ from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import KEY, as_toml
 from sigmastar.core.errors import InputError
 from sigmastar.core.family import families
-from sigmastar.core.model_files import read_header
+from sigmastar.core.model_reading import read_header
 
 _KNOWN = {"method", "estimator", "seed", "settings", "layout", "data", "sigmastar", KEY}
 _FORMS = ("as_json", "html", "dot", "weights")

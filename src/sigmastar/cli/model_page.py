@@ -9,7 +9,7 @@ from typing import Any
 
 from sigmastar.core.exhibit import Exhibit, View
 from sigmastar.core.family import families, load
-from sigmastar.core.model_files import kind_of, load_model, read_header
+from sigmastar.core.model_reading import kind_of, load_model, read_header
 from sigmastar.core.page import Cell, Part, Section, Table, Text, render
 from sigmastar.core.view_drawings import parts_of
 from sigmastar.explorer.gallery import PLAIN

@@ -12,7 +12,7 @@ import numpy as np
 
 from sigmastar.core.atomic import atomic_write_bytes, refuse_terminal
 from sigmastar.core.cli.options import model_argument, output_option
-from sigmastar.core.model_files import read_arrays, to_json
+from sigmastar.core.model_reading import read_arrays, to_json
 
 NPZ = "npz"
 

@@ -11,7 +11,7 @@ import click
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.control.constraints import avoids, contains, length, matches
 from sigmastar.control.decoder import ConstrainedDecoder
 from sigmastar.control.languages import Constraint, everything_of

@@ -43,7 +43,7 @@ from sigmastar.core import plain_kernels
 from sigmastar.core.errors import InputError, ModelFileError, NotFittedError
 from sigmastar.core.family import families
 from sigmastar.core.family import load as load_place
-from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.model_reading import load_model, read_header, save_model
 from sigmastar.core.notebook import Shown, estimator_card
 from sigmastar.core.progress import Progress, announced, told
 from sigmastar.core.resources import limited_threads

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from sigmastar.core.figures import INK, MUTED, PAPER, SERIES, css_colour
 from sigmastar.core.plot_drawings import HALO, WIDE, Data, Scale
-from sigmastar.core.sentence_drawings import DASHED
 from sigmastar.core.svg import dot, drawing, short, text, told
+from sigmastar.core.tree_and_arc_drawings import DASHED
 
 MOST_NAMED = 70
 """Names on a map."""

@@ -8,8 +8,8 @@ from typing import Any
 
 from sigmastar.core.figures import GRID, INK, MUTED, PAPER, SERIES, css_colour
 from sigmastar.core.page import format_cell
-from sigmastar.core.sentence_drawings import DASHED
 from sigmastar.core.svg import CHARACTER, box, dot, drawing, line, short, text, told
+from sigmastar.core.tree_and_arc_drawings import DASHED
 
 Data = Mapping[str, Any]
 WIDE = 640.0

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import VERIFYING_KEY
 from sigmastar.core.model_format import SIGNING_KEY, KeyPath
+from sigmastar.core.model_reading import VERIFYING_KEY
 
 _CONTEXT = b"sigmastar model file\n"
 _LARGEST_KEY = 100_000

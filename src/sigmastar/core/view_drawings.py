@@ -12,7 +12,7 @@ from sigmastar.core.exhibit import View, plain
 from sigmastar.core.page import Part, Picture, Table, Text
 from sigmastar.core.plane_drawings import draw_graph, draw_map
 from sigmastar.core.plot_drawings import Data, draw_bars, draw_heat, draw_lines, draw_strip
-from sigmastar.core.sentence_drawings import Arcs, Cell, draw_cells, draw_heads, draw_nodes, draw_ways
+from sigmastar.core.tree_and_arc_drawings import Arcs, Cell, draw_cells, draw_heads, draw_nodes, draw_ways
 
 MOST_ROWS, MOST_TREES = 40, 2
 """Rows of a table, and trees of a view, that stand on a page."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sigmastar.core.sentence_drawings import Arcs, draw_heads
 from sigmastar.core.svg import stacked
+from sigmastar.core.tree_and_arc_drawings import Arcs, draw_heads
 from sigmastar.dependency.data.treebank import DependencyTreebank
 
 _MOST_DRAWN = 5

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.automata.data.contexts import grow_contexts
-from sigmastar.automata.model.ngram import Backoff, NgramModel
-from sigmastar.distil.asked import Asked
+from sigmastar.automata.model.smoothed_ngram import Backoff, NgramModel
+from sigmastar.distil.asked_strings import Asked
 
 MOST_CONTEXTS = 5000
 _DEPTH = 3

@@ -11,7 +11,7 @@ import numpy as np
 from sigmastar.automata.data.strings import Corpus, Strings
 from sigmastar.automata.estimator.sequence import Found, SequenceEstimator
 from sigmastar.core.estimator import as_generator, chosen, positive, positive_or_auto
-from sigmastar.distil.asked import together
+from sigmastar.distil.asked_strings import together
 from sigmastar.distil.explain import state_lines, worst_strings
 from sigmastar.distil.gathering import gather, training
 from sigmastar.distil.learn import METHODS, Distilled, Evidence, distil

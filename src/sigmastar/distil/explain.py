@@ -8,7 +8,7 @@ import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.distil.asked import Asked
+from sigmastar.distil.asked_strings import Asked
 from sigmastar.distil.forms import Proper
 from sigmastar.distil.judging import tell_apart
 from sigmastar.distil.kernels import filter_states

@@ -12,10 +12,10 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, announce
 from sigmastar.core.resources import free_memory, require_memory
-from sigmastar.distil.asked import Asked, ask, together
+from sigmastar.distil.answer_files import keys_of
+from sigmastar.distil.asked_strings import Asked, ask, together
 from sigmastar.distil.pools import draw_gaps, edited
 from sigmastar.distil.questions import Questions
-from sigmastar.distil.records import keys_of
 
 POWERS = (4.0, 8.0)
 """Of the probabilities, for strings that stay near those that the black box was trained on."""

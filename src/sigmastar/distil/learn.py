@@ -17,13 +17,13 @@ import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
 from sigmastar.core.progress import Progress, announce, stage
-from sigmastar.distil.asked import Asked
+from sigmastar.distil.asked_strings import Asked
 from sigmastar.distil.averages import averaged_ngram
 from sigmastar.distil.forms import Proper, Signed
 from sigmastar.distil.futures import (

@@ -14,7 +14,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.core.arrays import Floats, Indices
-from sigmastar.distil.asked import Asked, together
+from sigmastar.distil.asked_strings import Asked, together
 from sigmastar.distil.black_box import rows_of
 from sigmastar.distil.questions import Questions
 

@@ -20,6 +20,7 @@ from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Indices, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
+from sigmastar.distil.answer_files import AnswerFile, RecordedBox, keys_of
 from sigmastar.distil.black_box import (
     NextSymbols,
     alphabet_of,
@@ -28,7 +29,6 @@ from sigmastar.distil.black_box import (
     checked_scores,
     rows_of,
 )
-from sigmastar.distil.records import AnswerFile, RecordedBox, keys_of
 
 BATCH = 4096
 _CELLS = 1 << 22  # probabilities of one answer at a time

@@ -9,7 +9,7 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Array
 from sigmastar.core.progress import Progress, silent
-from sigmastar.distil.asked import Asked
+from sigmastar.distil.asked_strings import Asked
 from sigmastar.distil.forms import Form
 from sigmastar.distil.kernels import Loss, soft_gradient
 

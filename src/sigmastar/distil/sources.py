@@ -8,9 +8,9 @@ import sys
 from typing import Any
 
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import is_model_file, load_model
+from sigmastar.core.model_reading import is_model_file, load_model
+from sigmastar.distil.answer_files import RecordedBox
 from sigmastar.distil.black_box import BlackBox, as_black_box
-from sigmastar.distil.records import RecordedBox
 
 
 def open_source(source: str) -> BlackBox:

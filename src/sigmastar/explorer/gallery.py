@@ -30,7 +30,7 @@ from sigmastar.core.exhibit import (
     table,
 )
 from sigmastar.core.family import families, load
-from sigmastar.core.model_files import kind_of, load_model, read_header
+from sigmastar.core.model_reading import kind_of, load_model, read_header
 from sigmastar.explorer.data_views import summary
 
 PLAIN = "sigmastar.explorer.gallery:PlainExhibit"

@@ -28,7 +28,7 @@ from sigmastar.core.cli.options import (
 from sigmastar.core.cli.printing import print_figures, to_json
 from sigmastar.core.errors import UnknownSymbolError
 from sigmastar.core.family import judge
-from sigmastar.core.model_files import kind_of, load_model, read_header, save_model
+from sigmastar.core.model_reading import kind_of, load_model, read_header, save_model
 from sigmastar.core.progress import Say, counted, watching
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.optimise.completers import COMPLETERS

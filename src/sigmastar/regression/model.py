@@ -14,7 +14,7 @@ from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.model_files import Arrays, Header, above, below
+from sigmastar.core.model_reading import Arrays, Header, above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import Parts, lists, tables
 

@@ -27,7 +27,7 @@ from sigmastar.core.toy_english import sentences
 from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.dependency.explore import DependencyExhibit
 from sigmastar.taggers.data.columns import TaggedLayout, format_of
-from sigmastar.taggers.data.features import word_of
+from sigmastar.taggers.data.feature_templates import word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.estimator import SpectralTagger
 from sigmastar.taggers.model.pipeline import TextPipeline

@@ -17,7 +17,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.intervals import Estimate, ratio_of_sums
-from sigmastar.taggers.data.features import word_of
+from sigmastar.taggers.data.feature_templates import word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.tagger import Tagger
 from sigmastar.taggers.model.weighted_tagger import WeightedTagger

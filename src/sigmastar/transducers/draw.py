@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sigmastar.core.sentence_drawings import draw_ways
 from sigmastar.core.svg import stacked
+from sigmastar.core.tree_and_arc_drawings import draw_ways
 from sigmastar.transducers.model.aligner import AlignedPairs
 
 EMPTY, _MOST_DRAWN = "-", 5

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sigmastar.core.sentence_drawings import Cell, draw_cells
+from sigmastar.core.tree_and_arc_drawings import Cell, draw_cells
 from sigmastar.treebanks.model.parser import Parse
 from sigmastar.trees.draw import draw_tree
 

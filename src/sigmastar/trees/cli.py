@@ -21,7 +21,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.progress import counted, watching
 from sigmastar.core.text_files import described_file, display_name
 from sigmastar.trees.data.brackets import read_brackets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sigmastar.core.sentence_drawings import Node, draw_nodes
+from sigmastar.core.tree_and_arc_drawings import Node, draw_nodes
 from sigmastar.trees.data.tree import Tree, fold
 
 Span = tuple[str, int, int]

@@ -11,9 +11,9 @@ from sigmastar.automata.cli.inputs import Loaded, load
 from sigmastar.automata.metrics import kl_by_sampling
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.distances import equivalent, l1_up_to, l2_distance
-from sigmastar.automata.model.filtered import FilteredAutomaton
 from sigmastar.automata.model.minimize import TOLERANCE, SingularValueAutomaton
 from sigmastar.automata.model.minimize import minimize as minimized
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.atomic import require_folder
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option

@@ -17,7 +17,7 @@ from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import UNKNOWN_CLASS
 from sigmastar.core.errors import ModelFileError, UnknownSymbolError
-from sigmastar.core.model_files import Header, load_model, read_header
+from sigmastar.core.model_reading import Header, load_model, read_header
 from sigmastar.core.progress import tell
 
 if TYPE_CHECKING:  # most calls read files

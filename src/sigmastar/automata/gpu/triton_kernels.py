@@ -1,4 +1,4 @@
-"""The kernels of `fused` and `rows` in Triton; imported where there is a GPU alone.
+"""The kernels of `fused` and `lanes` in Triton; imported where there is a GPU alone.
 
 Arguments are tensors, numbers, and constants that a kernel is compiled for.
 """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sigmastar.automata.learn.context_model import ContextModel
+from sigmastar.automata.learn.context_operators import ContextModel
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.core.arrays import Floats
 from sigmastar.optimise.proximal import nonnegative_least_squares, successive_projection

@@ -16,7 +16,7 @@ import numpy as np
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.anchors import anchor_states, to_probabilistic
-from sigmastar.automata.learn.context_model import (
+from sigmastar.automata.learn.context_operators import (
     ContextModel,
     candidate_sizes,
     choose_classes,

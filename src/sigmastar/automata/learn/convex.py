@@ -41,7 +41,7 @@ from sigmastar.automata.learn.anchors import (
     shrunk_states,
     to_probabilistic,
 )
-from sigmastar.automata.learn.context_model import (
+from sigmastar.automata.learn.context_operators import (
     ContextModel,
     backoff_of,
     candidate_sizes,
@@ -53,7 +53,7 @@ from sigmastar.automata.learn.fast import CLASSES, FilteredFit, behind_filter, h
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_out
 from sigmastar.automata.model.algebra import mixture
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.filtered import FilteredAutomaton
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.jit import fast_kernel, kernel
 from sigmastar.core.progress import Progress, silent

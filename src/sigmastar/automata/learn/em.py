@@ -1,6 +1,6 @@
 """`em`: expectation-maximization from random or spectral starts, the rival that users compare with.
 
-The two halves of a step are those of `learn.em`, the driver is that of `core.em`. Over-relaxed steps
+The two halves of a step are those of `learn.em_steps`, the driver is that of `core.em`. Over-relaxed steps
 go further than plain ones on the same way, while the likelihood grows (Salakhutdinov and Roweis, 2003).
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings, require_known, require_strings
 from sigmastar.automata.learn.anchors import anchor_states, to_probabilistic
-from sigmastar.automata.learn.context_model import choose_classes, learn_contexts
+from sigmastar.automata.learn.context_operators import choose_classes, learn_contexts
 from sigmastar.automata.learn.em_steps import (
     ExpectsMoves,
     Maximize,

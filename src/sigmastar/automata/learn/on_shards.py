@@ -27,7 +27,7 @@ from sigmastar.automata.counts.on_shards import (
 )
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.em import (
     LAST,
     USUAL,

@@ -18,15 +18,15 @@ from scipy import sparse
 from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.learn.anchors import memberships
-from sigmastar.automata.learn.context_model import choose_classes
+from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.em import begin_climb
 from sigmastar.automata.learn.em_steps import EMCorpus, normalized
 from sigmastar.automata.learn.fast import behind_filter, tune_mixing
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton, prefix_directions
-from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.ngram import NextCounts, NgramModel
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
+from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.optimise.proximal import successive_projection
 

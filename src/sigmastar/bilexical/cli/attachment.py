@@ -14,7 +14,7 @@ from sigmastar.core.atomic import write_lines
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.intervals import bootstrap, mcnemar
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.progress import watching
 
 PREPOSITIONS = ("for", "from", "with")

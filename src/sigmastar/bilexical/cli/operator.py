@@ -18,7 +18,7 @@ from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import open_text
 

@@ -24,7 +24,7 @@ from sigmastar.core.cli.learning import (
 )
 from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.printing import print_figures, to_json
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import described_file, open_text
 

@@ -20,7 +20,7 @@ from sigmastar.bilexical.counts import BackedOffCounts, FeatureTable, normalized
 from sigmastar.bilexical.data.quadruples import NOUN, VERB, Quadruples
 from sigmastar.bilexical.model.vectors import Vectors, dense
 from sigmastar.core.arrays import Array, Floats, Int64s
-from sigmastar.core.model_files import below
+from sigmastar.core.model_reading import below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import (
     Parts,

@@ -21,7 +21,7 @@ from sigmastar.bilexical.counts import normalized
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.factors import factorize_up_to
-from sigmastar.core.model_files import is_model_file, load_model
+from sigmastar.core.model_reading import is_model_file, load_model
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import (
     Parts,

@@ -28,7 +28,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, with_interval
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.model_reading import load_model, read_header, save_model
 from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import Say, tell, watching
 from sigmastar.core.resources import limited_threads

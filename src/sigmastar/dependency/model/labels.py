@@ -6,7 +6,7 @@ Hidden states of words tell where a word belongs by its tag, its ending and itse
 
 Features are the tag, the last two and three letters and whether the first is a capital, with the coarse tag;
 of known words also the word with and without it. So words that were never seen have a state too.
-`learn.word_states` finds points and centres.
+`learn.arcs` finds points and centres.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Labeller:
 
     labels: Alphabet
     theta: Floats  # hashed indicators x labels
-    marked: bool = False  # whether labels tell of lifted words, to be undone: see `data.pseudo_projective`
+    marked: bool = False  # whether labels tell of lifted words, to be undone: see `data.projectivity`
     states: WordStates | None = None  # of words, where words count
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ import numpy as np
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.resources import Mapper, thread_map
 from sigmastar.core.stored_parts import Parts, floats, integers, one_of, share, singles, text_alphabet, texts

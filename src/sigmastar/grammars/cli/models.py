@@ -21,7 +21,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import is_model_file, load_model, read_header
+from sigmastar.core.model_reading import is_model_file, load_model, read_header
 from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import watching
 from sigmastar.grammars.data.bracketings import Sentences, read_sentences

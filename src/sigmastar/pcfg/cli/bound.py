@@ -10,7 +10,7 @@ import numpy as np
 from sigmastar.core.cli.options import json_option, model_argument, quiet_option, seed_option
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError, ModelFileError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.progress import watching
 from sigmastar.pcfg.data.binary_form import BinaryForm
 from sigmastar.pcfg.data.events import Derivations

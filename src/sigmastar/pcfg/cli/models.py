@@ -32,7 +32,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.model_files import load_model, read_header, save_model
+from sigmastar.core.model_reading import load_model, read_header, save_model
 from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import watching
 from sigmastar.core.text_files import display_name

@@ -23,7 +23,7 @@ from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.model_format import hash_arrays
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.provenance import provenance
-from sigmastar.distil.asked import Asked, ask
+from sigmastar.distil.asked_strings import Asked, ask
 from sigmastar.distil.classifier import DistilledClassifier
 from sigmastar.distil.estimator import DistilledAutomaton
 from sigmastar.distil.judging import tell_apart

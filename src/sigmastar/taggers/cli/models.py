@@ -12,15 +12,15 @@ from sigmastar.core.atomic import atomic_write, write_lines
 from sigmastar.core.cli.options import json_option, model_argument, output_option, quiet_option
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import tell, watching
 from sigmastar.core.text_files import hold
 from sigmastar.taggers.data.columns import FORMATS, TaggedFile, TaggedLayout, format_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.metrics import n_nonpositive, tagging_scores
-from sigmastar.taggers.model.hankel import HankelTags
-from sigmastar.taggers.model.margin import MarginTags
+from sigmastar.taggers.model.feature_chain import MarginTags
+from sigmastar.taggers.model.max_margin import HankelTags
 from sigmastar.taggers.model.refined import RefinedTags, write_att
 from sigmastar.taggers.model.tagger import Tagger, TagModel
 from sigmastar.taggers.model.weighted_tagger import WeightedTagger

@@ -21,7 +21,7 @@ from sigmastar.core.cli.options import (
     threads_option,
 )
 from sigmastar.core.cli.printing import print_figures
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.outlook import foretell
 from sigmastar.core.progress import Say, counted, tell, watching
 from sigmastar.core.resources import limited_threads

@@ -20,7 +20,7 @@ from sigmastar.core.arrays import Array, Int32s, Int64s
 from sigmastar.core.errors import InputError
 from sigmastar.core.habits import no_words
 from sigmastar.core.notebook import Shown
-from sigmastar.taggers.data.features import SEPARATOR
+from sigmastar.taggers.data.feature_templates import SEPARATOR
 
 Token = str | tuple[str, ...] | Mapping[str, Any]
 WORD = "word"

@@ -20,7 +20,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 
-from sigmastar.core.model_files import kind_of, load_model
+from sigmastar.core.model_reading import kind_of, load_model
 from sigmastar.dependency.data.treebank import as_treebank
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.pipeline import BETWEEN

@@ -23,7 +23,7 @@ from sigmastar.core.adagrad import step
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.word_classes import WordClasses
-from sigmastar.taggers.data.features import word_classes, word_features
+from sigmastar.taggers.data.feature_templates import word_classes, word_features
 from sigmastar.taggers.data.sentences import TaggedSentences, require_tagged
 from sigmastar.taggers.model.lexicon import (
     TagLexicon,

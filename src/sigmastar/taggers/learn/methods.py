@@ -27,9 +27,9 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent, stage
-from sigmastar.taggers.learn.hankel import N_ITERATIONS, RANK, learn_hankel
+from sigmastar.taggers.learn.feature_chain import learn_margin
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.learn.margin import learn_margin
+from sigmastar.taggers.learn.max_margin import N_ITERATIONS, RANK, learn_hankel
 from sigmastar.taggers.learn.operators import learn_operators
 from sigmastar.taggers.learn.refinement import (
     RefinedCounts,

@@ -27,8 +27,8 @@ from sigmastar.core.recover import Blocks, recover
 from sigmastar.core.shrinkage import mean_towards
 from sigmastar.core.views import UNDAMPED
 from sigmastar.taggers.counts import LEAST_WORD, InputWeights, TagContexts
+from sigmastar.taggers.learn.feature_chain import LEAST_PAIR
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.learn.margin import LEAST_PAIR
 from sigmastar.taggers.model.weighted_tagger import WeightedTagger
 
 

@@ -21,11 +21,11 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.plain_kernels import is_installed
 from sigmastar.core.stored_parts import Parts, between, distinct_texts, indices, row_starts, singles
 from sigmastar.core.word_classes import WordClasses
-from sigmastar.taggers.data.features import SEPARATOR, word_classes, word_features, word_of
+from sigmastar.taggers.data.feature_templates import SEPARATOR, word_classes, word_features, word_of
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.model.lattice import TagLattice
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.core.arrays import Array
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.stored_parts import Parts

@@ -18,15 +18,12 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import Parts, check_header, lists, one_of, real, share, tables
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain, best_sequences
-from sigmastar.taggers.model import hankel as hankel_tags
-from sigmastar.taggers.model import margin as margin_tags
-from sigmastar.taggers.model import refined as refined_tags
-from sigmastar.taggers.model import weighted_tagger
+from sigmastar.taggers.model import feature_chain, max_margin, refined, weighted_tagger
 from sigmastar.taggers.model.lattice import GuidedLattice, TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon
 
@@ -58,10 +55,10 @@ class TagModel(Protocol):
 
 
 KINDS: dict[str, Any] = {
-    refined_tags.KIND: refined_tags.RefinedTags,
-    margin_tags.KIND: margin_tags.MarginTags,
-    margin_tags.FORMER_KIND: margin_tags.MarginTags,
-    hankel_tags.KIND: hankel_tags.HankelTags,
+    refined.KIND: refined.RefinedTags,
+    feature_chain.KIND: feature_chain.MarginTags,
+    feature_chain.FORMER_KIND: feature_chain.MarginTags,
+    max_margin.KIND: max_margin.HankelTags,
     weighted_tagger.KIND: weighted_tagger.WeightedTagger,
 }
 
@@ -97,8 +94,8 @@ class Tagger(Shown):
         }
 
     @property
-    def _chains(self) -> list[margin_tags.MarginTags]:
-        found = [member for member in self.members if isinstance(member, margin_tags.MarginTags)]
+    def _chains(self) -> list[feature_chain.MarginTags]:
+        found = [member for member in self.members if isinstance(member, feature_chain.MarginTags)]
         if not found:
             raise InputError("the tagger has no features; --method chain and refined have some")
         return found
@@ -113,14 +110,14 @@ class Tagger(Shown):
         own = {
             number: member.marginals(self.lexicon, sentences, lattice)
             for number, member in enumerate(self.members)
-            if not (self.guide and isinstance(member, refined_tags.RefinedTags))
+            if not (self.guide and isinstance(member, refined.RefinedTags))
         }
         guided = None
         if self.guide:
             number = self.guide[0]
             guided = GuidedLattice.of(own[number], self.least ** (1.0 / max(self.weights[number], 1e-3)))
         for number, member in enumerate(self.members):
-            if guided is not None and isinstance(member, refined_tags.RefinedTags):
+            if guided is not None and isinstance(member, refined.RefinedTags):
                 own[number] = member.marginals_within(self.lexicon, sentences, guided)
         return [own[number] for number in range(len(self.members))]
 
@@ -129,7 +126,7 @@ class Tagger(Shown):
         """Members of features, where something may be left out."""
         if not self.least:
             return []
-        return [k for k, member in enumerate(self.members) if isinstance(member, margin_tags.MarginTags)]
+        return [k for k, member in enumerate(self.members) if isinstance(member, feature_chain.MarginTags)]
 
     def predict_proba(self, sentences: TaggedSentences) -> Floats:
         """mu(i, a) as a table, words x tags."""
@@ -148,7 +145,7 @@ class Tagger(Shown):
     def _best(self, sentences: TaggedSentences, found: TagMarginals | None) -> Int32s:
         """By marginals, which may be known; a Hankel block alone has a best tagging of its own."""
         only = self.members[0] if len(self.members) == 1 else None
-        if isinstance(only, hankel_tags.HankelTags) and self.decoding == "viterbi":
+        if isinstance(only, max_margin.HankelTags) and self.decoding == "viterbi":
             return only.best(self.lexicon, sentences)
         found = found or self.marginals(sentences)
         return by_marginals(found) if self.decoding == "marginals" else by_sequence(found)[0][0]

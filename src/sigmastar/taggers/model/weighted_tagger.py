@@ -23,9 +23,9 @@ from sigmastar.core.scaling import largest_size
 from sigmastar.core.stored_parts import Parts, floats, rising
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Lattice, Marginals
+from sigmastar.taggers.model.feature_chain import hankel_classes
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon
-from sigmastar.taggers.model.margin import hankel_classes
 
 KIND = "operators"
 

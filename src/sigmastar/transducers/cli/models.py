@@ -26,7 +26,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError, UnknownSymbolError
-from sigmastar.core.model_files import family_of, load_model, read_header
+from sigmastar.core.model_reading import family_of, load_model, read_header
 from sigmastar.core.outlook import foretell
 from sigmastar.core.page import Part, Section, Table, render
 from sigmastar.core.progress import tell, watching

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.stored_parts import Parts, floats, rising, row_starts
 
 _TABLES = ("firsts", "pair_keys", "blocks", "spare", "shares")

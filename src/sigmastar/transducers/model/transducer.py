@@ -30,10 +30,10 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings, joined
-from sigmastar.automata.model.filtered import FilteredAutomaton
-from sigmastar.automata.model.ngram import NgramModel
+from sigmastar.automata.model.restart_filter import FilteredAutomaton
+from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int64s
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import (
     Parts,

@@ -21,7 +21,7 @@ from sigmastar.automata.model.automaton import SignedLog, WeightedAutomaton
 from sigmastar.core.alphabet import OperatorModel
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.stored_parts import between, check_header
 from sigmastar.core.text_files import TextPath

@@ -29,7 +29,7 @@ from sigmastar.core.cli.options import (
 )
 from sigmastar.core.cli.printing import print_figures, to_json, with_interval
 from sigmastar.core.errors import InputError
-from sigmastar.core.model_files import load_model, read_header
+from sigmastar.core.model_reading import load_model, read_header
 from sigmastar.core.outlook import foretell
 from sigmastar.core.page import Part, Picture, Section, Table, render
 from sigmastar.core.progress import Say, tell, watching

@@ -1,6 +1,6 @@
 """The states of given trees on tensors: inside, outside and expected counts of a whole treebank.
 
-As `kernels.tree_states`, one height after the other: nodes of one height have their children below, whatever
+As `model.whole_trees`, one height after the other: nodes of one height have their children below, whatever
 tree they are in. Counts are products of matrices, rules of about as many nodes together. All symbols are
 filled up to the largest number of states.
 """
@@ -32,7 +32,7 @@ _MOST = 64  # states that a kernel of one node can have
 
 
 class Expectations(NamedTuple):
-    """What `kernels.tree_states.expectations` gives."""
+    """What `model.whole_trees.expectations` gives."""
 
     counts: Reals
     roots: Floats

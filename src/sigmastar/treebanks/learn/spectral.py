@@ -3,9 +3,9 @@
     Sigma_a = sum over nodes of a of Z Y^T,    D_r = sum over nodes with rule r of Z (x) Y_left (x) Y_right
     d_w     = sum over leaves with word w of Z,  root a = sum over roots of a of Y         all per tree
 
-Operators are recovered from them as for any latent PCFG (`trees.learn`); Y and Z are
-coordinates of nodes that the two views gave (`states`). Moments of rare rules are unreliable. With l =
-sqrt(n) / (strength + sqrt(n)) they are shrunk,
+Operators are recovered from them as for any latent PCFG (`trees.learn`); Y and Z are coordinates of nodes
+that the two views gave (`learn.clusters_and_em`). Moments of rare rules are unreliable. With
+l = sqrt(n) / (strength + sqrt(n)) they are shrunk,
 
     l E[z y y'] + (1 - l) (l mean of the products of a pair and a single moment + (1 - l) E[z] E[y] E[y'])
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.stored_parts import Parts, check_header, indices, lists, singles, whole
 from sigmastar.treebanks.counts import HeadChoice
 from sigmastar.treebanks.data.binarized import DIRECTIONS, OUTWARD, PHRASE, Binarization, Symbols

@@ -29,7 +29,7 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals, Singles
 from sigmastar.core.jit import fast_kernel, part
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.shrinkage import shrink_in_place
 from sigmastar.core.stored_parts import ArrayPart, Parts, floats, indices, rises_within, row_starts
 from sigmastar.treebanks.kernels.latent_chart import CountedRules, Tensors

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.model_files import above, below
+from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown
 from sigmastar.core.resources import limited_threads, thread_map
 from sigmastar.core.stored_parts import Parts, lists, lists_of_texts, share, tables

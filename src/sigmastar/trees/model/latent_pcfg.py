@@ -123,7 +123,7 @@ class LatentPCFG(Shown):
 
     @classmethod
     def of_operators(cls, model: OperatorModel) -> LatentPCFG:
-        """From operators whose sorts are non-terminals, as `learn.latent_pcfg` recovers them."""
+        """From operators whose sorts are non-terminals, as `learn.learn_latent_pcfg` recovers them."""
         n = max(model.n_states(sort) for sort in model.signature.sorts)
         rules, lexical, leaf, binary = list[Rule](), list[tuple[str, str]](), list[Floats](), list[Floats]()
         for operation, array in model.operators.items():

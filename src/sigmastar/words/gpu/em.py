@@ -1,6 +1,6 @@
 """The first states of words and EM with discounts, on tensors: thousands of states, dense.
 
-The same steps as `learn.start` and `learn.em` take on a processor, without the pruning.
+The same steps as `learn.token_clusters` and `learn.em` take on a processor, without the pruning.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from sigmastar.core.stored_parts import (
     row_starts,
     singles,
 )
-from sigmastar.taggers.data.features import (
+from sigmastar.taggers.data.feature_templates import (
     OWN,
     TemplateFeatures,
     TokenViews,
@@ -42,7 +42,7 @@ from sigmastar.taggers.data.features import (
 )
 from sigmastar.taggers.data.sentences import TaggedSentences
 from sigmastar.taggers.kernels.chains import Chain
-from sigmastar.taggers.kernels.margin import MarginWeights, TokenFeatures, margin_scores
+from sigmastar.taggers.kernels.feature_chain import MarginWeights, TokenFeatures, margin_scores
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon, csr_rows, feature_matrix, places_of
 from sigmastar.taggers.model.refined import Ratios

@@ -10,9 +10,9 @@ from tests.oracles_tagging import hankel_score, marginals_of
 
 from sigmastar import SpectralTagger, TaggedSentences
 from sigmastar.taggers import make_tagged
-from sigmastar.taggers.learn.hankel import HingeLoss, learn_hankel
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.model.hankel import GapLattice, HankelTags
+from sigmastar.taggers.learn.max_margin import HingeLoss, learn_hankel
+from sigmastar.taggers.model.max_margin import GapLattice, HankelTags
 
 
 @pytest.fixture(scope="module")

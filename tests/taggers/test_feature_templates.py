@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from scipy import sparse
 
-from sigmastar.taggers.data.features import (
+from sigmastar.taggers.data.feature_templates import (
     TemplateFeatures,
     TokenViews,
     View,

@@ -18,12 +18,11 @@ from safetensors.numpy import load, save
 
 from core.version_1 import bytes_of_version_1
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.core import model_files
-from sigmastar.core import model_files as files
+from sigmastar.core import model_reading
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError, ModelFileError
-from sigmastar.core.model_files import load_model, model_bytes, of_json, read_header, save_model, to_json
 from sigmastar.core.model_format import _parsed, views, written
+from sigmastar.core.model_reading import load_model, model_bytes, of_json, read_header, save_model, to_json
 
 SYMBOLS = ("a", "é", "", 'quote"', "\ud800", 1, 2.5, float("inf"), None, (1, ("x", None)), (), True)
 LEARNED = {"method": "spectral", "seed": 3, "basis": (10, 20), "score": 1e-300}
@@ -186,8 +185,8 @@ def test_other_readers_of_the_format_read_our_files(tmp_path: Path) -> None:
 def test_a_header_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_model(example(), tmp_path / "model", LEARNED)
     parsed = []
-    monkeypatch.setattr(model_files, "of_json", lambda text: parsed.append(1) or of_json(text))
-    for read in (files.kind_of, read_header, load_model, read_header):
+    monkeypatch.setattr(model_reading, "of_json", lambda text: parsed.append(1) or of_json(text))
+    for read in (model_reading.kind_of, read_header, load_model, read_header):
         read(tmp_path / "model")
     assert len(parsed) == 1
     save_model(example(n_states=3), tmp_path / "model")
@@ -207,13 +206,13 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save_model(example(n_states=99), tmp_path / "model")
-    whole = model_files.read_data
+    whole = model_reading.read_data
 
     def shortened(stream: Any, n_bytes: int) -> Any:
         os.truncate(tmp_path / "model", os.path.getsize(tmp_path / "model") - 8)
         return whole(stream, n_bytes)
 
-    monkeypatch.setattr(model_files, "read_data", shortened)
+    monkeypatch.setattr(model_reading, "read_data", shortened)
     refused(tmp_path / "model", "it was cut short")
 
 
@@ -299,7 +298,7 @@ def forged(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None])
     header: dict[str, Any] = {"family": "automaton", "version": 2, "sigmastar": "0", "model": description}
     header["learned"] = {}
     change(header, arrays)
-    path.write_bytes(b"".join(files.sealed(header, arrays, None)))
+    path.write_bytes(b"".join(model_reading.sealed(header, arrays, None)))
     return path
 
 

@@ -18,11 +18,11 @@ from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.views import correlate, shortened
 from sigmastar.optimise.factored import triples_of_product
-from sigmastar.taggers.data.features import OWN, TemplateFeatures, frequent_names, word_features
-from sigmastar.taggers.kernels.margin import MarginWeights, Schedule, TokenFeatures, train_margin
+from sigmastar.taggers.data.feature_templates import OWN, TemplateFeatures, frequent_names, word_features
+from sigmastar.taggers.kernels.feature_chain import MarginWeights, Schedule, TokenFeatures, train_margin
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
+from sigmastar.taggers.model.feature_chain import MarginTags, hankel_classes, token_features, token_views
 from sigmastar.taggers.model.lexicon import feature_matrix, places_of
-from sigmastar.taggers.model.margin import MarginTags, hankel_classes, token_features, token_views
 
 LEAST_PAIR = 50  # tokens of a word and its tag that have a class of their own
 

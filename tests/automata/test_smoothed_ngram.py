@@ -13,15 +13,15 @@ from oracles import words_up_to
 from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model import sequence as lockstep
-from sigmastar.automata.model.ngram import (
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution
+from sigmastar.automata.model.smoothed_ngram import (
     NextCounts,
     NgramModel,
     kneser_ney,
     modified_kneser_ney,
     witten_bell,
 )
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution
-from sigmastar.core.model_files import load_model, save_model
+from sigmastar.core.model_reading import load_model, save_model
 
 SMOOTHINGS = st.sampled_from([witten_bell, kneser_ney, modified_kneser_ney])
 

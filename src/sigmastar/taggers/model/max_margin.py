@@ -18,9 +18,9 @@ import numpy as np
 
 from sigmastar.core.arrays import Array, Flags, Floats, Int32s, Int64s
 from sigmastar.core.stored_parts import Parts, floats, indices, integers, rises_within
-from sigmastar.taggers.data.features import TemplateFeatures
+from sigmastar.taggers.data.feature_templates import TemplateFeatures
 from sigmastar.taggers.data.sentences import TaggedSentences
-from sigmastar.taggers.kernels.hankel import Bistrings, Factors, best_taggings, hankel_marginals
+from sigmastar.taggers.kernels.max_margin import Bistrings, Factors, best_taggings, hankel_marginals
 from sigmastar.taggers.model.lattice import TagLattice, TagMarginals
 from sigmastar.taggers.model.lexicon import TagLexicon
 

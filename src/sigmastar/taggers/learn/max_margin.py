@@ -20,10 +20,10 @@ from sigmastar.core.progress import Progress, silent
 from sigmastar.core.views import correlate, shortened
 from sigmastar.optimise.factored import factored, triples_of_product
 from sigmastar.optimise.solvers import SolverStep
-from sigmastar.taggers.data.features import TemplateFeatures
-from sigmastar.taggers.kernels.hankel import Bistrings, Factors, hinge
+from sigmastar.taggers.data.feature_templates import TemplateFeatures
+from sigmastar.taggers.kernels.max_margin import Bistrings, Factors, hinge
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
-from sigmastar.taggers.model.hankel import GapLattice, HankelTags
+from sigmastar.taggers.model.max_margin import GapLattice, HankelTags
 
 RANK, N_ITERATIONS = 16, 60
 WEIGHT = 0.02  # of the nuclear norm, times 1 / sqrt(words)
