@@ -466,7 +466,7 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 /** Places of values, the largest value first; equal ones in order. */
 const best = (values) => Array.from(values.keys()).sort((a, b) => values[b] - values[a] || a - b);
 
-// ---------------------------------------------------------------- automata.data.contexts, automata.model.ngram
+// ---------------------------------------------------------------- automata.data.contexts, automata.model.smoothed_ngram
 
 /** An n-gram: a trie of contexts, newest symbol first, and the outcomes seen in each. */
 class Ngram {
@@ -653,7 +653,7 @@ function readoutOf({ n, transitions, final, alphabet }, mass) {
   return [...columns, final];
 }
 
-// ---------------------------------------------------------------- automata.model.filtered
+// ---------------------------------------------------------------- automata.model.restart_filter
 
 const FARTHEST = 10;
 
@@ -810,7 +810,7 @@ class SequenceModel {
   }
 }
 
-// ---------------------------------------------------------------- taggers.data.features, core.word_signatures
+// ---------------------------------------------------------------- taggers.data.feature_templates, core.word_signatures
 
 const MARKS = [[/\p{Lu}|\p{Lt}/u, "X"], [/\p{Ll}/u, "x"], [/\p{Lm}|\p{Lo}/u, "o"], [/\p{N}/u, "9"], [/\p{Mn}|\p{Mc}/u, ""]];
 
@@ -1247,7 +1247,7 @@ function shared(values, task) {
   for (let k = 0; k < values.length; k++) values[k] /= total;
 }
 
-// ---------------------------------------------------------------- taggers.model.margin
+// ---------------------------------------------------------------- taggers.model.feature_chain
 
 class ChainTags {
   constructor(arrays, header, lexicon) {
@@ -1439,7 +1439,7 @@ function clip(into, raw, instead) {
   into.set(instead || positive.map((value) => value / total));
 }
 
-// ---------------------------------------------------------------- taggers.model.hankel
+// ---------------------------------------------------------------- taggers.model.max_margin
 
 const HANKEL_LEAST = 3e-3, FREQUENT = 5, EDGES = 2, N_BISTRINGS = 10;
 

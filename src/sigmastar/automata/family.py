@@ -27,10 +27,10 @@ FAMILY = Family(
             RUNTIME,
             {".att": f"{HERE}.model.att:read_att"},
         ),
-        "filtered-automaton": Kind(f"{HERE}.model.filtered:FilteredAutomaton", COMMANDS, RUNTIME),
+        "filtered-automaton": Kind(f"{HERE}.model.restart_filter:FilteredAutomaton", COMMANDS, RUNTIME),
         "classed-automaton": Kind(f"{HERE}.model.classed:ClassedAutomaton", COMMANDS, RUNTIME),
         "ngram": Kind(
-            f"{HERE}.model.ngram:NgramModel", COMMANDS, RUNTIME, {".arpa": f"{HERE}.model.arpa:read_arpa"}
+            f"{HERE}.model.smoothed_ngram:NgramModel", COMMANDS, RUNTIME, {".arpa": f"{HERE}.model.arpa:read_arpa"}
         ),
     },
     estimators={
@@ -68,15 +68,15 @@ FAMILY = Family(
         "unigram_blocks": f"{HERE}.counts.block_smoothing:unigram_blocks",
         "add_strings": f"{HERE}.counts.block_smoothing:add_strings",
         "scale_by_counts": f"{HERE}.counts.block_smoothing:scale_by_counts",
-        "witten_bell": f"{HERE}.model.ngram:witten_bell",
-        "kneser_ney": f"{HERE}.model.ngram:kneser_ney",
-        "modified_kneser_ney": f"{HERE}.model.ngram:modified_kneser_ney",
+        "witten_bell": f"{HERE}.model.smoothed_ngram:witten_bell",
+        "kneser_ney": f"{HERE}.model.smoothed_ngram:kneser_ney",
+        "modified_kneser_ney": f"{HERE}.model.smoothed_ngram:modified_kneser_ney",
         "learn_automaton": f"{HERE}.learn.spectral:learn_automaton",
         "REPAIRS": f"{HERE}.learn.repair:REPAIRS",
         "string_automaton": f"{HERE}.learn.spectral:string_automaton",
-        "FilteredAutomaton": f"{HERE}.model.filtered:FilteredAutomaton",
+        "FilteredAutomaton": f"{HERE}.model.restart_filter:FilteredAutomaton",
         "ClassedAutomaton": f"{HERE}.model.classed:ClassedAutomaton",
-        "NgramModel": f"{HERE}.model.ngram:NgramModel",
+        "NgramModel": f"{HERE}.model.smoothed_ngram:NgramModel",
         "SequenceModel": f"{HERE}.model.sequence:SequenceModel",
         "add": f"{HERE}.model.algebra:add",
         "scale": f"{HERE}.model.algebra:scale",
@@ -151,7 +151,7 @@ FAMILY = Family(
     },
     pictures={
         f"{HERE}.model.automaton:WeightedAutomaton": f"{HERE}.draw.graph:draw_inner",
-        f"{HERE}.model.filtered:FilteredAutomaton": f"{HERE}.draw.graph:draw_inner",
+        f"{HERE}.model.restart_filter:FilteredAutomaton": f"{HERE}.draw.graph:draw_inner",
         "sigmastar.core.rank:RankEvidence": f"{HERE}.draw.graph:draw_evidence",
     },
     laws=f"{HERE}.laws:AutomataLaws",

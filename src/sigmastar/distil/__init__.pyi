@@ -1,4 +1,5 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
+from sigmastar.distil.answer_files import RecordedBox as RecordedBox
 from sigmastar.distil.black_box import (
     BlackBox as BlackBox,
     ModelBox as ModelBox,
@@ -10,5 +11,4 @@ from sigmastar.distil.estimator import DistilledAutomaton as DistilledAutomaton
 from sigmastar.distil.judging import judged as judged, judged_labels as judged_labels
 from sigmastar.distil.networks import TorchBox as TorchBox, from_causal_model as from_causal_model
 from sigmastar.distil.questions import QueryReport as QueryReport, Questions as Questions
-from sigmastar.distil.records import RecordedBox as RecordedBox
 from sigmastar.distil.sources import open_source as open_source

@@ -16,7 +16,7 @@ FAMILY = Family(
     names={
         "BlackBox": f"{HERE}.black_box:BlackBox",
         "ModelBox": f"{HERE}.black_box:ModelBox",
-        "RecordedBox": f"{HERE}.records:RecordedBox",
+        "RecordedBox": f"{HERE}.answer_files:RecordedBox",
         "Questions": f"{HERE}.questions:Questions",
         "TorchBox": f"{HERE}.networks:TorchBox",
         "from_causal_model": f"{HERE}.networks:from_causal_model",

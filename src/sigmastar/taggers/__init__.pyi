@@ -1,6 +1,6 @@
 # Made by `python -m sigmastar.core.stubs` from the records of the families.
 from sigmastar.taggers.data.columns import TaggedLayout as TaggedLayout, read_tagged as read_tagged
-from sigmastar.taggers.data.features import word_shape as word_shape
+from sigmastar.taggers.data.feature_templates import word_shape as word_shape
 from sigmastar.taggers.data.generators import make_tagged as make_tagged
 from sigmastar.taggers.data.sentences import TaggedSentences as TaggedSentences
 from sigmastar.taggers.data.tokenizer import Tokenizer as Tokenizer

@@ -33,7 +33,7 @@ FAMILY = Family(
         "plot_tags": f"{HERE}.draw:plot_tags",
         "read_tagged": f"{HERE}.data.columns:read_tagged",
         "tagging_scores": f"{HERE}.metrics:tagging_scores",
-        "word_shape": f"{HERE}.data.features:word_shape",
+        "word_shape": f"{HERE}.data.feature_templates:word_shape",
     },
     learn={
         "tagger": Command(
