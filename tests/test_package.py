@@ -7,13 +7,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
 from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
 
 import sigmastar
-from sigmastar.core.family import families
+from sigmastar.core.family import Family, families, load
 from sigmastar.core.stubs import stubs
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +51,27 @@ def test_every_public_name_is_where_its_record_says() -> None:
         assert attribute == name
     assert set(sigmastar.__all__) == {"__version__", *places}
     assert set(sigmastar.__all__) <= set(dir(sigmastar))
+
+
+def places(value: object) -> Iterator[str]:
+    """Every `module:name` of the package that a record holds, at any depth."""
+    if isinstance(value, str) and value.startswith("sigmastar.") and ":" in value:
+        yield value
+    elif isinstance(value, Mapping):
+        yield from places([*value.keys(), *value.values()])
+    elif is_dataclass(value):
+        yield from places(list(vars(value).values()))
+    elif isinstance(value, list | tuple | set | frozenset):
+        for part in value:
+            yield from places(part)
+
+
+@pytest.mark.parametrize("family", families().values(), ids=families())
+def test_every_place_that_a_record_names_is_there(family: Family) -> None:
+    named = set(places(family))
+    assert named
+    for place in named:
+        load(place)
 
 
 def test_a_name_is_found_and_kept() -> None:
