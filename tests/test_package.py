@@ -74,6 +74,12 @@ def test_every_place_that_a_record_names_is_there(family: Family) -> None:
         load(place)
 
 
+def test_an_asterisk_gives_the_names_of_a_family() -> None:
+    names: dict[str, object] = {}
+    exec("from sigmastar.control import *", names)
+    assert {"ConstrainedDecoder", "matches", "length"} <= set(names)
+
+
 def test_a_name_is_found_and_kept() -> None:
     from sigmastar.core.errors import InputError
 

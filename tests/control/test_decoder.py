@@ -166,6 +166,41 @@ def test_signed_automata_are_refused() -> None:
         ConstrainedDecoder(signed, "a.*")
 
 
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"stop": np.full(4, 1.5)}, "stop must be probabilities"),
+        ({"stop": np.full(4, np.nan)}, "stop must be probabilities"),
+        ({"stop": np.full(3, 0.5)}, r"stop \(3,\) are no hidden Markov model of 3 symbols"),
+        ({"initial": np.eye(4)}, r"initial \(4, 4\), .* are no hidden Markov model"),
+        ({"transition": np.full((4, 4), np.nan)}, "transition must be non-negative with rows that sum to 1"),
+        ({"alphabet": None}, "has no states that control can look ahead from"),
+    ],
+)
+def test_arrays_that_are_no_hidden_markov_model_are_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ConstrainedDecoder(SimpleNamespace(**{**vars(hmm()), **changed}), "a.*")
+
+
+def test_symbols_may_be_text() -> None:
+    model = SimpleNamespace(**{**vars(hmm()), "alphabet": SYMBOLS})
+    expected = ConstrainedDecoder(hmm(), "a.*b", 5)
+    assert ConstrainedDecoder(model, "a.*b", 5).sample(20) == expected.sample(20)
+
+
+def test_what_is_no_model_no_constraint_or_no_precision_is_refused() -> None:
+    with pytest.raises(InputError, match="object has no states"):
+        ConstrainedDecoder(object(), "a.*")
+    with pytest.raises(InputError, match="function is no constraint: use matches"):
+        ConstrainedDecoder(hmm(), lambda string: True)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="precision is one of"):
+        ConstrainedDecoder(hmm(), "a.*", precision="float16")
+    with pytest.raises(
+        InputError, match=r"'d' is not among the 3 symbols of the alphabet; leave such strings out$"
+    ):
+        ConstrainedDecoder(hmm(), "a.*").weights(["ad"])
+
+
 def test_prefixes_can_be_read_symbol_by_symbol() -> None:
     decoder = ConstrainedDecoder(hmm(), contains("ab"), 5)
     read = decoder.start(2)

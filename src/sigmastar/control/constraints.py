@@ -124,4 +124,9 @@ def as_constraint(value: Constraint | DFA | str) -> Constraint:
     """
     if isinstance(value, DFA):
         return Language(value)
+    if not isinstance(value, (Constraint, str)):
+        raise InputError(
+            f"{type(value).__name__} is no constraint: use matches, contains, avoids or length, "
+            "a deterministic automaton, or a regular expression as text"
+        )
     return matches(value) if isinstance(value, str) else value

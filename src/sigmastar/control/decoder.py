@@ -28,7 +28,7 @@ from sigmastar.automata.data.strings import Corpus, Strings
 from sigmastar.automata.model.dfa import DFA
 from sigmastar.control.chains import draw
 from sigmastar.control.constraints import as_constraint
-from sigmastar.control.kinds import chain_of
+from sigmastar.control.kinds import alphabet_of, chain_of
 from sigmastar.control.languages import Bounds, Constraint
 from sigmastar.control.lookahead import Level, Lookahead
 from sigmastar.control.reading import Prefixes, PrefixReader
@@ -78,7 +78,7 @@ class ConstrainedDecoder(PrefixReader):
         precision: str = "float64",
     ) -> None:
         model = getattr(model, "model_", model)
-        self.alphabet: Alphabet = model.alphabet
+        self.alphabet: Alphabet = alphabet_of(model)
         rest, bounds = (as_constraint(constraint) & Bounds(0, max_length)).bounds()
         self.dfa = rest.dfa(self.alphabet)
         self.min_length, self.max_length = bounds.low, bounds.high

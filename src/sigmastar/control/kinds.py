@@ -12,6 +12,7 @@ from sigmastar.automata.model.hmm_conversion import to_pfa
 from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.control.chains import Chain, Contexts, Dense, Factored, Groups
 from sigmastar.control.tensors import Backend
+from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.errors import InputError
 
 _MOST_CELLS = 1 << 26  # of a table of contexts and symbols
@@ -40,9 +41,21 @@ def chain_of(model: Any, dfa: DFA, backend: Backend) -> Chain:
     if isinstance(model, NgramModel):
         return _contexts(model, groups)
     if all(hasattr(model, name) for name in ("initial", "transition", "emission", "stop")):
-        return _factored(model, groups, backend)
+        return _factored(model, alphabet_of(model), groups, backend)
+    raise _without_states(model)
+
+
+def alphabet_of(model: Any) -> Alphabet:
+    """The symbols of a model."""
+    symbols = getattr(model, "alphabet", None)
+    if symbols is None:
+        raise _without_states(model)
+    return symbols if isinstance(symbols, Alphabet) else Alphabet(symbols)
+
+
+def _without_states(model: Any) -> InputError:
     part = ", or its part `states`" if hasattr(getattr(model, "states", None), "emission") else ""
-    raise InputError(
+    return InputError(
         f"{type(model).__name__} has no states that control can look ahead from; use a proper automaton "
         f"(method='auto' or 'em'), an n-gram model or a hidden Markov model{part}"
     )
@@ -78,17 +91,19 @@ def _contexts(model: NgramModel, groups: Groups) -> Contexts:
     )
 
 
-def _factored(model: Any, groups: Groups, backend: Backend) -> Factored:
+def _factored(model: Any, alphabet: Alphabet, groups: Groups, backend: Backend) -> Factored:
     """An HMM stops before it emits: the weight of a symbol is (1 - stop) times its emission."""
     stop = np.asarray(model.stop)
     parts = {name: np.asarray(getattr(model, name)) for name in ("initial", "transition", "emission")}
     n = len(parts["initial"])
-    if parts["transition"].shape != (n, n) or parts["emission"].shape != (n, len(model.alphabet)):
-        shapes = [rows.shape for rows in parts.values()]
-        raise InputError(f"initial, transition and emission of shapes {shapes} are no hidden Markov model")
+    if [rows.shape for rows in (*parts.values(), stop)] != [(n,), (n, n), (n, len(alphabet)), (n,)]:
+        shapes = ", ".join(f"{name} {rows.shape}" for name, rows in {**parts, "stop": stop}.items())
+        raise InputError(f"arrays of shapes {shapes} are no hidden Markov model of {len(alphabet)} symbols")
+    if not ((stop >= 0.0) & (stop <= 1.0)).all():
+        raise InputError("stop must be probabilities, between 0 and 1")
     for name, rows in parts.items():
         off = np.abs(rows.sum(axis=-1, dtype=np.float64) - 1.0).max(initial=0.0)
-        if rows.min(initial=0.0) < 0.0 or off > 1e-4:
+        if rows.min(initial=0.0) < 0.0 or not off <= 1e-4:
             raise InputError(
                 f"{name} must be non-negative with rows that sum to 1; they are off by {off:.3g}"
             )
@@ -98,4 +113,4 @@ def _factored(model: Any, groups: Groups, backend: Backend) -> Factored:
     if stop.any():
         emission = emission * (1.0 - stop)[:, None]
     arrays = (parts["initial"], parts["transition"], emission, stop)
-    return Factored(model.alphabet, groups, backend, *map(backend.array, arrays))
+    return Factored(alphabet, groups, backend, *map(backend.array, arrays))

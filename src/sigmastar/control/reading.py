@@ -90,7 +90,7 @@ class PrefixReader:
         Prefixes
             In the same order.
         """
-        strings = as_strings(prefixes, alphabet=self.alphabet)
+        strings = as_strings(prefixes, alphabet=self.alphabet, remedy="leave such strings out")
         order = np.argsort(-strings.lengths, kind="stable")
         lengths, begins = strings.lengths[order], strings.offsets[:-1][order]
         found, done = self.start(len(order)), list[Prefixes]()

@@ -8,7 +8,13 @@ from typing import Any
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats
-from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, on_device
+from sigmastar.core.torch_device import (
+    chosen_device,
+    chosen_precision,
+    import_torch,
+    on_device,
+    require_precision,
+)
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,9 @@ class Backend:
 
     device: str = "cpu"
     precision: str = "float64"
+
+    def __post_init__(self) -> None:
+        require_precision(self.precision)
 
     @property
     def is_tensor(self) -> bool:

@@ -299,6 +299,8 @@ def exporter(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]
         return {**family.names, **family.public}
 
     def get(name: str) -> Any:
+        if name == "__all__":
+            return sorted(names())
         place = None if name.startswith("_") else names().get(name)
         if place is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -81,10 +81,15 @@ def placed(model: Model, device: str, path: str | None = None) -> Model:
     return on(device)
 
 
-def chosen_precision(name: str) -> torch.dtype:
-    """The type of numbers of a name."""
+def require_precision(name: str) -> None:
+    """Refuse a type of numbers that there is not."""
     if name not in PRECISIONS:
         raise ValueError(f"precision is one of {', '.join(PRECISIONS)}, not {name!r}")
+
+
+def chosen_precision(name: str) -> torch.dtype:
+    """The type of numbers of a name."""
+    require_precision(name)
     dtype: torch.dtype = getattr(import_torch(), name)
     return dtype
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Corpus, PrefixTrie, Strings, as_strings
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.arrays import Floats, Indices, Int32s
+from sigmastar.core.arrays import Array, Floats, Indices, Int32s
 from sigmastar.core.errors import InputError
 from sigmastar.core.progress import Progress, silent
 from sigmastar.distil.answer_files import AnswerFile, RecordedBox, keys_of
@@ -172,7 +172,7 @@ class Questions:
         """The states and rows of empty prefixes, of a black box that reads on."""
         return self._reached(self.answered("start", n), n)
 
-    def step(self, states: Any, symbols: Indices) -> tuple[Any, Floats]:
+    def step(self, states: Any, symbols: Array) -> tuple[Any, Floats]:
         """The states and rows of prefixes with a symbol more each, of a black box that reads on."""
         return self._reached(self.answered("step", states, symbols), len(symbols))
 
