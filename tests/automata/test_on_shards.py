@@ -17,6 +17,7 @@ from sigmastar.automata.counts.on_shards import count_shards, count_steps, merge
 from sigmastar.automata.data.corpora import ShardedStrings
 from sigmastar.automata.data.formats import write_lines
 from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.estimator import em_and_ngram
 from sigmastar.automata.learn import context_operators
 from sigmastar.automata.learn import on_shards as learning
 from sigmastar.automata.learn.context_operators import choose_classes
@@ -142,7 +143,7 @@ def test_tasks_are_as_large_as_the_budget_allows(
 
 def test_em_over_shards_is_em(corpora: list[StringCorpus], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "_EM_GAPS", 200)
-    monkeypatch.setattr(learning, "_TASK_GAPS", 300)
+    monkeypatch.setattr(learning, "TASK_GAPS", 300)
     strings, automaton = in_memory(corpora[1]), make_automaton(3, 5, np.random.default_rng(0))
     automaton = type(automaton)(strings.alphabet, *automaton.arrays)
     held = np.array([0, 5, 899])
@@ -153,8 +154,35 @@ def test_em_over_shards_is_em(corpora: list[StringCorpus], monkeypatch: pytest.M
     np.testing.assert_allclose(found.transitions, expected.transitions, rtol=1e-9)
     assert sharded.n_strings == len(kept)
     memory = EMAutomaton(n_states=2, max_iter=4).fit(strings)
-    disk = EMAutomaton(n_states=2, max_iter=4, workers=1).fit(corpora[1])
-    assert disk.held_out_score_ == pytest.approx(memory.held_out_score_, rel=1e-6)
+    for corpus in corpora:
+        disk = EMAutomaton(n_states=2, max_iter=4).fit(corpus)
+        assert disk.held_out_score_ == pytest.approx(memory.held_out_score_, rel=1e-6)
+
+
+@pytest.mark.parametrize("task_gaps", [1 << 21, 300])
+def test_workers_change_no_bit_of_em_on_any_corpus(
+    corpora: list[StringCorpus], monkeypatch: pytest.MonkeyPatch, task_gaps: int
+) -> None:
+    monkeypatch.setattr(learning, "TASK_GAPS", task_gaps)
+    monkeypatch.setattr(learning, "_SAMPLE_GAPS", 300)  # of strings that a start on shards is made from
+    monkeypatch.setattr(em_and_ngram, "EM_SIZES", (1, 2))
+    alone, shared = (EMAutomaton("auto", max_iter=2, workers=workers).fit(corpora[1]) for workers in (None, 2))
+    assert shared.held_out_scores_ == alone.held_out_scores_
+    assert shared.model_.transitions.tobytes() == alone.model_.transitions.tobytes()
+
+
+def test_tasks_share_a_shard_by_its_symbols(tmp_path: Path) -> None:
+    lengths = [1] * 500 + [50] * 10
+    (tmp_path / "text").write_text("".join("a " * length + "\n" for length in lengths))
+    strings = ShardedStrings(build_corpus([str(tmp_path / "text")], tmp_path / "corpus"))
+    parts = strings.parts(300)
+    assert [edge for _, begin, end in parts for edge in (begin, end)] == [
+        0, *(edge for _, _, end in parts[:-1] for edge in (end, end)), len(lengths)
+    ]  # fmt: skip
+    sizes = [strings.part(*part).n_gaps for part in parts]
+    assert sum(sizes) == strings.n_gaps
+    assert max(sizes) <= 300 + 51
+    assert min(sizes) >= 300 - 2 * 51
 
 
 def test_the_command_learns_from_a_folder(corpora: list[StringCorpus], tmp_path: Path) -> None:

@@ -133,10 +133,15 @@ class StringCorpus:
             raise fault
         return shard
 
+    def offsets(self, number: int) -> Int64s:
+        """Where the strings of a shard begin, with the end added: mapped, and not looked through."""
+        entry = self.manifest.shards[number]
+        return self._mapped(f"{entry.name}.offsets", "<i8", entry.n_strings + 1)
+
     def _raw(self, number: int) -> Shard:
         entry = self.manifest.shards[number]
         codes = self._mapped(f"{entry.name}.tokens", self.manifest.token_type, entry.n_tokens)
-        return Shard(codes, self._mapped(f"{entry.name}.offsets", "<i8", entry.n_strings + 1))
+        return Shard(codes, self.offsets(number))
 
     def _mapped(self, name: str, kind: str, size: int) -> Array:
         if not size:  # nothing cannot be mapped

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
@@ -63,12 +64,17 @@ class ShardedStrings:
         return self._read(self.corpus.shard(number))
 
     def parts(self, most_gaps: int) -> list[tuple[int, int, int]]:
-        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers."""
+        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers.
+
+        Pieces of a shard have about as many symbols; few of its offsets are looked at.
+        """
         parts = list[tuple[int, int, int]]()
         for number, shard in enumerate(self.corpus.manifest.shards):
-            n_parts = -(-(shard.n_tokens + shard.n_strings) // most_gaps)
-            edges = np.linspace(0, shard.n_strings, n_parts + 1).astype(np.int64).tolist()
-            parts += [(number, begin, end) for begin, end in pairwise(edges) if begin < end]
+            n_gaps = shard.n_tokens + shard.n_strings
+            n_parts, begins = -(-n_gaps // most_gaps), partial(_gaps_before, self.corpus.offsets(number))
+            cuts = [n_gaps * part // n_parts for part in range(1, n_parts)]
+            edges = [0, *(bisect_left(range(shard.n_strings), cut, key=begins) for cut in cuts)]
+            parts += [(number, a, b) for a, b in pairwise([*edges, shard.n_strings]) if a < b]
         return parts
 
     def part(self, number: int, begin: int, end: int, without: Int64s | None = None) -> Strings:
@@ -110,6 +116,10 @@ class ShardedStrings:
             at += len(part.codes)
             lengths.append(np.diff(part.offsets))
         return Strings(self.alphabet, codes, np.concatenate([[0], *lengths]).cumsum())
+
+
+def _gaps_before(offsets: Int64s, string: int) -> int:
+    return int(offsets[string]) + string
 
 
 def read_corpus(

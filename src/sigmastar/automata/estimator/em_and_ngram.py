@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,6 @@ DEVICES: Mapping[str, str] = {name: name for name in ("cpu", "cuda", "auto")}
 PRECISIONS: Mapping[str, type] = {"float32": np.float32, "float64": np.float64}
 EM_SIZES = (5, 10, 20, 40)
 """Numbers of states that `EMAutomaton(n_states="auto")` tries."""
-_LARGE = 1 << 22  # gaps of a corpus on disk that is not laid out in memory for EM
 
 
 @dataclass(eq=False, repr=False)
@@ -120,29 +120,28 @@ class EMAutomaton(HiddenStates, SequenceEstimator):
         return placed(self.model_, self.device)
 
     def _learn_on_shards(self, strings: Any, rng: np.random.Generator) -> Found | None:
-        from sigmastar.automata.learn.on_shards import can_be_sharded, learn_em_on_shards
+        from sigmastar.automata.learn.on_shards import TASK_GAPS, can_be_sharded, learn_em_on_shards
 
-        n_states = positive_or_auto(self.n_states, "n_states")
-        is_large = strings.n_gaps > _LARGE or self.workers is not None or self.client is not None
-        if n_states is None or self.device != "cpu" or not is_large or not can_be_sharded(strings):
+        is_large = strings.n_gaps > TASK_GAPS  # whoever works: a single task is not shared
+        if self.device != "cpu" or not is_large or not can_be_sharded(strings):
             return None
         with closing(engine_of(self.workers, self.client)) as engine:
-            settings = self._settings(strings.alphabet)
-            fit = learn_em_on_shards(strings, n_states, rng, settings, engine, self._progress)
-        return _found_em(fit)
+            return self._best(partial(learn_em_on_shards, engine=engine), strings, rng)
 
     def _learn(self, strings: Strings, rng: np.random.Generator) -> Found:
+        return self._best(learn_em, strings, rng)
+
+    def _best(self, learn: Callable[..., EMFit], strings: Any, rng: np.random.Generator) -> Found:
+        """With so many states as were asked for, or with as many as are best on held-out strings."""
+        given = {"settings": self._settings(strings.alphabet), "progress": self._progress}
         n_states = positive_or_auto(self.n_states, "n_states")
         if n_states is not None:
-            return _found_em(self._climb(strings, n_states, rng))
+            return _found_em(learn(strings, n_states, rng, **given))
         seed = int(rng.integers(2**63))  # one seed for all sizes: they see the same held-out strings
-        sizes = {size: self._climb(strings, size, np.random.default_rng(seed)) for size in EM_SIZES}
+        sizes = {size: learn(strings, size, np.random.default_rng(seed), **given) for size in EM_SIZES}
         best = max(sizes, key=lambda size: sizes[size].score)
         scores = {size: fit.score for size, fit in sizes.items()}
         return {**_found_em(sizes[best]), "held_out_scores_": scores if sizes[best].is_held_out else None}
-
-    def _climb(self, strings: Strings, n_states: int, rng: np.random.Generator) -> EMFit:
-        return learn_em(strings, n_states, rng, self._settings(strings.alphabet), self._progress)
 
     def _settings(self, alphabet: Alphabet) -> EMSettings:
         return EMSettings(

@@ -53,7 +53,7 @@ from sigmastar.core.progress import Progress, silent, stage
 
 _MANY = 1 << 24  # strings, of which no order is drawn any more
 _SAMPLE_GAPS = 1 << 20  # of strings that a start of EM is made from
-_TASK_GAPS = 1 << 21  # of a task of EM
+TASK_GAPS = 1 << 21  # of a task of EM; corpora of a single one are laid out in memory
 _EM_GAPS = 1 << 19  # of the strings that EM has in memory at a time
 
 
@@ -179,7 +179,7 @@ class ShardedEMCorpus:
     def expect(self, automaton: WeightedAutomaton) -> MoveCounts:
         """Expected moves of an automaton on all strings but those held out."""
         task = partial(_expect, Place.of(self.strings), automaton, self.held, self.dtype)
-        return self.engine.run(task, self.strings.parts(_TASK_GAPS), _plus)
+        return self.engine.run(task, self.strings.parts(TASK_GAPS), _plus)
 
 
 def learn_em_on_shards(
