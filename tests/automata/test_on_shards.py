@@ -166,7 +166,9 @@ def test_workers_change_no_bit_of_em_on_any_corpus(
     monkeypatch.setattr(learning, "TASK_GAPS", task_gaps)
     monkeypatch.setattr(learning, "_SAMPLE_GAPS", 300)  # of strings that a start on shards is made from
     monkeypatch.setattr(em_and_ngram, "EM_SIZES", (1, 2))
-    alone, shared = (EMAutomaton("auto", max_iter=2, workers=workers).fit(corpora[1]) for workers in (None, 2))
+    alone, shared = (
+        EMAutomaton("auto", max_iter=2, workers=workers).fit(corpora[1]) for workers in (None, 2)
+    )
     assert shared.held_out_scores_ == alone.held_out_scores_
     assert shared.model_.transitions.tobytes() == alone.model_.transitions.tobytes()
 

@@ -11,6 +11,7 @@ import pytest
 
 from cli.calls import fail, succeed
 from sigmastar import (
+    EMTagger,
     EMTreebankGrammar,
     SpectralDependencyGrammar,
     SpectralGrammar,
@@ -22,6 +23,7 @@ from sigmastar.bilexical.data import text as texts
 from sigmastar.core import engines, integer_counts, toy_english
 from sigmastar.core.model_reading import load_model, model_bytes
 from sigmastar.grammars.counts import bracketings
+from sigmastar.taggers.learn import refinement
 from sigmastar.treebanks.model import whole_trees
 from sigmastar.trees import Tree
 
@@ -38,12 +40,15 @@ CASES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "vectors": (WordVectors(n_dimensions=3), (WORDS,)),
     "tagger": (SpectralTagger(method="spectral", n_states=3), (WORDS, TAGS)),
     "conditional tagger": (SpectralTagger(method="spectral", n_states=3, conditional=True), (WORDS, TAGS)),
+    "refined tagger": (SpectralTagger(n_states=3, max_iter=2, features=False), (WORDS, TAGS)),
+    "EM tagger": (EMTagger(n_states=3, max_iter=2), (WORDS, TAGS)),
     "dependency": (
         SpectralDependencyGrammar(n_states=2, method="spectral", arcs="none"),
         (TAGS, [node.heads() for node in NODES]),
     ),
     "treebank": (EMTreebankGrammar(2, max_iter=2), (" ".join(TREES),)),
     "clusters": (SpectralTreebankGrammar(method="spectral+em", n_states=2, max_iter=1), (" ".join(TREES),)),
+    "moments": (SpectralTreebankGrammar(method="spectral", n_states=2), (" ".join(TREES),)),
     "grammar": (SpectralGrammar(n_states=4), ([binary(node) for node in NODES[:30]],)),
 }
 
@@ -71,6 +76,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
         (integer_counts, "_PIECE", 100),
         (bracketings, "_PIECE", 60),
         (whole_trees, "_PIECE", 300),
+        (refinement, "_PIECE", 100),
         (texts, "_SENTENCES", 25),
     ):
         monkeypatch.setattr(module, name, size)
@@ -103,4 +109,4 @@ def test_methods_that_do_not_count_refuse_workers(tmp_path: Path) -> None:
     (tmp_path / "trees").write_text("\n".join(TREES))
     words = ["--method", "pcfg", "--workers", "2", "-o", tmp_path / "m"]
     told = fail("learn", "treebank", tmp_path / "trees", *words, status=2)
-    assert "--workers is for --method best or em or spectral+em, not pcfg" in told
+    assert "--workers is for --method best or spectral or cluster or em or spectral+em, not pcfg" in told

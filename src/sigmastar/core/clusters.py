@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sigmastar.core.arrays import Array, Floats, Int64s
+from sigmastar.core.engines import spread_each
 from sigmastar.core.jit import fast_kernel, kernel, part
-from sigmastar.core.resources import thread_map
 
 _NOTHING = 1e-12  # of the weight: what is left where all points lie on centres
 
@@ -320,7 +321,7 @@ def cluster_groups(
     n_steps: int = N_STEPS,
     little_change: float = LITTLE_CHANGE,
 ) -> Int64s:
-    """Every group clustered for itself, side by side: the same result on any number of threads.
+    """Every group clustered for itself, side by side: the same result for any number of threads and workers.
 
     Parameters
     ----------
@@ -343,11 +344,16 @@ def cluster_groups(
     members, labels = rows_by_group(groups, len(n_clusters)), np.zeros(len(groups), dtype=np.int64)
     uniforms = [rng.random(int(k)) for k in n_clusters]
 
-    def one(group: int) -> None:
-        rows = members[group]
-        points = points_of(group, rows)
-        found = k_means_from(points, uniforms[group], n_steps=n_steps, little_change=little_change)
-        labels[rows] = found.labels
+    def given(group: int) -> tuple[Floats, Floats]:
+        return points_of(group, members[group]), uniforms[group]
 
-    thread_map(one, [g for g, k in enumerate(n_clusters) if k > 1 and len(members[g])])
+    def keep(group: int, found: Int64s) -> None:
+        labels[members[group]] = found
+
+    places = [g for g, k in enumerate(n_clusters) if k > 1 and len(members[g])]
+    spread_each(places, given, partial(_labels, n_steps, little_change), keep)
     return labels
+
+
+def _labels(n_steps: int, little_change: float, given: tuple[Floats, Floats]) -> Int64s:
+    return k_means_from(*given, n_steps=n_steps, little_change=little_change).labels

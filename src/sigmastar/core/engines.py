@@ -22,6 +22,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from itertools import count, pairwise
+from operator import add
 from tempfile import TemporaryDirectory
 from typing import Any, Generic, NamedTuple, Protocol
 
@@ -30,7 +31,7 @@ import numpy as np
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.ledger import Filed, Part
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.resources import limited_threads
+from sigmastar.core.resources import limited_threads, thread_map
 
 RETRIES = 2
 _BRANCHES = 4  # of a worker
@@ -123,6 +124,38 @@ def spread(task: Callable[[Any], Part], items: Sequence[Any], merge: Callable[[P
     """
     asked = _at_hand.get()
     return (Here() if asked is None or len(items) == 1 else asked.get()).run(task, items, merge)
+
+
+def shared(task: Callable[[Any], Part], items: Sequence[Any], merge: Callable[[Part, Part], Part]) -> Part:
+    """`spread`, of items in memory: where no engine is at hand threads share them."""
+    if is_spread():
+        return spread(task, items, merge)
+    tree = Tree(len(items), merge)
+    for number, part in enumerate(thread_map(task, items)):
+        tree.add(number, part)
+    return tree.root
+
+
+def spread_each(
+    places: Sequence[Any],
+    given: Callable[[Any], Any],
+    task: Callable[[Any], Part],
+    keep: Callable[[Any, Part], None],
+) -> None:
+    """`keep(place, task(given(place)))` for all places; threads share the tasks, or the engine at hand.
+
+    What is given is made here, and what the task gives is kept here.
+    """
+    if not is_spread() or not places:
+        thread_map(lambda place: keep(place, task(given(place))), places)
+        return
+    parts = spread(partial(_alone, task), [given(place) for place in places], add)
+    for place, part in zip(places, parts, strict=True):
+        keep(place, part)
+
+
+def _alone(task: Callable[[Any], Part], item: Any) -> list[Part]:
+    return [task(item)]
 
 
 def ranges(sizes: Sequence[int] | Int64s, most: int) -> list[tuple[int, int]]:

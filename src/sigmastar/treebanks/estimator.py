@@ -208,7 +208,8 @@ class SpectralTreebankGrammar(SpreadEstimator, TreebankEstimator):
         Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
         PyTorch.
     workers : int or None
-        Number of processes that take the expectations of EM; it changes no result.
+        Number of processes that correlate, cluster, take moments and the expectations of EM; it changes no
+        result.
     client : str, distributed.Client or None
         A Dask cluster that does it, or the address of its scheduler.
 

@@ -31,12 +31,14 @@ from sigmastar.taggers.model.tagger import DECODINGS, Tagger
 
 _LOOKED_AT = 200  # sentences that signed operators are tried on
 REFINED = Method(
-    SpectralTagger, ("n_states", "max_iter", "n_members", "features", "decoding"), {"method": "refined"}
+    SpectralTagger,
+    ("n_states", "max_iter", "n_members", "features", "decoding", *SPREAD),
+    {"method": "refined"},
 )
 SPECTRAL = Method(SpectralTagger, ("n_states", "decoding", "conditional", *SPREAD), {"method": "spectral"})
 CHAIN = Method(SpectralTagger, ("max_iter", "decoding"), {"method": "chain"})
 HANKEL = Method(SpectralTagger, ("n_states", "max_iter", "decoding"), {"method": "hankel-margin"})
-EM = Method(EMTagger, ("n_states", "max_iter", "n_members", "decoding"))
+EM = Method(EMTagger, ("n_states", "max_iter", "n_members", "decoding", *SPREAD))
 METHODS = {
     "refined": REFINED,
     "spectral": SPECTRAL,

@@ -207,7 +207,8 @@ class SpectralTagger(SpreadEstimator, TaggerEstimator):
     conditional : bool
         With "spectral": operators of P(tags | words), not of P(words, tags).
     workers : int or None
-        Number of processes that count, with "spectral"; it changes no result.
+        Number of processes that count, with "spectral", and take the expectations of EM, with "refined"; it
+        changes no result.
     client : str, distributed.Client or None
         A Dask cluster that does it, or the address of its scheduler.
 
@@ -254,7 +255,7 @@ class SpectralTagger(SpreadEstimator, TaggerEstimator):
 
 
 @dataclass(eq=False, repr=False)
-class EMTagger(TaggerEstimator):
+class EMTagger(SpreadEstimator, TaggerEstimator):
     """Refined tags by expectation-maximization from a random start.
 
     Parameters
@@ -269,6 +270,10 @@ class EMTagger(TaggerEstimator):
         As of `SpectralTagger`.
     warm_start : bool
         Whether `fit` goes on from the states of the last one, whose tags it must have; words may be new.
+    workers : int or None
+        Number of processes that take the expectations of EM; it changes no result.
+    client : str, distributed.Client or None
+        A Dask cluster that does it, or the address of its scheduler.
 
     Attributes
     ----------

@@ -22,16 +22,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.em import NEVER, Climb, Problem, Step, extrapolation, hastened, plain
+from sigmastar.core.engines import shared
 from sigmastar.core.errors import InputError
 from sigmastar.core.jit import kernel, part
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.resources import thread_map
 from sigmastar.core.shrinkage import Level, chain, normalized, rows
 from sigmastar.taggers.learn.clusters import clustered_states, state_starts, summed
 from sigmastar.taggers.learn.lexicon import TaggedCorpus
@@ -168,7 +170,7 @@ def _backward(
 CERTAINTY = 0.35  # the share of the counts of clusters that EM starts from
 PACE = 2.1  # EM diverges at 3
 _UNSEEN = 1e-3  # added to counts that others are shrunk towards
-_SHARDS = 2  # fixed: sums of floats are then the same on any number of threads
+_LEAST_PIECES, _PIECE = 2, 1 << 18  # and tokens of each: sums of floats are the same whoever takes them
 
 
 @dataclass(frozen=True)
@@ -272,21 +274,36 @@ def expectations(corpus: TaggedCorpus, model: RefinedTags) -> tuple[RefinedCount
     moves = np.zeros((edge + 1, edge + 1))
     moves[:edge, :edge], moves[edge, :edge] = model.transitions, model.initial
     moves[:edge, edge] = model.final
-    tokens = Tokens(corpus.sentences.offsets, corpus.tags, corpus.pairs)
     given = GivenTags(model.states, moves, model.by_word.values)
-    cuts = np.searchsorted(tokens.offsets, np.linspace(0, tokens.offsets[-1], _SHARDS + 1)[1:-1])
-    ends = np.concatenate([[0], cuts, [len(corpus.sentences)]])
+    expected, memberships, log = shared(partial(_expected, given), _pieces(corpus), _both)
+    return RefinedCounts(model.states, expected, memberships), log
 
-    def task(shard: int) -> tuple[Floats, Floats, float]:
-        expected, memberships = np.zeros_like(moves), np.zeros_like(given.ratios)
-        log = refined_expectations(tokens, ends[shard], ends[shard + 1], given, expected, memberships)
-        return expected, memberships, log
 
-    first, *others = thread_map(task, range(_SHARDS))
-    for expected, memberships, _ in others:
-        first[0][:] += expected
-        first[1][:] += memberships
-    return RefinedCounts(model.states, *first[:2]), first[2] + sum(log for _, _, log in others)
+def _pieces(corpus: TaggedCorpus) -> list[Tokens]:
+    """Whole sentences, of about as many tokens; how many pieces depends on the corpus alone."""
+    offsets = corpus.sentences.offsets
+    n_pieces = max(_LEAST_PIECES, -(-int(offsets[-1]) // _PIECE))
+    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_pieces + 1)[1:-1])
+    ranges = pairwise([0, *cuts.tolist(), len(offsets) - 1])
+    return [_some_tokens(corpus, offsets[low : high + 1]) for low, high in ranges]
+
+
+def _some_tokens(corpus: TaggedCorpus, offsets: Int64s) -> Tokens:
+    tokens = slice(offsets[0], offsets[-1])
+    return Tokens(offsets - offsets[0], corpus.tags[tokens], corpus.pairs[tokens])
+
+
+_Expected = tuple[Floats, Floats, float]
+
+
+def _expected(given: GivenTags, tokens: Tokens) -> _Expected:
+    expected, memberships = np.zeros_like(given.moves), np.zeros_like(given.ratios)
+    log = refined_expectations(tokens, 0, len(tokens.offsets) - 1, given, expected, memberships)
+    return expected, memberships, log
+
+
+def _both(first: _Expected, second: _Expected) -> _Expected:
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]
 
 
 def em_problem(corpus: TaggedCorpus, shrinkage: Shrinkage = USUAL) -> Problem[RefinedTags, RefinedCounts]:

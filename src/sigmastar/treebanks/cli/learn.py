@@ -37,8 +37,8 @@ METHODS = {
         {"method": "best"},
     ),
     "pcfg": Method(PCFG, _SHAPE),
-    "spectral": Method(SpectralTreebankGrammar, _SINGLE, {"method": "spectral"}),
-    "cluster": Method(SpectralTreebankGrammar, _SINGLE, {"method": "cluster"}),
+    "spectral": Method(SpectralTreebankGrammar, (*_SINGLE, *SPREAD), {"method": "spectral"}),
+    "cluster": Method(SpectralTreebankGrammar, (*_SINGLE, *SPREAD), {"method": "cluster"}),
     "em": Method(EMTreebankGrammar, (*_SINGLE, "max_iter", "device", *SPREAD)),
     "spectral+em": Method(
         SpectralTreebankGrammar, (*_SINGLE, "max_iter", "device", *SPREAD), {"method": "spectral+em"}

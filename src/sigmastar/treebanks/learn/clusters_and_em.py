@@ -23,9 +23,9 @@ import numpy as np
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s, Reals
 from sigmastar.core.clusters import cluster_groups, merged, rows_by_group
 from sigmastar.core.em import NEVER, Climb, Problem
+from sigmastar.core.engines import spread_each
 from sigmastar.core.progress import Progress, silent
-from sigmastar.core.resources import thread_map
-from sigmastar.core.views import GroupedIndicators, correlate_views, random_block, unit_columns
+from sigmastar.core.views import GroupedIndicators, Indicators, correlate_views, random_block, unit_columns
 from sigmastar.core.word_signatures import signatures
 from sigmastar.treebanks.data.binarized import BinaryPhrases
 from sigmastar.treebanks.model.latent_grammar import (
@@ -93,15 +93,23 @@ def embed(
     sizes = zip(outside.n_features.tolist(), n_dimensions.tolist(), strict=True)
     starts = [random_block(n, k, rng) for n, k in sizes]
 
-    def one(a: int) -> None:
-        phi, psi = inside.of(a, rows[a]), outside.of(a, rows[a])
-        correlated = correlate_views(phi, psi, int(n_dimensions[a]), starts[a], total=float(len(rows[a])))
-        k = len(correlated.values)
-        y[rows[a], :k], z[rows[a], :k] = phi.times(correlated.left()), psi.times(correlated.right())
-        values[a, :k], found[a] = correlated.values, k
+    def views(a: int) -> tuple[Indicators, Indicators, int, Floats]:
+        return inside.of(a, rows[a]), outside.of(a, rows[a]), int(n_dimensions[a]), starts[a]
 
-    thread_map(one, [a for a in range(len(n_dimensions)) if len(rows[a])])
+    def keep(a: int, part: tuple[Floats, Floats, Floats]) -> None:
+        k = len(part[2])
+        y[rows[a], :k], z[rows[a], :k], values[a, :k] = part
+        found[a] = k
+
+    spread_each([a for a in range(len(n_dimensions)) if len(rows[a])], views, _coordinates, keep)
     return Embedding(y, z, values, found, rows)
+
+
+def _coordinates(views: tuple[Indicators, Indicators, int, Floats]) -> tuple[Floats, Floats, Floats]:
+    """Y, Z and S of the nodes of a symbol."""
+    phi, psi, n_dimensions, start = views
+    found = correlate_views(phi, psi, n_dimensions, start, total=float(len(phi.number)))
+    return phi.times(found.left()), psi.times(found.right()), found.values
 
 
 def cluster_states(

@@ -15,19 +15,23 @@ form, but for what truncation takes from the constant feature (2 in 10,000 on th
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
 from sigmastar.core.alphabet import Alphabet, OperatorModel, Sort
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.clusters import rows_by_group
+from sigmastar.core.engines import spread_each
 from sigmastar.core.shrinkage import mean_towards, towards
 from sigmastar.treebanks.data.binarized import BinaryPhrases, Symbols
 from sigmastar.treebanks.learn.clusters_and_em import Embedding, LatentFit, LexicalCounts, Shrinkage
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar
 from sigmastar.treebanks.model.lexicon import LexicalForest, Lexicon, add_posteriors
 from sigmastar.trees.learn import Moments, operators_of_moments
+
+Coordinates = tuple[Floats, Floats, Floats]
+"""Of parents, left children and right children."""
 
 
 def spectral_fit(
@@ -88,9 +92,10 @@ def shrunk_moments(
     matrices: dict[Sort, Floats] = {
         a: nodes.z(nodes.rows[a], a).T @ nodes.y(nodes.rows[a], a) / n_trees for a in symbols
     }
+    found = [np.zeros(0)] * len(bank.rules)
+    spread_each(range(len(found)), nodes.of_rule, partial(_rule_moment, shrinkage), found.__setitem__)
     rules: dict[tuple[Sort, Sort, Sort], Floats] = {
-        (a, b, c): nodes.rule_moment(rule, shrinkage) / n_trees
-        for rule, (a, b, c) in enumerate(bank.rules.tolist())
+        (a, b, c): moment / n_trees for (a, b, c), moment in zip(bank.rules.tolist(), found, strict=True)
     }
     tops = bank.roots
     roots: dict[Sort, Floats] = {
@@ -98,6 +103,24 @@ def shrunk_moments(
         for a in np.unique(bank.symbol[tops]).tolist()
     }
     return Moments(matrices, rules, nodes.words(lexical, shrinkage.words), roots)
+
+
+def _rule_moment(shrinkage: Shrinkage, given: tuple[Coordinates, Coordinates]) -> Floats:
+    """D_r with axes (parent, left, right)."""
+    z, y, w = given[0]
+    n, strength = len(z), shrinkage.strength * np.sqrt(len(z))
+    mz, my, mw = (
+        towards(part.sum(axis=0), mean, shrinkage.backing, totals=n)
+        for part, mean in zip(*given, strict=True)
+    )
+    pairs = (
+        np.einsum("ij,k->kij", y.T @ w / n, mz)
+        + np.einsum("ki,j->kij", z.T @ y / n, mw)
+        + np.einsum("kj,i->kij", z.T @ w / n, my)
+    )
+    singles = np.einsum("k,i,j->kij", mz, my, mw)
+    full = np.einsum("nk,ni,nj->kij", z, y, w, optimize=True) / n
+    return n * mean_towards(full, mean_towards(pairs / 3.0, singles, n, strength), n, strength)
 
 
 class _Nodes:
@@ -123,24 +146,11 @@ class _Nodes:
         pairs = [(self.y(rows, a), self.z(rows, a)) for a, rows in enumerate(self.rows)]
         return [(y.mean(axis=0), z.mean(axis=0)) for y, z in pairs]
 
-    def rule_moment(self, rule: int, shrinkage: Shrinkage) -> Floats:
-        """D_r with axes (parent, left, right)."""
+    def of_rule(self, rule: int) -> tuple[Coordinates, Coordinates]:
+        """Of the nodes of a rule, and of their children; and the means of the symbols of all three."""
         (a, b, c), nodes = self.bank.rules[rule].tolist(), self.by_rule[rule]
         z, y, w = self.z(nodes, a), self.y(self.bank.left[nodes], b), self.y(self.bank.right[nodes], c)
-        n, strength = len(nodes), shrinkage.strength * np.sqrt(len(nodes))
-        coarse = self.means[a][1], self.means[b][0], self.means[c][0]
-        mz, my, mw = (
-            towards(part.sum(axis=0), mean, shrinkage.backing, totals=n)
-            for part, mean in zip((z, y, w), coarse, strict=True)
-        )
-        pairs = (
-            np.einsum("ij,k->kij", y.T @ w / n, mz)
-            + np.einsum("ki,j->kij", z.T @ y / n, mw)
-            + np.einsum("kj,i->kij", z.T @ w / n, my)
-        )
-        singles = np.einsum("k,i,j->kij", mz, my, mw)
-        full = np.einsum("nk,ni,nj->kij", z, y, w, optimize=True) / n
-        return n * mean_towards(full, mean_towards(pairs / 3.0, singles, n, strength), n, strength)
+        return (z, y, w), (self.means[a][1], self.means[b][0], self.means[c][0])
 
     def words(self, lexical: LexicalCounts, strength: float) -> dict[Sort, tuple[Alphabet, Floats]]:
         """d of every pair of the forest, the mean of its leaves shrunk towards that of their symbol."""
