@@ -24,7 +24,10 @@ from sigmastar.taggers.kernels.chains import Lattice, Marginals
 
 
 class Bistrings(NamedTuple):
-    """What each pair of candidates of neighbours holds, as a prefix and as a suffix; -1: nothing."""
+    """What each pair of candidates of neighbours holds, as a prefix and as a suffix.
+
+    Codes in falling order, so that those that are there stand in front; -1: nothing from here on.
+    """
 
     prefix: Int32s
     suffix: Int32s
@@ -167,9 +170,11 @@ def _projected(codes: Int32s, rows: Floats) -> Floats:
     sums = np.zeros((len(codes), rows.shape[1]))
     for p in range(len(codes)):
         for f in range(codes.shape[1]):
-            if codes[p, f] >= 0:
-                for k in range(rows.shape[1]):
-                    sums[p, k] += rows[codes[p, f], k]
+            if codes[p, f] < 0:
+                break
+            row = rows[codes[p, f]]
+            for k in range(len(row)):
+                sums[p, k] += row[k]
     return sums
 
 
@@ -185,9 +190,10 @@ def _form(u: Floats, v: Floats) -> float:
 def _push(codes: Int32s, sign: float, row: Floats, slopes: Floats) -> None:
     """Add a row to the slopes of what a pair holds."""
     for f in range(len(codes)):
-        if codes[f] >= 0:
-            for k in range(len(row)):
-                slopes[codes[f], k] += sign * row[k]
+        if codes[f] < 0:
+            break
+        for k in range(len(row)):
+            slopes[codes[f], k] += sign * row[k]
 
 
 @part

@@ -142,7 +142,9 @@ class GapLattice:
 
     def bistrings(self, prefixes: TemplateFeatures, suffixes: TemplateFeatures) -> Bistrings:
         """What every pair of candidates holds, as a prefix and as a suffix."""
-        return Bistrings(prefixes.codes(self.columns(True)), suffixes.codes(self.columns(False)))
+        return Bistrings(
+            _in_front(prefixes.codes(self.columns(True))), _in_front(suffixes.codes(self.columns(False)))
+        )
 
     def columns(self, is_prefix: bool) -> list[Int64s]:
         """One number per kind of bistring and pair of candidates; the near word is the one at the gap."""
@@ -201,6 +203,11 @@ class GapLattice:
 
 
 N_TEMPLATES = 10
+
+
+def _in_front(codes: Int32s) -> Int32s:
+    """What a pair holds stands in front; sums of its rows then take a third less time."""
+    return np.ascontiguousarray(np.sort(codes, axis=1)[:, ::-1])
 
 
 def _inside(offsets: Int64s, lengths: Int64s) -> Int64s:
