@@ -69,7 +69,7 @@ test-torch: $(TORCH)
 KERNEL_TESTS := tests/core/test_clusters.py tests/core/test_integer_counts.py \
 	tests/automata/test_context_classes.py tests/automata/test_class_counts.py \
 	tests/automata/test_trie.py tests/automata/test_trie_values.py tests/automata/test_restart_filter.py \
-	tests/automata/test_smoothed_ngram.py tests/automata/test_expectations.py tests/taggers/test_kernels.py \
+	tests/automata/test_ngram_smoothing.py tests/automata/test_expectations.py tests/taggers/test_kernels.py \
 	tests/transducers/test_alignment.py tests/transducers/test_refined_chain.py tests/trees/test_automaton.py \
 	tests/treebanks/test_kernels.py \
 	tests/treebanks/test_latent_chart.py tests/treebanks/test_span_features.py \

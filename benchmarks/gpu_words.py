@@ -35,7 +35,7 @@ PARTS = ("valid", "test")
 def prepare(folder: Path, data: Path, lines: int | None = None) -> dict[str, Any]:
     """Arrays of the texts, the views of all tokens, and what n-grams give to held-out tokens."""
     from sigmastar.automata.data.formats import Layout
-    from sigmastar.automata.model.smoothed_ngram import cells_of, n_cells
+    from sigmastar.automata.model.ngram_smoothing import cells_of, n_cells
     from sigmastar.words.learn.tensors import views_of
     from sigmastar.words.learn.word_model import unigram_of, word_ngram
     from sigmastar.words.model.mixture import contexts_of

@@ -466,7 +466,7 @@ const sum = (values) => values.reduce((total, value) => total + value, 0);
 /** Places of values, the largest value first; equal ones in order. */
 const best = (values) => Array.from(values.keys()).sort((a, b) => values[b] - values[a] || a - b);
 
-// ---------------------------------------------------------------- automata.data.contexts, automata.model.smoothed_ngram
+// ---------------------------------------------------------------- automata.data.contexts, automata.model.ngram_smoothing
 
 /** An n-gram: a trie of contexts, newest symbol first, and the outcomes seen in each. */
 class Ngram {

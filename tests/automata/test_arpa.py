@@ -15,7 +15,7 @@ from cli.calls import fail, succeed
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.arpa import read_arpa, write_arpa
-from sigmastar.automata.model.smoothed_ngram import kneser_ney, modified_kneser_ney, witten_bell
+from sigmastar.automata.model.ngram_smoothing import kneser_ney, modified_kneser_ney, witten_bell
 from sigmastar.core.errors import InputError
 from sigmastar.core.model_reading import load_model
 

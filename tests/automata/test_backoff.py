@@ -14,7 +14,7 @@ from automata.test_context_classes import spelled
 from oracles import kneser_ney_row, next_counts, witten_bell_row
 from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.contexts import grow_contexts
-from sigmastar.automata.model.smoothed_ngram import (
+from sigmastar.automata.model.ngram_smoothing import (
     NextCounts,
     NgramModel,
     kneser_ney,

@@ -10,7 +10,7 @@ from sigmastar.automata.kernels.leaders import best_outcomes, leaders_of
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.metrics import next_symbol_errors
 from sigmastar.automata.model import sequence
-from sigmastar.automata.model.smoothed_ngram import NgramModel, modified_kneser_ney
+from sigmastar.automata.model.ngram_smoothing import NgramModel, modified_kneser_ney
 
 
 def words(n_strings: int, seed: int) -> Strings:

@@ -18,7 +18,7 @@ from sigmastar.automata.model import restart_filter as filtering
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
-from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel
+from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel
 from sigmastar.core.model_reading import load_model, save_model
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sigmastar.automata.model.smoothed_ngram import NgramModel
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.transducers.model.refined_chain import RefinedChain
 from sigmastar.treebanks.model.latent_grammar import LatentGrammar

@@ -13,7 +13,7 @@ from oracles_transducer import chain_probability
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.generators import make_automaton
-from sigmastar.automata.model.smoothed_ngram import kneser_ney
+from sigmastar.automata.model.ngram_smoothing import kneser_ney
 from sigmastar.transducers.learn.refined_chain import Refinement, learn_refined
 from sigmastar.transducers.model.refined_chain import RefinedChain
 

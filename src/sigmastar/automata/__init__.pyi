@@ -101,16 +101,16 @@ from sigmastar.automata.model.minimize import (
     minimal_rank as minimal_rank,
     minimize as minimize,
 )
+from sigmastar.automata.model.ngram_smoothing import (
+    NgramModel as NgramModel,
+    kneser_ney as kneser_ney,
+    modified_kneser_ney as modified_kneser_ney,
+    witten_bell as witten_bell,
+)
 from sigmastar.automata.model.pautomac_machine import (
     read_pautomac_model as read_pautomac_model,
     write_pautomac_model as write_pautomac_model,
 )
 from sigmastar.automata.model.restart_filter import FilteredAutomaton as FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel as SequenceModel
-from sigmastar.automata.model.smoothed_ngram import (
-    NgramModel as NgramModel,
-    kneser_ney as kneser_ney,
-    modified_kneser_ney as modified_kneser_ney,
-    witten_bell as witten_bell,
-)
 from sigmastar.core.alphabet import END as END

@@ -9,7 +9,7 @@ import numpy as np
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dfa import DFA
 from sigmastar.automata.model.hmm_conversion import to_pfa
-from sigmastar.automata.model.smoothed_ngram import NgramModel
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.control.chains import Chain, Contexts, Dense, Factored, Groups
 from sigmastar.control.tensors import Backend
 from sigmastar.core.alphabet import Alphabet

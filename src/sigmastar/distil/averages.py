@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from sigmastar.automata.data.contexts import grow_contexts
-from sigmastar.automata.model.smoothed_ngram import Backoff, NgramModel
+from sigmastar.automata.model.ngram_smoothing import Backoff, NgramModel
 from sigmastar.distil.asked_strings import Asked
 
 MOST_CONTEXTS = 5000

@@ -17,9 +17,9 @@ import numpy as np
 
 from sigmastar.automata.data.strings import PrefixTrie
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.arrays import Floats
 from sigmastar.core.clusters import k_means
 from sigmastar.core.progress import Progress, announce, stage

@@ -21,10 +21,10 @@ from sigmastar.automata.model.att import write_att
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.dot import write_dot
 from sigmastar.automata.model.hmm_conversion import Hmm, as_hmm, hmm_arrays, on_own_states
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.automata.model.pautomac_machine import write_pautomac_model
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
-from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Indices
 from sigmastar.core.atomic import atomic_write, atomic_write_pieces, write_lines

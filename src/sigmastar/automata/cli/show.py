@@ -14,7 +14,7 @@ from sigmastar.automata.draw.graph import draw_automaton
 from sigmastar.automata.draw.plots import plot_spectrum
 from sigmastar.automata.model.diagnosis import Diagnosis, diagnose
 from sigmastar.automata.model.dot import write_dot
-from sigmastar.automata.model.smoothed_ngram import NgramModel
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.core.atomic import atomic_write
 from sigmastar.core.cli.options import json_option, model_argument, output_option
 from sigmastar.core.cli.printing import to_json

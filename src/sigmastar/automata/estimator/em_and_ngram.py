@@ -22,8 +22,8 @@ from sigmastar.automata.learn.em import (
     learn_em,
 )
 from sigmastar.automata.learn.ngram import SMOOTHINGS, learn_ngram
+from sigmastar.automata.model.ngram_smoothing import Smoothing
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.automata.model.smoothed_ngram import Smoothing
 from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.em import Monitor
 from sigmastar.core.engines import engine_of

@@ -34,9 +34,9 @@ from sigmastar.automata.data.strings import (
 from sigmastar.automata.model.automaton import WeightedAutomaton
 from sigmastar.automata.model.classed import ClassedAutomaton
 from sigmastar.automata.model.hmm_conversion import on_own_states
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
-from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.alphabet import END, Alphabet, Symbol
 from sigmastar.core.arrays import Floats
 from sigmastar.core.estimator import (

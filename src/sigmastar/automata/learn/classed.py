@@ -22,7 +22,7 @@ from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import FEW, Held, hold_out
 from sigmastar.automata.learn.ngram import fitted_rates, learn_ngram
 from sigmastar.automata.model.classed import ClassedAutomaton, ClassedSymbols, class_probabilities
-from sigmastar.automata.model.smoothed_ngram import modified_kneser_ney, n_cells
+from sigmastar.automata.model.ngram_smoothing import modified_kneser_ney, n_cells
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.clusters import k_means

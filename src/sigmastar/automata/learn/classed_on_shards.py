@@ -28,7 +28,7 @@ from sigmastar.automata.learn.held_out import Held
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.learn.on_shards import Plan, count_for_fast, held_numbers
 from sigmastar.automata.model.classed import ClassedAutomaton
-from sigmastar.automata.model.smoothed_ngram import modified_kneser_ney
+from sigmastar.automata.model.ngram_smoothing import modified_kneser_ney
 from sigmastar.core.arrays import Int64s
 from sigmastar.core.progress import Progress, silent, stage
 from sigmastar.corpus.ngrams import NgramCounts, merged

@@ -22,7 +22,7 @@ from sigmastar.automata.data.contexts import ContextTrie, Direction, grow_contex
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import HeldOut
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel, witten_bell
+from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel, witten_bell
 from sigmastar.core.arrays import Floats, Int32s
 from sigmastar.core.factors import Solver, constant_first, factorize_up_to
 from sigmastar.core.rank import RankEvidence, count_above, noise_level

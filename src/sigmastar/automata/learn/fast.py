@@ -46,8 +46,8 @@ from sigmastar.automata.learn.context_operators import (
 )
 from sigmastar.automata.learn.held_out import Held, HeldOut, hold_apart
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton, FilterTrie
-from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Singles
 from sigmastar.core.factors import quick_svd
 from sigmastar.core.mixture import Cells, Events, groups_of_size, mixed_log_likelihood, rates_by_level

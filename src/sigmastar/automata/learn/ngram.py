@@ -6,7 +6,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings, require_strings
 from sigmastar.automata.learn.held_out import Held, hold_out
-from sigmastar.automata.model.smoothed_ngram import (
+from sigmastar.automata.model.ngram_smoothing import (
     N_SHARES,
     NextCounts,
     NgramModel,

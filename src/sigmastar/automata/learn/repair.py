@@ -24,9 +24,9 @@ from sigmastar.automata.learn.em_steps import EMCorpus, normalized
 from sigmastar.automata.learn.fast import behind_filter, tune_mixing
 from sigmastar.automata.learn.held_out import HeldOut, hold_out
 from sigmastar.automata.model.automaton import WeightedAutomaton, prefix_directions
+from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel
-from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.optimise.proximal import successive_projection
 

@@ -19,7 +19,7 @@ from typing import TextIO
 import numpy as np
 
 from sigmastar.automata.data.contexts import ContextTrie
-from sigmastar.automata.model.smoothed_ngram import Backoff, NgramModel
+from sigmastar.automata.model.ngram_smoothing import Backoff, NgramModel
 from sigmastar.core.alphabet import UNKNOWN_CLASS, Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s
 from sigmastar.core.errors import InputError

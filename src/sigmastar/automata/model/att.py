@@ -19,7 +19,7 @@ from typing import NamedTuple, TextIO
 import numpy as np
 
 from sigmastar.automata.model.automaton import WeightedAutomaton
-from sigmastar.automata.model.smoothed_ngram import NgramModel
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.core.alphabet import Alphabet, Symbol, written_codes
 from sigmastar.core.arrays import Floats, Indices
 from sigmastar.core.errors import InputError, UnknownSymbolError

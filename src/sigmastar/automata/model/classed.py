@@ -4,7 +4,7 @@
     p(w | past) = (1 - r) p_classes(c | past) p(w | c) + r p_ngram(w | past)
 
 The rate r depends on how long the context of the n-gram is, and on how much of it is left to shorter ones
-(`model.smoothed_ngram.cells_of`).
+(`model.ngram_smoothing.cells_of`).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.leaders import ClassLists, best_of_classes, class_lists
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton, gap_probabilities
+from sigmastar.automata.model.ngram_smoothing import NgramModel, cells_of, n_cells
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import next_distribution, sample_lockstep
-from sigmastar.automata.model.smoothed_ngram import NgramModel, cells_of, n_cells
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.model_reading import above, below

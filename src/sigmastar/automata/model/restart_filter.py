@@ -23,8 +23,8 @@ import numpy as np
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.kernels.values import gap_nodes
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.automata.model.sequence import sample_lockstep
-from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
 from sigmastar.core.jit import fast_kernel, kernel, part

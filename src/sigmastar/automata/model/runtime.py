@@ -19,8 +19,8 @@ from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Corpus, Strings, Unknown, as_strings
 from sigmastar.automata.model.automaton import WeightedAutomaton, as_distributions
 from sigmastar.automata.model.classed import ClassedAutomaton
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
-from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.alphabet import END, UNKNOWN_CLASS, Alphabet, Symbol
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Int64s
 

@@ -18,8 +18,8 @@ import numpy as np
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.fast import learn_fast
 from sigmastar.automata.learn.ngram import learn_ngram
+from sigmastar.automata.model.ngram_smoothing import kneser_ney
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
-from sigmastar.automata.model.smoothed_ngram import kneser_ney
 from sigmastar.core.arrays import Array, Flags, Floats
 from sigmastar.core.log_linear import fit_weights, worth_keeping
 from sigmastar.core.progress import Progress, silent

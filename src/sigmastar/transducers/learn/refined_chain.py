@@ -17,7 +17,7 @@ from sigmastar.automata.counts.on_classes import ContextCounts
 from sigmastar.automata.data.strings import Strings, require_known, require_strings
 from sigmastar.automata.learn.context_operators import choose_classes
 from sigmastar.automata.learn.ngram import learn_ngram
-from sigmastar.automata.model.smoothed_ngram import kneser_ney
+from sigmastar.automata.model.ngram_smoothing import kneser_ney
 from sigmastar.core.arrays import Floats, Int64s
 from sigmastar.core.clusters import rows_by_group, sampled_k_means
 from sigmastar.core.em import Problem, iterate

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sigmastar.automata.data.strings import Strings
-from sigmastar.automata.model.smoothed_ngram import NgramModel
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.core.alphabet import Symbol
 from sigmastar.core.arrays import Array, Floats, Int32s, Int64s
 from sigmastar.core.jit import kernel, part

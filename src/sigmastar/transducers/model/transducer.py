@@ -30,8 +30,8 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 import numpy as np
 
 from sigmastar.automata.data.strings import Strings, joined
+from sigmastar.automata.model.ngram_smoothing import NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
-from sigmastar.automata.model.smoothed_ngram import NgramModel
 from sigmastar.core.arrays import Array, Floats, Int64s
 from sigmastar.core.model_reading import above, below
 from sigmastar.core.notebook import Shown

@@ -8,7 +8,7 @@ import numpy as np
 
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.learn.ngram import fitted_rates, learn_ngram
-from sigmastar.automata.model.smoothed_ngram import NextCounts, NgramModel, modified_kneser_ney
+from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel, modified_kneser_ney
 from sigmastar.core.alphabet import Alphabet
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
 from sigmastar.core.errors import InputError

@@ -19,8 +19,8 @@ from sigmastar.automata.data.contexts import ContextTrie
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.kernels.leaders import Leaders, best_outcomes, leaders_of
 from sigmastar.automata.model.hmm_conversion import Hmm
+from sigmastar.automata.model.ngram_smoothing import Backoff, NgramModel, cells_of, n_cells
 from sigmastar.automata.model.sequence import sample_lockstep
-from sigmastar.automata.model.smoothed_ngram import Backoff, NgramModel, cells_of, n_cells
 from sigmastar.core.alphabet import END, Alphabet
 from sigmastar.core.arrays import Array, Floats, Indices, Int32s, Reals
 from sigmastar.core.notebook import Shown

@@ -14,7 +14,7 @@ from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model import sequence as lockstep
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
-from sigmastar.automata.model.smoothed_ngram import (
+from sigmastar.automata.model.ngram_smoothing import (
     NextCounts,
     NgramModel,
     kneser_ney,
