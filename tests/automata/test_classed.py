@@ -20,9 +20,9 @@ from sigmastar.automata.learn import classed, classed_on_shards
 from sigmastar.automata.learn.classed import symbol_classes
 from sigmastar.automata.learn.ngram import learn_ngram
 from sigmastar.automata.model.classed import ClassedAutomaton
+from sigmastar.automata.model.ngram_smoothing import modified_kneser_ney
 from sigmastar.automata.model.runtime import SequenceRuntime
 from sigmastar.automata.model.sequence import next_distribution
-from sigmastar.automata.model.ngram_smoothing import modified_kneser_ney
 from sigmastar.core.model_reading import load_model, model_bytes, save_model
 from sigmastar.corpus import build as building
 from sigmastar.corpus import sources

@@ -13,7 +13,6 @@ from oracles import words_up_to
 from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import Strings
 from sigmastar.automata.model import sequence as lockstep
-from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.automata.model.ngram_smoothing import (
     NextCounts,
     NgramModel,
@@ -21,6 +20,7 @@ from sigmastar.automata.model.ngram_smoothing import (
     modified_kneser_ney,
     witten_bell,
 )
+from sigmastar.automata.model.sequence import SequenceModel, next_distribution
 from sigmastar.core.model_reading import load_model, save_model
 
 SMOOTHINGS = st.sampled_from([witten_bell, kneser_ney, modified_kneser_ney])

@@ -16,9 +16,9 @@ from sigmastar.automata.data.contexts import grow_contexts
 from sigmastar.automata.data.strings import PrefixTrie, Strings
 from sigmastar.automata.model import restart_filter as filtering
 from sigmastar.automata.model.automaton import WeightedAutomaton
+from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel
 from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution
-from sigmastar.automata.model.ngram_smoothing import NextCounts, NgramModel
 from sigmastar.core.model_reading import load_model, save_model
 
 
