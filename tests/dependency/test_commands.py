@@ -171,6 +171,8 @@ def test_options_of_other_families_are_refused(folder: Path, command: str, optio
         ("--method", "lex"),
         ("--counted", "lex"),
         ("--method", "det", "--decoding", "viterbi", "--arcs"),
+        ("--method", "det", "--epochs", 2),
+        ("--no-arcs", "--epochs", 2),
     ],
 )
 def test_options_that_a_method_does_not_have_are_refused(options: tuple) -> None:

@@ -131,6 +131,9 @@ def command(file: str, method: str, symbols: str | None, arcs: bool | None, **op
         given |= {"symbols": "upos+xpos", "arcs": "lexical"}
     if given["decoding"] == "viterbi" and given["arcs"] in ("trained", "lexical"):
         raise click.UsageError("--decoding viterbi is for automata alone, without trained arcs")
+    chosen: Any = built(METHODS, method, given)
+    if given["arc_epochs"] is not None and chosen.arcs == "none":
+        raise click.UsageError("--epochs is for trained arcs; add --arcs, or leave it out")
 
     def work(estimator: Any, say: Any) -> Learned:
         treebank = read_treebank(file)
@@ -140,7 +143,7 @@ def command(file: str, method: str, symbols: str | None, arcs: bool | None, **op
         data = {"files": [described_file(file)], "n_sentences": len(treebank), "n_words": treebank.n_words}
         return Learned(data, f"decided by {parser.decided_by}, from {size}")
 
-    learn(built(METHODS, method, given), method, work, **shared)
+    learn(chosen, method, work, **shared)
 
 
 def _tell_of_trees(treebank: DependencyTreebank, estimator: Any, quiet: bool) -> None:
