@@ -11,13 +11,16 @@ import pytest
 
 from cli.calls import fail, succeed
 from sigmastar import (
+    EMGrammar,
     EMTagger,
     EMTreebankGrammar,
+    ERMGrammar,
     SpectralDependencyGrammar,
     SpectralGrammar,
     SpectralTagger,
     SpectralTreebankGrammar,
     WordVectors,
+    open_corpus,
 )
 from sigmastar.bilexical.data import text as texts
 from sigmastar.core import engines, integer_counts, toy_english
@@ -103,6 +106,28 @@ def test_text_is_counted_by_processes(tmp_path: Path) -> None:
     succeed("vectors", *files, "--workers", "2", "-o", tmp_path / "v.sigma", "-q")
     expected = WordVectors().fit(files).model_
     assert model_bytes(load_model(tmp_path / "v.sigma")) == model_bytes(expected)
+
+
+def test_commands_on_text_take_a_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = tmp_path / "text"
+    text.write_text("".join(" ".join(words) + "\n" for words in [["The", "end"], *WORDS]))
+    succeed("corpus", "build", text, "-o", tmp_path / "corpus", "-q")
+    monkeypatch.setattr(texts, "_GAPS", 60)  # so that there are several parts
+    for words in (
+        ("vectors", "--on-error", "skip"),
+        ("vectors", "--workers", "2", "--keep-case"),
+        ("learn", "grammar", "--states", "2", "--iterations", "2", "--on-error", "skip"),
+        ("learn", "pcfg", "--states", "2", "--iterations", "2"),
+    ):
+        found = list[bytes]()
+        for data in (text, tmp_path / "corpus"):
+            succeed(*words, data, "-o", tmp_path / "model.sigma", "-q")
+            found.append(model_bytes(load_model(tmp_path / "model.sigma")))
+        assert found[0] == found[1]
+    corpus = open_corpus(tmp_path / "corpus")
+    assert model_bytes(WordVectors().fit(corpus).model_) == model_bytes(WordVectors().fit([text]).model_)
+    assert EMGrammar(2, max_iter=1).fit(corpus).model_.alphabet == corpus.alphabet
+    assert ERMGrammar(n_states=2, max_iter=1).fit(corpus).score(corpus) < 0.0
 
 
 def test_methods_that_do_not_count_refuse_workers(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -133,6 +135,45 @@ class StringCorpus:
             raise fault
         return shard
 
+    def parts(self, most_gaps: int) -> list[tuple[int, int, int]]:
+        """Shards and ranges of their strings, of about as many gaps: pieces of work of any job.
+
+        Parameters
+        ----------
+        most_gaps : int
+            Of a piece, but for its last string.
+
+        Returns
+        -------
+        list of tuple
+            For `part`. The number of workers has no part in it; few offsets of a shard are looked at.
+        """
+        parts = list[tuple[int, int, int]]()
+        for number, shard in enumerate(self.manifest.shards):
+            n_gaps = shard.n_tokens + shard.n_strings
+            n_parts, before = -(-n_gaps // most_gaps), partial(_gaps_before, self.offsets(number))
+            cuts = [n_gaps * part // n_parts for part in range(1, n_parts)]
+            edges = [0, *(bisect_left(range(shard.n_strings), cut, key=before) for cut in cuts)]
+            parts += [(number, a, b) for a, b in pairwise([*edges, shard.n_strings]) if a < b]
+        return parts
+
+    def part(self, number: int, begin: int, end: int) -> Shard:
+        """Some strings of one shard, one after the other.
+
+        Parameters
+        ----------
+        number, begin, end : int
+            The shard, and a range of its strings.
+
+        Returns
+        -------
+        Shard
+            Its arrays; those of codes are mapped.
+        """
+        codes, offsets = self.shard(number)
+        inside = offsets[begin : end + 1]
+        return Shard(codes[inside[0] : inside[-1]] if len(inside) else codes[:0], inside - inside[:1])
+
     def offsets(self, number: int) -> Int64s:
         """Where the strings of a shard begin, with the end added: mapped, and not looked through."""
         entry = self.manifest.shards[number]
@@ -167,6 +208,10 @@ class StringCorpus:
             yield InputError(f"its strings do not lie one after the other; {_AGAIN}", file=f"{name}.offsets")
         if len(shard.codes) and not 0 <= shard.codes.min() <= shard.codes.max() < self.manifest.n_words:
             yield InputError(f"holds codes of no word; {_AGAIN}", file=f"{name}.tokens")
+
+
+def _gaps_before(offsets: Int64s, string: int) -> int:
+    return int(offsets[string]) + string
 
 
 def open_corpus(path: str | os.PathLike[str]) -> StringCorpus:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import cached_property
 
 import numpy as np
 
@@ -64,25 +62,12 @@ class ShardedStrings:
         return self._read(self.corpus.shard(number))
 
     def parts(self, most_gaps: int) -> list[tuple[int, int, int]]:
-        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers.
-
-        Pieces of a shard have about as many symbols; few of its offsets are looked at.
-        """
-        parts = list[tuple[int, int, int]]()
-        for number, shard in enumerate(self.corpus.manifest.shards):
-            n_gaps = shard.n_tokens + shard.n_strings
-            n_parts, begins = -(-n_gaps // most_gaps), partial(_gaps_before, self.corpus.offsets(number))
-            cuts = [n_gaps * part // n_parts for part in range(1, n_parts)]
-            edges = [0, *(bisect_left(range(shard.n_strings), cut, key=begins) for cut in cuts)]
-            parts += [(number, a, b) for a, b in pairwise([*edges, shard.n_strings]) if a < b]
-        return parts
+        """Shards and ranges of their strings: pieces of work that do not depend on the number of workers."""
+        return self.corpus.parts(most_gaps)
 
     def part(self, number: int, begin: int, end: int, without: Int64s | None = None) -> Strings:
         """Some strings of one shard, one after the other, without those of some numbers of the corpus."""
-        shard = self.corpus.shard(number)
-        offsets = shard.offsets[begin : end + 1]
-        codes = shard.codes[offsets[0] : offsets[-1]] if len(offsets) else shard.codes[:0]
-        found = self._read(Shard(codes, offsets - offsets[:1]))
+        found = self._read(self.corpus.part(number, begin, end))
         if without is None:
             return found
         first = int(self.firsts[number]) + begin
@@ -116,10 +101,6 @@ class ShardedStrings:
             at += len(part.codes)
             lengths.append(np.diff(part.offsets))
         return Strings(self.alphabet, codes, np.concatenate([[0], *lengths]).cumsum())
-
-
-def _gaps_before(offsets: Int64s, string: int) -> int:
-    return int(offsets[string]) + string
 
 
 def read_corpus(

@@ -75,7 +75,10 @@ _SHOWN = 8  # words
 @spread_options()
 @learn_options
 def command(files: tuple[str, ...], word2vec: bool, **given: Any) -> None:
-    """Count the words around each word of TEXT, one tokenized sentence per line, and make vectors of that."""
+    """Count the words around each word of TEXT, one tokenized sentence per line, and make vectors of that.
+
+    A corpus folder may stand in the place of a file.
+    """
     settings = {name: given.pop(name) for name in VECTORS.parameters}
     estimator = built({"vectors": VECTORS}, "vectors", settings)
     assert isinstance(estimator, WordVectors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -46,8 +47,8 @@ class WordVectors(SpreadEstimator, _FittedVectors):
     lower_case : bool
         Words are lower-cased.
     workers : int or None
-        Number of processes that count, a file or some thousands of sentences at a time; it changes no
-        result.
+        Number of processes that count, a file, a part of a corpus or some thousands of sentences at a time;
+        it changes no result.
     client : str, distributed.Client or None
         A Dask cluster that does it, or the address of its scheduler.
 
@@ -74,15 +75,15 @@ class WordVectors(SpreadEstimator, _FittedVectors):
     n_dimensions: int | None = None
     lower_case: bool = True
 
-    def fit(self, X: Text, y: object = None) -> WordVectors:
+    def fit(self, X: Text | os.PathLike[str], y: object = None) -> WordVectors:
         """Count the neighbours of every word.
 
         Parameters
         ----------
         X : sequence
             Sentences, as strings with blanks between the words or as lists of words; or files
-            (`pathlib.Path`) with one tokenized sentence per line, which are read twice and never held as a
-            whole.
+            (`pathlib.Path`) with one tokenized sentence per line, and corpora on disk, which are read twice
+            and never held as a whole. One corpus may stand alone.
         y
             Not used.
 
@@ -94,7 +95,7 @@ class WordVectors(SpreadEstimator, _FittedVectors):
         settings = self._settings()
         (self.progress or silent)("counting")
         with self._working():
-            self._replace_fitted(model_=learn_vectors(X, settings))
+            self._replace_fitted(model_=learn_vectors([X] if isinstance(X, os.PathLike) else X, settings))
         return self
 
     def transform(self, X: Sequence[str]) -> Floats:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sigmastar.automata.data.strings import Strings
-from sigmastar.core.alphabet import Alphabet
+from sigmastar.automata.data.corpora import read_corpus
+from sigmastar.automata.data.strings import Strings, is_corpus
+from sigmastar.core.alphabet import Alphabet, Symbol
 from sigmastar.core.arrays import Indices, Int64s
 from sigmastar.core.errors import InputError, UnknownSymbolError
 from sigmastar.core.skipping import by_tree
@@ -221,7 +222,6 @@ class Sentences:
         return len(self.strings)
 
 
-@skips(by_tree)
 def read_sentences(
     path: TextPath, leaves: str = "words", alphabet: Alphabet | None = None, unknown: str = "error"
 ) -> Sentences:
@@ -230,7 +230,7 @@ def read_sentences(
     Parameters
     ----------
     path
-        A file, or - for standard input.
+        A file, a corpus on disk, or - for standard input.
     leaves
         The leaves of trees: "words" or "tags".
     alphabet
@@ -243,11 +243,23 @@ def read_sentences(
     Sentences
         With brackets where the file holds trees.
     """
+    if not is_corpus(path):
+        return _of_text(path, leaves, alphabet, unknown)
+    return _known(_of_rows(list(read_corpus(path))), alphabet, unknown, display_name(path))
+
+
+@skips(by_tree)
+def _of_text(path: TextPath, leaves: str, alphabet: Alphabet | None, unknown: str) -> Sentences:
     name, lines = display_name(path), list(open_text(path))
     first = next((line for line in lines if line.strip()), "")
-    if not first:
+    if first.lstrip().startswith("("):
+        return _known(_of_trees(lines, leaves, name), alphabet, unknown, name)
+    return _known(_of_rows([line.split() for line in lines]), alphabet, unknown, name)
+
+
+def _known(found: Sentences, alphabet: Alphabet | None, unknown: str, name: str) -> Sentences:
+    if not len(found):
         raise InputError("holds no trees or strings", file=name)
-    found = _of_trees(lines, leaves, name) if first.lstrip().startswith("(") else _of_lines(lines)
     if alphabet is not None and unknown == "error":
         _require_known(found.strings, alphabet, name)
     return found
@@ -260,8 +272,7 @@ def _of_trees(lines: list[str], leaves: str, name: str) -> Sentences:
     return Sentences(brackets.strings, brackets)
 
 
-def _of_lines(lines: list[str]) -> Sentences:
-    rows = [line.split() for line in lines]
+def _of_rows(rows: Sequence[Sequence[Symbol]]) -> Sentences:
     filled = tuple(number for number, row in enumerate(rows) if row)
     return Sentences(Strings.of([rows[number] for number in filled]), None, filled, len(rows))
 

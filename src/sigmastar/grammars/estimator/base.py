@@ -1,7 +1,7 @@
 """What all estimators of grammars share: the data that they take, scores, brackets, samples.
 
-X is a sequence of strings of any hashable symbols, a `Strings`, a sequence of `Tree`s or a `Bracketings`; the
-last two have brackets, which `SpectralGrammar` needs and the others may ignore.
+X is a sequence of strings of any hashable symbols, a `Strings`, a corpus on disk, a sequence of `Tree`s or a
+`Bracketings`; the last two have brackets, which `SpectralGrammar` needs and the others may ignore.
 """
 
 from __future__ import annotations

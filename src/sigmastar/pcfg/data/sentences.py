@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sigmastar.automata.data.strings import Strings
+from sigmastar.automata.data.corpora import read_corpus
+from sigmastar.automata.data.strings import Strings, is_corpus
 from sigmastar.core.skipping import by_tree
 from sigmastar.core.text_files import TextPath, display_name, open_text, skips
 from sigmastar.trees.data.brackets import as_trees as read_trees
@@ -14,9 +15,15 @@ from sigmastar.trees.data.tree import Tree
 Sentences = list[Tree] | list[list[str]]
 
 
-@skips(by_tree)
 def read_sentences(path: TextPath) -> Sentences:
-    """Trees, if the first line begins with a bracket, else the words of each line."""
+    """Trees, if the first line begins with a bracket, else the words of each line, or of a corpus on disk."""
+    if is_corpus(path):
+        return [list(map(str, string)) for string in read_corpus(path)]
+    return _of_text(path)
+
+
+@skips(by_tree)
+def _of_text(path: TextPath) -> Sentences:
     lines = list(open_text(path))
     first = next((line for line in lines if line.strip()), "")
     if first.lstrip().startswith("("):
@@ -26,7 +33,7 @@ def read_sentences(path: TextPath) -> Sentences:
 
 def as_trees(data: Any) -> list[Tree] | None:
     """Trees, texts in brackets and nltk's trees as trees; None for strings."""
-    if isinstance(data, Strings) or (isinstance(data, str) and not _is_tree(data)):
+    if isinstance(data, Strings) or is_corpus(data) or (isinstance(data, str) and not _is_tree(data)):
         return None
     rows = [data] if isinstance(data, str) else list(data)
     if not rows or not all(map(_is_tree, rows)):
