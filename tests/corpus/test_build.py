@@ -103,6 +103,55 @@ def test_what_was_read_comes_back(text: Path, tmp_path: Path, kind: str) -> None
 
 
 @pytest.mark.usefixtures("small")
+def test_records_are_read_in_pieces(tmp_path: Path) -> None:
+    file = tmp_path / "text.jsonl"
+    lines = [json.dumps({"text": f"w{k} w"}) for k in range(12)]
+    file.write_text("\n".join(lines))
+    assert len(sources.units_of([str(file)])) > 4
+    corpus = build_corpus([str(file)], tmp_path / "c", workers=2)
+    assert strings_of(tmp_path / "c") == [(f"w{k}", "w") for k in range(12)]
+    assert corpus.n_shards > 4
+    lines[9] = "{"
+    file.write_text("\n".join(lines))
+    assert f"{file}:10: is no JSON" in fail("corpus", "build", file, "-o", tmp_path / "d")
+    found = invoke("corpus", "build", file, "-o", tmp_path / "d", "--on-error", "skip")
+    assert "1 record left out: line 10: is no JSON" in found.stderr
+    assert len(strings_of(tmp_path / "d")) == 11
+
+
+@pytest.mark.usefixtures("small")
+def test_row_groups_of_parquet_are_read_side_by_side(tmp_path: Path) -> None:
+    told = "pyarrow is not installed: pip install 'sigmastar[parquet]'"
+    pyarrow, parquet = (pytest.importorskip(name, reason=told) for name in ("pyarrow", "pyarrow.parquet"))
+    file, texts = tmp_path / "a.parquet", [f"w{k} w" for k in range(12)]
+    parquet.write_table(pyarrow.table({"text": texts}), file, row_group_size=3)
+    units = sources.units_of([str(file)])
+    assert [(unit.begin, unit.end) for unit in units] == [(k, k + 1) for k in range(4)]
+    build_corpus([str(file)], tmp_path / "c")
+    assert strings_of(tmp_path / "c") == [tuple(text.split()) for text in texts]
+    file.write_bytes(b"PAR1")
+    assert "is no sound Parquet file" in fail("corpus", "build", file, "-o", tmp_path / "d")
+    told = fail("corpus", "build", "-", "--format", "parquet", "-o", tmp_path / "d")
+    assert "Parquet begins at the end of a file, which a pipe does not show; give the file" in told
+
+
+@pytest.mark.usefixtures("small")
+def test_units_that_were_cut_otherwise_are_read_again(
+    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stops(*rest: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(building, "choose_words", stops)
+        with pytest.raises(KeyboardInterrupt):
+            build_corpus([str(text)], tmp_path / "c")
+    monkeypatch.setattr(sources, "UNIT_BYTES", 33)
+    build_corpus([str(text)], tmp_path / "c")
+    assert strings_of(tmp_path / "c") == list(read_lines(text))
+
+
+@pytest.mark.usefixtures("small")
 def test_vocabulary_by_frequency_with_an_unknown_class(text: Path, tmp_path: Path) -> None:
     corpus = build_corpus([str(text)], tmp_path / "c", BuildSettings(min_count=2))
     assert list(corpus.vocabulary()) == [("<unk>", 9), ("the", 4), ("sat", 2)]

@@ -186,8 +186,8 @@ def _first_shards(site: _Site, work: tuple[int, Unit]) -> UnitDone:
     """Code one unit; what it gave stands in a file, by which it is known to be done."""
     number, unit = work
     ledger = site.build / f"unit-{number:05}.json"
-    if ledger.exists():
-        found = json.loads(ledger.read_text())
+    found = json.loads(ledger.read_text()) if ledger.exists() else {}
+    if found.get("unit") == as_header(unit):  # another version may have cut files otherwise
         shards = tuple(FirstShard(*shard) for shard in found["shards"])
         return UnitDone(shards, tuple(LeftOut(*item) for item in found["left_out"]))
     with use_policy(ReadingPolicy(**site.policy)) as policy:

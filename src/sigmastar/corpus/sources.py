@@ -1,7 +1,8 @@
 """What a corpus is built from: text, gzip, zstandard, JSONL, Parquet, standard input, as blocks of lines.
 
-Work is cut into units that do not depend on the number of workers: 64 MB of a plain text file, or a whole
-file of any other kind. Records of JSONL and Parquet are strings; line ends inside them are blanks.
+Work is cut into units that do not depend on the number of workers: 64 MB of plain text or JSONL, row groups
+of Parquet, or a whole file where it is compressed. Records of JSONL and Parquet are strings; line ends inside
+them are blanks.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from sigmastar.core.engines import ranges
 from sigmastar.core.errors import InputError
 from sigmastar.core.text_files import (
     Block,
@@ -22,7 +25,6 @@ from sigmastar.core.text_files import (
     display_name,
     line_blocks,
     reading_policy,
-    text_blocks,
 )
 
 FORMATS = ("lines", "jsonl", "parquet")
@@ -34,7 +36,7 @@ _PARQUET_ROWS = 4096
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work: a file, or the lines of one that begin between two places."""
+    """A piece of work: a file, the lines of one that begin between two places, or some of its row groups."""
 
     path: str
     format: str
@@ -86,10 +88,13 @@ def units_of(paths: Sequence[str], given: str | None = None, field: str | None =
     for path in paths:
         chosen = format_of(path, given, field)
         of_records = None if chosen == "lines" else field or "text"
-        if chosen == "lines" and path != "-" and _is_plain(path):
+        if chosen == "parquet":
+            groups = ranges(_group_sizes(path), UNIT_BYTES)
+            units += [Unit(path, chosen, of_records, *some) for some in groups]
+        elif path != "-" and _is_plain(path):
             size = os.stat(path).st_size
             edges = [*range(0, max(size, 1), UNIT_BYTES), size]
-            units += [Unit(path, chosen, None, a, b) for a, b in pairwise(edges)]
+            units += [Unit(path, chosen, of_records, a, b) for a, b in pairwise(edges)]
         else:
             units.append(Unit(path, chosen, of_records))
     return units
@@ -110,8 +115,12 @@ def blocks_of(unit: Unit) -> Iterator[bytes]:
     elif unit.format == "jsonl":
         yield from _json_blocks(unit)
     else:
-        for block in _range_blocks(unit) if unit.is_range else line_blocks(unit.path):
+        for block in _lines_of(unit):
             yield _valid(block, display_name(unit.path))
+
+
+def _lines_of(unit: Unit) -> Iterator[Block]:
+    return _range_blocks(unit) if unit.is_range else line_blocks(unit.path)
 
 
 def _range_blocks(unit: Unit) -> Iterator[Block]:
@@ -172,9 +181,9 @@ def _leave_out(problem: InputError) -> None:
 
 
 def _json_blocks(unit: Unit) -> Iterator[bytes]:
-    for first, lines in text_blocks(unit.path):
+    for block in _lines_of(unit):
         found = list[str]()
-        for number, line in enumerate(lines, first):
+        for number, line in enumerate(decoded(block, display_name(unit.path)).split("\n"), block.first_line):
             if not line.strip():
                 continue
             try:
@@ -206,20 +215,34 @@ def _one_per_line(texts: Sequence[str]) -> bytes:
     return "\n".join([*(" ".join(text.splitlines()) for text in texts), ""]).encode(errors="replace")
 
 
-def _parquet_blocks(unit: Unit) -> Iterator[bytes]:
+@contextmanager
+def _parquet(path: str) -> Iterator[Any]:
+    if path == "-":
+        raise InputError("Parquet begins at the end of a file, which a pipe does not show; give the file")
     try:
         from pyarrow import ArrowException, parquet
     except ImportError:
         raise ImportError("Parquet files need pyarrow; pip install 'sigmastar[parquet]'") from None
     try:
-        file = parquet.ParquetFile(unit.path)
+        yield parquet.ParquetFile(path)
+    except ArrowException as problem:
+        raise InputError(f"is no sound Parquet file ({problem})", file=path) from None
+
+
+def _group_sizes(path: str) -> list[int]:
+    with _parquet(path) as file:
+        known = file.metadata
+        return [known.row_group(number).total_byte_size for number in range(known.num_row_groups)]
+
+
+def _parquet_blocks(unit: Unit) -> Iterator[bytes]:
+    groups = range(unit.begin, unit.end)
+    with _parquet(unit.path) as file:
         if unit.field not in file.schema_arrow.names:
             names = ", ".join(file.schema_arrow.names[:5])
             raise InputError(f"has no column {unit.field!r}; it has {names}", file=unit.path)
-        for batch in file.iter_batches(_PARQUET_ROWS, columns=[unit.field]):
+        for batch in file.iter_batches(_PARQUET_ROWS, groups, [unit.field]):
             yield _one_per_line([_text_of_cell(cell, unit) for cell in batch.column(0).to_pylist()])
-    except ArrowException as problem:
-        raise InputError(f"is no sound Parquet file ({problem})", file=unit.path) from None
 
 
 def _text_of_cell(cell: Any, unit: Unit) -> str:
