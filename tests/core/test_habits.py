@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from typing import Any
 
@@ -98,6 +99,16 @@ class _Column:
     column_names = ("id", "text")
 
 
+class _Frame:
+    """What is seen of a table of pandas, which is iterated by the names of its columns."""
+
+    columns = ("ab",)
+    iloc = None
+
+    def __iter__(self) -> Any:
+        return iter(self.columns)
+
+
 class _ArrowTable:
     """What is seen of a table of Arrow, whose `columns` are the data."""
 
@@ -112,6 +123,30 @@ def test_tables_of_arrow_and_splits_of_data_sets_are_refused_with_their_names() 
         refuse_lookalikes(_ArrowTable())
     with pytest.raises(InputError, match=r"pass a list, as in fit\(X\['train'\]\['text'\]\)"):
         refuse_lookalikes({"train": _Column(), "test": _Column()})
+
+
+def _methods_of_data() -> list[Any]:
+    names = [(cls, name) for cls in CLASSES for name in dir(cls) if not name.startswith("_")]
+    found = [(cls, name) for cls, name in names if inspect.isfunction(getattr(cls, name))]
+    return [
+        pytest.param(cls, name, id=f"{cls.__name__}.{name}")
+        for cls, name in found
+        if list(inspect.signature(getattr(cls, name)).parameters)[1:2] == ["X"]
+    ]
+
+
+@pytest.mark.parametrize(("kind", "name"), _methods_of_data())
+def test_no_method_takes_the_keys_of_a_mapping_for_data(kind: Any, name: str) -> None:
+    method = getattr(kind(), name)
+    more = [None for p in list(inspect.signature(method).parameters.values())[1:] if p.default is p.empty]
+    with pytest.raises(InputError, match=rf"X is a mapping; pass a list, as in {name}\(list\(X.values"):
+        method({"a": 1}, *more)
+
+
+def test_a_column_name_has_no_score() -> None:
+    learned = SpectralAutomaton().fit(["ab", "ba"] * 50)
+    with pytest.raises(InputError, match=r"pass one column of it, as in score_samples\(X\['ab'\]\)"):
+        learned.score_samples(_Frame())
 
 
 def test_a_fitted_estimator_of_any_family_of_strings_is_drawn() -> None:

@@ -14,7 +14,8 @@ from sigmastar.continuous.model import COVARIANCES, GaussianHmm
 from sigmastar.core.arrays import Array, Floats, Int32s
 from sigmastar.core.em import Monitor, Stopping, best_of, by_absolute
 from sigmastar.core.errors import InputError
-from sigmastar.core.estimator import LikelihoodEstimator, RandomState, as_generator, chosen, positive
+from sigmastar.core.estimator import RandomState, as_generator, chosen, positive
+from sigmastar.core.likelihood import LikelihoodEstimator
 from sigmastar.core.progress import silent
 
 Vectors = Any

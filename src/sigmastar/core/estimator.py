@@ -14,7 +14,7 @@ An estimator is a dataclass of its parameters, so that its constructor is writte
 Attributes that `fit` sets are declared in a base class that is no dataclass, or not at all.
 
 What looks like a list of structures but is iterated otherwise (tables by their column names, mappings by
-their keys, sets in no fixed order) is refused by `fit` and `partial_fit` of every estimator.
+their keys, sets in no fixed order) is refused by every method of every estimator that takes data as `X`.
 
 An estimator as a file is a model file that also holds which class learned it, with which parameters:
 
@@ -34,6 +34,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -52,6 +53,7 @@ RandomState = int | np.random.Generator | None
 Self = TypeVar("Self", bound="Estimator")
 Choice = TypeVar("Choice")
 _OF_TEXT = ("text", "tokens", "words", "sentence", "sentences", "string", "strings")
+_LEARNING = ("fit", "partial_fit")
 _MOST = 1000  # entries of a list that is worth keeping in a file
 
 
@@ -85,9 +87,11 @@ class Estimator(Shown, _Fitted):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        for name in ("fit", "partial_fit"):
+        for name in _LEARNING:
             if name in vars(cls):
-                setattr(cls, name, _refusing_lookalikes(vars(cls)[name]))
+                setattr(cls, name, _learning(vars(cls)[name]))
+        for name in filter(lambda name: _takes_data(name, getattr(cls, name, None)), dir(cls)):
+            setattr(cls, name, _refusing_lookalikes(getattr(cls, name)))
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -212,6 +216,72 @@ class Estimator(Shown, _Fitted):
                 setattr(self, name, value)
 
 
+def _learning(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        if sys.modules.get(plain_kernels.COMPILED) is plain_kernels:
+            raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
+        if not (self._takes_tables and hasattr(X, "to_numpy")):
+            refuse_lookalikes(X, method.__name__)
+        asked = self.progress
+        with announced(self, X), told(type(self).__name__, self.verbose, asked) as self.progress:
+            try:
+                return method(self, X, *arguments, **options)
+            finally:
+                self.progress = asked
+
+    return checked
+
+
+def refuse_lookalikes(X: Any, method: str = "fit") -> None:
+    """Refuse tables, mappings and sets, with what to pass instead.
+
+    Parameters
+    ----------
+    X : object
+        What was given for a list of strings, sentences or trees.
+    method : str
+        The name of the method that it was given to.
+    """
+    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
+        raise InputError(f"X is a table; pass one column of it, as in {method}(X[{_text_column(X)!r}])")
+    if isinstance(X, Mapping):
+        parts = [key for key in X if hasattr(X[key], "column_names")]
+        lists = f"X[{parts[0]!r}][{_text_column(X[parts[0]])!r}]" if parts else "list(X.values())"
+        raise InputError(f"X is a mapping; pass a list, as in {method}({lists})")
+    if isinstance(X, Set):
+        raise InputError(f"X is a set, which has no fixed order; pass a list, as in {method}(sorted(X))")
+
+
+def _takes_data(name: str, method: Any) -> bool:
+    """Whether a public method of an estimator takes data as `X`, and does not look at them yet."""
+    return (
+        isinstance(method, FunctionType)
+        and not name.startswith("_")
+        and name not in _LEARNING
+        and not hasattr(method, "__wrapped__")
+        and method.__code__.co_varnames[1:2] == ("X",)
+    )
+
+
+def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of an estimator that refuses what only looks like its data."""
+
+    @wraps(method)
+    def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
+        if not (self._takes_tables and hasattr(X, "to_numpy")):
+            refuse_lookalikes(X, method.__name__)
+        return method(self, X, *arguments, **options)
+
+    return checked
+
+
+def _text_column(table: Any) -> str:
+    """The column that most likely holds strings: by its name, else the first."""
+    names = map(str, table.column_names if hasattr(table, "column_names") else table.columns)  # of Arrow too
+    return next(iter(sorted(names, key=lambda name: name not in _OF_TEXT)), "text")
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class SpreadEstimator(Estimator):
     """One that counts in pieces: so many processes share them, or a Dask cluster (`core.engines.spread`)."""
@@ -225,97 +295,6 @@ class SpreadEstimator(Estimator):
 
         with super()._working(), spreading(self.workers, self.client):
             yield
-
-
-class LikelihoodEstimator(Estimator):
-    """An estimator of a distribution: models can be weighed by their likelihood and their size."""
-
-    def score_samples(self, X: Any, y: object = None, lengths: Any = None) -> Any:
-        """The natural log-probability, or log-density, of each sequence."""
-        raise NotImplementedError
-
-    def aic(self, X: Any, y: object = None, lengths: Any = None) -> float:
-        """Akaike's criterion on all sequences: smaller is better.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As of `fit`.
-
-        Returns
-        -------
-        float
-            -2 log-likelihood + 2 free parameters.
-        """
-        total = float(self.score_samples(X, y, lengths).sum())
-        return -2.0 * total + 2.0 * self._n_parameters()
-
-    def bic(self, X: Any, y: object = None, lengths: Any = None) -> float:
-        """The Bayesian criterion on all sequences: smaller is better.
-
-        Parameters
-        ----------
-        X, y, lengths
-            As of `fit`.
-
-        Returns
-        -------
-        float
-            -2 log-likelihood + free parameters times the logarithm of the number of observations: rows, or
-            symbols with the ends of strings.
-        """
-        total = float(self.score_samples(X, y, lengths).sum())
-        n_observed = max(self._n_observed(X, y, lengths), 1)
-        return -2.0 * total + float(self._n_parameters() * np.log(n_observed))
-
-    def _n_parameters(self) -> int:
-        """Free parameters of the fitted model."""
-        raise NotImplementedError
-
-    def _n_observed(self, X: Any, y: object, lengths: Any) -> int:
-        """How many observations the sequences hold."""
-        raise NotImplementedError
-
-
-def _refusing_lookalikes(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def checked(self: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-        if sys.modules.get(plain_kernels.COMPILED) is plain_kernels:
-            raise RuntimeError(plain_kernels.NOT_TO_LEARN_IN)
-        if not (self._takes_tables and hasattr(X, "to_numpy")):
-            refuse_lookalikes(X)
-        asked = self.progress
-        with announced(self, X), told(type(self).__name__, self.verbose, asked) as self.progress:
-            try:
-                return method(self, X, *arguments, **options)
-            finally:
-                self.progress = asked
-
-    return checked
-
-
-def refuse_lookalikes(X: Any) -> None:
-    """Refuse tables, mappings and sets, with what to pass instead.
-
-    Parameters
-    ----------
-    X : object
-        What was given for a list of strings, sentences or trees.
-    """
-    if hasattr(X, "columns") and (hasattr(X, "iloc") or hasattr(X, "__dataframe__")):
-        raise InputError(f"X is a table; pass one column of it, as in fit(X[{_text_column(X)!r}])")
-    if isinstance(X, Mapping):
-        parts = [key for key in X if hasattr(X[key], "column_names")]
-        lists = f"X[{parts[0]!r}][{_text_column(X[parts[0]])!r}]" if parts else "list(X.values())"
-        raise InputError(f"X is a mapping; pass a list, as in fit({lists})")
-    if isinstance(X, Set):
-        raise InputError("X is a set, which has no fixed order; pass a list, as in fit(sorted(X))")
-
-
-def _text_column(table: Any) -> str:
-    """The column that most likely holds strings: by its name, else the first."""
-    names = map(str, table.column_names if hasattr(table, "column_names") else table.columns)  # of Arrow too
-    return next(iter(sorted(names, key=lambda name: name not in _OF_TEXT)), "text")
 
 
 def n_threads(n_jobs: int | None) -> int | None:

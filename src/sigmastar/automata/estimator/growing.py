@@ -13,7 +13,7 @@ from sigmastar.automata.learn.fast import ContextBatches
 from sigmastar.automata.learn.spectral import BasisBatches
 from sigmastar.automata.model.sequence import SequenceModel
 from sigmastar.core.alphabet import Alphabet
-from sigmastar.core.estimator import as_generator, refuse_lookalikes
+from sigmastar.core.estimator import as_generator
 
 Batches = ContextBatches | BasisBatches
 _OF_MODEL = ("model_", "automaton_", "n_states_", "rank_evidence_", "held_out_score_")
@@ -78,7 +78,6 @@ class Growing(SequenceEstimator):
         Self
             The estimator itself; `batches_` holds the counts, and `drift_` what is new about the batch.
         """
-        refuse_lookalikes(X)
         if self.method in ("convex", "auto"):
             raise ValueError(
                 f"update needs a method whose counts add up, 'fast' or 'spectral', not {self.method!r}"

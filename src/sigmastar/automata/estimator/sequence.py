@@ -39,12 +39,8 @@ from sigmastar.automata.model.restart_filter import FilteredAutomaton
 from sigmastar.automata.model.sequence import SequenceModel, next_distribution, next_pieces, top_columns
 from sigmastar.core.alphabet import END, Alphabet, Symbol
 from sigmastar.core.arrays import Floats
-from sigmastar.core.estimator import (
-    LikelihoodEstimator,
-    RandomState,
-    as_generator,
-    positive,
-)
+from sigmastar.core.estimator import RandomState, as_generator, positive
+from sigmastar.core.likelihood import LikelihoodEstimator
 from sigmastar.core.progress import Progress, silent
 from sigmastar.core.rank import RankEvidence
 
