@@ -215,6 +215,17 @@ def test_two_equal_calls_write_equal_files(folder: Path) -> None:
     assert (folder / "first").read_bytes() == (folder / "second").read_bytes()
 
 
+def test_conllu_by_another_name_is_not_learned_from_as_columns(folder: Path) -> None:
+    row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\t_\n"
+    (folder / "y.txt").write_text(
+        20 * (row.format(1, "bakalu", "NOUN") + row.format(2, "kamie", "DET") + "\n")
+    )
+    command = ("learn", "tagger", folder / "y.txt", "-o", folder / "y", "-q")
+    assert "y.txt looks like CoNLL-U" in fail(*command, status=2)
+    succeed(*command, "--method", "bigram", "--format", "conllu")
+    succeed(*command, "--method", "bigram", "--format", "columns", "--observed", "none")
+
+
 def test_a_tagger_of_columns_does_not_take_conllu_for_columns(folder: Path) -> None:
     row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\t_\n"
     (folder / "x.conllu").write_text(row.format(1, "bakalu", "NOUN") + row.format(2, "kamie", "DET") + "\n")
@@ -225,6 +236,10 @@ def test_a_tagger_of_columns_does_not_take_conllu_for_columns(folder: Path) -> N
         for name in ("x.conllu", "x.txt"):
             said = fail(command, folder / "columns", folder / name, status=2)
             assert f"{name} looks like CoNLL-U, the model reads columns" in said
+    more = "# text = bakalu kamie\n" + row.format("1-2", "bakalukamie", "_")
+    (folder / "more.txt").write_text(more + (folder / "x.txt").read_text())
+    said = fail("predict", folder / "columns", folder / "more.txt", status=2)
+    assert "more.txt looks like CoNLL-U" in said
     found = succeed("predict", folder / "columns", folder / "x.conllu", "--format", "conllu").splitlines()
     assert [line.split("\t")[1] for line in found[:2]] == ["bakalu", "kamie"]
     assert {line.split("\t")[3] for line in found[:2]} <= {"ADJ", "ADP", "DET", "NOUN", "VERB"}

@@ -153,6 +153,8 @@ def learn_tagger(
 
     def work(estimator: Any, say: Say) -> Learned:
         read = layout.read(file)
+        if file_format is None and layout.format == "columns" and read.is_numbered:
+            raise click.UsageError(f"{file} looks like CoNLL-U, and is no .conllu; choose one with --format")
         sentences, tagger = read.sentences, estimator.fit(read.sentences).model_
         if method == "spectral" and (problem := _forgotten(tagger, sentences)):
             tell(problem, options["quiet"])

@@ -16,6 +16,7 @@ Where a line holds a tab, columns stand between tabs alone, so that words may ho
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,6 +32,7 @@ from sigmastar.dependency.data.treebank import DependencyTreebank
 from sigmastar.taggers.data.sentences import TaggedSentences
 
 TAGGED = ("columns", "conllu")
+_NUMBERED = re.compile(r"\d+([-.]\d+)?")  # ranges of multiword tokens and empty nodes too
 FORMATS = (*TAGGED, "sentences")
 CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _LABELS = ("lemma", "upos", "xpos", "feats", "deprel")
@@ -79,8 +81,12 @@ class TaggedFile:
     def is_numbered(self) -> bool:
         """Whether rows are those of CoNLL-U, whose words stand second, behind their numbers."""
         first = self.rows[: int(self.sentences.offsets[1])] if self.rows else []
-        return bool(first) and all(
-            len(row) == len(CONLLU_COLUMNS) and row[0] == str(number) for number, row in enumerate(first, 1)
+        words = [row for row in first if not row[0].startswith("#")]
+        numbers = [row[0] for row in words if row[0].isdecimal()]
+        return (
+            bool(numbers)
+            and numbers == [str(number) for number in range(1, len(numbers) + 1)]
+            and all(len(row) == len(CONLLU_COLUMNS) and _NUMBERED.fullmatch(row[0]) for row in words)
         )
 
 
