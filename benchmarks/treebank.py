@@ -5,7 +5,8 @@ drawing sentences again; training and parsing on one thread, in processor second
 development set. The Berkeley parser 1.7, trained on the same trees, reaches 86.9 from words and 88.0 with
 gold tags on the test set after 4 split-merge cycles (about 145 s of training), finds 28.7% of the trees whole
 from words, and parses 16 to 21 sentences a second. `best` is five latent PCFGs, of different binarizations,
-and a span scorer. The unit `nltk` runs inside and outside of the plain PCFG beside nltk's ViterbiParser on
+and a span scorer; "best, whole trees" is the
+same with trees chosen as wholes, for those who count trees without any error. The unit `nltk` runs inside and outside of the plain PCFG beside nltk's ViterbiParser on
 the same grammar. Other languages come from UD treebanks, whose arcs are made phrases: `best` with the
 defaults against the PCFG, on their test sets.
 """
@@ -39,6 +40,7 @@ METHODS: dict[str, Callable[[], TreebankEstimator]] = {
     "cluster": lambda: SpectralTreebankGrammar("cluster"),
     "spectral+em": lambda: SpectralTreebankGrammar("spectral+em"),
     "best": SpectralTreebankGrammar,
+    "best, whole trees": lambda: SpectralTreebankGrammar(decoding="trees"),
 }
 OTHERS = ("el_gdt", "id_gsd", "ko_gsd", "tr_imst", "vi_vtb")
 LONGEST, N_QUICK, NLTK_LONGEST, NLTK_SENTENCES = 40, 40, 8, 5
@@ -172,6 +174,11 @@ def conclude(rows: list[Row]) -> list[Finding]:
         *figure("dev, best, from words: F1", "dev", "best", "F1 words", Target(">=", 0.875)),
         *figure("dev, best, with gold tags: F1", "dev", "best", "F1 tags", Target(">=", 0.89)),
         *figure("test, best, from words: exact match", "test", "best", "exact words", Target(">=", 0.287)),
+        *figure(
+            "test, best, whole trees, from words: exact match",
+            *("test", "best, whole trees", "exact words"),
+            Target(">=", 0.287),
+        ),
         *figure("test, single, from words: F1", "test", "spectral+em", "F1 words", Target(">=", 0.869)),
         *figure("test, single, with gold tags: F1", "test", "spectral+em", "F1 tags", Target(">=", 0.88)),
         *figure("best, model file, MB", "test", "best", "megabytes", Target("<", 30.0)),

@@ -76,6 +76,7 @@ def test_decoding_may_be_chosen_later(folder: Path) -> None:
     for command in ("evaluate", "predict"):
         given = folder / "spectral+em", folder / "train.mrg", "--decoding"
         assert succeed(command, *given, "rules", "-q")
+        assert succeed(command, *given, "trees", "-q")
     assert "'viterbi' is not one of" in fail("predict", *given, "viterbi", status=2)
 
 

@@ -13,6 +13,7 @@ import pytest
 from sigmastar import PCFG, EMTreebankGrammar, InputError, SpectralTreebankGrammar, load_model, save_model
 from sigmastar.treebanks import INSIDE, OUTSIDE
 from sigmastar.treebanks.estimator import TreebankEstimator
+from sigmastar.treebanks.model.parser import DECODINGS
 from sigmastar.trees.data.brackets import parse_brackets
 from sigmastar.trees.data.tree import Tree
 
@@ -59,7 +60,7 @@ def test_training_sentences_come_back(grammar: TreebankEstimator) -> None:
     assert np.mean(right) > 0.6
 
 
-@pytest.mark.parametrize("decoding", ["labels", "rules"])
+@pytest.mark.parametrize("decoding", DECODINGS)
 def test_the_first_of_the_best_trees_is_the_tree(grammar: TreebankEstimator, decoding: str) -> None:
     parser = replace(grammar.model_, decoding=decoding)
     for words in (SENTENCE, ["cats", "ate", "fish", "."]):

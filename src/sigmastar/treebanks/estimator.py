@@ -116,7 +116,8 @@ class TreebankEstimator(Estimator):
         -------
         list of lists of pairs
             For each sentence distinct trees, best first, with the score that `decoding` maximizes: the number
-            of right labels in expectation, less `threshold` for each, or the log of the product of rules.
+            of right labels in expectation, less `threshold` for each; the log of the product of rules; or
+            the sum of the log-probabilities of the tree.
         """
         self.check_fitted()
         n_best, sentences = positive(n_best, "n_best"), [as_sentence(sentence) for sentence in X]
@@ -200,8 +201,9 @@ class SpectralTreebankGrammar(SpreadEstimator, TreebankEstimator):
         Share of the marginals that comes from the span scorer.
     threshold : float or None
         Marginal that a label must have to stand in a tree; None: 0.4, with a span scorer 0.44.
-    decoding : "labels" or "rules"
-        Trees of probable labels; or of probable rules, under the first grammar alone.
+    decoding : "labels", "rules" or "trees"
+        Trees of probable labels; of probable rules, under the first grammar alone; or trees that are probable
+        as wholes, by the product of all grammars.
     inside, outside : mapping of str to function, or None
         Features of both views, as `sigmastar.treebanks.INSIDE` and `OUTSIDE` name them; None: these.
     device : "cpu", "cuda" or "auto"
@@ -278,8 +280,8 @@ class EMTreebankGrammar(SpreadEstimator, TreebankEstimator):
         Number of rounds of EM.
     threshold : float or None
         Marginal that a label must have to stand in a tree; None: 0.4.
-    decoding : "labels" or "rules"
-        Trees of probable labels, or of probable rules.
+    decoding : "labels", "rules" or "trees"
+        Trees of probable labels, of probable rules, or trees that are probable as wholes.
     device : "cpu", "cuda" or "auto"
         Where EM counts and sentences are parsed: a processor by compiled kernels, which prune, or a GPU by
         PyTorch.
@@ -331,8 +333,8 @@ class PCFG(TreebankEstimator):
         Number of siblings that intermediate symbols remember (0 to 2); 2: phrases remember their parent.
     threshold : float or None
         Marginal that a label must have to stand in a tree; None: 0.4.
-    decoding : "labels" or "rules"
-        Trees of probable labels, or of probable rules.
+    decoding : "labels", "rules" or "trees"
+        Trees of probable labels, of probable rules, or trees that are probable as wholes.
     device : "cpu", "cuda" or "auto"
         Where sentences are parsed: a processor by compiled kernels, which prune, or a GPU by PyTorch.
 

@@ -37,6 +37,7 @@ _RULES, _SYMBOLS = 200, 16
 _SCORES = {
     "labels": "Scores: the number of right labels in expectation, less the threshold for each.",
     "rules": "Scores: the logarithm of the product of the posteriors of rules.",
+    "trees": "Scores: the sum over grammars of the log-probability of the tree.",
 }
 Span = tuple[str, int, int]
 

@@ -163,6 +163,24 @@ def _derived(
     return spans[:count], ends, scores[:n_found]
 
 
+_MOST_DERIVATIONS = 1024  # that are looked at for distinct trees
+
+
+def distinct_trees(
+    n: int, graph: EdgeChart, posteriors: Floats, uses: Floats, base: Int32s, n_best: int
+) -> list[tuple[list[list[int]], float]]:
+    """The best trees by rules: twice as many derivations are asked for until enough of them are distinct."""
+    n_asked = n_best
+    while True:
+        derived = best_derivations(n, graph, posteriors, uses, base, n_asked)
+        trees: dict[str, tuple[list[list[int]], float]] = {}
+        for spans, score in cut_trees(*derived):
+            trees.setdefault(repr(spans), (spans, score))
+        if len(trees) >= n_best or len(derived[2]) < n_asked or n_asked >= _MOST_DERIVATIONS:
+            return list(trees.values())[:n_best]
+        n_asked *= 2
+
+
 def cut_trees(spans: Int32s, starts: Int64s, scores: Floats) -> list[tuple[list[list[int]], float]]:
     """The spans of each tree, with its score."""
     return [

@@ -6,8 +6,8 @@ them.
 
 Grammars differ in how trees were made binary, so they share chains of labels and nothing else. The first one
 prunes for the others. The span scorer is a second model, without grammar (`span_scorer`); without one the
-share is zero. Trees come from mu by labelled recall (Goodman 1996). What no grammar can parse gets the tree
-of spans alone, or a flat one, and `Parse.how` names it.
+share is zero. Trees come from mu by labelled recall (Goodman 1996), or as `DECODINGS` says. What no
+grammar can parse gets the tree of spans alone, or a flat one, and `Parse.how` names it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from sigmastar.core.stored_parts import Parts, lists, lists_of_texts, share, tab
 from sigmastar.treebanks.counts import HeadChoice
 from sigmastar.treebanks.data.phrases import Phrases
 from sigmastar.treebanks.data.sentences import Sentence, require_words
-from sigmastar.treebanks.kernels.best_trees import best_derivations, best_labellings, cut_trees
+from sigmastar.treebanks.kernels.best_trees import best_labellings, cut_trees, distinct_trees
 from sigmastar.treebanks.kernels.decoding import (
     ChainItems,
     Chains,
@@ -41,6 +41,7 @@ from sigmastar.treebanks.model.binarized_grammar import BinarizedGrammar, Margin
 from sigmastar.treebanks.model.coarse_to_fine import DEFAULT_PRUNING, EVERYTHING, Pruning
 from sigmastar.treebanks.model.lexicon import Leaves, LexicalForest
 from sigmastar.treebanks.model.span_scorer import SpanScorer
+from sigmastar.treebanks.model.tree_products import tree_products
 from sigmastar.treebanks.model.whole_trees import TreeSampler, tree_log_probabilities
 from sigmastar.trees.data.tree import Tree
 
@@ -49,10 +50,11 @@ if TYPE_CHECKING:
 
 Span = tuple[str, int, int]
 
-_MOST_DERIVATIONS = 1024  # that are looked at for distinct trees
 _PIECE = 16  # sentences a thread takes at a time
-DECODINGS = ("labels", "rules")
-"""Trees of labels that are probable one by one, averaged over grammars; or of probable rules of the first."""
+_PROPOSED = 10  # candidates for a whole tree, by the rules of each grammar; twice as many by labels
+DECODINGS = ("labels", "rules", "trees")
+"""Trees of labels that are probable one by one, averaged over grammars; of probable rules of the first; or
+trees that are probable as wholes, by the product of all grammars, among the best of both other ways."""
 FULL, PARTLY, SPANS_ALONE, FLAT = "full", "pruned grammar", "spans", "flat"
 
 
@@ -105,8 +107,9 @@ class TreebankParser(Shown):
         The marginal that a label must have to stand in a tree.
     pruning : Pruning
         What charts may drop.
-    decoding : "labels" or "rules"
-        Trees of labels that are probable one by one; or of probable rules of the first grammar alone.
+    decoding : "labels", "rules" or "trees"
+        Trees of labels that are probable one by one; of probable rules of the first grammar alone; or trees
+        that are probable as wholes, by the product of all grammars.
     span_scorer : SpanScorer or None
         The second model, which has a share in the marginals.
     """
@@ -139,6 +142,8 @@ class TreebankParser(Shown):
         """The tree of one sentence."""
         if self.decoding == "rules":
             return self._by_rules(words, tags)
+        if self.decoding == "trees":
+            return self._by_trees(words, tags)
         return self._by_labels(words, tags, self.chart(words, tags))
 
     def parse_nbest(
@@ -157,36 +162,57 @@ class TreebankParser(Shown):
         -------
         list of pairs
             Trees, best first, and what `decoding` maximizes: the number of right labels in expectation, less
-            `threshold` for each; or the logarithm of the product of the posteriors of rules. A tree that a
-            fallback found is alone, with a score of minus infinity.
+            `threshold` for each; the logarithm of the product of the posteriors of rules; or the sum of the
+            log-probabilities of the tree. A tree that a fallback found is alone, with a score of minus
+            infinity.
         """
         require_words(words, tags)
-        found = self._nbest_rules if self.decoding == "rules" else self._nbest_labels
-        trees = [(self._tree(spans, words), score) for spans, score in found(words, tags, n_best)]
+        if self.decoding == "trees":
+            trees = self._nbest_trees(words, tags, n_best)[0]
+        elif self.decoding == "rules":
+            first = self._first(self.forest.leaves(words, tags), with_edges=True)
+            trees = self._nbest_rules(words, self.members[0], first, n_best)
+        else:
+            trees = self._nbest_labels(words, self.chart(words, tags), n_best)
         return trees or [(self._fallback(words, tags).tree, -np.inf)]
 
-    def _nbest_labels(
-        self, words: Sequence[str], tags: Sequence[str] | None, n_best: int
-    ) -> list[tuple[list[list[int]], float]]:
-        chart = self.chart(words, tags)
+    def _nbest_labels(self, words: Sequence[str], chart: Chart, n_best: int) -> list[tuple[Tree, float]]:
         if chart.how == FLAT:
             return []
-        return cut_trees(*best_labellings(chart.n_words, chart.items, self._chains, self.threshold, n_best))
+        found = best_labellings(chart.n_words, chart.items, self._chains, self.threshold, n_best)
+        return [(self._tree(spans, words), score) for spans, score in cut_trees(*found)]
 
     def _nbest_rules(
+        self, words: Sequence[str], member: BinarizedGrammar, found: Marginals, n_best: int
+    ) -> list[tuple[Tree, float]]:
+        trees = distinct_trees(
+            len(words), found.graph, found.posteriors, found.uses, member.symbols.base, n_best
+        )
+        return [(self._tree(spans, words), score) for spans, score in trees]
+
+    def _nbest_trees(
         self, words: Sequence[str], tags: Sequence[str] | None, n_best: int
-    ) -> list[tuple[list[list[int]], float]]:
-        """Of derivations twice as many are asked for until enough of them are distinct trees."""
-        first = self._first(self.forest.leaves(words, tags), with_edges=True)
-        base, n_asked = self.members[0].symbols.base, n_best
-        while True:
-            derived = best_derivations(len(words), first.graph, first.posteriors, first.uses, base, n_asked)
-            found: dict[str, tuple[list[list[int]], float]] = {}
-            for spans, score in cut_trees(*derived):
-                found.setdefault(repr(spans), (spans, score))
-            if len(found) >= n_best or len(derived[2]) < n_asked or n_asked >= _MOST_DERIVATIONS:
-                return list(found.values())[:n_best]
-            n_asked *= 2
+    ) -> tuple[list[tuple[Tree, float]], Chart]:
+        """The best trees of all grammars together, among the best by labels and by rules of each grammar."""
+        leaves, others, n_proposed = (
+            self.forest.leaves(words, tags),
+            list[Marginals](),
+            max(n_best, _PROPOSED),
+        )
+
+        def remaining(items: ChainItems) -> list[Marginals]:
+            others.extend(self._others(leaves, items, with_edges=True))
+            return others
+
+        first = self._first(leaves, with_edges=True)
+        chart = self._averaged(leaves, first, remaining)
+        proposed = self._nbest_labels(words, chart, 2 * n_proposed)
+        for member, found in zip(self.members, [first, *others], strict=False):
+            if np.isfinite(found.log_total):
+                proposed += self._nbest_rules(words, member, found, n_proposed)
+        trees = list({str(tree): tree for tree, _ in proposed}.values())
+        worth = tree_products(self.members, trees).tolist()
+        return sorted(zip(trees, worth, strict=True), key=lambda pair: -pair[1])[:n_best], chart
 
     def on(self, device: str, precision: str | None = None) -> TensorParser:
         """The same parser with its charts on a device, by PyTorch; there nothing is pruned.
@@ -221,13 +247,20 @@ class TreebankParser(Shown):
         tree = None if chart.how == FLAT else self._labelled(words, chart.items)
         if tree is None:
             return self._fallback(words, tags)
-        known = sum(self.forest.log_frequency(word) for word in words)
-        return Parse(tree, chart.log_total + known, chart.how)
+        return Parse(tree, chart.log_total + self._known(words), chart.how)
 
     def _labelled(self, words: Sequence[str], items: ChainItems) -> Tree | None:
         """The tree of probable labels; None where a word or the root can have none: numbers overflowed."""
         spans, score = decode(len(words), items, self._chains, self.threshold)
         return self._tree(spans.tolist(), words) if np.isfinite(score[0]) else None
+
+    def _by_trees(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
+        """The tree that is most probable as a whole."""
+        require_words(words, tags)
+        trees, chart = self._nbest_trees(words, tags, 1)
+        if not trees:
+            return self._fallback(words, tags)
+        return Parse(trees[0][0], chart.log_total + self._known(words), chart.how)
 
     def _by_rules(self, words: Sequence[str], tags: Sequence[str] | None) -> Parse:
         """The tree of probable rules, under the first grammar alone."""
@@ -239,9 +272,12 @@ class TreebankParser(Shown):
         spans, score = best_rules(len(words), first.graph, first.posteriors, first.uses, base)
         if np.isneginf(score):
             return self._fallback(words, tags)
-        known = sum(self.forest.log_frequency(word) for word in words)
         how = FULL if first.is_full else PARTLY
-        return Parse(self._tree(spans.tolist(), words), first.log_total + known, how)
+        return Parse(self._tree(spans.tolist(), words), first.log_total + self._known(words), how)
+
+    def _known(self, words: Sequence[str]) -> float:
+        """log P of the words by themselves."""
+        return sum(self.forest.log_frequency(word) for word in words)
 
     def chart(self, words: Sequence[str], tags: Sequence[str] | None = None) -> Chart:
         """mu(chain, i, j), averaged over grammars, with the share of the span scorer."""
@@ -249,13 +285,13 @@ class TreebankParser(Shown):
         leaves = self.forest.leaves(words, tags)
         return self._averaged(leaves, self._first(leaves), lambda items: self._others(leaves, items))
 
-    def _others(self, leaves: Leaves, items: ChainItems) -> Iterator[Marginals]:
+    def _others(self, leaves: Leaves, items: ChainItems, with_edges: bool = False) -> Iterator[Marginals]:
         """Marginals of all grammars but the first, within what that one leaves."""
         bound, allowed = self.pruning.labels, EVERYTHING
         if len(self.members) > 1 and bound > 0.0:
             allowed = allowed_table(items, bound, len(self.labels))
         for member in self.members[1:]:
-            yield member.marginals(leaves, self.pruning, allowed)
+            yield member.marginals(leaves, self.pruning, allowed, with_edges)
 
     def _averaged(
         self, leaves: Leaves, first: Marginals, others: Callable[[ChainItems], Iterable[Marginals]]
@@ -296,10 +332,9 @@ class TreebankParser(Shown):
         With tags, only trees with these tags count.
         """
         require_words(words, tags)
-        known = sum(self.forest.log_frequency(word) for word in words)
         leaves, pruning = self.forest.leaves(words, tags), self.pruning.relaxed()
         logs = [member.marginals(leaves, pruning).log_total for member in self.members]
-        return float(np.logaddexp.reduce(logs)) - float(np.log(len(logs))) + known
+        return float(np.logaddexp.reduce(logs)) - float(np.log(len(logs))) + self._known(words)
 
     def log_probabilities(self, sentences: Sequence[Sentence]) -> Floats:
         """The same of every sentence (words, and tags or None)."""

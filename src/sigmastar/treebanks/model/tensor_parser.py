@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sigmastar.core.arrays import Floats, Int32s, Int64s, Reals
+from sigmastar.core.errors import InputError
 from sigmastar.core.resources import limited_threads, thread_map
 from sigmastar.core.torch_device import chosen_device, chosen_precision, import_torch, on_device
 from sigmastar.treebanks.data.sentences import Sentence, require_words
@@ -88,6 +89,8 @@ class TensorParser:
 
     def parse(self, sentences: Sequence[Sentence], n_threads: int | None = 1) -> list[Parse]:
         """The tree of every sentence (words, and tags or None), in order."""
+        if self.parser.decoding == "trees":
+            raise InputError("whole trees are found on the processor alone: choose labels, rules or cpu")
         found = list[Any]()
         for low in range(0, len(sentences), self.at_once):
             some = sentences[low : low + self.at_once]
