@@ -219,12 +219,13 @@ def test_a_divergence_below_zero_is_told(folder: Path, tmp_path: Path, machine: 
     )
 
 
-@pytest.mark.parametrize("method", ["fast", "auto", "spectral", "em"])
+@pytest.mark.parametrize("method", ["fast", "auto", "convex", "spectral", "em"])
 def test_nothing_is_held_out_of_one_string(tmp_path: Path, method: str) -> None:
-    (tmp_path / "one").write_text("a b\n")
+    (tmp_path / "one").write_text("a b a b\n")
     told = invoke("learn", "automaton", tmp_path / "one", "--method", method, "-o", tmp_path / "m")
     assert told.exit_code == 0
     assert "held-out" not in told.stderr
+    assert "held-out" not in succeed("show", tmp_path / "m")
     assert figures("show", tmp_path / "m")["learned"].get("held_out_score") is None
 
 

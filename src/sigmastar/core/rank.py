@@ -14,7 +14,7 @@ of two halves has the variance of their mean, and none of its signal.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -47,6 +47,12 @@ class RankEvidence(Shown):
     def above_noise(self) -> int | None:
         """How many of the singular values known stand above the noise level."""
         return None if self.noise_level is None else count_above(self.singular_values, self.noise_level)
+
+    def judged(self, is_held: bool) -> RankEvidence:
+        """With a reason that is true where strings were too few to hold any out."""
+        if is_held or "best held-out" not in self.reason:
+            return self
+        return replace(self, reason="best log-likelihood; the strings are too few to hold any out")
 
     def __str__(self) -> str:
         lines = [f"{self.chosen} states: {self.reason}"]

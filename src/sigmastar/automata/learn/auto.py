@@ -126,7 +126,7 @@ def learn_auto(
     members = [final_iterations(climb.best, strings, dtype=np.float32) for climb in climbs]
     return AutoFit(
         mixture(members, weights),
-        _evidence(contexts[-1], runners, leaders[0]),
+        _evidence(contexts[-1], runners, leaders[0]).judged(setting.held_out.is_held),
         setting.held_out.score_if_held(setting.held_out.mean_log_probability(mixed)),
         max(climb.n_iterations for climb in climbs),
         tuple(climb.best.n_states for climb in climbs),

@@ -179,7 +179,7 @@ def learn_convex(
     again = [learn_again(trial.model, part, strings) for trial, part in zip(members, counted, strict=False)]
     model = _mixed(again, weights, counted[0], strings).filtered(counted[0].counts)
     scores = {trial.contexts.n_states: trial.score for trial in sorted(trials, key=lambda t: t.score)}
-    evidence = best.contexts.evidence(scores, best.contexts.n_states)
+    evidence = best.contexts.evidence(scores, best.contexts.n_states).judged(held_out.is_held)
     return FilteredFit(
         model.with_mixing(best.mixing), evidence, counted[0], held_out.score_if_held(best.score)
     )

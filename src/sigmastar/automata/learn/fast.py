@@ -209,7 +209,7 @@ class Lead:
             logs := Steps.of(model, held_out, walk, np.float32).logs(model.mixing),
             float(held_out.weights @ logs) / held_out.n_strings,
             held_out.is_held,
-            self.evidence,
+            self.evidence.judged(held_out.is_held),
         )
 
 

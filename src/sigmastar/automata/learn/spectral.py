@@ -241,7 +241,8 @@ class BasisBatches:
             return _score_or_nothing(_string_function(whole.leading(rank), self.statistic), self.held)
 
         noise = split_half_noise(*(self._prepared(half).matrices["string"] for half in self.halves))
-        return choose_rank(factors, score, [n_states] if n_states else None, noise)
+        chosen = choose_rank(factors, score, [n_states] if n_states else None, noise)
+        return chosen.judged(self.held.is_held)
 
 
 def _count_halves(strings: Strings, basis: Basis, statistic: Statistic) -> tuple[StringCounts, StringCounts]:
