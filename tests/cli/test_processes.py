@@ -137,6 +137,21 @@ def test_an_interrupt_before_the_work_is_told() -> None:
     assert (done.returncode, done.stderr) == (130, "sigmastar: interrupted; no unfinished file is left\n")
 
 
+def test_an_interrupt_while_the_command_line_is_imported_is_told() -> None:
+    script = (
+        "import builtins, runpy\n"
+        "real = builtins.__import__\n"
+        "def interrupted(name, *more, **named):\n"
+        "    if name.startswith('sigmastar.cli'):\n"
+        "        raise KeyboardInterrupt\n"
+        "    return real(name, *more, **named)\n"
+        "builtins.__import__ = interrupted\n"
+        "runpy.run_module('sigmastar', run_name='__main__', alter_sys=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "sigmastar: interrupted; no unfinished file is left\n")
+
+
 LONG_KERNEL = """
 import os, signal, sys, threading
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever runs the tests may have it ignored, as nohup does

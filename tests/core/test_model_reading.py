@@ -157,6 +157,12 @@ def refused(path: Path, match: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_header_that_is_no_json_is_told_as_a_sentence(tmp_path: Path) -> None:
+    content = model_bytes(example(), LEARNED).replace(b'version\\":', b'version\\" ')
+    (tmp_path / "bad").write_bytes(content)
+    refused(tmp_path / "bad", "is damaged: its header cannot be read: Expecting ':' delimiter")
+
+
 def test_a_file_cut_anywhere_is_refused(tmp_path: Path) -> None:
     content = model_bytes(example(), LEARNED)
     for size in range(len(content)):

@@ -157,7 +157,7 @@ def _header(container: Container, name: str) -> Header:
     try:
         header = of_json(metadata[KEY])
     except ValueError as problem:
-        raise damaged(f"its header is {problem}", name) from None
+        raise damaged(f"its header cannot be read: {problem}", name) from None
     version = _version(header, name)
     if version > 1:
         header |= {key: text for key, text in metadata.items() if key != KEY}
