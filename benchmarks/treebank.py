@@ -5,8 +5,8 @@ drawing sentences again; training and parsing on one thread, in processor second
 development set. The Berkeley parser 1.7, trained on the same trees, reaches 86.9 from words and 88.0 with
 gold tags on the test set after 4 split-merge cycles (about 145 s of training), finds 28.7% of the trees whole
 from words, and parses 16 to 21 sentences a second. `best` is five latent PCFGs, of different binarizations,
-and a span scorer; "best, whole trees" is the
-same with trees chosen as wholes, for those who count trees without any error. The unit `nltk` runs inside and outside of the plain PCFG beside nltk's ViterbiParser on
+and a span scorer; "best, whole trees" is the same with trees chosen as wholes, for those who count trees
+without any error. The unit `nltk` runs inside and outside of the plain PCFG beside nltk's ViterbiParser on
 the same grammar. Other languages come from UD treebanks, whose arcs are made phrases: `best` with the
 defaults against the PCFG, on their test sets.
 """
